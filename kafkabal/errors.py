@@ -9,7 +9,7 @@
     │   └── InvalidClusterError       2   the description of a cluster contradicts itself
     ├── OperationError                1   the operation failed
     │   ├── UnreachableError          1   no response
-    │   │   └── NoAnswerError         1   a request was sent, its answer never came
+    │   │   └── NoResponseError       1   a request was sent, its response never came
     │   ├── RefusedByClusterError     1   the cluster said no
     │   │   └── NotAuthorizedError    1   the principal lacks a permission
     │   ├── MissingCapabilityError    1   this kind of cluster cannot do that
@@ -56,7 +56,8 @@ EXIT_CODE_MEANINGS: Mapping[ExitCode, str] = {
     ExitCode.USAGE: "bad usage, bad configuration, bad input file",
     ExitCode.FINDINGS: (
         "findings: skew above the threshold (`--check`), a plan is pending (`--dry-run --exit-code`), "
-        "a run is still going or differs (`status`), something broken could not be repaired (`rebalance`)"
+        "a run is still going or differs (`status`), something broken could not be repaired, "
+        "or a dead broker may still come back and is waited for (`rebalance`, `--dead-after`)"
     ),
     ExitCode.UNSAFE: (
         "refused for safety: drift since the plan, other reassignments running, no feasible plan, limits exceeded"
@@ -115,7 +116,7 @@ class UnreachableError(OperationError):
     """No answer from a bootstrap server, a broker or another service within its deadline."""
 
 
-class NoAnswerError(UnreachableError):
+class NoResponseError(UnreachableError):
     """A request was sent and its answer never came: it may have taken effect."""
 
 

@@ -220,7 +220,7 @@ def format_stated_rate(bytes_per_s: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Show a duration in its two largest units: ``450 ms``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``, ``4 d 3 h``."""
+    """Show a duration in its two largest units: ``450 ms``, ``12 s``, ``3 min 20 s``, ``4 d 3 h``, ``2 y 7 d``."""
     if math.isnan(seconds):
         return "-"
     if math.isinf(seconds):
@@ -229,6 +229,7 @@ def format_duration(seconds: float) -> str:
         return f"{seconds * 1000:.0f} ms"
     whole = round(seconds)
     for size, unit, smaller, smaller_unit in (
+        (365 * 86400, "y", 86400, "d"),
         (86400, "d", 3600, "h"),
         (3600, "h", 60, "min"),
         (60, "min", 1, "s"),

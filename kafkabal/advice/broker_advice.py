@@ -16,7 +16,7 @@ import numpy as np
 
 from kafkabal.errors import ConfigError, InfeasibleError
 from kafkabal.inspection import BrokerSizing, size_brokers
-from kafkabal.model import Bools, ClusterState, broker_capacity_bytes, replica_bytes
+from kafkabal.model import Bools, ClusterState, broker_capacity_bytes, foreign_of_brokers, replica_bytes
 from kafkabal.plan import Plan, apply_plan, copy_s
 from kafkabal.planner import NewBroker, PlanOptions, WhatIf, make_plan, suppose
 
@@ -25,6 +25,7 @@ _MOST_TRIES: Final = 4
 _STEP: Final = 0.97
 """By how much the target is lowered for the next try: a little under one broker of thirty."""
 _ROUNDING: Final = 0.005
+"""Half a percent of a disk: a whole replica decides more, and an operator states a target in percent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,7 @@ class BrokerAdvice:
     fullest_before: float = 0.0
     fullest_after: float | None = None
     moved_bytes: int = 0
-    seconds: float = 0.0
+    duration_s: float = 0.0
     warnings: tuple[str, ...] = ()
 
 
@@ -92,7 +93,7 @@ def _shown_by_plan(
                 add=tuple((_rack(state, z), sizing.added_bytes) for z in sizing.add),
                 fullest_after=fullest,
                 moved_bytes=plan.moved_bytes,
-                seconds=copy_s(plan, bytes_per_s),
+                duration_s=copy_s(plan, bytes_per_s),
                 warnings=plan.warnings,
             )
     return advice
@@ -116,6 +117,7 @@ def _rack(state: ClusterState, row: int) -> str | None:
 def _fullest(state: ClusterState, rows: Bools | None = None) -> float:
     """How full the fullest live broker is, other programs included."""
     held = np.bincount(state.replicas.broker, replica_bytes(state), len(state.brokers))
+    held = held + np.nan_to_num(foreign_of_brokers(state))
     capacity = broker_capacity_bytes(state)
     counted = state.brokers.is_live & (capacity > 0)
     counted = counted if rows is None else counted & rows

@@ -78,8 +78,8 @@ def _used(state: ClusterState) -> I64:
     known = replicas.log_dir >= 0
     logs = np.bincount(replicas.log_dir[known], replica_bytes(state)[known], len(dirs))
     on_volume = np.bincount(dirs.volume, logs)[dirs.volume] if len(dirs) else np.empty(0)
-    told = (dirs.usable_bytes >= 0) & (dirs.total_bytes >= 0)
-    return np.where(told, np.maximum(dirs.total_bytes - dirs.usable_bytes, on_volume), on_volume).astype(np.int64)
+    reported = (dirs.usable_bytes >= 0) & (dirs.total_bytes >= 0)
+    return np.where(reported, np.maximum(dirs.total_bytes - dirs.usable_bytes, on_volume), on_volume).astype(np.int64)
 
 
 def _above_mean(state: ClusterState, fullest: int, used: I64) -> int:

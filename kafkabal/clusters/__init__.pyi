@@ -11,6 +11,7 @@ from .protocol import ConfigOperation as ConfigOperation
 from .protocol import ConfigResource as ConfigResource
 from .protocol import ConfigSource as ConfigSource
 from .protocol import ConfigValue as ConfigValue
+from .protocol import ConsumerRacks as ConsumerRacks
 from .protocol import Fault as Fault
 from .protocol import NewTopic as NewTopic
 from .protocol import PartitionStatus as PartitionStatus

@@ -147,6 +147,18 @@ class Reassignment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerRacks:
+    """In which racks consumers are, as far as they tell brokers."""
+
+    members_by_rack: Mapping[str, int]
+    """Members that state their rack, by rack."""
+    without_rack: tuple[str, ...]
+    """Members that could and do not, as ``group/client (host)``."""
+    classic_groups: int
+    """Groups whose members cannot tell brokers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaLog:
     """A replica in a log dir, as its broker reports it."""
 

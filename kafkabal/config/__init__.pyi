@@ -21,7 +21,6 @@ from .number_ranges import LINGER_MS as LINGER_MS
 from .number_ranges import Range as Range
 from .profiles import DEFAULT_PROFILE as DEFAULT_PROFILE
 from .profiles import Profile as Profile
-from .profiles import listed_names as listed_names
 from .profiles import load_profile as load_profile
 from .profiles import profile_in_use as profile_in_use
 from .profiles import profile_names as profile_names

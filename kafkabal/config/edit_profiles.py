@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from kafkabal.config.profiles import listed_names, parse_profiles, read_profiles
+from kafkabal.config.profiles import parse_profiles, read_profiles
 from kafkabal.config.settings import KEYS
 from kafkabal.config.value_parsers import check_keys
 from kafkabal.config.yaml_document import Node, Place
 from kafkabal.errors import ConfigError, UsageError
 from kafkabal.files import replacing
 from kafkabal.input_files import read_text
+from kafkabal.wording import first_of
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _HEAD: Final = re.compile(r"^profiles:[ \t]*(#.*)?\r?$", re.MULTILINE)
@@ -74,7 +75,9 @@ def use_profile(profiles_file: Path, name: str) -> None:
     if name not in known:
         raise ConfigError(
             f"{profiles_file}: unknown profile: {name!r}",
-            hint=f"choose from: {listed_names(known)}" if known else "add one: kafkabal profiles add NAME -b HOST:PORT",
+            hint=f"choose from: {first_of(sorted(known))}"
+            if known
+            else "add one: kafkabal profiles add NAME -b HOST:PORT",
         )
     text = read_text(profiles_file)
     by_hand = ConfigError(f"{profiles_file}: cannot be changed by this command", hint=f"add the line: use: {name}")

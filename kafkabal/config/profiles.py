@@ -7,7 +7,7 @@ that holds where none is chosen; without it, that is the one called ``default``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,12 +16,12 @@ from kafkabal.config.settings import KEYS
 from kafkabal.config.value_parsers import check_keys, mapping, text
 from kafkabal.config.yaml_document import Node, Place, parse_yaml, read_yaml
 from kafkabal.errors import ConfigError
+from kafkabal.wording import counted_noun, first_of
 
 DEFAULT_PROFILE = "default"
 _FILE_ENDINGS = (".yaml", ".yml")
 _SEVERAL = "profiles"
 _USE = "use"
-_LISTED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,13 +76,6 @@ def profile_names(profiles_file: Path) -> tuple[str, ...]:
         If the file cannot be read or is malformed.
     """
     return tuple(sorted(read_profiles(profiles_file)))
-
-
-def listed_names(names: Iterable[str]) -> str:
-    """Names for a message, sorted: ``a, b, c, d, e and 12 more``."""
-    ordered = sorted(names)
-    more = f" and {len(ordered) - _LISTED} more" if len(ordered) > _LISTED else ""
-    return ", ".join(ordered[:_LISTED]) + more
 
 
 def read_profiles(profiles_file: Path) -> Mapping[str, Profile]:
@@ -170,7 +163,7 @@ def _pick(profiles: Mapping[str, Profile], name: str | None, file: str) -> Profi
         raise ConfigError(f"{file}: contains no profile")
     if name is None:
         choices = ", ".join(f"{file}#{name}" for name in sorted(profiles))
-        raise ConfigError(f"{file}: contains {len(profiles)} profiles", hint=f"choose one: {choices}")
+        raise ConfigError(f"{file}: contains {counted_noun(len(profiles), 'profile')}", hint=f"choose one: {choices}")
     near = get_close_matches(name, profiles, n=3, cutoff=0.5)
-    listed = ", ".join(near) or listed_names(profiles)
+    listed = ", ".join(near) or first_of(sorted(profiles))
     raise ConfigError(f"{file}: unknown profile: {name!r}", hint=f"choose from: {listed}")

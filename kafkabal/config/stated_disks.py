@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from kafkabal.config.settings import Settings
-from kafkabal.model import ClusterState, with_capacity, with_volumes
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kafkabal.config.settings import Settings
+    from kafkabal.model import ClusterState
 
 
 def with_stated_disks(state: ClusterState, settings: Settings) -> ClusterState:
@@ -14,6 +17,8 @@ def with_stated_disks(state: ClusterState, settings: Settings) -> ClusterState:
     ConfigError
         If the profile names a log dir that does not exist.
     """
+    from kafkabal.model import with_capacity, with_volumes  # needs numpy, as no command does before it has connected
+
     with settings.naming("volumes"):
         state = with_volumes(state, settings.volumes)
     with settings.naming("capacity"):

@@ -74,7 +74,7 @@ def _check_servers(settings: ConnectionSettings, clock: Clock) -> Iterator[Check
         except KafkabalError as error:
             yield failed(_NETWORK, what, error)
         else:
-            yield _answered(what, clock.monotonic() - begin_s, f"cluster {ids[server]}")
+            yield _responded(what, clock.monotonic() - begin_s, f"cluster {ids[server]}")
     if len(set(ids.values())) > 1:
         yield Check(
             area=_NETWORK,
@@ -92,7 +92,7 @@ def _check_brokers(cluster: KafkaCluster, deadline_s: float) -> Iterator[Check]:
         if reach.error is not None:
             yield _unreached(what, reach.error)
         elif reach.response_s is not None:
-            yield _answered(what, reach.response_s, f"Kafka {reach.release}")
+            yield _responded(what, reach.response_s, f"Kafka {reach.release}")
     yield _check_versions(reached.values())
 
 
@@ -103,7 +103,7 @@ def _unreached(what: str, error: KafkabalError) -> Check:
     return Check(area=_NETWORK, what=what, status=Status.FAILED, detail=error.message, hint=error.hint or hint)
 
 
-def _answered(what: str, elapsed_s: float, detail: str) -> Check:
+def _responded(what: str, elapsed_s: float, detail: str) -> Check:
     slow = elapsed_s > _SLOW_S
     return Check(
         area=_NETWORK,
@@ -160,7 +160,7 @@ def _check_clock(cluster: KafkaCluster, clock: Clock) -> Check:
     before = clock.utc_now().timestamp()
     theirs_s = cluster.controller_time_s()
     if theirs_s is None:
-        return _skipped(_CLUSTER, "clock", "the cluster does not tell the time (Kafka 3.3 and later with KRaft do)")
+        return _skipped(_CLUSTER, "clock", "the cluster does not report its time (Kafka 3.3 and later with KRaft do)")
     ahead_s = theirs_s - (before + clock.utc_now().timestamp()) / 2
     detail = f"the controller's is {format_duration(abs(ahead_s))} {'ahead' if ahead_s > 0 else 'behind'}"
     if abs(ahead_s) <= _CLOCK_TOLERANCE_S:

@@ -12,6 +12,7 @@ from kafkabal.doctor.check import Check, Status, failed
 from kafkabal.doctor.permission_steps import STEPS, Need, ResourceType
 from kafkabal.doctor.purpose import Purpose
 from kafkabal.errors import KafkabalError
+from kafkabal.wording import first_of
 
 _AREA = "permissions"
 _HINT = "grant them: 'kafkabal help permissions' has the commands"
@@ -95,8 +96,7 @@ class _Permissions:
         denied = sorted(name for name, allowed in topics.items() if need.operation not in allowed)
         if not denied:
             return ""
-        more = f" and {len(denied) - _NAMED} more" if len(denied) > _NAMED else ""
-        return f"{need.operation} on Topic {', '.join(denied[:_NAMED])}{more}"
+        return f"{need.operation} on Topic {first_of(denied, _NAMED)}"
 
     def _lack_on_topic(self, need: Need) -> str | None:
         allowed, faults = self._source.topic_operations([need.name])

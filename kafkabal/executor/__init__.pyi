@@ -1,10 +1,15 @@
 from .adopt_run import ForeignReassignment as ForeignReassignment
 from .adopt_run import adopt as adopt
 from .adopt_run import find_foreign as find_foreign
-from .begin_run import RunClosedError as RunClosedError
 from .current_run import PartitionState as PartitionState
 from .current_run import RunStatus as RunStatus
+from .current_run import current_holder as current_holder
 from .current_run import run_status as run_status
+from .execute_run import apply as apply
+from .execute_run import cancel as cancel
+from .execute_run import repair_run as repair_run
+from .execute_run import resume as resume
+from .execute_run import roll_back as roll_back
 from .observe.cluster_load import SAMPLE_S as SAMPLE_S
 from .observe.cluster_load import Load as Load
 from .observe.cluster_load import Moves as Moves
@@ -14,11 +19,7 @@ from .observe.cluster_load import moves_of_run as moves_of_run
 from .observe.observation import Stage as Stage
 from .observe.safe_to_stop import SafeToStop as SafeToStop
 from .observe.safe_to_stop import prove_safe_to_stop as prove_safe_to_stop
-from .open_run import CommandLock as CommandLock
-from .run_actions import apply as apply
-from .run_actions import cancel as cancel
-from .run_actions import resume as resume
-from .run_actions import roll_back as roll_back
+from .reopen_run import RunClosedError as RunClosedError
 from .run_environment import RunEnvironment as RunEnvironment
 from .run_events import Event as Event
 from .run_events import Finished as Finished
@@ -45,6 +46,7 @@ from .run_preview import RunPreview as RunPreview
 from .run_preview import preview_run as preview_run
 from .run_result import RunResult as RunResult
 from .safety.check_names import Overridable as Overridable
+from .safety.command_lock import CommandLock as CommandLock
 from .safety.lock_holder import LockHolder as LockHolder
 from .safety.lock_holder import is_provably_gone as is_provably_gone
 from .safety.preflight import Verdict as Verdict
@@ -86,4 +88,3 @@ from .throttle.initial_throttle import measured_throttle as measured_throttle
 from .throttle.leftover_throttles import LeftoverThrottle as LeftoverThrottle
 from .throttle.leftover_throttles import find_leftovers as find_leftovers
 from .throttle.leftover_throttles import remove_leftovers as remove_leftovers
-from .throttle.leftover_throttles import repair_run as repair_run

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kafkabal.clusters import Reassignment
+from kafkabal.clusters import ClusterLock, Reassignment
 from kafkabal.errors import UsageError
 from kafkabal.executor.begin_run import begin_run
 from kafkabal.executor.execute_run import execute
@@ -63,9 +63,19 @@ def find_foreign(environment: RunEnvironment) -> tuple[ForeignReassignment, ...]
 
 
 def adopt(
-    environment: RunEnvironment, foreign: Sequence[ForeignReassignment], options: RunOptions, *, cancels: bool
+    environment: RunEnvironment,
+    foreign: Sequence[ForeignReassignment],
+    options: RunOptions,
+    *,
+    cancels: bool,
+    lock: ClusterLock | None = None,
 ) -> RunResult:
     """Take them over, under the lock and in the journal, and wait until they have finished, or cancel them.
+
+    Parameters
+    ----------
+    lock
+        The lock of the cluster, where it is held already; the run gives it up when it ends.
 
     Raises
     ------
@@ -78,6 +88,7 @@ def adopt(
     """
     if not foreign:
         raise UsageError("no reassignment of another tool is running")
+    # written down by us, since Kafka forgets the start once a move has ended: without it nothing could be rolled back
     starts = {f.name: _placement(f.before, f.leader) for f in foreign}
     plan = Plan(
         partitions=tuple(
@@ -95,7 +106,7 @@ def adopt(
         cluster_id=environment.cluster.cluster_id(),
         options={"adopted": True},
     )
-    context = begin_run(environment, plan, options, skip_drifted=True, starts=starts)
+    context = begin_run(environment, plan, options, skip_drifted=True, starts=starts, lock=lock)
     if context is None:
         raise UsageError("the reassignments have finished meanwhile")
     return execute(context, Goal.CANCEL if cancels else Goal.APPLY)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from kafkabal.clusters import Capability, Cluster, ConfigResource, ConfigSource, ResourceKind
 from kafkabal.errors import OperationError
 from kafkabal.executor.observe.observation import Observation, Stage, observe
-from kafkabal.executor.reassign.target_placement import TargetPlacement, target_at_start, target_by_plan
+from kafkabal.executor.reassign.target_placement import TargetPlacement, targets_of_run
 from kafkabal.executor.safety.lock_holder import is_provably_gone
 from kafkabal.executor.state.find_run import FoundRun
 from kafkabal.executor.state.run_record import PlannedPartition
@@ -80,15 +80,14 @@ class RunStatus:
 def run_status(cluster: Cluster, found: FoundRun) -> RunStatus:
     """Compare the cluster with what the run is heading for."""
     by_steps = found.record.options.limits.one_replica_at_a_time
-    place = target_at_start if found.state.goal is Goal.ROLL_BACK else target_by_plan
-    targets = {p.name: place(p, by_steps=by_steps) for p in found.record.partitions}
+    targets = {t.name: t for t in targets_of_run(found.record.partitions, found.state.goal, by_steps=by_steps)}
     seen = observe(cluster, list(targets.values()))
     stages = {name: seen.stage(w) for name, w in targets.items()}
     planned = {p.name: p for p in found.record.partitions}
     differing = [
         _state_of(w, planned[name], stages[name], seen)
         for name, w in targets.items()
-        if _differs(found.state.goal, planned[name], w, stages[name], seen)
+        if _differs(found, planned[name], w, stages[name], seen)
     ]
     done_bytes, total_bytes = _copied(found, targets, stages, seen)
     return RunStatus(
@@ -97,14 +96,17 @@ def run_status(cluster: Cluster, found: FoundRun) -> RunStatus:
         differing=tuple(differing),
         throttles=tuple(_throttles(cluster, found)),
         foreign=len(seen.reassignments.keys() - targets.keys()),
-        holder=_holder(cluster),
+        holder=current_holder(cluster),
         done_bytes=done_bytes,
         total_bytes=total_bytes,
     )
 
 
-def _holder(cluster: Cluster) -> str | None:
-    """Who works on the cluster; what may not be asked is not known, and a process that died here holds nothing."""
+def current_holder(cluster: Cluster) -> str | None:
+    """Which process holds the lock of the cluster, and so works on its run; None if none does, or it cannot be read.
+
+    A process of this host that is provably gone holds nothing.
+    """
     if Capability.LOCK not in cluster.capabilities:
         return None
     try:
@@ -135,12 +137,17 @@ def _copied(
     return done, total
 
 
-def _differs(goal: Goal, planned: PlannedPartition, target: TargetPlacement, stage: Stage, seen: Observation) -> bool:
-    """A cancelled run only wants nothing in flight; the others want everything in its place, leaders included."""
+def _differs(
+    found: FoundRun, planned: PlannedPartition, target: TargetPlacement, stage: Stage, seen: Observation
+) -> bool:
+    """A cancelled run only wants nothing in flight; others want everything in its place, and leaders if it elects."""
+    goal = found.state.goal
     if goal is Goal.CANCEL:
         return stage in _MOVING
     if stage is Stage.GONE:
         return False
+    if not found.record.options.elect_leaders:
+        return stage is not Stage.PLACED
     leader = planned.start.leader if goal is Goal.ROLL_BACK else target.replicas[0]
     return stage is not Stage.PLACED or seen.status[target.name].leader != leader
 

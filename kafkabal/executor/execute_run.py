@@ -1,4 +1,6 @@
-"""A run from its first move to its last throttle, whatever happens on the way.
+"""What can be done with runs: apply a plan, and resume, roll back, cancel or repair the latest run.
+
+Below that, a run from its first move to its last throttle, whatever happens on the way.
 
 Whichever way it ends, the order is the same: nothing more is started; what is in flight is cancelled, awaited or left,
 as asked; throttles are restored once nothing that they limit is in flight; the end is written down.
@@ -7,26 +9,118 @@ as asked; throttles are restored once nothing that they limit is in flight; the 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from pathlib import Path
 
-from kafkabal.clusters import Capability, ConfigResource, ResourceKind
+from kafkabal.clusters import Capability, ClusterLock, ConfigResource, ResourceKind
 from kafkabal.errors import BusyError, KafkabalError
-from kafkabal.executor.observe.observation import Stage
+from kafkabal.executor.begin_run import begin_run
+from kafkabal.executor.observe.observation import Stage, observe
 from kafkabal.executor.reassign.cancel_moves import cancel_in_flight
 from kafkabal.executor.reassign.cordon_brokers import cordon, lift_cordons
 from kafkabal.executor.reassign.leader_elections import elect_preferred, give_back_leaders
 from kafkabal.executor.reassign.move_loop import MoveEnd, MoveLoop
 from kafkabal.executor.reassign.partition_task import Task
-from kafkabal.executor.reassign.target_placement import target_at_start, target_by_plan
+from kafkabal.executor.reopen_run import reopen_run
 from kafkabal.executor.run_context import RunContext
+from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Finished
-from kafkabal.executor.run_options import OnInterrupt
+from kafkabal.executor.run_options import OnInterrupt, RunOptions
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.safety.stop_request import HardStop, StopReason
 from kafkabal.executor.state.run_states import Goal, Outcome, Phase
 from kafkabal.executor.throttle.run_throttles import Leftovers
 from kafkabal.model import MIN_INSYNC_REPLICAS, TopicPartition
+from kafkabal.plan import Plan
 
 _LONGEST_NAP_S = 1.0
+"""A stop, or a request to continue, takes effect within this time of a pause."""
+
+
+def apply(
+    environment: RunEnvironment,
+    plan: Plan,
+    options: RunOptions,
+    *,
+    rollback_file: Path | None = None,
+    skip_drifted: bool = False,
+    lock: ClusterLock | None = None,
+) -> RunResult | None:
+    """Apply a plan; None where nothing was to be done.
+
+    Parameters
+    ----------
+    lock
+        The lock of the cluster, where it is held already; the run gives it up when it ends.
+
+    Raises
+    ------
+    DriftError, UnsafeError, BusyError
+        Before anything is changed.
+    KafkabalError
+        What ended the run early, after throttles were restored and moves cancelled as far as that was possible.
+    """
+    context = begin_run(environment, plan, options, rollback_file=rollback_file, skip_drifted=skip_drifted, lock=lock)
+    return execute(context, Goal.APPLY) if context is not None else None
+
+
+def resume(
+    environment: RunEnvironment,
+    *,
+    journal: Path | str | None = None,
+    options: RunOptions | None = None,
+    lock: ClusterLock | None = None,
+) -> RunResult:
+    """Resume the latest run, towards the goal that it had.
+
+    Raises
+    ------
+    RunClosedError
+        If it is complete.
+    """
+    context = reopen_run(environment, journal=journal, options=options, lock=lock)
+    return execute(context, context.state.goal)
+
+
+def roll_back(
+    environment: RunEnvironment,
+    *,
+    journal: Path | str | None = None,
+    options: RunOptions | None = None,
+    lock: ClusterLock | None = None,
+) -> RunResult:
+    """Bring every partition, leader and config back to what it was before the run.
+
+    Partitions that were moved to a third place since are left there, and named in the result.
+    """
+    context = reopen_run(environment, journal=journal, options=options, goal=Goal.ROLL_BACK, lock=lock)
+    return execute(context, Goal.ROLL_BACK)
+
+
+def cancel(
+    environment: RunEnvironment, *, journal: Path | str | None = None, lock: ClusterLock | None = None
+) -> RunResult:
+    """Cancel what the latest run has in flight, and restore its throttles; what has finished stays.
+
+    Raises
+    ------
+    RunClosedError
+        If nothing of it is left.
+    """
+    return execute(reopen_run(environment, journal=journal, goal=Goal.CANCEL, lock=lock), Goal.CANCEL)
+
+
+def repair_run(
+    environment: RunEnvironment, *, journal: Path | str | None = None, lock: ClusterLock | None = None
+) -> RunResult:
+    """Restore the throttles of the latest run; reassignments in flight continue and keep theirs."""
+    context = reopen_run(environment, journal=journal, lock=lock)
+    try:
+        targets = context.targets(Goal.APPLY)
+        seen = context.retries.until_success(lambda: observe(context.cluster, targets))
+        in_flight = {t.name for t in targets} & seen.reassignments.keys()
+        return _Run(context, context.state.goal).restore_only(in_flight)
+    finally:
+        context.store.close()
 
 
 def execute(context: RunContext, goal: Goal) -> RunResult:
@@ -45,14 +139,6 @@ def execute(context: RunContext, goal: Goal) -> RunResult:
         # a host that cleans up after us need not wait for the session to end
         context.fence.release()
         raise
-    finally:
-        context.store.close()
-
-
-def restore_only(context: RunContext, in_flight: Collection[TopicPartition]) -> RunResult:
-    """Restore the throttles of a run, except those of partitions that stay in flight."""
-    try:
-        return _Run(context, context.state.goal).restore_only(in_flight)
     finally:
         context.store.close()
 
@@ -109,10 +195,7 @@ class _Run:
         context = self._context
         # written first: a crash in the first request must find a run that says it may have moved something
         context.enter(self._goal, Phase.MOVING)
-        place = target_at_start if self._goal is Goal.ROLL_BACK else target_by_plan
-        by_steps = context.options.limits.one_replica_at_a_time
-        targets = [place(p, by_steps=by_steps) for p in context.record.partitions]
-        loop = MoveLoop(context, targets, context.retries.until_success(self._min_insync))
+        loop = MoveLoop(context, context.targets(self._goal), context.retries.until_success(self._min_insync))
         try:
             return loop.run()
         finally:
@@ -182,10 +265,7 @@ class _Run:
         context = self._context
         context.enter(self._goal, Phase.CANCELLING)
         if policy is OnInterrupt.FINISH:
-            place = target_at_start if self._goal is Goal.ROLL_BACK else target_by_plan
-            by_steps = context.options.limits.one_replica_at_a_time
-            targets = [place(p, by_steps=by_steps) for p in context.record.partitions]
-            loop = MoveLoop(context, targets, {})
+            loop = MoveLoop(context, context.targets(self._goal), {})
             loop.run(finish_only=True)
             # this loop counts the whole of what was in flight when the one before it was stopped
             self._copied_bytes -= self._partial_bytes

@@ -1,83 +1,96 @@
-"""The tools of an open run, put together: fence, effects, throttles, and what they share."""
+"""What a new run and a reopened one have in common: fence, run record on the cluster, and the tools of the steps."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from typing import TypeVar
 
 from kafkabal.clusters import ClusterLock
-from kafkabal.errors import BusyError
+from kafkabal.errors import MissingCapabilityError, NotAuthorizedError, UnsafeError
+from kafkabal.executor.observe.duration_estimate import dir_changes, predicted_s
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_environment import RunEnvironment
-from kafkabal.executor.run_events import LockAwaited
+from kafkabal.executor.run_events import Started, Warned
 from kafkabal.executor.run_options import RunOptions
-from kafkabal.executor.safety.cluster_lock import Fence, TakenOverError, release_lock, take_lock
+from kafkabal.executor.safety.cluster_lock import Fence, LockLostError, TakenOverError, confirm_lock, release_lock
+from kafkabal.executor.safety.command_lock import lock_cluster
 from kafkabal.executor.safety.fenced_requests import Effects
 from kafkabal.executor.safety.retry import RetryBudget
 from kafkabal.executor.safety.run_invariants import RunInvariants
 from kafkabal.executor.state.cluster_record import ClusterRecord
+from kafkabal.executor.state.find_run import FoundRun, open_cluster_record
 from kafkabal.executor.state.run_request import RunRequests
+from kafkabal.executor.state.run_states import Goal
 from kafkabal.executor.state.run_store import RunStore
 from kafkabal.executor.throttle.run_throttles import Throttling
+from kafkabal.executor.throttle.throttle_rules import kept_rates
+from kafkabal.units import format_stated_rate
+from kafkabal.wording import brokers_by_id
 
-_LOCK_POLL_S = 1.0
+_T = TypeVar("_T")
+_TRIES = 3
+"""A lock that is lost this often before anything was changed is another's; a process that stood still loses it once."""
+_HOW_TO_END = "finish it with 'kafkabal rebalance resume', 'rollback' or 'cancel', then try again"
 
 
-def lock_cluster(environment: RunEnvironment, session_s: float, *, wait_s: float = 0.0) -> ClusterLock:
-    """Take the lock of the cluster, or one of this host where it has none.
+def retry_if_lock_lost(begin: Callable[[ClusterLock | None], _T], held: ClusterLock | None) -> _T:
+    """Begin again where the lock was lost before anything was changed, as by a process that stood still."""
+    for _ in range(_TRIES - 1):
+        with suppress(LockLostError):
+            return begin(held)
+        held = None
+    return begin(held)
 
-    Parameters
-    ----------
-    wait_s
-        How long it is tried again while another holds it.
+
+def refuse_unfinished(found: FoundRun | None) -> None:
+    """Refuse to go on while an earlier run has left something undone.
 
     Raises
     ------
-    BusyError
-        If another holds it, and still does then.
+    UnsafeError
+        If it has.
     """
-    clock, path = environment.clock, environment.folder(environment.cluster.cluster_id()) / "lock"
-    give_up_at_s, is_told = clock.monotonic() + wait_s, False
-    while True:
-        try:
-            return take_lock(environment.cluster, environment.owner, session_s, path)
-        except BusyError as busy:
-            left_s = give_up_at_s - clock.monotonic()
-            if left_s <= 0 or environment.stop.reason is not None:
-                raise
-            if not is_told:
-                environment.listener.on_event(LockAwaited(holder=busy.message, wait_s=left_s))
-                is_told = True
-            clock.sleep(min(left_s, _LOCK_POLL_S))
+    if found is not None and found.is_open:
+        raise UnsafeError(
+            f"run {found.record.run_id} of {found.record.host} is unfinished (phase: {found.state.phase})",
+            hint=_HOW_TO_END,
+        )
 
 
-class CommandLock:
-    """The lock of a command that does several things under it: taken before it looks, given up at its end.
+def write_cluster_record(
+    environment: RunEnvironment, options: RunOptions, lock: ClusterLock, write: Callable[[ClusterRecord], None]
+) -> ClusterRecord | None:
+    """Write to the run record on the cluster while the lock is held, so that any host can resume the run.
 
-    A run that ends gives it up; then it is taken again for what comes next.
+    Returns
+    -------
+    ClusterRecord or None
+        None where the cluster keeps none, or where we may not write to it.
+
+    Raises
+    ------
+    LockLostError
+        If the lock was lost meanwhile.
     """
+    cluster_record = open_cluster_record(environment.cluster)
 
-    def __init__(self, environment: RunEnvironment) -> None:
-        self._environment = environment
-        self._lock: ClusterLock | None = None
+    def confirm() -> None:
+        confirm_lock(lock, options.session_s)
 
-    def take(self) -> ClusterLock:
-        """The lock; taken now if it is not held.
+    def write_under_lock() -> None:
+        confirm()
+        if cluster_record is not None:
+            with cluster_record.confirming(confirm):
+                write(cluster_record)
 
-        Raises
-        ------
-        BusyError
-            If another holds it.
-        """
-        if self._lock is None or not self._lock.is_held():
-            wait_s = self._environment.lock_wait_s
-            self._lock = lock_cluster(self._environment, RunOptions().session_s, wait_s=wait_s)
-        return self._lock
-
-    def release(self) -> None:
-        """Give it up, if it is held."""
-        if self._lock is not None:
-            release_lock(self._lock)
-            self._lock = None
+    try:
+        RetryBudget(environment.clock, options.timeouts, environment.listener).until_success(write_under_lock)
+    except (NotAuthorizedError, MissingCapabilityError) as error:
+        message = f"only the journal on this host can resume or roll back this run: {error.message}"
+        environment.listener.on_event(Warned(message=message))
+        return None
+    return cluster_record
 
 
 def make_context(
@@ -143,3 +156,31 @@ def make_fence(
 
     give_up_s = options.timeouts.unreachable_s
     return Fence(lock, retake, environment.clock, session_s=options.session_s, give_up_s=give_up_s)
+
+
+def announce_start(context: RunContext, goal: Goal | None = None) -> None:
+    """Tell the listener what the run is about to do."""
+    partitions, throttle = context.record.partitions, context.throttling.throttle
+    copies = [p.copy_bytes * len(p.adding) for p in partitions]
+    context.listener.on_event(
+        Started(
+            run_id=context.record.run_id,
+            goal=goal or context.state.goal,
+            partitions=len(partitions),
+            copy_bytes=sum(copies),
+            log_dir_bytes=sum(p.copy_bytes * len(dir_changes(p)) for p in partitions),
+            predicted_s=predicted_s(partitions, throttle),
+            lock_scope=context.fence.scope,
+            throttle_bytes_per_s=throttle.bytes_per_s,
+            has_cluster_record=context.store.cluster_record is not None,
+        )
+    )
+    is_forward = (goal or context.state.goal) is Goal.APPLY
+    if is_forward and throttle.bytes_per_s is not None and not throttle.override:
+        # else a run that takes ten times as long as predicted gives no reason
+        for lower, brokers in kept_rates(context.record.originals, partitions, throttle.bytes_per_s).items():
+            keep = "keeps its" if len(brokers) == 1 else "keep their"
+            context.warn(
+                f"{brokers_by_id(brokers)} {keep} own lower throttle of {format_stated_rate(lower)}, "
+                "set before this run: --override-throttle replaces it meanwhile"
+            )

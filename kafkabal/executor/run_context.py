@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kafkabal.clusters import Clock, Cluster
 from kafkabal.config import TimeWindow
 from kafkabal.errors import OperationError
+from kafkabal.executor.reassign.target_placement import TargetPlacement, targets_of_run
 from kafkabal.executor.run_events import PhaseEntered, RunListener, StopRequested, Warned
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import Fence
@@ -59,8 +60,13 @@ class RunContext:
         """How far it is."""
         return self.store.state
 
+    def targets(self, goal: Goal) -> list[TargetPlacement]:
+        """Where each partition of the run is brought to by this goal."""
+        return targets_of_run(self.record.partitions, goal, by_steps=self.options.limits.one_replica_at_a_time)
+
     def enter(self, goal: Goal, phase: Phase) -> None:
         """Go on to a phase, and write it down before anything is done in it."""
+        # the journal first, then the cluster: this host can resume even where the cluster never heard of the phase
         if self.store.enter(goal, phase):
             self.retries.until_success(self.store.tell_cluster)
         closed_s = self.seconds_until_window() if phase is Phase.PAUSED and not self.is_paused else 0.0

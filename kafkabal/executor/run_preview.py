@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kafkabal.executor.observe.observation import Stage, observe
-from kafkabal.executor.reassign.target_placement import target_at_start, target_by_plan
+from kafkabal.executor.reassign.target_placement import targets_of_run
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.state.find_run import FoundRun
 from kafkabal.executor.state.run_states import Goal
@@ -19,7 +19,7 @@ class PreviewedMove:
     found: tuple[int, ...]
     target: tuple[int, ...]
     copy_bytes: int
-    """To brokers that hold no copy now."""
+    """That are still to come to brokers without a whole copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,8 @@ class RunPreview:
 
 def preview_run(environment: RunEnvironment, found: FoundRun, goal: Goal) -> RunPreview:
     """Compare the cluster with the goal, and change nothing."""
-    place = target_at_start if goal is Goal.ROLL_BACK else target_by_plan
     by_steps = found.record.options.limits.one_replica_at_a_time
-    targets = [place(p, by_steps=by_steps) for p in found.record.partitions]
+    targets = targets_of_run(found.record.partitions, goal, by_steps=by_steps)
     seen = observe(environment.cluster, targets)
     moves, skipped = [], []
     for target in targets:
@@ -48,8 +47,10 @@ def preview_run(environment: RunEnvironment, found: FoundRun, goal: Goal) -> Run
         if stage in (Stage.FOREIGN, Stage.LAGGING):
             skipped.append(str(target.name))
         elif status is not None and stage not in (Stage.PLACED, Stage.UNSEEN, Stage.GONE):
-            new = [b for b in target.replicas if b not in status.replicas]
-            moves.append(
-                PreviewedMove(str(target.name), status.replicas, target.replicas, target.copy_bytes * len(new))
-            )
+            # what a reassignment in flight adds is listed among the replicas before it has a copy
+            running = seen.reassignments.get(target.name)
+            whole = [b for b in status.replicas if running is None or b not in running.adding]
+            missing = target.copy_bytes * len([b for b in target.replicas if b not in whole])
+            arrived = sum(seen.arrived_bytes(target).values()) if running is not None else 0
+            moves.append(PreviewedMove(str(target.name), tuple(whole), target.replicas, max(missing - arrived, 0)))
     return RunPreview(tuple(moves), tuple(skipped))

@@ -17,6 +17,7 @@ from kafkabal.history.history_point import point_of
 RECORD_EVERY_S: Final = 600.0
 """Offsets of 200,000 partitions take the brokers a second or two; every ten minutes that is not felt."""
 _LEAVING_S: Final = 2.0
+"""A moment that is half written is dropped with its temporary file, so that a program need not wait for it."""
 
 
 class BackgroundRecorder:

@@ -57,7 +57,7 @@ class TopicGrowth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Futures:
+class Futures:
     """The forecast, and those at the ends of the interval of the whole cluster."""
 
     middle: Forecast
@@ -77,7 +77,7 @@ def dir_growth(
     """
     holder, n = state.replicas.log_dir, len(state.log_dirs)
     written, low, high = _interval(growth, state.replicas.partition, holder, n)
-    futures = _futures(state, growth, retention)
+    futures = futures_of(state, growth, retention)
     net = _net(state, oldest, now_s)
     return HolderGrowth(
         written=written,
@@ -156,7 +156,7 @@ def _limit(retention: Retention, growth: PartitionGrowth, row: int) -> str:
     return "bytes" if retention.keep_bytes[row] < growth.mean[row] * retention.keep_s[row] else "time"
 
 
-def _futures(state: ClusterState, growth: PartitionGrowth, retention: Retention) -> _Futures:
+def futures_of(state: ClusterState, growth: PartitionGrowth, retention: Retention) -> Futures:
     """Forecasts at the ends of the interval of what is written to the whole cluster.
 
     The load of a cluster rises and falls as a whole, so that its spread is what matters; that of a single partition
@@ -170,7 +170,7 @@ def _futures(state: ClusterState, growth: PartitionGrowth, retention: Retention)
         return forecast_cluster(state, growth, retention, rate_factor=factor)
 
     middle = make(1.0)
-    return _Futures(
+    return Futures(
         middle=middle, slow=middle if slow == 1 else make(max(slow, 0.0)), fast=middle if fast == 1 else make(fast)
     )
 

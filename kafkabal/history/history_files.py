@@ -32,6 +32,7 @@ VERSION: Final = 1
 MOST_BYTES: Final = 128 * 2**20
 """Of one cluster on disk: of 200,000 partitions, whose moments take 1.7 MB each, some 80 of them."""
 _GZIP_LEVEL: Final = 1
+"""A snapshot shrinks to 20 % at 1, to 14 % at 9 in thirteen times the time (2026-11)."""
 _NAME: Final = re.compile(r"(\d{10,16})\.jsonl\.gz")
 _FROM_MS: Final = 1000
 _Count = Annotated[int, msgspec.Meta(ge=-1, le=2**60)]
@@ -77,7 +78,7 @@ class HistoryFolder:
         OutputError
             If it cannot be written.
         """
-        path = self.path / f"{round(point.at_s * _FROM_MS):013d}.jsonl.gz"
+        path = self.path / _name_of(point.at_s)
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -127,7 +128,15 @@ class HistoryFolder:
         if point.cluster_id != self._cluster_id:
             self._warn(f"history: {path}: of another cluster ({point.cluster_id[:40]}); skipped")
             return None
+        if path.name != _name_of(point.at_s):
+            # they are read in the order of their names, and the time between two of them divides what was written
+            self._warn(f"history: {path}: holds another time than its name says; skipped")
+            return None
         return point
+
+
+def _name_of(at_s: float) -> str:
+    return f"{round(at_s * _FROM_MS):013d}.jsonl.gz"
 
 
 def _bytes_of(path: Path) -> int:

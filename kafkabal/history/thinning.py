@@ -7,6 +7,7 @@ from math import floor, log2
 from typing import Final
 
 KEPT_S: Final = 90 * 86400.0
+"""A season of twelve weeks: growth of a week is compared with that of others, older data describes another cluster."""
 PARTS_OF_AGE: Final = 8
 """A moment is kept for each stretch of time between a sixteenth and an eighth of its age: every 4 to 8 minutes after an
 hour, every 1.5 to 3 hours after a day, weekly after 90 days; however much is recorded, under 250 moments are left."""

@@ -1,3 +1,7 @@
+from .broker_condition import DEAD as DEAD
+from .broker_condition import NO_RESPONSE as NO_RESPONSE
+from .broker_condition import OFFLINE_DIRS as OFFLINE_DIRS
+from .broker_condition import ONLINE as ONLINE
 from .broker_condition import broker_conditions as broker_conditions
 from .broker_condition import broker_severity as broker_severity
 from .broker_condition import broker_states as broker_states
@@ -17,7 +21,6 @@ from .figures import HolderFigures as HolderFigures
 from .figures import PartitionFigures as PartitionFigures
 from .figures import broker_figures as broker_figures
 from .figures import dir_figures as dir_figures
-from .figures import foreign_bytes as foreign_bytes
 from .figures import lagging_partitions as lagging_partitions
 from .figures import partition_figures as partition_figures
 from .figures import rate_by as rate_by
@@ -38,5 +41,4 @@ from .uneven_group import worst_group as worst_group
 from .verdict import Severity as Severity
 from .verdict import Verdict as Verdict
 from .verdict import beyond_moves as beyond_moves
-from .verdict import counted_noun as counted_noun
 from .verdict import judge as judge

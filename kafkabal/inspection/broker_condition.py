@@ -8,9 +8,10 @@ from typing import Final
 import numpy as np
 
 from kafkabal.model import I64, ClusterState, LogDirState, is_silent
+from kafkabal.wording import counted_noun
 
 DEAD: Final = "dead"
-NO_ANSWER: Final = "no-answer"
+NO_RESPONSE: Final = "no-response"
 OFFLINE_DIRS: Final = "offline-dirs"
 CORDONED_DIRS: Final = "cordoned-dirs"
 ONLINE: Final = "online"
@@ -22,18 +23,18 @@ _DIR_STATES: Final[Mapping[int, str]] = {
 
 
 def broker_states(cluster: ClusterState) -> list[str]:
-    """One word a broker: ``online``, ``dead``, ``no-answer``, ``offline-dirs`` or ``cordoned-dirs``; the worst."""
+    """One word a broker: ``online``, ``dead``, ``no-response``, ``offline-dirs`` or ``cordoned-dirs``; the worst."""
     live, silent = cluster.brokers.is_live, is_silent(cluster)
     offline, cordoned = dirs_in(cluster, LogDirState.OFFLINE), dirs_in(cluster, LogDirState.CORDONED)
     worst = np.select(
-        (~live, silent, offline > 0, cordoned > 0), (DEAD, NO_ANSWER, OFFLINE_DIRS, CORDONED_DIRS), ONLINE
+        (~live, silent, offline > 0, cordoned > 0), (DEAD, NO_RESPONSE, OFFLINE_DIRS, CORDONED_DIRS), ONLINE
     )
     found: list[str] = worst.tolist()
     return found
 
 
 def broker_conditions(cluster: ClusterState) -> list[str]:
-    """The same for people: ``online``, ``dead``, ``no answer``, ``2 dirs offline`` or ``1 dir cordoned``."""
+    """The same for people: ``online``, ``dead``, ``no response``, ``2 dirs offline`` or ``1 dir cordoned``."""
     offline, cordoned = dirs_in(cluster, LogDirState.OFFLINE), dirs_in(cluster, LogDirState.CORDONED)
     texts = {
         OFFLINE_DIRS: [_dirs(count, "offline") for count in offline.tolist()],
@@ -62,4 +63,4 @@ def dirs_in(cluster: ClusterState, state: LogDirState) -> I64:
 
 
 def _dirs(count: int, state: str) -> str:
-    return f"{count} dir{'s' if count > 1 else ''} {state}"
+    return f"{counted_noun(count, 'dir')} {state}"

@@ -17,19 +17,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkabal.errors import ConfigError
-from kafkabal.inspection.figures import broker_figures, foreign_bytes
+from kafkabal.inspection.figures import broker_figures
 from kafkabal.model import (
     F64,
     I64,
     Bools,
     ClusterState,
     broker_capacity_bytes,
+    foreign_bytes,
     lasting_factor,
     move_bytes,
     rack_numbers,
 )
 
 _MOST_ADDED = 1000
+"""More brokers than that are not added to a cluster; the search ends there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

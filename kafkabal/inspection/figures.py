@@ -12,9 +12,7 @@ from kafkabal.model import (
     I64,
     Bools,
     ClusterState,
-    LogDirState,
     is_estimated,
-    log_bytes,
     move_bytes,
     offline_replicas,
     replica_bytes,
@@ -106,24 +104,6 @@ def lagging_partitions(cluster: ClusterState) -> Bools:
     r = cluster.replicas
     lags = ~r.in_sync & ~r.adding & ~offline_replicas(cluster)
     return np.asarray(np.bincount(r.partition[lags], minlength=len(cluster.partitions)) > 0)
-
-
-def foreign_bytes(cluster: ClusterState) -> F64:
-    """float64, shape (n_dirs,): bytes of other programs on the volume of each dir; NaN where not known.
-
-    A volume is counted once, on the first of its dirs; its other dirs have 0.
-    """
-    dirs = cluster.log_dirs
-    if not len(dirs):
-        return np.empty(0)
-    logs = log_bytes(dirs, cluster.replicas)
-    on_volume = np.bincount(dirs.volume, logs, minlength=int(dirs.volume.max()) + 1)
-    known = (dirs.total_bytes >= 0) & (dirs.usable_bytes >= 0) & (dirs.state != LogDirState.OFFLINE)
-    foreign = np.where(known, np.maximum(dirs.total_bytes - dirs.usable_bytes - on_volume[dirs.volume], 0), np.nan)
-    _, first = np.unique(dirs.volume, return_index=True)
-    is_first = np.zeros(len(dirs), np.bool_)
-    is_first[first] = True
-    return np.where(is_first | np.isnan(foreign), foreign, 0.0)
 
 
 def sum_by(group: I32 | I64, values: I64 | F64 | Bools, n: int) -> I64:

@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from kafkabal.inspection.figures import broker_figures, foreign_bytes, partition_figures
+from kafkabal.inspection.figures import broker_figures, partition_figures
 from kafkabal.inspection.inspection import Inspection, Scored
 from kafkabal.inspection.verdict import Severity, Verdict, judge
-from kafkabal.model import F64, ClusterState, broker_capacity_bytes
+from kafkabal.model import F64, ClusterState, broker_capacity_bytes, foreign_bytes
 
 _RANKS: Final = {Severity.BROKEN: 2, Severity.IMBALANCED: 1, Severity.BALANCED: 0}
 
@@ -65,7 +65,7 @@ def member_of(name: str, inspection: Inspection, full_s: float | None = None) ->
 
 
 def worst_members_first(members: Iterable[Member]) -> tuple[Member, ...]:
-    """Clusters that did not answer, then those that are broken, then by skew; equal ones by name."""
+    """Clusters that did not respond, then those that are broken, then by skew; equal ones by name."""
     return tuple(sorted(members, key=lambda m: (*(-figure for figure in m.badness), m.name)))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from kafkabal.config import DEFAULT_CHECK_TOLERANCE
 from kafkabal.model import F64, I8, I64, ClusterState
-from kafkabal.scoring import Choice, Evaluation, Grain, Score, choose_scores, evaluate, rules_of
+from kafkabal.scoring import ChosenScores, Evaluation, Grain, Score, choose_scores, evaluate, rules_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Inspection:
     cluster: ClusterState
     scored: tuple[Scored, ...]
     tolerance: float
-    lacking: tuple[str, ...]
+    unavailable: tuple[str, ...]
     """Default scores that this cluster cannot feed, one line each."""
 
     def of_grain(self, grain: Grain) -> Iterator[Scored]:
@@ -50,13 +50,13 @@ class Inspection:
 
 
 def inspect_cluster(
-    cluster: ClusterState, choice: Choice | None = None, *, tolerance: float = DEFAULT_CHECK_TOLERANCE
+    cluster: ClusterState, chosen: ChosenScores | None = None, *, tolerance: float = DEFAULT_CHECK_TOLERANCE
 ) -> Inspection:
     """Evaluate scores.
 
     Parameters
     ----------
-    choice
+    chosen
         The scores, rows being sorted by the first; None takes the default ones.
     tolerance
         Half the width of the bands, as a share of what is fair.
@@ -66,14 +66,14 @@ def inspect_cluster(
     ConfigError
         If the capacity of some brokers is known and of others is not.
     """
-    choice = choice or choose_scores(cluster)
-    scores = [weighted.score for weighted in choice.scores]
+    chosen = chosen or choose_scores(cluster)
+    scores = [weighted.score for weighted in chosen.scores]
     rules = rules_of(cluster)
     return Inspection(
         cluster=cluster,
         scored=tuple(Scored(score, evaluate(score, cluster, tolerance=tolerance, rules=rules)) for score in scores),
         tolerance=tolerance,
-        lacking=choice.lacking,
+        unavailable=chosen.unavailable,
     )
 
 

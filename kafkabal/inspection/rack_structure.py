@@ -10,9 +10,12 @@ import numpy as np
 from kafkabal.inspection.inspection import Inspection
 from kafkabal.model import F64, I64, ClusterState
 from kafkabal.scoring import PlaceableLoads, loads_of, rules_of
+from kafkabal.wording import counted_noun
 
 _MOST_ADDED = 200
+"""To one rack; where more would be needed the advice is not given."""
 _EQUAL = 1e-9
+"""What two ways of adding up the same capacities may differ by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +39,8 @@ class SmallRack:
     def __str__(self) -> str:
         each = "its broker carries" if self.brokers == 1 else f"its {self.brokers} brokers carry"
         return (
-            f"rack {self.rack} has {self.brokers} of {self.all_brokers} brokers and must hold {self.part:.0%}: "
+            f"rack {self.rack} has {self.brokers} of {counted_noun(self.all_brokers, 'broker')} "
+            f"and must hold {self.part:.0%}: "
             f"{each} at least {self.fair_over_mean:.2f}x the mean"
         )
 
@@ -56,7 +60,7 @@ def advice(found: Sequence[SmallRack]) -> str:
     if not adding:
         return ""
     first, *others = adding
-    text = f"{first[1]} more broker{'s' if first[1] > 1 else ''} in rack {first[0]}"
+    text = f"{counted_noun(first[1], 'more broker')} in rack {first[0]}"
     text += "".join(f" and {n} in rack {rack}" for rack, n in others)
     return f"{text} would {'make all shares equal' if found[0].equal else 'even all shares within the tolerance'}"
 

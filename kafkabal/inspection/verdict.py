@@ -15,6 +15,7 @@ from kafkabal.inspection.uneven_group import worst_group
 from kafkabal.model import I64, Bools, ClusterState, LogDirState, broker_capacity_bytes, is_silent, offline_replicas
 from kafkabal.scoring import Grain, Need
 from kafkabal.units import format_share
+from kafkabal.wording import counted_noun, plural
 
 _MOST_IDS = 5
 # part of all replicas whose sizes may be missing before the sentence itself says so
@@ -91,7 +92,7 @@ def brokers_named(cluster: ClusterState, rows: Bools) -> str:
     if more > 0:
         shown.append(f"{more} more")
     listed = shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
-    return f"broker{'s' if len(ids) > 1 else ''} {listed}"
+    return f"{plural(len(ids), 'broker')} {listed}"
 
 
 def _unevenness(inspection: Inspection) -> Iterator[str]:
@@ -145,18 +146,13 @@ def _assumption(inspection: Inspection) -> str:
         assumed.append("disk sizes unknown, assumed equal")
     unknown = int(np.count_nonzero(unknown_sizes(cluster)))
     if Need.LOG_DIRS in needs and unknown > _FEW * len(cluster.replicas):
-        part = "all" if unknown == len(cluster.replicas) else f"{unknown:,}"
-        assumed.append(f"sizes of {part} replicas unknown, counted as 0")
+        part = "all replicas" if unknown == len(cluster.replicas) else counted_noun(unknown, "replica")
+        assumed.append(f"sizes of {part} unknown, counted as 0")
     return f" ({'; '.join(assumed)})" if assumed else ""
 
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else "".join(names)
-
-
-def counted_noun(n: int, what: str) -> str:
-    """``1 replica``, ``1,200 replicas``."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def _is(rows: Bools | I64) -> str:

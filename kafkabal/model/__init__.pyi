@@ -30,9 +30,12 @@ from .eligibility import room_for_replicas as room_for_replicas
 from .eligibility import takes_replicas as takes_replicas
 from .eligibility import volume_room_bytes as volume_room_bytes
 from .eligibility import with_choosable_log_dir as with_choosable_log_dir
+from .foreign_files import foreign_bytes as foreign_bytes
+from .foreign_files import foreign_of_brokers as foreign_of_brokers
 from .kafka_configs import CLEANUP_POLICY as CLEANUP_POLICY
 from .kafka_configs import COMPRESSION_TYPE as COMPRESSION_TYPE
 from .kafka_configs import CORDONED_LOG_DIRS as CORDONED_LOG_DIRS
+from .kafka_configs import DISKLESS as DISKLESS
 from .kafka_configs import FOLLOWER_RATE as FOLLOWER_RATE
 from .kafka_configs import FOLLOWER_REPLICAS as FOLLOWER_REPLICAS
 from .kafka_configs import LEADER_RATE as LEADER_RATE

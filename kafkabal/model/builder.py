@@ -34,6 +34,7 @@ from kafkabal.model.topic_columns import TopicColumns, join_columns, optional_in
 from kafkabal.model.volumes import number_volumes
 
 _MOST_BYTES = 2**61
+"""A quarter of what int64 holds: sums are doubled for copies, and limits are added to them."""
 _DIR_STATES = {"online": LogDirState.ONLINE, "offline": LogDirState.OFFLINE, "cordoned": LogDirState.CORDONED}
 
 
@@ -213,6 +214,7 @@ def _partition_tables(
         first=first,
         start_offset=columns.start_offset[order],
         end_offset=columns.end_offset[order],
+        remote_bytes=columns.remote_bytes[order],
         in_bytes_per_s=columns.in_bytes_per_s[order],
         out_bytes_per_s=columns.out_bytes_per_s[order],
     )

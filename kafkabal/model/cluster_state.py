@@ -123,6 +123,8 @@ class Partitions:
     """shape (n_partitions + 1,): replicas of partition p are rows ``first[p]:first[p + 1]``."""
     start_offset: I64
     end_offset: I64
+    remote_bytes: I64
+    """Bytes that only remote storage holds (KIP-405), -1 where not known: they fill no log dir, no move copies them."""
     in_bytes_per_s: F64
     out_bytes_per_s: F64
 

@@ -1,5 +1,5 @@
-"""Which brokers, log dirs and racks may take a replica, and how much room is left: asked here by planner, placement and
-executor alike, so that no two of them answer differently."""
+"""Which brokers and log dirs may take a replica, which rack a broker is in, and how much room is left: asked here by
+planner, placement and executor alike, so that no two of them answer differently."""
 
 from __future__ import annotations
 

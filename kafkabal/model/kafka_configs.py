@@ -19,6 +19,8 @@ LOCAL_RETENTION_MS = "local.retention.ms"
 MAX_MESSAGE_BYTES = "max.message.bytes"
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
 REMOTE_STORAGE_ENABLE = "remote.storage.enable"
+DISKLESS = ("diskless.enable", "inkless.enable", "redpanda.cloud_topic.enabled")
+"""What makes a topic diskless (KIP-1150, and by other names in products before it): brokers hold none of its bytes."""
 RETENTION_BYTES = "retention.bytes"
 RETENTION_MS = "retention.ms"
 SEGMENT_BYTES = "segment.bytes"

@@ -40,7 +40,7 @@ class LogDirRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, g
 
 
 class BrokerRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A broker; ``log_dirs`` is empty where it did not answer or is dead."""
+    """A broker; ``log_dirs`` is empty where it did not respond or is dead."""
 
     broker: Int32
     rack: str | None = None
@@ -71,6 +71,7 @@ class PartitionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     removing: list[Int32] = []
     start_offset: Int64 | None = None
     end_offset: Int64 | None = None
+    remote_bytes: _Bytes | None = None
     in_bytes_per_s: _Rate | None = None
     out_bytes_per_s: _Rate | None = None
     future: list[FutureRow] = []

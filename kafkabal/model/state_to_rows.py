@@ -24,6 +24,7 @@ _DIR_STATES: dict[int, Any] = {
     LogDirState.CORDONED: "cordoned",
 }
 _TOPICS_AT_ONCE = 4096
+"""Some tens of MB of rows at a time, where all at once would take several times the memory of the cluster itself."""
 
 
 def header_row(cluster: ClusterState) -> HeaderRow:
@@ -108,6 +109,7 @@ def _partition_rows(
             removing=_marked(replicas, removing[own]),
             start_offset=_known(int(p.start_offset[start + i])),
             end_offset=_known(int(p.end_offset[start + i])),
+            remote_bytes=_known(int(p.remote_bytes[start + i])),
             in_bytes_per_s=_known_rate(float(p.in_bytes_per_s[start + i])),
             out_bytes_per_s=_known_rate(float(p.out_bytes_per_s[start + i])),
             future=futures.get(start + i, []),

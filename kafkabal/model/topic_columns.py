@@ -12,6 +12,7 @@ import numpy as np
 from kafkabal.errors import InvalidClusterError
 from kafkabal.model.cluster_state import F64, I64, Bools
 from kafkabal.model.rows import PartitionRow, TopicRow
+from kafkabal.wording import brokers_by_id, counted_noun
 
 # few enough to be gone again before the garbage collector walks over them, which would double the time
 _TOPICS_A_CHUNK = 128
@@ -31,6 +32,7 @@ class TopicColumns:
     replica_count: I64
     start_offset: I64
     end_offset: I64
+    remote_bytes: I64
     in_bytes_per_s: F64
     out_bytes_per_s: F64
     replica_ids: I64
@@ -103,6 +105,7 @@ def _read_chunk(topics: list[TopicRow], topics_before: int) -> TopicColumns:
         replica_count=counts,
         start_offset=optional_ints([p.start_offset for p in parts]),
         end_offset=optional_ints([p.end_offset for p in parts]),
+        remote_bytes=optional_ints([p.remote_bytes for p in parts]),
         in_bytes_per_s=_optional_floats([p.in_bytes_per_s for p in parts]),
         out_bytes_per_s=_optional_floats([p.out_bytes_per_s for p in parts]),
         replica_ids=replicas.value,
@@ -139,7 +142,7 @@ def _following(
     wrong = np.flatnonzero(lengths != counts)
     if wrong.size:
         at = int(wrong[0])
-        raise fault(at, f"has {counts[at]} replicas but {lengths[at]} {key}")
+        raise fault(at, f"has {counted_noun(counts[at], 'replica')} but {lengths[at]} {key}")
     return optional_ints(list(chain.from_iterable(filled)))
 
 
@@ -172,8 +175,7 @@ def _named(named: _Lists, replicas: _Lists, what: str, fault: Callable[[int, str
 
 
 def _ids(ids: Iterable[int]) -> str:
-    listed = sorted(ids)
-    return f"broker{'s' if len(listed) > 1 else ''} {', '.join(map(str, listed))}"
+    return brokers_by_id(sorted(ids))
 
 
 def join_columns(chunks: list[TopicColumns]) -> TopicColumns:

@@ -19,7 +19,9 @@ from kafkabal.model.configured_capacity import Default, stated_of_dirs
 from kafkabal.model.rows import BrokerRow
 
 _LEAST_USED_BYTES = 2**30
+"""Empty volumes of one size look alike: with less than this in use, equal figures prove nothing."""
 _WRITTEN_BETWEEN_TWO_LOOKS = 1000  # one part in so many
+"""Part of a volume that other dirs may write while a broker answers for the first: 10 GB of 10 TB in a moment."""
 
 
 def number_volumes(brokers: Brokers, dirs: LogDirs, replicas: Replicas, rows: Sequence[BrokerRow]) -> LogDirs:

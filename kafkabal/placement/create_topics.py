@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from kafkabal.clusters import Capability, Cluster, Fault, NewTopic, ReplicaOn
 from kafkabal.errors import MissingCapabilityError, OperationError, PartialFailureError
 from kafkabal.plan import ANY_DIR
+from kafkabal.wording import counted_noun
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,9 @@ def validate(cluster: Cluster, wanted: Sequence[Wanted]) -> None:
         raise MissingCapabilityError(f"creating topics is not supported: {cluster.name}")
     faults = cluster.create_topics([w.topic for w in wanted], validate_only=True)
     if faults:
-        raise _failure(f"no topic created: the controller rejects {len(faults)} of {len(wanted)} topics", faults)
+        raise _failure(
+            f"no topic created: the controller rejects {len(faults)} of {counted_noun(len(wanted), 'topic')}", faults
+        )
 
 
 def create_all(cluster: Cluster, wanted: Sequence[Wanted]) -> None:
@@ -50,7 +53,7 @@ def create_all(cluster: Cluster, wanted: Sequence[Wanted]) -> None:
     _wish_log_dirs(cluster, wanted)
     faults = cluster.create_topics([w.topic for w in wanted])
     if faults:
-        raise _failure(f"cannot create {len(faults)} of {len(wanted)} topics", faults)
+        raise _failure(f"cannot create {len(faults)} of {counted_noun(len(wanted), 'topic')}", faults)
 
 
 def _wish_log_dirs(cluster: Cluster, wanted: Sequence[Wanted]) -> None:

@@ -23,6 +23,7 @@ class Layout(StrEnum):
 
 
 _EVEN_ODDS = 0.5
+"""The ids in the middle lead most, and both ends the same; any other value prefers one end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,4 +18,5 @@ from .plan_file import encode_plan as encode_plan
 from .plan_file import read_plan as read_plan
 from .plan_file import write_plan as write_plan
 from .planned_state import apply_plan as apply_plan
+from .planned_state import with_free_space as with_free_space
 from .present_bytes import with_present_bytes as with_present_bytes

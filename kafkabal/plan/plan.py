@@ -17,6 +17,7 @@ import msgspec
 
 from kafkabal.input_files import Int32
 from kafkabal.model import TopicPartition
+from kafkabal.wording import counted_noun
 
 PLAN_FORMAT = 2
 ANY_DIR = "any"
@@ -46,7 +47,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if len(self.log_dirs) != len(self.replicas):
-            raise ValueError(f"{len(self.replicas)} replicas but {len(self.log_dirs)} log_dirs")
+            raise ValueError(f"{len(self.log_dirs)} log_dirs for {counted_noun(len(self.replicas), 'replica')}")
 
 
 class PartitionChange(msgspec.Struct, frozen=True, kw_only=True):

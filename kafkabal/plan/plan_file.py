@@ -14,6 +14,7 @@ from kafkabal.errors import InputFileError
 from kafkabal.files import replacing
 from kafkabal.input_files import Int32, Int64, decode_json, read_bytes
 from kafkabal.plan.plan import ANY_DIR, PLAN_FORMAT, Action, PartitionChange, Placement, Plan, ScoreChange
+from kafkabal.wording import counted_noun
 
 _NO_PLAN = "not a plan file"
 
@@ -182,7 +183,7 @@ def _check_partition(path: Path | str, p: _PartitionEntry) -> None:
     if len(set(p.replicas)) != len(p.replicas):
         raise InputFileError(path, f"{name}: duplicate broker")
     if p.log_dirs is not None and len(p.log_dirs) != len(p.replicas):
-        raise InputFileError(path, f"{name}: {len(p.replicas)} replicas but {len(p.log_dirs)} log_dirs")
+        raise InputFileError(path, f"{name}: {len(p.log_dirs)} log_dirs for {counted_noun(len(p.replicas), 'replica')}")
     relative = [d for d in p.log_dirs or () if d != ANY_DIR and not d.startswith("/")]
     if relative:
         raise InputFileError(path, f"{name}: log dir must be 'any' or an absolute path, not {relative[0]!r}")

@@ -39,9 +39,14 @@ def apply_plan(cluster: ClusterState, plan: Plan) -> ClusterState:
     leader[changes.partition] = changes.broker[np.cumsum(changes.number) - changes.number]
     freeze(first, leader)
     after = cluster.replace(partitions=replace(cluster.partitions, first=first, leader=leader), replicas=replicas)
-    usable = _usable_bytes(cluster, after)
+    return with_free_space(cluster, after)
+
+
+def with_free_space(before: ClusterState, after: ClusterState) -> ClusterState:
+    """The cluster after a change of replicas, with the usable bytes that its volumes have then."""
+    usable = _usable_bytes(before, after)
     freeze(usable)
-    return after.replace(log_dirs=replace(cluster.log_dirs, usable_bytes=usable))
+    return after.replace(log_dirs=replace(before.log_dirs, usable_bytes=usable))
 
 
 class _Changes(NamedTuple):

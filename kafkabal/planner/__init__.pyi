@@ -2,13 +2,13 @@ from .demote import demote_brokers as demote_brokers
 from .demote import undo_demotion as undo_demotion
 from .drain_check import DrainCheck as DrainCheck
 from .drain_check import check_drain as check_drain
+from .explain_why_not import WhyNot as WhyNot
+from .explain_why_not import why_not as why_not
 from .plan_options import BUDGETS as BUDGETS
 from .plan_options import BrokerLimit as BrokerLimit
 from .plan_options import Mode as Mode
 from .plan_options import PlanOptions as PlanOptions
 from .plan_phases import make_plan as make_plan
-from .refused_moves import WhyNot as WhyNot
-from .refused_moves import why_not as why_not
 from .tolerance_frontier import FrontierPoint as FrontierPoint
 from .tolerance_frontier import frontier as frontier
 from .what_if import NewBroker as NewBroker

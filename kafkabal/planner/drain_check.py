@@ -50,7 +50,7 @@ class DrainCheck:
     bytes: int
     unknown_sizes: int
     """Replicas of unknown size, which count as nothing."""
-    seconds: float
+    duration_s: float
     """That the copies take at the throttle, if the receiving brokers share them evenly."""
     blockers: tuple[Blocker, ...]
     """By topic, the most partitions first."""
@@ -59,13 +59,13 @@ class DrainCheck:
     target_dir: tuple[str, ...]
     target_room_bytes: tuple[int | None, ...]
     """Room up to the limit; None where the size of the volume is not known."""
-    lacking_bytes: int
+    missing_bytes: int
     """By how much the room of all of them together is too small."""
 
     @property
-    def may_go(self) -> bool:
+    def can_drain(self) -> bool:
         """Whether nothing that shows without a plan prevents it."""
-        return not self.blockers and not self.lacking_bytes
+        return not self.blockers and not self.missing_bytes
 
 
 def check_drain(
@@ -112,12 +112,12 @@ def check_drain(
         leaders=int(leaves[cluster.partitions.leader[cluster.partitions.leader >= 0]].sum()),
         bytes=bytes_,
         unknown_sizes=int((each < 0).sum()),
-        seconds=_seconds(cluster, leaving, takes, throttle_bytes_per_s),
+        duration_s=_duration_s(cluster, leaving, takes, throttle_bytes_per_s),
         blockers=tuple(_blockers(cluster, leaves, takes, leaving)),
         target=tuple(cluster.brokers.id[cluster.log_dirs.broker[dirs]].tolist()),
         target_dir=tuple(cluster.log_dirs.path[d] for d in dirs.tolist()),
         target_room_bytes=tuple(b if b < UNLIMITED else None for b in room.tolist()),
-        lacking_bytes=lacking,
+        missing_bytes=lacking,
     )
 
 
@@ -132,7 +132,7 @@ def _volume_room(cluster: ClusterState, dirs: I64, room: I64) -> int:
     return int(room[first].sum())
 
 
-def _seconds(cluster: ClusterState, leaving: Bools, takes: Bools, rate: float) -> float:
+def _duration_s(cluster: ClusterState, leaving: Bools, takes: Bools, rate: float) -> float:
     """The slower of the receiving brokers together and the busiest sending one, which is the leader."""
     r = cluster.replicas
     partition = r.partition[leaving]

@@ -9,12 +9,14 @@ import numpy as np
 from kafkabal.model import I64, ClusterState, has_source, replica_bytes
 from kafkabal.planner.problem import Problem, is_reassigned
 from kafkabal.scoring import Evaluation, evaluate, load_score
+from kafkabal.wording import counted_noun, first_of
 
 LOG_DIR = load_score("log-dir")
 
 _NAMED = 10
 _NAMED_TOPICS = 3
 _MOST_OF_IT = 0.5
+"""A replica that is more than half of its log dir is what keeps it outside: no other dir can take it either."""
 
 
 def remains_of(problem: Problem, after: ClusterState) -> tuple[str, ...]:
@@ -38,18 +40,18 @@ def _on_drained(problem: Problem) -> Iterator[str]:
         held = r.partition[r.broker == cluster.brokers.index_of(broker_id)]
         barred, waiting = held[fixed[held]], held[reassigned[held]]
         if barred.size:
-            told = f"broker {broker_id} keeps {barred.size} replicas of excluded topics"
+            told = f"broker {broker_id} keeps {counted_noun(barred.size, 'replica')} of excluded topics"
             yield f"{told}: {_topics(cluster, barred)}"
         if waiting.size:
-            yield f"broker {broker_id} keeps {waiting.size} replicas of partitions that another tool is reassigning"
+            yield (
+                f"broker {broker_id} keeps {counted_noun(waiting.size, 'replica')} "
+                "of partitions that another tool is reassigning"
+            )
 
 
 def _topics(cluster: ClusterState, partitions: I64) -> str:
     topics = np.unique(cluster.partitions.topic[partitions])
-    text = ", ".join(cluster.topics.name[t] for t in topics[:_NAMED_TOPICS].tolist())
-    if len(topics) > _NAMED_TOPICS:
-        text += f" and {len(topics) - _NAMED_TOPICS} more"
-    return text
+    return first_of([cluster.topics.name[t] for t in topics.tolist()], _NAMED_TOPICS)
 
 
 def _in_log_dirs(problem: Problem, after: ClusterState) -> Iterator[str]:
@@ -61,16 +63,15 @@ def _in_log_dirs(problem: Problem, after: ClusterState) -> Iterator[str]:
     for b in brokers[:_NAMED].tolist():
         yield _dirs_of(after, found, b)
     if len(brokers) > _NAMED:
-        yield f"{len(brokers) - _NAMED} more brokers have log dirs outside their bands"
+        yield f"{counted_noun(len(brokers) - _NAMED, 'more broker')} with log dirs outside their bands"
 
 
 def _dirs_of(cluster: ClusterState, found: Evaluation, broker: int) -> str:
     """The log dirs of a broker that are outside, and the replica that is most of the fullest one."""
     dirs = cluster.log_dirs
     outside = np.flatnonzero(found.outside & (dirs.broker == broker))
-    shares = ", ".join(f"{dirs.path[d]} at {found.share[d]:.2f}x of its fair share" for d in outside[:_NAMED].tolist())
-    more = f" and {len(outside) - _NAMED} more" if len(outside) > _NAMED else ""
-    told = f"broker {cluster.brokers.id[broker]}: log dirs remain outside their band: {shares}{more}"
+    shares = [f"{dirs.path[d]} at {found.share[d]:.2f}x of its fair share" for d in outside.tolist()]
+    told = f"broker {cluster.brokers.id[broker]}: log dirs remain outside their band: {first_of(shares, _NAMED)}"
     return told + _largest(cluster, int(outside[found.share[outside].argmax()]))
 
 

@@ -24,9 +24,11 @@ class DueShares:
     """Proportions, not loads: with the same sum over the brokers that count as the capacities of the score."""
 
     bytes: F64
-    """shape (n_brokers,), and the next two."""
+    """shape (n_brokers,), and the next three."""
     count: F64
     leaders: F64
+    own_leaders: F64
+    """The same of partitions that may move only, as if there were no others."""
     topic_kind: I32
     """shape (n_topics,): row of :attr:`of_topics` for each topic."""
     of_topics: F64
@@ -66,7 +68,8 @@ def due_shares(problem: Problem, place: I32, *, bytes_agree: bool) -> DueShares:
     return DueShares(
         bytes=of_bytes,
         count=of_counts,
-        leaders=_of_leaders(problem) if problem.has_score("leaders") else ones,
+        leaders=_of_leaders(problem, _led_for_good(problem)) if problem.has_score("leaders") else ones,
+        own_leaders=_of_leaders(problem, np.zeros(n)) if problem.has_score("leaders") else ones,
         topic_kind=kind,
         of_topics=kinds,
         byte_weight=_not_nothing(of_bytes, problem.capacity),
@@ -119,14 +122,18 @@ def _of_counts(problem: Problem) -> F64:
     return _due(problem, _capacity(problem, "replicas"), rows, _each(sums, int(rows.sum())), fixed, most)
 
 
-def _of_leaders(problem: Problem) -> F64:
+def _of_leaders(problem: Problem, fixed: F64) -> F64:
     rules, rows = problem.rules, problem.counted
-    leader = problem.cluster.partitions.leader
-    stays = leader[~rules.movable & (leader >= 0)]
-    fixed = np.bincount(stays, minlength=problem.n_brokers).astype(np.float64)
     most = np.where(rules.takes, np.inf, _on_brokers(problem, rules.movable))
     each = {1: float(rules.movable.sum())}
     return _due(problem, _capacity(problem, "leaders"), rows, each, np.where(rows, fixed, 0.0), most)
+
+
+def _led_for_good(problem: Problem) -> F64:
+    """float64, shape (n_brokers,): partitions led that may not move."""
+    leader = problem.cluster.partitions.leader
+    stays = leader[~problem.rules.movable & (leader >= 0)]
+    return np.bincount(stays, minlength=problem.n_brokers).astype(np.float64)
 
 
 def _of_topics(problem: Problem) -> tuple[F64, I32]:

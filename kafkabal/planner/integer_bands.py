@@ -29,9 +29,10 @@ class Bands:
     high_count: I64
     low_leaders: I64
     high_leaders: I64
-    fewest_leaders: I64
-    """What an even count of leaders is rounded down to, within the band; :attr:`most_leaders` is rounded up to."""
-    most_leaders: I64
+    fewest_own_leaders: I64
+    """Of the partitions that may move, what an even count of leaders is rounded down to."""
+    most_own_leaders: I64
+    """And rounded up to."""
     topic_replicas: F64
     """shape (n_topics,): replicas of each topic; infinite where their spread does not matter."""
     topic_kind: I32
@@ -61,7 +62,8 @@ def make_bands(problem: Problem, due: DueShares, total_bytes: int, narrowed: flo
     led = problem.movable | (problem.cluster.partitions.leader >= 0)
     tolerance = problem.options.tolerance
     low_leaders, high_leaders = _count_edges(problem, "leaders", due.leaders, int(led.sum()), tolerance)
-    fewest_leaders, most_leaders = _count_edges(problem, "leaders", due.leaders, int(led.sum()), 0.0)
+    own = int((led & problem.rules.movable).sum())
+    fewest_own_leaders, most_own_leaders = _count_edges(problem, "leaders", due.own_leaders, own, 0.0)
     replicas, share = _topic_edges(problem, due)
     high_bytes = np.minimum(high_bytes, problem.asked_bytes)
     high_count = np.minimum(high_count, problem.limit_replicas)
@@ -75,8 +77,8 @@ def make_bands(problem: Problem, due: DueShares, total_bytes: int, narrowed: flo
         high_count=high_count,
         low_leaders=low_leaders,
         high_leaders=high_leaders,
-        fewest_leaders=np.minimum(fewest_leaders, high_count),
-        most_leaders=most_leaders,
+        fewest_own_leaders=np.minimum(fewest_own_leaders, high_count),
+        most_own_leaders=most_own_leaders,
         topic_replicas=replicas,
         topic_kind=due.topic_kind,
         topic_share=share,

@@ -14,7 +14,7 @@ import numpy as np
 from kafkabal.planner.dual_ascent import ascend
 from kafkabal.planner.indivisible_bound import indivisible_bound
 from kafkabal.planner.relaxation import Relaxation
-from kafkabal.planner.search.solution import Guidance, State
+from kafkabal.planner.search.solution import Guidance, Solution
 
 _CELLS_TO_SPEND = 1_500_000
 """Replicas looked at in all evaluations: less than a tenth of the time of a search, from 40 brokers to 1,000."""
@@ -23,15 +23,18 @@ _MOST_WHERE_SIZES_DIFFER = 120
 """With 100 bounds of heavy clusters whose followers differ by 30 % are within 0.1 % of the linear program; 60 are as
 good where sizes agree, since a corner is near the best then."""
 _FEWEST_EVALUATIONS = 3
+"""Besides the corners, of which one is near the best where a cluster is large."""
 _ROUNDING = 1e-12
+"""Of the bound, what the sums behind it may be off by: it must never be above the truth."""
 _SUM_ROUNDING = 1e-13
 """Of a total, what sums of its parts may differ by."""
 _ROUNDING_BYTES = 1e-6
+"""So that a whole number of bytes is not rounded up to the next."""
 _CLOSE = 5e-4
 """Of the bytes moved: a bound so near is not worth another evaluation."""
 
 
-def bound_bytes(start: State, moved_bytes: int) -> int:
+def bound_bytes(start: Solution, moved_bytes: int) -> int:
     """Bytes that every plan must move that brings the state before the plan inside its bands.
 
     Parameters
@@ -41,6 +44,12 @@ def bound_bytes(start: State, moved_bytes: int) -> int:
     moved_bytes
         What a plan is known to need; a bound that is close to it is not improved any further.
     """
+    if start.bound_found is None or start.bound_found[0] != moved_bytes:
+        start.bound_found = moved_bytes, _bound_bytes(start, moved_bytes)
+    return start.bound_found[1]
+
+
+def _bound_bytes(start: Solution, moved_bytes: int) -> int:
     found = start.guidance
     if found is None:
         best = ascend(Relaxation(start), _evaluations(start), moved_bytes * (1 - _CLOSE)).value
@@ -53,7 +62,7 @@ def bound_bytes(start: State, moved_bytes: int) -> int:
     return max(divided, indivisible_bound(start), min(_plain_bound(start), moved_bytes))
 
 
-def guidance_of(start: State) -> Guidance:
+def guidance_of(start: Solution) -> Guidance:
     """What moves are worth at the potentials where the bound is highest; a linear program makes those below 0."""
     relaxation = Relaxation(start)
     potential = ascend(relaxation, _evaluations(start), math.inf).potential
@@ -61,7 +70,7 @@ def guidance_of(start: State) -> Guidance:
     return Guidance(potential, relaxation.prices(potential) / copied)
 
 
-def _evaluations(start: State) -> int:
+def _evaluations(start: Solution) -> int:
     """How often the relaxation is evaluated at most."""
     agree = start.sizes_agree()
     most = _MOST_EVALUATIONS if agree else _MOST_WHERE_SIZES_DIFFER
@@ -69,7 +78,7 @@ def _evaluations(start: State) -> int:
     return int(np.clip(cells // max(1, start.problem.home.size), _FEWEST_EVALUATIONS, most))
 
 
-def _plain_bound(start: State) -> int:
+def _plain_bound(start: Solution) -> int:
     """Load above the exact upper edges, or on brokers that have to be emptied; or is missing below the lower ones.
 
     Holds where the copies of a partition are equal in size, so that moves leave the total as it is.

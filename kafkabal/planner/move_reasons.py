@@ -10,7 +10,8 @@ from kafkabal.model import F64, I32, I64
 from kafkabal.planner.integer_bands import Bands
 from kafkabal.planner.move_cause import Why
 from kafkabal.planner.search.additional_loads import further_scores
-from kafkabal.planner.search.solution import State
+from kafkabal.planner.search.solution import Solution
+from kafkabal.wording import counted_noun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -23,28 +24,28 @@ class Before:
     leads: I64
 
     @staticmethod
-    def of(state: State) -> Before:
+    def of(solution: Solution) -> Before:
         """Remember a state in which nothing has moved yet."""
-        leader = state.problem.leader
-        leads = np.bincount(leader[leader >= 0], minlength=state.problem.n_brokers).astype(np.int64)
-        return Before(bands=state.bands, used=state.used.copy(), count=state.count.copy(), leads=leads)
+        leader = solution.problem.leader
+        leads = np.bincount(leader[leader >= 0], minlength=solution.problem.n_brokers).astype(np.int64)
+        return Before(bands=solution.bands, used=solution.used.copy(), count=solution.count.copy(), leads=leads)
 
 
 class Reasons:
     """Reasons of partitions, from what was outside its band before the plan."""
 
-    def __init__(self, state: State, before: Before, leader: I32) -> None:
-        problem = state.problem
-        self.state, self.before, self.leader = state, before, leader
+    def __init__(self, solution: Solution, before: Before, leader: I32) -> None:
+        problem = solution.problem
+        self.solution, self.before, self.leader = solution, before, leader
         self.ids: list[int] = problem.cluster.brokers.id.tolist()
-        self.share: F64 = state.due.byte_shares(before.used, problem.weighed)
+        self.share: F64 = solution.due.byte_shares(before.used, problem.weighed)
         self._further = ", ".join(w.score.name for w in further_scores(problem))
 
     def __call__(self, partitions: I64) -> list[str]:
         """A reason for each of some partition rows."""
-        state, problem = self.state, self.state.problem
-        moved = state.moved()[partitions]
-        why = np.where(moved, state.why[partitions], Why.NOTHING)
+        solution, problem = self.solution, self.solution.problem
+        moved = solution.moved()[partitions]
+        why = np.where(moved, solution.why[partitions], Why.NOTHING)
         slot = why.argmax(1)
         code = why[np.arange(len(partitions)), slot]
         moves, for_topic = code != Why.NOTHING, code == Why.TOPIC
@@ -52,7 +53,7 @@ class Reasons:
         told_by = (
             code,
             np.where(moves, problem.home[partitions, slot], problem.leader[partitions]),
-            np.where(for_topic, -1, np.where(moves, state.place[partitions, slot], self.leader[partitions])),
+            np.where(for_topic, -1, np.where(moves, solution.place[partitions, slot], self.leader[partitions])),
             np.where(for_topic, problem.topic[partitions], -1),
         )
         cases = list(zip(*(column.tolist() for column in told_by), strict=True))
@@ -63,9 +64,12 @@ class Reasons:
         if code == Why.NOTHING:
             return self._led(origin, target)
         if code == Why.TOPIC:
-            name = self.state.problem.cluster.topics.name[topic]
+            name = self.solution.problem.cluster.topics.name[topic]
             most = self.before.bands.topic_most(topic, origin)
-            return f"topic-spread: broker {self.ids[origin]} holds more than {most:.0f} replicas of {name}"
+            return (
+                f"topic-spread: broker {self.ids[origin]} holds more than "
+                f"{counted_noun(int(most), 'replica')} of {name}"
+            )
         return self._moved(code, origin, target)
 
     def _moved(self, code: int, origin: int, target: int) -> str:
@@ -78,7 +82,7 @@ class Reasons:
         return self._balance(origin, target)
 
     def _leaving(self, origin: int) -> str:
-        problem = self.state.problem
+        problem = self.solution.problem
         if not problem.cluster.brokers.is_live[origin]:
             return "is dead"
         return "is drained" if problem.leaves[origin] else "has an offline log dir"
@@ -105,7 +109,7 @@ class Reasons:
         if old == new:
             return "log-dir: balances the log dirs of a broker"
         b = self.before.bands
-        if not self.state.problem.counted[old]:
+        if not self.solution.problem.counted[old]:
             return f"leaders: broker {self.ids[old]} is drained of leaders"
         if self.before.leads[old] > b.high_leaders[old]:
             return f"leaders: broker {self.ids[old]} leads {self.before.leads[old]}, at most {b.high_leaders[old]}"

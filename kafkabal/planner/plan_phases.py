@@ -14,7 +14,7 @@ from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.planner.problem import Problem, build_problem
 from kafkabal.planner.search.keep_within_budget import exceeds_budget
 from kafkabal.planner.search.search_phases import is_reached
-from kafkabal.planner.search.solution import State
+from kafkabal.planner.search.solution import Solution
 from kafkabal.planner.shortfall import left_over, unrepaired_of, warnings_of
 from kafkabal.planner.unreachable_bands import falls_short, persist
 from kafkabal.scoring import Evaluation, evaluate
@@ -34,22 +34,24 @@ def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listene
     """
     options = options or PlanOptions()
     problem = build_problem(cluster, options)
-    start = State(problem)
+    start = Solution(problem)
     before = Before.of(start)
-    draft = search(start, listener)
-    draft, after = persist(start, draft, listener) if falls_short(draft) else (draft, draft.outcome())
-    warnings = warnings_of(draft.state, draft.leader, draft.unplaced)
-    unrepaired = unrepaired_of(draft.state, draft.unplaced)
-    if exceeds_budget(draft.state):
+    candidate = search(start, listener)
+    candidate, after = (
+        persist(start, candidate, listener) if falls_short(candidate) else (candidate, candidate.to_state())
+    )
+    warnings = warnings_of(candidate.solution, candidate.leader, candidate.unplaced)
+    unrepaired = unrepaired_of(candidate.solution, candidate.unplaced)
+    if exceeds_budget(candidate.solution):
         listener.step("budget")
-        full = draft.state
-        draft, after = instalment(start, draft, listener)
-        warnings = (*(f"even without a budget: {line}" for line in warnings), *left_over(full, draft.state))
+        full = candidate.solution
+        candidate, after = instalment(start, candidate, listener)
+        warnings = (*(f"even without a budget: {line}" for line in warnings), *left_over(full, candidate.solution))
     warnings += remains_of(problem, after)
     listener.step("bound")
-    bound = _bound(start, draft.state)
+    bound = _bound(start, candidate.solution)
     listener.step("changes")
-    changes = make_changes(cluster, after, Reasons(draft.state, before, draft.leader))
+    changes = make_changes(cluster, after, Reasons(candidate.solution, before, candidate.leader))
     return Plan(
         partitions=changes,
         cluster_id=cluster.cluster_id,
@@ -65,13 +67,13 @@ def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listene
     )
 
 
-def _bound(start: State, state: State) -> int | None:
+def _bound(start: Solution, solution: Solution) -> int | None:
     """The bound, where the plan was to reach the bands with as few bytes as possible, and does."""
     options = start.problem.options
     asks_more = options.below is not None or options.replication_factor is not None
-    if options.mode is not Mode.FULL or asks_more or start.problem.lost.any() or not is_reached(state):
+    if options.mode is not Mode.FULL or asks_more or start.problem.lost.any() or not is_reached(solution):
         return None
-    return bound_bytes(start, state.moved_bytes())
+    return bound_bytes(start, solution.moved_bytes())
 
 
 def _scores(problem: Problem, after: ClusterState) -> dict[str, ScoreChange]:

@@ -184,7 +184,7 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
         rules=Rules(
             movable=may_move,
             factor=lasting_factor(cluster) if options.replication_factor is None else slots,
-            takes=takes_replicas(cluster, ~counted | excluded),
+            takes=_open(cluster, options, ~counted | excluded),
             leaves=~counted,
             rack=_racks(cluster),
             room_bytes=room_for_replicas(cluster, options.log_dir_limit),
@@ -336,8 +336,16 @@ def _electable(cluster: ClusterState, home: I32) -> Bools:
     return electable
 
 
+def _open(cluster: ClusterState, options: PlanOptions, closed: Bools) -> Bools:
+    """Brokers that may take replicas; none whose volumes other programs fill beyond the limit by themselves.
+
+    Such a broker could hand out as much as it holds and still have no room: copies to it would wait for ever.
+    """
+    return np.asarray(takes_replicas(cluster, closed) & (room_for_replicas(cluster, options.log_dir_limit) > 0))
+
+
 def _takes(cluster: ClusterState, options: PlanOptions, closed: Bools) -> Bools:
-    takes = takes_replicas(cluster, closed)
+    takes = _open(cluster, options, closed)
     if options.mode is Mode.ONLY_TO_NEW:
         takes &= np.bincount(cluster.replicas.broker, minlength=len(closed)) == 0
     return takes

@@ -14,7 +14,7 @@ from kafkabal.model import F64, I32, I64, Bools
 from kafkabal.planner.problem import NONE
 from kafkabal.planner.search.grouped_arrays import running_count
 from kafkabal.planner.search.load_targets import zones
-from kafkabal.planner.search.solution import State
+from kafkabal.planner.search.solution import Solution
 
 _SLACK = 1e-9
 """Of a band: what a score forgives (``SHARE_EPSILON``), so that the bound holds for plans that make use of it."""
@@ -31,26 +31,26 @@ class Point(NamedTuple):
 class Relaxation:
     """Loads of brokers, replicas that may move, and those of which some have to."""
 
-    def __init__(self, state: State) -> None:
-        problem = state.problem
-        self.state = state
+    def __init__(self, solution: Solution) -> None:
+        problem = solution.problem
+        self.solution = solution
         self.problem = problem
         tolerance = problem.options.tolerance
         rows = problem.weighed & problem.has_score("disk")
-        capacity = np.where(rows, state.due.bytes, 0.0)
+        capacity = np.where(rows, solution.due.bytes, 0.0)
         share = capacity / capacity.sum() if rows.any() else capacity
         # the edges as shares of the total, so that they follow it where copies differ in size
         self.rows = rows
         self.high: F64 = share * (1 + tolerance + _SLACK)
         self.low: F64 = share * (1 - tolerance - _SLACK)
-        p, k = np.nonzero((state.place >= 0) & problem.movable[:, None])
+        p, k = np.nonzero((solution.place >= 0) & problem.movable[:, None])
         self.p, self.k = p, k
         self.n_cells = len(p)
-        self.broker = state.place[p, k]
+        self.broker = solution.place[p, k]
         self.cost = problem.arriving_bytes[p].astype(np.float64)
         self.held = np.where(rows[self.broker], problem.held_bytes[p, k], 0).astype(np.float64)
         self.forced: Bools = problem.leaves[self.broker]
-        self.used: F64 = np.where(rows, state.used, 0).astype(np.float64)
+        self.used: F64 = np.where(rows, solution.used, 0).astype(np.float64)
         self.total = float(self.used.sum())
         self.zone = zones(problem)
         self.pinned = self.zone.any() and not self._crowded_racks().any()
@@ -93,7 +93,7 @@ class Relaxation:
 
     def prices(self, potential: F64) -> F64:
         """float64, shape (n_partitions, width): price of the cheapest move of each slot; infinite if it may not."""
-        price = np.full(self.state.place.shape, np.inf)
+        price = np.full(self.solution.place.shape, np.inf)
         price[self.p, self.k] = self._price(potential, self._lowest(potential)[0], self._drift(potential))
         return price
 
@@ -130,7 +130,7 @@ class Relaxation:
             return entered
         entered = entered.copy()
         partition = self.p[lost]
-        there = self.state.rack[self.state.place[partition]]
+        there = self.solution.rack[self.solution.place[partition]]
         lacked = np.ones((len(lost), int(self.zone.max()) + 1), np.bool_)
         lacked[:, ~np.isin(np.arange(lacked.shape[1]), self.zone[self.rows])] = False
         for column in range(there.shape[1]):
@@ -144,20 +144,22 @@ class Relaxation:
 
     def _group(self) -> None:
         """Find replicas of which a number has to move: for racks, for topics, for counts."""
-        state, problem = self.state, self.problem
+        solution, problem = self.solution, self.problem
         crowded = self._crowded_racks()
         for_racks = crowded[self.p, self.k]
-        empty = state.required_racks - state.distinct_racks(state.place) - problem.leaves[state.place].any(1)
+        empty = (
+            solution.required_racks - solution.distinct_racks(solution.place) - problem.leaves[solution.place].any(1)
+        )
         self.rack_need: I64 = np.maximum(empty, 0).astype(np.int64)[self.p]
         rest = ~for_racks & ~self.forced
         self.rack_groups = _Groups(for_racks & (self.rack_need > 0), self.p)
         topic, broker = problem.topic[self.p].astype(np.int64), self.broker
         need = np.zeros(self.n_cells, np.int64)
-        if state.topic_count is not None:
-            need = (state.topic_count[topic, broker] - state.bands.topic_most(topic, broker)).astype(np.int64)
+        if solution.topic_count is not None:
+            need = (solution.topic_count[topic, broker] - solution.bands.topic_most(topic, broker)).astype(np.int64)
         self.pair_need: I64 = np.where(problem.counted[broker], np.maximum(need, 0), 0)
         self.topic_groups = _Groups((self.pair_need > 0) & ~self.forced, topic * problem.n_brokers + broker)
-        surplus = np.where(problem.counted, np.maximum(state.count - state.bands.high_count, 0), 0)
+        surplus = np.where(problem.counted, np.maximum(solution.count - solution.bands.high_count, 0), 0)
         self.count_need: I64 = surplus
         self.for_count = (surplus[broker] > 0) & ~self.forced
         self.count_groups = _Groups(self.for_count, broker)
@@ -166,15 +168,15 @@ class Relaxation:
 
     def _crowded_racks(self) -> Bools:
         """Slots that share their rack with another one of a partition that could be in more racks."""
-        state, problem = self.state, self.problem
-        places = np.where(problem.leaves[state.place], -1, state.place)
-        racks = state.rack[places]
+        solution, problem = self.solution, self.problem
+        places = np.where(problem.leaves[solution.place], -1, solution.place)
+        racks = solution.rack[places]
         crowded = np.zeros(racks.shape, np.bool_)
         for i in range(racks.shape[1]):
             for j in range(racks.shape[1]):
                 if i != j:
                     crowded[:, i] |= (racks[:, i] == racks[:, j]) & (racks[:, i] >= 0)
-        lacking = (state.distinct_racks(places) < state.required_racks) & problem.movable
+        lacking = (solution.distinct_racks(places) < solution.required_racks) & problem.movable
         return crowded & lacking[:, None]
 
     def _cheapest(self, price: F64) -> Bools:

@@ -8,21 +8,22 @@ from dataclasses import replace
 import numpy as np
 
 from kafkabal.errors import InfeasibleError
-from kafkabal.model import F64, I32, I64, has_source, offline_replicas
+from kafkabal.model import F64, I32, I64, foreign_of_brokers, has_source, offline_replicas
 from kafkabal.planner.integer_bands import excess
 from kafkabal.planner.move_cause import Why
 from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.problem import chosen_topics
 from kafkabal.planner.search.additional_loads import FurtherLoads
 from kafkabal.planner.search.local_search import CONVEXITY, Violation
-from kafkabal.planner.search.solution import State
+from kafkabal.planner.search.solution import Solution
 from kafkabal.units import format_bytes
+from kafkabal.wording import counted_noun, plural
 
 _NAMED = 10
 _LARGEST = 3
 
 
-def refuse_if_infeasible(state: State, unplaced: I64) -> None:
+def refuse_if_infeasible(solution: Solution, unplaced: I64) -> None:
     """Refuse a drain or a replication factor for which there are too few brokers.
 
     Raises
@@ -30,14 +31,14 @@ def refuse_if_infeasible(state: State, unplaced: I64) -> None:
     InfeasibleError
         Naming the first partitions and why.
     """
-    problem, options = state.problem, state.problem.options
-    p, k = unplaced // state.width, unplaced % state.width
+    problem, options = solution.problem, solution.problem.options
+    p, k = unplaced // solution.width, unplaced % solution.width
     home = problem.home[p, k]
     drained = (home >= 0) & problem.leaves[home] & problem.cluster.brokers.is_live[home]
     asked = drained | ((home < 0) & (options.replication_factor is not None))
     if not asked.any():
         return
-    names = _names(state, p[asked])
+    names = _names(solution, p[asked])
     if drained.any():
         ids = ", ".join(map(str, sorted(options.drain)))
         raise InfeasibleError(
@@ -50,20 +51,20 @@ def refuse_if_infeasible(state: State, unplaced: I64) -> None:
     )
 
 
-def warnings_of(state: State, leader: I32, unplaced: I64) -> tuple[str, ...]:
+def warnings_of(solution: Solution, leader: I32, unplaced: I64) -> tuple[str, ...]:
     """One line for each thing that a rule or a band asks for and the plan does not reach."""
-    mode = state.problem.options.mode
-    lines = [*unrepaired_of(state, unplaced), *_narrow(state)]
+    mode = solution.problem.options.mode
+    lines = [*unrepaired_of(solution, unplaced), *_narrow(solution)]
     if mode is Mode.FULL:
-        lines += [*_bytes_outside(state), *_counts_outside(state), *_topics_outside(state)]
+        lines += [*_bytes_outside(solution), *_counts_outside(solution), *_topics_outside(solution)]
     if mode in {Mode.FULL, Mode.LEADERS_ONLY}:
-        lines += [*_leaders_outside(state, leader), *_further_outside(state, leader)]
+        lines += [*_leaders_outside(solution, leader), *_further_outside(solution, leader)]
     if mode is Mode.ONLY_TO_NEW:
-        lines += _filled_outside(state, leader)
+        lines += _filled_outside(solution, leader)
     return tuple(lines)
 
 
-def left_over(full: State, part: State) -> tuple[str, ...]:
+def left_over(full: Solution, part: Solution) -> tuple[str, ...]:
     """A line on what a budget leaves to later plans, if anything."""
     if full.moved_bytes() == part.moved_bytes() and full.moved().sum() == part.moved().sum():
         return ()
@@ -77,40 +78,40 @@ def left_over(full: State, part: State) -> tuple[str, ...]:
     return (f"no move within the budget, out of {whole}, improves the balance by itself",)
 
 
-def shortfall(state: State, leader: I32) -> float:
+def shortfall(solution: Solution, leader: I32) -> float:
     """How much is outside the bands, in fair shares of a broker with their squares, over brokers and scores."""
-    problem, bands = state.problem, state.bands
-    led = _led(state, leader)
+    problem, bands = solution.problem, solution.bands
+    led = _led(solution, leader)
     above, below = excess(led, bands.low_leaders, bands.high_leaders, problem.counted)
     leaders = float((above + below).sum()) / max(1.0, len(leader) / max(1, int(problem.counted.sum())))
-    surplus = _crowded(state)[1]
-    further = float(FurtherLoads(state, leader).violation().sum())
-    topics = float(surplus.sum()) / max(1, int(state.count.sum()))
-    return float(Violation(state, CONVEXITY).now().sum()) + leaders + topics + further
+    surplus = _crowded(solution)[1]
+    further = float(FurtherLoads(solution, leader).violation().sum())
+    topics = float(surplus.sum()) / max(1, int(solution.count.sum()))
+    return float(Violation(solution, CONVEXITY).now().sum()) + leaders + topics + further
 
 
-def unrepaired_of(state: State, unplaced: I64) -> tuple[str, ...]:
+def unrepaired_of(solution: Solution, unplaced: I64) -> tuple[str, ...]:
     """One line for each reason why replicas on dead brokers and in offline log dirs stay where they are."""
-    problem = state.problem
+    problem = solution.problem
     if not problem.options.mode.moves_replicas:
         return ()
-    p, k = unplaced // state.width, unplaced % state.width
-    stuck = (problem.home[p, k] >= 0) & (state.why[p, k] == Why.LEAVES)
+    p, k = unplaced // solution.width, unplaced % solution.width
+    stuck = (problem.home[p, k] >= 0) & (solution.why[p, k] == Why.LEAVES)
     in_dir = problem.lost[p, k]
     lines = []
     for rows, what in ((p[stuck & ~in_dir], "on dead brokers"), (p[stuck & in_dir], "in offline log dirs")):
         if rows.size:
             why = "" if problem.weighed.any() else ": no log dir is known to be online"
-            lines.append(f"no broker can take the replicas {what} of {_names(state, rows)}{why}")
-    return (*lines, *_out_of_reach(state))
+            lines.append(f"no broker can take the replicas {what} of {_names(solution, rows)}{why}")
+    return (*lines, *_out_of_reach(solution))
 
 
-def _out_of_reach(state: State) -> Iterator[str]:
+def _out_of_reach(solution: Solution) -> Iterator[str]:
     """Broken partitions that the plan was not free to touch."""
-    cluster, options = state.problem.cluster, state.problem.options
+    cluster, options = solution.problem.cluster, solution.problem.options
     sourceless = ~has_source(cluster)
     if sourceless.any():
-        names = _names(state, np.flatnonzero(sourceless))
+        names = _names(solution, np.flatnonzero(sourceless))
         yield f"no in-sync replica of {names} is online: there is nothing to copy from"
     if not options.exclude_topics:
         return
@@ -119,39 +120,56 @@ def _out_of_reach(state: State) -> Iterator[str]:
     excluded = ~chosen_topics(cluster, replace(options, topics=()))[cluster.partitions.topic]
     rows = np.flatnonzero(broken & excluded & ~sourceless)
     if rows.size:
-        names = _names(state, rows)
+        names = _names(solution, rows)
         yield f"--exclude-topics keeps the replicas on dead brokers or in offline log dirs of {names}"
 
 
-def _narrow(state: State) -> Iterator[str]:
-    narrow = np.flatnonzero(state.narrow())
+def _narrow(solution: Solution) -> Iterator[str]:
+    narrow = np.flatnonzero(solution.narrow())
     if narrow.size:
-        yield f"no broker in another rack can take a replica of {_names(state, narrow)}"
+        yield f"no broker in another rack can take a replica of {_names(solution, narrow)}"
 
 
-def _bytes_outside(state: State) -> Iterator[str]:
-    problem, bands = state.problem, state.bands
-    above, below = excess(state.used, bands.low_bytes, bands.high_bytes, problem.weighed)
+def _bytes_outside(solution: Solution) -> Iterator[str]:
+    problem, bands = solution.problem, solution.bands
+    above, below = excess(solution.used, bands.low_bytes, bands.high_bytes, problem.weighed)
     rows = np.flatnonzero((above > 0) | (below > 0))
-    share = state.due.byte_shares(state.used, problem.weighed)
+    share = solution.due.byte_shares(solution.used, problem.weighed)
+    crowded_out = _crowded_out(solution)
     for b in rows[:_NAMED].tolist():
         broker_id = problem.cluster.brokers.id[b]
+        if above[b] and crowded_out[b] > 0:
+            room = format_bytes(int(problem.rules.room_bytes[b]))
+            yield (
+                f"broker {broker_id} remains at {format_bytes(int(solution.used[b]))} of replicas, "
+                f"with room for {room}: "
+                f"other files occupy {format_bytes(int(crowded_out[b]))} of its disks; remove them, or add a broker"
+            )
+            continue
         text = f"broker {broker_id} remains at {share[b]:.2f}x of its fair disk share"
         if above[b]:
-            text += _largest(state, b)
+            text += _largest(solution, b)
         elif not problem.takes[b]:
             text += ": it accepts no replicas"
         yield text
     if len(rows) > _NAMED:
-        yield f"{len(rows) - _NAMED} more brokers remain outside their disk band"
+        yield f"{counted_noun(len(rows) - _NAMED, 'more broker')} outside their disk band"
 
 
-def _filled_outside(state: State, leader: I32) -> Iterator[str]:
+def _crowded_out(solution: Solution) -> F64:
+    """float64, shape (n_brokers,): bytes of other programs, where they leave less room than replicas would be due."""
+    problem, rows = solution.problem, solution.problem.weighed
+    mean = float(solution.used[rows].sum()) / float(problem.capacity[rows].sum())
+    foreign = np.nan_to_num(foreign_of_brokers(problem.cluster))
+    return np.where(problem.rules.room_bytes < mean * problem.capacity, foreign, 0.0)
+
+
+def _filled_outside(solution: Solution, leader: I32) -> Iterator[str]:
     """In one line, since what keeps them there is the same for all; and why nothing moved, where no broker is empty."""
-    number = {name: n for name, n in _brokers_outside(state, leader).items() if n}
+    number = {name: n for name, n in _brokers_outside(solution, leader).items() if n}
     if not number:
         return
-    problem = state.problem
+    problem = solution.problem
     told = ", ".join(f"{n} by {name}" for name, n in number.items())
     yield f"brokers outside their bands: {told}; --only-to-new moves data to empty brokers only"
     held = np.bincount(problem.cluster.replicas.broker, minlength=problem.n_brokers)
@@ -162,24 +180,24 @@ def _filled_outside(state: State, leader: I32) -> Iterator[str]:
         )
 
 
-def _brokers_outside(state: State, leader: I32) -> dict[str, int]:
+def _brokers_outside(solution: Solution, leader: I32) -> dict[str, int]:
     """How many brokers are outside their bands, by score."""
-    problem, bands = state.problem, state.bands
-    led = _led(state, leader)
+    problem, bands = solution.problem, solution.bands
+    led = _led(solution, leader)
     sides = {
-        "disk": excess(state.used, bands.low_bytes, bands.high_bytes, problem.weighed),
-        "replicas": excess(state.count, bands.low_count, bands.high_count, problem.counted),
+        "disk": excess(solution.used, bands.low_bytes, bands.high_bytes, problem.weighed),
+        "replicas": excess(solution.count, bands.low_count, bands.high_count, problem.counted),
         "leaders": excess(led, bands.low_leaders, bands.high_leaders, problem.counted),
     }
     number = {name: int(((above > 0) | (below > 0)).sum()) for name, (above, below) in sides.items()}
-    number["topic-spread"] = len(np.unique(_crowded(state)[0] % problem.n_brokers))
-    loads = FurtherLoads(state, leader)
+    number["topic-spread"] = len(np.unique(_crowded(solution)[0] % problem.n_brokers))
+    loads = FurtherLoads(solution, leader)
     return number | {w.score.name: len(_further_rows(loads, row)) for row, w in enumerate(loads.scores)}
 
 
-def _largest(state: State, broker: int) -> str:
-    p, k = np.nonzero(state.place == broker)
-    load = np.sort(state.load(p, k, np.full(len(p), broker)))[::-1]
+def _largest(solution: Solution, broker: int) -> str:
+    p, k = np.nonzero(solution.place == broker)
+    load = np.sort(solution.load(p, k, np.full(len(p), broker)))[::-1]
     used = int(load.sum())
     if not used:
         return ""
@@ -189,26 +207,26 @@ def _largest(state: State, broker: int) -> str:
     return f": its {number} largest partitions make up {load[:number].sum() / used:.0%} of it"
 
 
-def _counts_outside(state: State) -> Iterator[str]:
-    bands = state.bands
-    yield from _outside(state, state.count, bands.low_count, bands.high_count, "replicas")
+def _counts_outside(solution: Solution) -> Iterator[str]:
+    bands = solution.bands
+    yield from _outside(solution, solution.count, bands.low_count, bands.high_count, "replica")
 
 
-def _leaders_outside(state: State, leader: I32) -> Iterator[str]:
-    led = _led(state, leader)
-    yield from _outside(state, led, state.bands.low_leaders, state.bands.high_leaders, "leaders")
+def _leaders_outside(solution: Solution, leader: I32) -> Iterator[str]:
+    led = _led(solution, leader)
+    yield from _outside(solution, led, solution.bands.low_leaders, solution.bands.high_leaders, "leader")
 
 
-def _further_outside(state: State, leader: I32) -> Iterator[str]:
-    loads = FurtherLoads(state, leader)
-    ids = state.problem.cluster.brokers.id
+def _further_outside(solution: Solution, leader: I32) -> Iterator[str]:
+    loads = FurtherLoads(solution, leader)
+    ids = solution.problem.cluster.brokers.id
     for row, weighted in enumerate(loads.scores):
         rows = _further_rows(loads, row)
         for b in rows[:_NAMED].tolist():
             fair = weighted.weight / loads.price[row, b]
             yield f"broker {ids[b]} remains at {loads.load[row, b] / fair:.2f}x of its fair {weighted.score.name}"
         if len(rows) > _NAMED:
-            yield f"{len(rows) - _NAMED} more brokers remain outside their band of {weighted.score.name}"
+            yield f"{counted_noun(len(rows) - _NAMED, 'more broker')} outside their band of {weighted.score.name}"
 
 
 def _further_rows(loads: FurtherLoads, row: int) -> I64:
@@ -217,51 +235,55 @@ def _further_rows(loads: FurtherLoads, row: int) -> I64:
     return np.flatnonzero((loads.price[row] > 0) & ((load > loads.high[row]) | (load < loads.low[row])))
 
 
-def _led(state: State, leader: I32) -> I64:
+def _led(solution: Solution, leader: I32) -> I64:
     """How many partitions each broker leads."""
-    return np.bincount(leader[leader >= 0], minlength=state.problem.n_brokers).astype(np.int64)
+    return np.bincount(leader[leader >= 0], minlength=solution.problem.n_brokers).astype(np.int64)
 
 
-def _outside(state: State, number: I64, low: I64, high: I64, what: str) -> Iterator[str]:
-    above, below = excess(number, low, high, state.problem.counted)
+def _outside(solution: Solution, number: I64, low: I64, high: I64, what: str) -> Iterator[str]:
+    above, below = excess(number, low, high, solution.problem.counted)
     rows = np.flatnonzero((above > 0) | (below > 0))
-    ids = state.problem.cluster.brokers.id
+    ids = solution.problem.cluster.brokers.id
     for b in rows[:_NAMED].tolist():
         edge = f"at most {high[b]}" if above[b] else f"at least {low[b]}"
-        yield f"broker {ids[b]} remains at {number[b]} {what}; its band allows {edge}"
+        yield f"broker {ids[b]} remains at {counted_noun(int(number[b]), what)}; its band allows {edge}"
     if len(rows) > _NAMED:
-        yield f"{len(rows) - _NAMED} more brokers remain outside their band of {what}"
+        yield f"{counted_noun(len(rows) - _NAMED, 'more broker')} outside their band of {plural(0, what)}"
 
 
-def _topics_outside(state: State) -> Iterator[str]:
-    if state.topic_count is None:
+def _topics_outside(solution: Solution) -> Iterator[str]:
+    if solution.topic_count is None:
         return
-    problem = state.problem
-    pairs, _ = _crowded(state)
+    problem = solution.problem
+    pairs, _ = _crowded(solution)
     for pair in pairs[:_NAMED].tolist():
         t, b = divmod(pair, problem.n_brokers)
-        name, most = problem.cluster.topics.name[t], state.bands.topic_most(t, b)
-        held = f"broker {problem.cluster.brokers.id[b]} keeps {state.topic_count[t, b]} replicas of {name}"
+        name, most = problem.cluster.topics.name[t], solution.bands.topic_most(t, b)
+        held = (
+            f"broker {problem.cluster.brokers.id[b]} keeps "
+            f"{counted_noun(int(solution.topic_count[t, b]), 'replica')} of {name}"
+        )
         yield f"{held}; its band allows at most {most:.0f}"
     if len(pairs) > _NAMED:
-        yield f"{len(pairs) - _NAMED} more brokers hold too many replicas of a topic"
+        yield f"{counted_noun(len(pairs) - _NAMED, 'more broker')} with too many replicas of a topic"
 
 
-def _crowded(state: State) -> tuple[I64, F64]:
+def _crowded(solution: Solution) -> tuple[I64, F64]:
     """Pairs (``topic x n_brokers + broker``) that hold too many replicas, and by how many."""
-    if state.topic_count is None:
+    if solution.topic_count is None:
         return np.empty(0, np.int64), np.empty(0)
-    problem = state.problem
-    p, k = np.nonzero(state.place >= 0)
-    topic, broker = problem.topic[p].astype(np.int64), state.place[p, k]
-    surplus = state.topic_count[topic, broker] - state.bands.topic_most(topic, broker)
+    problem = solution.problem
+    p, k = np.nonzero(solution.place >= 0)
+    topic, broker = problem.topic[p].astype(np.int64), solution.place[p, k]
+    surplus = solution.topic_count[topic, broker] - solution.bands.topic_most(topic, broker)
     # a topic that the plan may not touch is not its shortfall
     crowded = (surplus > 0) & problem.counted[broker] & problem.movable[p]
     pairs, first = np.unique((topic * problem.n_brokers + broker)[crowded], return_index=True)
     return pairs, surplus[crowded][first]
 
 
-def _names(state: State, partitions: I64) -> str:
+def _names(solution: Solution, partitions: I64) -> str:
     rows = np.unique(partitions)
-    names = ", ".join(str(state.problem.cluster.topic_partition(int(p))) for p in rows[:_LARGEST])
-    return names + (f" and {len(rows) - _LARGEST} more partitions" if len(rows) > _LARGEST else "")
+    names = ", ".join(str(solution.problem.cluster.topic_partition(int(p))) for p in rows[:_LARGEST])
+    more = len(rows) - _LARGEST
+    return f"{names} and {counted_noun(more, 'more partition')}" if more > 0 else names

@@ -1,53 +1,61 @@
-"""Where bands are out of reach: go on as long as it helps, and move nothing that does not."""
+"""Where bands are out of reach: go on as long as it helps, and move nothing that does not.
+
+::
+
+    give up where the plan mends no rule and takes less than a hundredth out of what is outside
+    repeat: search again from the result, once; keep that where it takes another hundredth out
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from kafkabal.model import I32, ClusterState
-from kafkabal.planner.candidate import Draft, search
+from kafkabal.planner.candidate import Candidate, search
 from kafkabal.planner.move_cause import Why
 from kafkabal.planner.plan_listener import PlanListener
 from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.problem import Problem, build_problem
-from kafkabal.planner.search.solution import State
+from kafkabal.planner.search.solution import Solution
 from kafkabal.planner.shortfall import shortfall, warnings_of
 
 _MOST_REPEATS = 8
+"""An end: each repeat has to help by a hundredth again, so that few are made."""
 _LEAST_HELP = 0.01
+"""Of what is outside. Less would move data every night for what no table shows, more would leave what operators see."""
 
 
-def falls_short(draft: Draft) -> bool:
+def falls_short(candidate: Candidate) -> bool:
     """Whether the search went as far as it could and still left something outside its band."""
-    options = draft.state.problem.options
+    options = candidate.solution.problem.options
     if options.mode is not Mode.FULL or options.replication_factor is not None:
         return False
-    return bool(warnings_of(draft.state, draft.leader, draft.unplaced))
+    return bool(warnings_of(candidate.solution, candidate.leader, candidate.unplaced))
 
 
-def persist(start: State, draft: Draft, listener: PlanListener) -> tuple[Draft, ClusterState]:
+def persist(start: Solution, candidate: Candidate, listener: PlanListener) -> tuple[Candidate, ClusterState]:
     """Go on from the result as long as it helps, so that a later run finds nothing.
 
     What mends no rule and helps less than :data:`_LEAST_HELP` is not worth a single byte.
 
     Returns
     -------
-    Draft, ClusterState
+    Candidate, ClusterState
         Where it ends, and the cluster once that is applied.
     """
     problem = start.problem
-    if not is_worth_it(start, draft):
-        return draft._replace(state=start, leader=problem.leader), problem.cluster
-    after = draft.outcome()
+    if not is_worth_it(start, candidate):
+        return candidate._replace(solution=start, leader=problem.leader), problem.cluster
+    after = candidate.to_state()
     for _ in range(_MOST_REPEATS):
-        again = search(State(build_problem(after, problem.options)), listener, once=True)
-        if not _helps(again, shortfall(draft.state, draft.leader)) or not _may_lead(problem, again.leader):
+        again = search(Solution(build_problem(after, problem.options)), listener, once=True)
+        if not _helps(again, shortfall(candidate.solution, candidate.leader)) or not _may_lead(problem, again.leader):
             break
-        after = again.outcome()
-        draft.state.adopt(after)
+        after = again.to_state()
+        candidate.solution.adopt(after)
         led = after.partitions.leader
-        draft = draft._replace(leader=np.where(led >= 0, led, draft.leader).astype(np.int32))
-    return draft, after
+        candidate = candidate._replace(leader=np.where(led >= 0, led, candidate.leader).astype(np.int32))
+    return candidate, after
 
 
 def _may_lead(problem: Problem, leader: I32) -> bool:
@@ -58,21 +66,21 @@ def _may_lead(problem: Problem, leader: I32) -> bool:
     return not (changes & stale).any() and (most is None or int((changes & had).sum()) <= most)
 
 
-def is_worth_it(start: State, draft: Draft, share: float = 1.0) -> bool:
+def is_worth_it(start: Solution, candidate: Candidate, share: float = 1.0) -> bool:
     """Whether a plan that does not reach the bands mends a rule, or helps enough.
 
     Parameters
     ----------
     share
-        How much of a plan the draft is, by its bytes; so much less it has to help.
+        How much of a plan the candidate is, by its bytes; so much less it has to help.
     """
-    return _mends(draft) or _helps(draft, shortfall(start, start.problem.leader), share)
+    return _mends(candidate) or _helps(candidate, shortfall(start, start.problem.leader), share)
 
 
-def _mends(draft: Draft) -> bool:
+def _mends(candidate: Candidate) -> bool:
     """Whether something moves for the sake of a rule."""
-    return bool((draft.state.moved() & (draft.state.why >= Why.RACK)).any())
+    return bool((candidate.solution.moved() & (candidate.solution.why >= Why.RACK)).any())
 
 
-def _helps(draft: Draft, before: float, share: float = 1.0) -> bool:
-    return shortfall(draft.state, draft.leader) < before * (1 - _LEAST_HELP * share)
+def _helps(candidate: Candidate, before: float, share: float = 1.0) -> bool:
+    return shortfall(candidate.solution, candidate.leader) < before * (1 - _LEAST_HELP * share)

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
 
 _POLL_S: Final = 0.1
+"""How long a call of librdkafka may wait for delivery reports; closing waits for it."""
 _FULL_QUEUE_S: Final = 0.01
+"""A queue that is full frees a batch within milliseconds; a busy loop would take the processor from its sender."""
 
 
 class AsyncProducer:

@@ -7,6 +7,7 @@ from threading import Event, Thread, current_thread
 from time import monotonic
 
 _CLOSING_S = 3.0
+"""A reading of a large cluster takes seconds; a broker that hangs must not keep a program from ending."""
 
 
 class Refresher:

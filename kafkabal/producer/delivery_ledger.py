@@ -14,7 +14,7 @@ class _Mark(NamedTuple):
     offsets: Mapping[int, int]
 
 
-class Ledger:
+class DeliveryLedger:
     """Follows records, numbered in the order in which they are sent, until all below some number are done.
 
     A partition's offsets only grow, so whatever is sent after a moment lies behind what its partition had acknowledged

@@ -21,6 +21,7 @@ _DEVIATIONS: Final = 3 * 1.2533
 # the same fifth by which `watch` calls a broker slow
 _LEAST_PART: Final = 0.2
 _FEW: Final = 5
+"""Up to here a deviation is a matter of luck, and every difference counts as noise."""
 # weight of the newest measurement: about the last ten count
 _NEWEST: Final = 0.2
 

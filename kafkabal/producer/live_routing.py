@@ -14,8 +14,8 @@ from typing import Any, Final, Protocol
 
 from kafkabal.errors import OperationError
 from kafkabal.producer.background_refresh import Refresher
-from kafkabal.producer.live_views import StateReader, ViewSource
 from kafkabal.producer.producer_options import RoutingOptions
+from kafkabal.producer.routing_view_source import StateReader, ViewSource
 from kafkabal.producer.topic_router import RoutingStatus, TopicRouter
 from kafkabal.routing import Context, Input
 from kafkabal.scoring import Need
@@ -23,8 +23,12 @@ from kafkabal.telemetry import LatencyTable, StatisticsReader
 
 LOG: Final = logging.getLogger("kafkabal.producer")
 _REFRESHES_TO_FORGET: Final = 6
+"""Half a minute by default: a broker that is sent little is measured rarely, and one that died must not look fast for
+long."""
 _METADATA_S: Final = 5.0
+"""As long as a refresh: what is not known by then is asked for by the next one."""
 _CLOSING_S: Final = 0.2
+"""A program that flushes its last record ends at once; the connections that are read over are closed next."""
 
 
 class ClosableReader(StateReader, Protocol):
@@ -180,4 +184,4 @@ def _meet_partitions(client: Any, topic: str, n_partitions: int) -> None:
         If it does not hear of all of them; the view before stays in force until the next one.
     """
     if client is not None and len(client.list_topics(topic, _METADATA_S).topics[topic].partitions) < n_partitions:
-        raise OperationError(f"topic {topic}: not all brokers know all of its {n_partitions} partitions yet")
+        raise OperationError(f"topic {topic}: not all brokers know all of its partitions yet ({n_partitions})")

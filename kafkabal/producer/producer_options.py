@@ -9,15 +9,13 @@ from random import getrandbits
 from typing import Any, Final
 
 from kafkabal.errors import UsageError
+from kafkabal.producer.linger import linger_ms
 from kafkabal.producer.topic_router import RoutingStatus
 from kafkabal.routing import Context, PolicyChoice, load_policy
 from kafkabal.scoring import WeightedScore, load_scores
 
 PREFIX: Final = "kafkabal."
 _SEED_BITS: Final = 32
-_LINGER_NAMES: Final = ("linger.ms", "queue.buffering.max.ms")
-# of librdkafka
-_LINGER_MS: Final = 5.0
 _KEYS: Final = (
     "any.key.order",
     "first.view.ms",
@@ -30,6 +28,7 @@ _KEYS: Final = (
     "seed",
 )
 _LEAST_REFRESH_MS: Final = 100
+"""A view takes some milliseconds to make: more often it would take processor time from sending."""
 _MOST_MS: Final = 86_400_000
 
 
@@ -85,8 +84,7 @@ def _policy(text: Any, client: Mapping[str, Any]) -> PolicyChoice:
     if not isinstance(text, str):
         raise UsageError(f"{PREFIX}policy: not a name: {text!r}", hint="see 'kafkabal policies'")
     with_key = load_policy(text)
-    linger_ms = next((float(client[name]) for name in _LINGER_NAMES if name in client), _LINGER_MS)
-    choice = with_key.reckoning_with(linger_ms=linger_ms)
+    choice = with_key.reckoning_with(linger_ms=linger_ms(client))
     choice.create(Context())
     return choice
 

@@ -7,16 +7,15 @@ in order within a partition without duplicates (idempotence) and follows a parti
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat
 from math import inf, nan
-from operator import length_hint
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -26,35 +25,38 @@ from kafkabal.errors import OperationError, PartialFailureError
 from kafkabal.producer.background_refresh import Refresher
 from kafkabal.producer.deferred_signals import signals_held_back
 from kafkabal.producer.librdkafka_errors import config_error_of, error_of
-from kafkabal.producer.live_views import StateReader, ViewSource
+from kafkabal.producer.linger import LINGER_MS
+from kafkabal.producer.record_handover import DeliveryCallback, Handover, ReportsByPartition, runs_of_one_partition
 from kafkabal.producer.records_in_flight import Acknowledged, Flight, Lane
+from kafkabal.producer.routing_view_source import StateReader, ViewSource
 from kafkabal.routing import Feedback, GuardedPolicy, Input, Policy, RecordBatch, RoutingView, of_length
 from kafkabal.scoring import Need, WeightedScore
 from kafkabal.sources import Headers
 from kafkabal.telemetry import LatencySource, LatencyTable, StatisticsReader
+from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
 
-DeliveryCallback: TypeAlias = "Callable[[KafkaError | None, Message], None]"
-
 DEFAULT_REFRESH_S = 5.0
+"""Disks and rates of brokers change over minutes; a reading of 200,000 partitions takes a second or two."""
 _FULL_QUEUE_POLL_S = 0.05
+"""How long delivery reports are waited for before a record that found no room is offered again."""
 # for so long a signal may wait
 _FLUSH_SLICE_S = 0.1
 _METADATA_S = 5.0
+"""As long as a refresh: what is not known by then is asked for by the next one."""
 _NO_NAME = "expected header key to be unicode string"
 _REFRESHES_TO_FORGET = 6
+"""Half a minute by default: a broker that is sent little is measured rarely, and one that died must not look fast for
+long."""
 # a statistics text has about a kilobyte for each partition, and librdkafka works on it for milliseconds at full speed
 _STATISTICS_S = 0.05
 _STATISTICS_S_A_PARTITION = 0.001
 
-_LINGER_MS = 5.0
-_LINGER_SETTINGS = ("linger.ms", "queue.buffering.max.ms")
-
 _DEFAULTS: Mapping[str, ClientSetting] = {
     "enable.idempotence": True,
-    "linger.ms": _LINGER_MS,
+    "linger.ms": LINGER_MS,
     "log.connection.close": False,
     # a topic that was deleted must not come back because we asked for it
     "allow.auto.create.topics": False,
@@ -199,12 +201,12 @@ class RecordSender:
             partial(self._finish_lane, self._settled),
         )
         picks = self._picks(flight, sizes, keys)
-        reports = _Reports(lambda partition: self._lane_report(flight.lane(partition)))
+        reports = ReportsByPartition(lambda partition: self._lane_report(flight.lane(partition)))
         queued = 0
         try:
-            for partition, count in _runs(picks):
+            for partition, count in runs_of_one_partition(picks):
                 rows = slice(queued, queued + count)
-                sending = _Sending(
+                handover = Handover(
                     self._send,
                     (self.topic, partition, reports[partition]),
                     values[rows],
@@ -212,10 +214,10 @@ class RecordSender:
                     None if headers is None else headers[rows],
                 )
                 try:
-                    while not sending.send():
+                    while not handover.send():
                         self.poll(_FULL_QUEUE_POLL_S)
                 finally:
-                    queued += sending.sent
+                    queued += handover.sent
         except Exception as error:
             self._close_flight(flight, queued, sizes)
             if isinstance(error, KafkaException):
@@ -281,8 +283,8 @@ class RecordSender:
 
         return report
 
-    def _given_up(self, on_failed: Callable[[KafkaError], None], error: KafkaError, message: Message) -> None:
-        self._report(error, message)
+    def _given_up(self, on_failed: Callable[[KafkaError], None], error: KafkaError, _message: Message) -> None:
+        self._failed[error_of(error, self.topic).message] += 1
         on_failed(error)
 
     def poll(self, timeout_s: float = 0.0) -> None:
@@ -308,9 +310,10 @@ class RecordSender:
         deliveries = self.deliveries
         if deliveries.failed:
             raise PartialFailureError(
-                f"topic {self.topic}: {sum(deliveries.failed.values())} of {deliveries.accepted} records not "
+                f"topic {self.topic}: {sum(deliveries.failed.values())} of "
+                f"{counted_noun(deliveries.accepted, 'record')} not "
                 f"acknowledged, {deliveries.delivered} acknowledged",
-                [(reason, f"{count} records") for reason, count in deliveries.failed.items()],
+                [(reason, counted_noun(count, "record")) for reason, count in deliveries.failed.items()],
             )
         return deliveries
 
@@ -415,7 +418,7 @@ class RecordSender:
         except KafkaException as error:
             raise error_of(error.args[0], self.topic) from error
         if len(found.partitions) < n_partitions:
-            raise OperationError(f"topic {self.topic}: not all brokers know all of its {n_partitions} partitions yet")
+            raise OperationError(f"topic {self.topic}: not all brokers know all of its partitions yet ({n_partitions})")
 
     def _show_unseen(self, view: RoutingView) -> None:
         self._unseen_view = None
@@ -449,96 +452,15 @@ class RecordSender:
         self._views.measure()
         self._show(replace(self._views.view(self.topic, self._scores), settled_bytes=self._view.settled_bytes))
 
-    def _report(self, error: KafkaError | None, _message: Message) -> None:
-        if error is None:
-            self._delivered += 1
-        else:
-            self._failed[error_of(error, self.topic).message] += 1
-
     def _flush_slice(self, at_most_s: float) -> int:
         """Flush for a moment, signals held back; how many records and events are left."""
         with signals_held_back():
             return self._client.flush(min(_FLUSH_SLICE_S, max(0.0, at_most_s)))
 
 
-class _Sending:
-    """Hands records over that go to one partition, in a loop that runs within the interpreter's own C code.
-
-    Parameters
-    ----------
-    where
-        Topic, partition, and the report of all of them.
-    """
-
-    def __init__(
-        self,
-        send: Callable[..., object],
-        where: tuple[str, int, DeliveryCallback],
-        values: list[bytes],
-        keys: list[bytes | None] | None,
-        headers: list[Headers] | None,
-    ) -> None:
-        self.sent = 0
-        """Records that were taken."""
-        self._send = send
-        self._where = where
-        self._values, self._keys, self._headers = values, keys, headers
-
-    def send(self) -> bool:
-        """Hand over what is left; False once the queue is full.
-
-        Raises
-        ------
-        Exception
-            What the client raises for the first of the records that are left.
-        """
-        topic, partition, report = (repeat(each) for each in self._where)
-        keys: Iterable[bytes | None] = repeat(None) if self._keys is None else self._keys[self.sent :]
-        headers: Iterable[Headers | None] = repeat(None) if self._headers is None else self._headers[self.sent :]
-        left = iter(self._values[self.sent :])
-        try:
-            deque(map(self._send, topic, left, keys, partition, report, repeat(None), repeat(0), headers), maxlen=0)
-        except BufferError:
-            self.sent = len(self._values) - length_hint(left) - 1
-            return False
-        except BaseException:
-            self.sent = len(self._values) - length_hint(left) - 1
-            raise
-        self.sent = len(self._values)
-        return True
-
-
-def _runs(partitions: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Partitions one after the other, each with the number of records in a row that go there."""
-    if not isinstance(partitions, list):
-        # asked for one by one: each is decided after the one before was sent
-        yield from ((partition, 1) for partition in partitions)
-    elif partitions:
-        column = np.array(partitions)
-        ends = [*(np.flatnonzero(np.diff(column)) + 1).tolist(), len(partitions)]
-        yield from ((partitions[first], end - first) for first, end in zip([0, *ends[:-1]], ends, strict=True))
-
-
-def linger_ms(client: Mapping[str, ClientSetting]) -> float:
-    """For how long a producer with this configuration keeps a batch open."""
-    return next((float(client[name]) for name in _LINGER_SETTINGS if name in client), _LINGER_MS)
-
-
 def _hides_a_signal(error: Exception, headers: Headers) -> bool:
     """Whether a name was refused that is one: the binding takes what a signal's handler raises meanwhile for that."""
     return _NO_NAME in str(error) and all(isinstance(name, str) for name, _ in headers)
-
-
-class _Reports(dict[int, DeliveryCallback]):
-    """Reports by partition, each made when the first record goes there."""
-
-    def __init__(self, report_of: Callable[[int], DeliveryCallback]) -> None:
-        super().__init__()
-        self._report_of = report_of
-
-    def __missing__(self, partition: int) -> DeliveryCallback:
-        self[partition] = report = self._report_of(partition)
-        return report
 
 
 def _client(settings: Mapping[str, ClientSetting], read: StatisticsReader, interval_s: float) -> Producer:

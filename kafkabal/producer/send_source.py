@@ -7,45 +7,41 @@ from __future__ import annotations
 
 import gc
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import inf
-from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from kafkabal.errors import InputFileError, KafkabalError, OperationError
+from kafkabal.errors import OperationError
 from kafkabal.gc_pause import cycle_collection_paused
-from kafkabal.producer.delivery_ledger import Ledger
+from kafkabal.producer.delivery_ledger import DeliveryLedger
 from kafkabal.producer.delivery_listener import Progress
 from kafkabal.producer.librdkafka_errors import error_of
 from kafkabal.producer.manifest import Manifest
+from kafkabal.producer.record_names import RECORD_HEADER, record_names
 from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.records_in_flight import Acknowledged
+from kafkabal.producer.same_topic_check import TopicGoneError
 from kafkabal.routing import PolicyFaultError
-from kafkabal.sources import Block, ChangedRowsError, Listing, Part, RecordSize, RowChecksum, Source, Wanted, printable
+from kafkabal.sources import Block, ChangedRowsError, Listing, Part, RowChecksum, Source, Wanted, printable
+from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
-    from confluent_kafka import KafkaError, Message
+    from confluent_kafka import KafkaError
 
-RECORD_HEADER: Final = "kafkabal-record"
-"""Header that names a record: the id of its manifest, a slash, and its number."""
-
-OVERHEAD_BYTES: Final = 256
-"""At least what surrounds a record: its name, the head of a batch, and lengths and deltas within it."""
-_CHUNK_HEADER_BYTES = 32
-_NAMED = 5
-_MOMENT_S = 1.0
 # generations of Python's search for cycles: the objects that came since the last one. It takes 0.2 s with 100,000
 # records in flight, none of which is in a cycle; what is, comes from a few readings of the cluster
 _YOUNG = 1
 _COLLECTION_S = 30.0
-# names of records are made a thousand at a time
-_THOUSAND = [b"%03d" % number for number in range(1000)]
+"""Cycles come with readings of the cluster, of which there are six in this time."""
 _CHECKPOINT_S = 1.0
+"""How much a run that is killed sends once more at most; each one is a file written and synced."""
 _SAME_TOPIC_S = 5.0
+"""A topic that was deleted and created again is noticed within this time; the question costs a request."""
 _LEAVING_S = 3.0
+"""Acknowledgements of records in flight come within it unless the cluster is in trouble; an impatient operator waits
+for it."""
 _POLL_S = 0.1
 _GO_ON = "run the same command again to continue"
 
@@ -69,87 +65,6 @@ class Outcome:
         return not self.failures and not self.changed
 
 
-class TopicGoneError(OperationError):
-    """The topic that the run began with no longer exists."""
-
-
-def check_sizes(
-    source: Source,
-    parts: Iterable[Part],
-    max_record_bytes: int,
-    *,
-    clock: Callable[[], float] = monotonic,
-    takes_long: Callable[[], None] = lambda: None,
-) -> None:
-    """See that every record fits into the topic, before any is sent.
-
-    Parameters
-    ----------
-    takes_long
-        Called once if it takes more than a moment: rows have to be read for it.
-
-    Raises
-    ------
-    InputFileError
-        Naming the records that do not fit.
-    """
-    limit = max_record_bytes - OVERHEAD_BYTES
-    large = list(source.too_large(parts, limit, _once_after_a_moment(clock, takes_long)))
-    if large:
-        named = ", ".join(f"{size.name} ({size.size_bytes + OVERHEAD_BYTES} bytes)" for size in large[:_NAMED])
-        more = f" and {len(large) - _NAMED} more" if len(large) > _NAMED else ""
-        raise InputFileError(
-            source.name,
-            f"records exceed max.message.bytes of the topic ({max_record_bytes} bytes): {named}{more}",
-            hint=_smaller(large, limit),
-        )
-
-
-def _once_after_a_moment(clock: Callable[[], float], takes_long: Callable[[], None]) -> Callable[[], None]:
-    tell_s = clock() + _MOMENT_S
-
-    def tick() -> None:
-        nonlocal tell_s
-        if clock() > tell_s:
-            tell_s = inf
-            takes_long()
-
-    return tick
-
-
-def _smaller(large: Iterable[RecordSize], limit: int) -> str:
-    """What to do about records that are larger than this."""
-    around = [size.around_bytes for size in large if size.around_bytes is not None]
-    chunk = limit - max(around, default=limit) - _CHUNK_HEADER_BYTES
-    written = f"{chunk // 1024}KiB" if chunk >= 1024 else str(chunk)
-    split = f"split files with --chunk {written} or less, or " if chunk > 0 else ""
-    return f"{split}raise max.message.bytes of the topic"
-
-
-def found_records(manifest: Manifest, messages: Iterable[Message]) -> dict[int, int]:
-    """Numbers of the records of this manifest among some messages, each with the hash of its value in this process."""
-    prefix = f"{manifest.header.id}/"
-    found = {}
-    for message in messages:
-        for name, value in list(message.headers() or ()):
-            text = value.decode("ascii", "replace") if isinstance(value, bytes) else ""
-            if name == RECORD_HEADER and text.startswith(prefix):
-                found[int(text.removeprefix(prefix))] = hash(message.value())
-    return found
-
-
-def record_names(prefix: bytes, numbers: Sequence[int]) -> list[bytes]:
-    """The prefix and the number of each record, in decimal."""
-    first, end = numbers[0], numbers[-1] + 1
-    if end - first != len(numbers):
-        return [b"%b%d" % (prefix, number) for number in numbers]
-    names = [b"%b%d" % (prefix, number) for number in range(first, min(end, 1000))]
-    for thousand in range(max(first, 1000) // 1000, (end + 999) // 1000):
-        head, below = b"%b%d" % (prefix, thousand), 1000 * thousand
-        names += [head + tail for tail in _THOUSAND[max(first - below, 0) : end - below]]
-    return names
-
-
 def has_other_rows(source: Source, manifest: Manifest, parts: Iterable[Part]) -> bool:
     """Whether a file of rows no longer begins with the rows that were sent, as far as the manifest knows."""
     listed = list(parts)
@@ -164,7 +79,8 @@ class Run:
     Parameters
     ----------
     found
-        Records that were found in the topic though the manifest does not know them; see :func:`found_records`.
+        Records that were found in the topic though the manifest does not know them; see
+        :func:`~kafkabal.producer.record_names.found_records`.
     resend
         Send files again that changed since they were sent.
     same_topic
@@ -189,7 +105,7 @@ class Run:
         self._source = source
         self._manifest = manifest
         self._found = dict(found or {})
-        self._ledger = Ledger(manifest.through, manifest.offsets, self._found)
+        self._ledger = DeliveryLedger(manifest.through, manifest.offsets, self._found)
         self._resend = resend
         self._same_topic = same_topic
         self._progressed = progressed
@@ -304,7 +220,8 @@ class Run:
             if has_other_rows(self._source, self._manifest, [current]):
                 raise ChangedRowsError(
                     self._source.name,
-                    f"changed: its first {self._manifest.through} rows are not the rows that were sent before",
+                    "changed: its beginning differs from the "
+                    f"{counted_noun(self._manifest.through, 'row')} sent before",
                     hint="add --resend to send the whole file again, or start another record of sent rows with "
                     "--manifest FILE",
                 )
@@ -488,7 +405,7 @@ class Run:
         goes_on = self._manifest.is_kept and not isinstance(cause, TopicGoneError)
         hints = [cause.hint, _GO_ON if goes_on else None]
         return type(cause)(
-            f"{cause.message}; {self._sent} records sent by this run, "
+            f"{cause.message}; {counted_noun(self._sent, 'record')} sent by this run, "
             f"{self._outcome.already_there} already in the topic",
             hint="; then ".join(hint for hint in hints if hint) or None,
         )
@@ -511,42 +428,6 @@ class Run:
 
     def _finish(self, first: int, part: Part) -> None:
         self._ledger.finish_all(range(first, first + part.records))
-
-
-def same_topic_check(
-    topic_id: str,
-    current_id: Callable[[], str | None],
-    topic: str,
-    unanswered: Callable[[KafkabalError], None] = lambda _: None,
-) -> Callable[[], None]:
-    """A check that the topic was neither deleted nor re-created since.
-
-    Parameters
-    ----------
-    current_id
-        Gives the id of the topic now, None if there is none.
-    unanswered
-        Told of what ``current_id`` raised: it says nothing about the topic, and what becomes of the records decides.
-    """
-
-    def check() -> None:
-        try:
-            found = current_id()
-        except KafkabalError as error:
-            unanswered(error)
-            return
-        if found is None:
-            raise TopicGoneError(
-                f"topic {topic} was deleted during the run",
-                hint="what was sent before is gone; once the topic exists again, the same command sends everything",
-            )
-        if found != topic_id:
-            raise TopicGoneError(
-                f"topic {topic} was deleted and re-created during the run; records sent before are lost",
-                hint="run the same command again to send everything to the new topic",
-            )
-
-    return check
 
 
 def totals(parts: Iterable[Part]) -> Mapping[str, int]:

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 _V = TypeVar("_V")
 _ANSWER_S = 15.0
+"""Longer than the election of a controller and a leader, shorter than an operator's patience."""
 _PAUSE_S = 0.2
+"""A new leader is elected within a second or so."""
 # what librdkafka says of a leader that has just died, until it knows the next one
 _PASSING = frozenset(
     {
@@ -41,8 +43,11 @@ _PASSING = frozenset(
     }
 )
 _LOOK_S = 2.0
+"""A look during sending, which must not hold it up; the next one follows in seconds."""
 _SILENCE_S = 30.0
+"""Longer than a leader that stopped keeps its partitions."""
 _RECORDS_A_READ = 1000
+"""A call of librdkafka costs microseconds: shared by a thousand records it is nothing."""
 _POLL_S = 0.5
 _DEFAULT_MAX_BYTES = 1_048_588
 # compression.type of a topic: brokers compress again what comes otherwise, at their own cost
@@ -160,14 +165,14 @@ class TopicReader:
             yield from self._until_ends(consumer, {p: end for p, (_, end) in ranges.items()}, clock)
 
     def _watermarks(self, consumer: Consumer) -> Mapping[int, tuple[int, int]]:
-        metadata = self._answer(partial(consumer.list_topics, self._topic))
+        metadata = self._response(partial(consumer.list_topics, self._topic))
         return {
-            p: self._answer(partial(consumer.get_watermark_offsets, TopicPartition(self._topic, p), cached=False))
+            p: self._response(partial(consumer.get_watermark_offsets, TopicPartition(self._topic, p), cached=False))
             for p in sorted(metadata.topics[self._topic].partitions)
         }
 
-    def _answer(self, ask: Callable[..., _V]) -> _V:
-        """What librdkafka answers; asked again while a leader that died is being replaced."""
+    def _response(self, ask: Callable[..., _V]) -> _V:
+        """What librdkafka responds; asked again while a leader that died is being replaced."""
         deadline = Deadline(_ANSWER_S, self._clock)
         while True:
             try:

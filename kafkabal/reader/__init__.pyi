@@ -1,6 +1,5 @@
 from .checkpoint import combine_states as combine_states
 from .dataset import TopicReader as TopicReader
-from .dataset import pin as pin
 from .follow_topic import as_json as as_json
 from .follow_topic import follow as follow
 from .manifest import Manifest as Manifest
@@ -10,9 +9,11 @@ from .measure_reading import MeasureRequest as MeasureRequest
 from .measure_reading import measure as measure
 from .measure_reading import training_file as training_file
 from .metrics import ReaderMetrics as ReaderMetrics
+from .prefetch import DEFAULT_PREFETCH_BYTES as DEFAULT_PREFETCH_BYTES
 from .reader_share import Balance as Balance
 from .reader_share import Tail as Tail
-from .restore import FolderRestore as FolderRestore
-from .restore import Restored as Restored
+from .restore_files import FolderRestore as FolderRestore
+from .restore_files import Restored as Restored
 from .sample import Sample as Sample
+from .topic_manifest import pin as pin
 from .torch_dataset import TopicDataset as TopicDataset

@@ -12,8 +12,7 @@ import os
 import secrets
 import struct
 import time
-import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -46,6 +45,8 @@ class BlockCache:
     ----------
     limit_bytes
         Of all blocks in the folder, of any process.
+    on_fault
+        Gets the reason once, when nothing is added any more, such as a full disk.
 
     Raises
     ------
@@ -53,15 +54,18 @@ class BlockCache:
         If nothing can be written there.
     """
 
-    def __init__(self, folder: Path, limit_bytes: int) -> None:
+    def __init__(self, folder: Path, limit_bytes: int, on_fault: Callable[[str], None] = lambda _: None) -> None:
         self.folder = folder
         self._limit_bytes = limit_bytes
+        self._on_fault = on_fault
         self.fault: str | None = None
         """Why nothing is added any more, such as a full disk."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with self._total():
                 self._remove_leftovers()
+        except FileExistsError as error:
+            raise OutputError(f"{folder}: not usable as a cache: not a folder") from error
         except OSError as error:
             raise OutputError(f"{folder}: not usable as a cache: {error.strerror or error}") from error
 
@@ -93,10 +97,13 @@ class BlockCache:
         try:
             self._write(path, packed)
         except OSError as error:
-            self.fault = f"{self.folder}: {error.strerror}"
-            warnings.warn(f"{self.fault}: no further blocks are cached", stacklevel=2)
+            self._give_up(f"{self.folder}: {error.strerror}")
         except OutputError as error:
-            self.fault = error.message
+            self._give_up(error.message)
+
+    def _give_up(self, fault: str) -> None:
+        self.fault = fault
+        self._on_fault(fault)
 
     def _remove_leftovers(self) -> None:
         """Files that a process was writing when it was killed."""
@@ -253,4 +260,4 @@ def _unpacked(packed: memoryview) -> LoadedBlock | None:
     data = packed[data_at:]
     for partition, base, first_ms, append_ms, of in table.tolist():
         records.heads += [BatchHead(partition, base, first_ms, None if append_ms < 0 else append_ms, data)] * of
-    return LoadedBlock(records, len(packed))
+    return LoadedBlock(records, len(packed), is_cached=True)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from kafkabal.clusters.kafka import PackedRecords, RawRecord
 from kafkabal.errors import DriftError, UsageError
+from kafkabal.reader.pieces import is_piece, joined
+from kafkabal.reader.sample import Sample
+from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
     from kafkabal.reader.manifest import Manifest
-from kafkabal.reader.pieces import is_piece, joined
 
 
 @dataclass(slots=True)
@@ -22,27 +24,29 @@ class LoadedBlock:
     size_bytes: int
     """Memory that it takes."""
     bytes_by_broker: Mapping[int, int] = field(default_factory=dict)
-    """What came over the network for it; empty where it came from the cache."""
+    """What came over the network for it."""
     seconds_by_broker: Mapping[int, float] = field(default_factory=dict)
     """How long that took."""
+    is_cached: bool = False
+    """Whether it came from the cache on disk."""
     whole_files_of: str | None = None
     """The topic, where a record that is a piece of a file is an error."""
 
-    def take(self, at: int) -> tuple[int, RawRecord]:
-        """Partition and record at a place.
+    def take(self, at: int) -> Sample:
+        """The record at a place.
 
         Raises
         ------
         UsageError
             If it is a piece of a file, where whole files are wanted.
         """
-        partition, record = self.records.take(at)
-        if self.whole_files_of is not None and is_piece(record):
+        partition, offset, stamp, key, value, headers = self.records.take(at)
+        if self.whole_files_of is not None and is_piece(headers):
             raise UsageError(
-                f"{self.whole_files_of}-{partition}: offset {record[0]} is a piece of a file that was split",
+                f"{self.whole_files_of}-{partition}: offset {offset} is a piece of a file that was split",
                 hint="pin the topic with count=True to get whole files, or with join=False to get the pieces",
             )
-        return partition, record
+        return Sample(partition, offset, stamp, key, b"" if value is None else value, headers)
 
 
 def record_bytes(record: RawRecord) -> int:
@@ -119,7 +123,7 @@ class BrokerBlocks:
             max(size, sum(fetched.bytes_by_broker.values())),
             fetched.bytes_by_broker,
             fetched.seconds_by_broker,
-            self._manifest.topic if self._joins else None,
+            whole_files_of=self._manifest.topic if self._joins else None,
         )
 
     def close(self) -> None:
@@ -151,7 +155,10 @@ class BrokerBlocks:
         return LoadedBlock(whole, block.size_bytes, size_by_broker, seconds_by_broker)
 
     def _missing(self, partition: int, begin: int, end: int, found: int, samples: int) -> DriftError:
-        where = f"{self._manifest.topic}-{partition}: offsets {begin} to {end - 1} hold {found} records, not {samples}"
+        where = (
+            f"{self._manifest.topic}-{partition}: offsets {begin} to {end - 1} "
+            f"hold {counted_noun(found, 'record')}, not {samples}"
+        )
         if self._manifest.is_dense:
             return DriftError(where, hint="the topic holds transactions or was compacted: pin it with count=True")
         return DriftError(where, hint="the topic was compacted since it was pinned: pin it again")

@@ -14,20 +14,23 @@ from math import gcd
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafkabal.clusters.kafka import RangeFetcher
+from kafkabal.clusters.kafka import KeptBatches, RangeFetcher
 from kafkabal.config import ConnectionSettings, live_connection
 from kafkabal.errors import OperationError, UsageError
 from kafkabal.reader.blocks import BrokerBlocks
 from kafkabal.reader.checkpoint import Checkpoint, load_state, save_state
 from kafkabal.reader.decode import OnError, load_decoder
-from kafkabal.reader.dynamic_sequence import DynamicSequence
-from kafkabal.reader.manifest import Manifest, lanes_for, load_manifest, publish_manifest
+from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.metrics import ReaderMetrics, write_textfile
+from kafkabal.reader.prefetch import DEFAULT_PREFETCH_BYTES
 from kafkabal.reader.progress import Progress
 from kafkabal.reader.reader_share import Balance, Share, Tail
 from kafkabal.reader.retention_guard import RetentionGuard, expires_at_s
 from kafkabal.reader.sequence import SampleSequence, Supply
+from kafkabal.reader.topic_manifest import manifest_of
+from kafkabal.reader.work_stealing_sequence import DynamicSequence
 from kafkabal.units import parse_bytes
+from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
     from kafkabal.reader.blocks import BlockSource
@@ -37,8 +40,12 @@ if TYPE_CHECKING:
 
 _THREADS = 2
 """Threads that load blocks: one receives while the other unpacks (2 reads 1.3 x as much as 1, and 4 no more than 2)."""
+_KEPT_SHARE = 0.25
+"""Of the prefetch, at most as much again for parts of batches that neighbouring blocks want: 64 batches of 1 MB."""
 _METRICS_EVERY_S = 5.0
+"""As often as a scrape of Prometheus at its shortest usual interval."""
 _ASYNC_SAMPLES = 64
+"""A hop to a thread costs 0.1 ms: shared by 64 samples it is less than reading one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +142,7 @@ class TopicReader:
         epochs: int = 1,
         decode: str | Decoder | None = None,
         on_error: str = "raise",
-        prefetch: str | int = "256MiB",
+        prefetch: str | int = DEFAULT_PREFETCH_BYTES,
         cache: str | Path | None = None,
         cache_bytes: str | int = "100GB",
         rack: str | None = None,
@@ -166,7 +173,7 @@ class TopicReader:
         self._state_file = Path(state) if isinstance(state, str | Path) else None
         self._options = _Options(
             connection=connection,
-            manifest=_manifest(
+            manifest=manifest_of(
                 topic,
                 connection,
                 manifest,
@@ -246,7 +253,8 @@ class TopicReader:
     def _sequences(self, share: Share, each_portion: Callable[[], None]) -> Iterator[SampleSequence | DynamicSequence]:
         """Yield one after the other: a single one, or where readers take work from each other, one an epoch."""
         options, until_epoch = self._options, max(self._first_epoch + self._epochs, self._progress.epoch + 1)
-        supply = Supply(source=self._source, limit_bytes=options.prefetch_bytes, threads=_THREADS)
+        kept = self._kept_batches()
+        supply = Supply(source=lambda: self._source(kept), limit_bytes=options.prefetch_bytes, threads=_THREADS)
         if options.balance is Balance.STATIC:
             yield SampleSequence(
                 self.manifest,
@@ -373,7 +381,8 @@ class TopicReader:
         times = share.readers // gcd(share.readers, self.manifest.lanes)
         if times > 1 and share.reader == 0:
             warnings.warn(
-                f"{share.readers} readers share {self.manifest.lanes} lanes: every block is fetched {times} times; "
+                f"{share.readers} readers share {counted_noun(self.manifest.lanes, 'lane')}: "
+                f"every block is fetched {times} times; "
                 f"pin the topic for them (num_workers={workers})",
                 stacklevel=3,
             )
@@ -450,8 +459,13 @@ class TopicReader:
         left = self.manifest.samples - position.progress.left(self.manifest.samples)
         return min(1.0, (left + position.taken * share.readers) / self.manifest.samples)
 
-    def _source(self) -> BlockSource:
-        fetcher = self._fetcher()
+    def _kept_batches(self) -> KeptBatches:
+        from kafkabal.clusters.kafka import KeptBatches
+
+        return KeptBatches(int(_KEPT_SHARE * self._options.prefetch_bytes))
+
+    def _source(self, kept: KeptBatches) -> BlockSource:
+        fetcher = self._fetcher(kept)
         if not self.metrics.racks:
             self.metrics.racks = fetcher.racks()
         source: BlockSource = BrokerBlocks(self.manifest, fetcher, joins=self._options.join)
@@ -465,63 +479,19 @@ class TopicReader:
         from kafkabal.reader.block_cache import BlockCache
 
         assert self._options.cache is not None
-        return BlockCache(self._options.cache, self._options.cache_bytes)
+        return BlockCache(self._options.cache, self._options.cache_bytes, self._note_cache_fault)
 
-    def _fetcher(self) -> RangeFetcher:
+    def _note_cache_fault(self, fault: str) -> None:
+        if self.metrics.cache_fault is None:  # each thread that loads blocks meets it
+            self.metrics.cache_fault = fault
+            warnings.warn(f"{fault}: no further blocks are cached", stacklevel=2)
+
+    def _fetcher(self, kept: KeptBatches | None = None) -> RangeFetcher:
         from kafkabal.clusters.kafka import RangeFetcher
 
         options = self._options
-        return RangeFetcher(options.connection, self.manifest.topic, self.manifest.topic_id, rack=options.rack)
-
-
-def _manifest(
-    topic: str,
-    connection: ConnectionSettings,
-    given: Manifest | str | Path | None,
-    *,
-    count: bool | None,
-    join: bool,
-    readers: int,
-    ranks: int,
-) -> Manifest:
-    path = Path(given) if isinstance(given, str | Path) else None
-    if isinstance(given, Manifest):
-        found = given
-    elif path is not None and path.exists():
-        found = load_manifest(path)
-    elif path is None and ranks > 1:
-        raise UsageError(
-            f"world_size {ranks} needs a manifest: ranks that pin the topic by themselves may pin different offsets",
-            hint="give manifest=FILE, in a folder that all ranks see",
-        )
-    else:
-        found = pin(topic, connection, readers=readers, count=count, join=join)
-        found = found if path is None else publish_manifest(found, path)
-    if found.topic != topic:
-        raise UsageError(f"the manifest is of topic {found.topic}, not {topic}")
-    return found
-
-
-def pin(
-    topic: str,
-    connection: ConnectionSettings,
-    *,
-    readers: int = 1,
-    count: bool | None = None,
-    join: bool = True,
-) -> Manifest:
-    """Pin what a topic holds now, for so many readers; see :func:`~kafkabal.reader.pin_offsets.pin_topic`."""
-    from kafkabal.clusters.kafka import KafkaCluster, RangeFetcher
-    from kafkabal.reader.pin_offsets import pin_topic
-
-    with KafkaCluster(connection) as cluster:
-        return pin_topic(
-            cluster,
-            lambda topic_id: RangeFetcher(connection, topic, topic_id),
-            topic,
-            lanes=lanes_for(readers),
-            count=count,
-            join=join,
+        return RangeFetcher(
+            options.connection, self.manifest.topic, self.manifest.topic_id, rack=options.rack, kept=kept
         )
 
 

@@ -33,11 +33,14 @@ class OnError(StrEnum):
 def _image(sample: Sample) -> Any:
     """Pixels: uint8, shape (height, width, 3)."""
     try:
-        from PIL import Image
+        from PIL import Image, UnidentifiedImageError
     except ImportError as error:
         raise MissingCapabilityError("decoding images needs Pillow", hint="pip install 'kafkabal[images]'") from error
-    with Image.open(io.BytesIO(sample.value)) as image:
-        return np.asarray(image.convert("RGB"))
+    try:
+        with Image.open(io.BytesIO(sample.value)) as image:
+            return np.asarray(image.convert("RGB"))
+    except UnidentifiedImageError as error:  # its own text names an object in memory
+        raise ValueError("not an image that Pillow knows") from error
 
 
 def _numpy(sample: Sample) -> Any:
@@ -51,7 +54,7 @@ def _text(sample: Sample) -> Any:
 
 
 def _json(sample: Sample) -> Any:
-    return json.loads(sample.value)
+    return json.loads(sample.value.decode())  # bytes it takes for UTF-16 where the first one is 0xff
 
 
 DECODERS: Final[Mapping[str, Decoder]] = MappingProxyType(

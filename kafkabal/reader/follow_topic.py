@@ -11,6 +11,8 @@ from kafkabal.clusters.kafka import RawRecord
 from kafkabal.reader.sample import Sample
 
 _MAX_BYTES = 2**20
+"""Kafka's own default for a partition (max.partition.fetch.bytes): new records are shown soon, and memory is
+bounded."""
 
 
 class Follower(Protocol):
@@ -50,7 +52,8 @@ def follow(
         for p in late:
             records, at[p] = follower.follow(p, at[p], _MAX_BYTES)
             for record in records:
-                yield Sample(p, record)
+                offset, stamp, key, value, headers = record
+                yield Sample(p, offset, stamp, key, value or b"", headers)
         if not late:
             sleep(pause_s)
 

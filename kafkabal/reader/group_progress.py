@@ -2,31 +2,82 @@
 
 from __future__ import annotations
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+import time
+import warnings
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from kafkabal.config import ConnectionSettings, librdkafka_settings
 from kafkabal.reader.manifest import Manifest
+
+_CLOSING_S = 5.0
+_POLL_S = 0.05
+_LASTING = frozenset(
+    {
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.INVALID_GROUP_ID,
+    }
+)
+"""Errors that the next commit meets too; others pass, such as a coordinator that moves."""
 
 
 class GroupProgress:
     """Commits the same part of every partition; shuffled readers are nowhere in particular in any of them."""
 
     def __init__(self, connection: ConnectionSettings, group: str, manifest: Manifest) -> None:
-        settings = {**librdkafka_settings(connection), "group.id": group, "enable.auto.commit": False, "log_level": 2}
-        self._consumer = Consumer(settings)
+        self._consumer = Consumer(
+            {
+                **librdkafka_settings(connection),
+                "group.id": group,
+                "enable.auto.commit": False,
+                "log_level": 2,
+                "on_commit": self._note,
+            }
+        )
+        self._group = group
         self._manifest = manifest
+        self._in_flight = 0
+        self._unsent: list[TopicPartition] | None = None
+        """Offsets of a commit that failed and may succeed later."""
+        self._is_refused = False
 
     def commit(self, share: float) -> None:
-        """Commit that this part of the epoch is done, 0 to 1; a commit that fails changes nothing for the reader."""
-        offsets = [
-            TopicPartition(self._manifest.topic, p.partition, p.begin + round((p.end - p.begin) * share))
-            for p in self._manifest.partitions
-        ]
-        try:
-            self._consumer.commit(offsets=offsets, asynchronous=True)
-        except KafkaException:
-            return
+        """Commit that this part of the epoch is done, 0 to 1; where that is not allowed, that is warned of once."""
+        self._consumer.poll(0)
+        self._send(
+            [
+                TopicPartition(self._manifest.topic, p.partition, p.begin + round((p.end - p.begin) * share))
+                for p in self._manifest.partitions
+            ]
+        )
 
     def close(self) -> None:
-        """Send what is in flight, and leave."""
+        """Wait for what is in flight, try again what failed and may succeed, and leave."""
+        end_s = time.monotonic() + _CLOSING_S
+        while (self._in_flight or self._unsent is not None) and time.monotonic() < end_s:
+            if not self._in_flight and self._unsent is not None:
+                self._send(self._unsent)
+            self._consumer.poll(_POLL_S)
         self._consumer.close()
+
+    def _send(self, offsets: list[TopicPartition]) -> None:
+        self._unsent = None
+        if self._is_refused:
+            return
+        self._in_flight += 1
+        try:
+            self._consumer.commit(offsets=offsets, asynchronous=True)
+        except KafkaException as error:
+            self._note(error.args[0], offsets)
+
+    def _note(self, error: KafkaError | None, offsets: list[TopicPartition]) -> None:
+        self._in_flight -= 1
+        if error is None:
+            return
+        if error.code() not in _LASTING:
+            self._unsent = [TopicPartition(o.topic, o.partition, o.offset) for o in offsets]
+        elif not self._is_refused:
+            self._is_refused = True
+            warnings.warn(f"group {self._group}: progress is not committed: {error.str()}", stacklevel=2)

@@ -24,6 +24,7 @@ import numpy as np
 from kafkabal.errors import InputFileError, OutputError
 from kafkabal.input_files import decode_json, read_bytes
 from kafkabal.model import I32, I64
+from kafkabal.wording import counted_noun
 
 FORMAT: Final = 1
 LANES: Final = 24
@@ -190,7 +191,7 @@ def _faults_of(p: PartitionRange) -> Iterator[str]:
     elif not (1 if p.begin < p.end and p.counted is None else 0) <= p.blocks <= min(p.end - p.begin, _MOST):
         yield f"{where}: blocks: {p.blocks}"
     elif p.counted is None and p.end - p.begin > p.blocks * _MOST_IN_BLOCK:
-        yield f"{where}: {p.end - p.begin} records in {p.blocks} blocks"
+        yield f"{where}: {counted_noun(p.end - p.begin, 'record')} in {counted_noun(p.blocks, 'block')}"
     elif any(b <= a for a, b in pairwise(ends)) or ends[-1] > p.end:
         yield f"{where}: blocks out of order"
     elif any(not (0 <= b.samples <= _MOST_IN_BLOCK and b.size_bytes >= 0) for b in p.counted or ()):

@@ -19,14 +19,18 @@ from kafkabal.errors import KafkabalError, OperationError
 from kafkabal.reader.dataset import TopicReader
 from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.metrics import ReaderMetrics
+from kafkabal.reader.prefetch import DEFAULT_PREFETCH_BYTES
 
 BATCH_SAMPLES = 32
+"""A usual training batch; the time of one is what a training step waits for."""
 _EPOCHS = 10**6
 """More than anybody waits for."""
 _STARTING_S = 60.0
+"""Importing torch and opening connections in many processes takes seconds, on a loaded machine tens of them."""
 _LOOKED_AFTER_S = 0.5
 """A reader that the kernel killed reports nothing."""
 _ENDING_S = 30.0
+"""A process that was killed is gone at once, unless the kernel is writing its memory to a full disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +42,7 @@ class MeasureRequest:
     readers: int = 1
     seconds: float = 30.0
     """One epoch after the other is read for so long."""
-    prefetch_bytes: int = 256 * 2**20
+    prefetch_bytes: int = DEFAULT_PREFETCH_BYTES
     """Of each reader."""
     cache: Path | None = None
     cache_bytes: int = 0
@@ -114,6 +118,11 @@ class Measurement:
             for broker, count in self.network_bytes().items()
             if busy.get(broker)
         }
+
+    @property
+    def cache_faults(self) -> Sequence[str]:
+        """Why readers cached no further blocks, each reason once."""
+        return sorted({each.metrics.cache_fault for each in self.readers if each.metrics.cache_fault is not None})
 
     @property
     def racks(self) -> Mapping[int, str | None]:

@@ -23,6 +23,8 @@ class ReaderMetrics:
     """How long the trainer has waited for samples."""
     blocks: int = 0
     blocks_from_cache: int = 0
+    cache_fault: str | None = None
+    """Why no further blocks are cached, such as a full disk."""
     corrupt: int = 0
     """Records that the decoder refused."""
     network_bytes: dict[int, int] = field(default_factory=dict)
@@ -56,10 +58,12 @@ class ReaderMetrics:
             return 0
         return sum(count for broker, count in self.network_bytes.items() if self.racks.get(broker) != self.rack)
 
-    def count_block(self, bytes_by_broker: Mapping[int, int], seconds_by_broker: Mapping[int, float]) -> None:
+    def count_block(
+        self, bytes_by_broker: Mapping[int, int], seconds_by_broker: Mapping[int, float], *, is_cached: bool
+    ) -> None:
         """Add a block that was opened, with what came over the network for it."""
         self.blocks += 1
-        self.blocks_from_cache += not bytes_by_broker
+        self.blocks_from_cache += is_cached
         for broker, count in bytes_by_broker.items():
             self.network_bytes[broker] = self.network_bytes.get(broker, 0) + count
         for broker, seconds in seconds_by_broker.items():

@@ -58,12 +58,12 @@ class SplitFile:
         return offset, stamp, key, whole, headers
 
 
-def is_piece(record: RawRecord) -> bool:
-    """Whether a record is one of several pieces of a file."""
+def is_piece(headers: bytes) -> bool:
+    """Whether a record with these headers is one of several pieces of a file."""
     # nearly all records have no such header, and this is asked of every one of them
-    if len(record[4]) <= len(_CHUNK) or _CHUNK not in record[4]:
+    if len(headers) <= len(_CHUNK) or _CHUNK not in headers:
         return False
-    return any(name == CHUNK_HEADER for name, _ in unpack_headers(record[4]))
+    return any(name == CHUNK_HEADER for name, _ in unpack_headers(headers))
 
 
 def place_of(partition: int, record: RawRecord) -> tuple[FileKey, int, int]:

@@ -28,10 +28,18 @@ from kafkabal.reader.manifest import LANES, CountedBlock, FileBlock, Manifest, P
 from kafkabal.reader.pieces import FileKey, is_piece, place_of
 
 _ANSWER_S = 15.0
+"""Longer than the election of a controller and a leader, shorter than an operator's patience."""
 _PROBE_BYTES = 2**20
+"""Sixteen records of a usual size, from which the mean is estimated."""
 _COUNTED_AT_ONCE_BYTES = 4 * 2**20
+"""Counting needs offsets and sizes only, so blocks are dropped at once; a few MiB keep the connection busy."""
 _COUNTING_THREADS = 4
+"""Brokers answer in turn while others are unpacked; with the interpreter's lock more do not help."""
 _PROBED = 64
+_LEAST_PROBED = 4
+_PROBED_BYTES = 2 * 2**20
+"""At either end of a partition; 64 records of 100 kB each would be a twelfth of a topic of 600 MB."""
+"""Records at either end: files in pieces and markers of transactions show in the last few."""
 _CLEANUP_KEY = "cleanup.policy"
 
 
@@ -47,12 +55,12 @@ class Brokers(Protocol):
     def replica_logs(
         self, brokers: Collection[int], partitions: Collection[TopicPartition]
     ) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
-        """Sizes of replicas, and which brokers did not answer."""
+        """Sizes of replicas, and which brokers did not respond."""
 
     def configs(
         self, resources: Collection[ConfigResource], keys: Collection[str]
     ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], Mapping[ConfigResource, Fault]]:
-        """Values of some keys, and the resources that did not answer."""
+        """Values of some keys, and the resources that did not respond."""
 
 
 class TopicFetcher(Protocol):
@@ -106,7 +114,7 @@ def pin_topic(
     count
         Whether to read the topic once to see which offsets hold records, and which pieces of files. None: where it is
         compacted, the last offset of a partition holds no record, as after a transaction, or a piece is among the
-        first or last 64 records of one.
+        first or last 64 records of one, or as many as 2 MiB hold.
     join
         Whether a file that was split (``produce --chunk``) is one sample.
 
@@ -228,11 +236,12 @@ def _piece(partition: int, record: RawRecord) -> _Piece:
 
 def _ends(reader: TopicFetcher, p: int, begin: int, end: int, size_bytes: int) -> tuple[list[int], bool]:
     """Offsets of the last few records of a partition, and whether pieces of files are among them or the first few."""
-    few = min(end - begin, _PROBED)
+    within = _PROBED_BYTES * (end - begin) // max(size_bytes, 1)
+    few = min(end - begin, max(_LEAST_PROBED, min(_PROBED, within)))
     size = size_bytes * few // (end - begin)
     last = reader.fetch(p, end - few, end, size).records
     first = list(reader.fetch(p, begin, begin + few, size).records) if few < end - begin else []
-    return [record[0] for record in last], any(map(is_piece, [*first, *last]))
+    return [record[0] for record in last], any(is_piece(record[4]) for record in (*first, *last))
 
 
 def _listed(p: int, offsets: tuple[int, int], found: _Found, blocks: int) -> PartitionRange:

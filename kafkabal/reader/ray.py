@@ -17,14 +17,16 @@ from kafkabal.clusters.kafka import RangeFetcher, RawRecord, unpack_headers
 from kafkabal.config import ConnectionSettings, live_connection
 from kafkabal.errors import DriftError, MissingCapabilityError, UsageError
 from kafkabal.reader.blocks import Fetcher
-from kafkabal.reader.dataset import pin
 from kafkabal.reader.manifest import BLOCK_BYTES, Manifest, load_manifest
+from kafkabal.reader.topic_manifest import pin
+from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import ray.data
 
 _LEAST_TASK_BYTES = 64 * 2**20
+"""A task of Ray costs tens of milliseconds; 64 MiB take some tenths of a second to fetch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,10 @@ def read_topic(
     if manifest.files is not None:
         raise UsageError("the manifest is one of whole files, and rows are records: pin the topic with join=False")
     source = _datasource(connection, manifest, rack, headers=headers)
+    if override_num_blocks is None:
+        # left to itself Ray asks for 200 tasks at least, and cuts the output of fewer ones into as many pieces: each
+        # of them an object in its store, which takes longer than reading (docs/benchmarks/reader.md)
+        override_num_blocks = len(runs(manifest, len(manifest.blocks)))
     dataset: ray.data.Dataset = ray.data.read_datasource(source, override_num_blocks=override_num_blocks, **options)
     return dataset
 
@@ -140,10 +146,12 @@ def read_runs(fetcher: Fetcher, topic: str, wanted: Sequence[Run], *, headers: b
             records = fetcher.fetch(run.partition, begin, end, run.size_bytes // steps).records
             got += len(records)
             if records:
-                yield as_table(run.partition, list(records), headers=headers)
+                rows = [records.take(at, memoryview)[1:] for at in range(len(records))]
+                yield as_table(run.partition, rows, headers=headers)
         if got != run.samples:
             raise DriftError(
-                f"{topic}-{run.partition}: offsets {run.begin} to {run.end - 1} hold {got} records, not {run.samples}",
+                f"{topic}-{run.partition}: offsets {run.begin} to {run.end - 1} "
+                f"hold {counted_noun(got, 'record')}, not {run.samples}",
                 hint="the topic holds transactions or was compacted: read it with count=True",
             )
 
@@ -161,7 +169,7 @@ def as_table(partition: int, records: Sequence[RawRecord], *, headers: bool) -> 
     }
     if headers:
         kind = pa.list_(pa.struct([("name", pa.string()), ("value", pa.binary())]))
-        unpacked = [[{"name": name, "value": value} for name, value in unpack_headers(r[4])] for r in records]
+        unpacked = [[{"name": name, "value": value} for name, value in unpack_headers(bytes(r[4]))] for r in records]
         columns["headers"] = pa.array(unpacked, kind)
     return pa.table(columns)
 

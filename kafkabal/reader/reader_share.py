@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kafkabal.reader.progress import Progress
 
 _CHUNK = 4096
+"""Positions worked out at once: enough for numpy to be faster than a loop, few enough to start at once."""
 
 
 class Tail(StrEnum):

@@ -7,10 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kafkabal.reader.blocks import record_bytes
 from kafkabal.reader.prefetch import Prefetch
 from kafkabal.reader.progress import Progress
-from kafkabal.reader.sample import Sample
 from kafkabal.reader.schedule import schedule
 
 if TYPE_CHECKING:
@@ -18,6 +16,7 @@ if TYPE_CHECKING:
     from kafkabal.reader.manifest import Manifest
     from kafkabal.reader.metrics import ReaderMetrics
     from kafkabal.reader.reader_share import Share
+    from kafkabal.reader.sample import Sample
     from kafkabal.reader.schedule import Opening, Visits
 
 # clocks are read, and given-out memory is told to the threads, once for so many samples: a lock and a clock for each
@@ -117,33 +116,37 @@ class SampleSequence:
     def _piece(self, piece: Visits, prefetch: Prefetch) -> Iterator[Sample]:
         openings = iter(piece.openings)
         metrics, is_open = self._metrics, self._open
-        released, until_portion = 0, _PORTION
-        for lane, number, opens in zip(piece.lane, piece.number, piece.opens, strict=True):
-            if opens:
-                prefetch.release(released + (is_open[lane].left_bytes if lane in is_open else 0))
-                released = 0
-                is_open[lane] = self._opened(piece, next(openings), prefetch)
-            each = is_open[lane]
-            partition, record = each.block.take(each.order[number])
-            each.given += 1
-            released += each.each_bytes
-            until_portion -= 1
-            if not until_portion:
-                prefetch.release(released)
-                released, until_portion = 0, _PORTION
-                metrics.elapsed_s = time.monotonic() - self._began_s
-                self._each_portion()
-            metrics.samples += 1
-            metrics.size_bytes += record_bytes(record)
-            self.taken += 1
-            yield Sample(partition, record)
-        prefetch.release(released)
+        released, samples, size = 0, 0, 0
+        try:
+            for lane, number, opens in zip(piece.lane, piece.number, piece.opens, strict=True):
+                if opens:
+                    prefetch.release(is_open[lane].left_bytes if lane in is_open else 0)
+                    is_open[lane] = self._opened(piece, next(openings), prefetch)
+                each = is_open[lane]
+                sample = each.block.take(each.order[number])
+                each.given += 1
+                released += each.each_bytes
+                samples += 1
+                size += len(sample.value) + len(sample.key or b"") + len(sample.packed_headers)
+                if samples == _PORTION:
+                    metrics.samples += samples
+                    metrics.size_bytes += size
+                    metrics.elapsed_s = time.monotonic() - self._began_s
+                    prefetch.release(released)
+                    released, samples, size = 0, 0, 0
+                    self._each_portion()
+                self.taken += 1
+                yield sample
+        finally:
+            metrics.samples += samples
+            metrics.size_bytes += size
+            prefetch.release(released)
 
     def _opened(self, piece: Visits, opening: Opening, prefetch: Prefetch) -> _OpenBlock:
         before_s = prefetch.waited_s
         block = prefetch.next_block()
         self._metrics.waited_s += prefetch.waited_s - before_s
-        self._metrics.count_block(block.bytes_by_broker, block.seconds_by_broker)
+        self._metrics.count_block(block.bytes_by_broker, block.seconds_by_broker, is_cached=block.is_cached)
         count = len(block.records)
         order = [0] if opening.only is not None else piece.order.within(opening.block, count).tolist()
         return _OpenBlock(block, order, block.size_bytes // max(count, 1))

@@ -27,6 +27,7 @@ from kafkabal.errors import BusyError, InputFileError, OperationError, OutputErr
 from kafkabal.file_locks import acquire_file_lock
 
 _FIRST_PORTION: Final = 16
+"""Before the rate of a reader is known: a small one, since what a slow reader reserves cannot be handed over."""
 _PORTION_S: Final = 0.25
 """Samples are reserved for so long: a lock costs 0.1 ms, and what is reserved cannot be handed over."""
 _LEAST_TAKEN: Final = 4

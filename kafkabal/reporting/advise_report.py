@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from kafkabal.advice import BrokerAdvice, ReliefAdvice
 from kafkabal.history import Relief
-from kafkabal.inspection import counted_noun
-from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
+from kafkabal.reporting.report import Chart, Column, Fact, Kind, Report, Table, Tone
 from kafkabal.units import format_bytes, format_duration, format_share
+from kafkabal.wording import counted_noun, plural
 
 _SHOWN = 15
 _MS = 1000
@@ -18,19 +18,26 @@ _Row: TypeAlias = tuple[str, str | None, str, int, int, int]
 
 
 def advise_report(
-    brokers: BrokerAdvice, relief: ReliefAdvice, *, target: float, limit: float, cluster_flags: str = ""
+    brokers: BrokerAdvice,
+    relief: ReliefAdvice,
+    *,
+    target: float,
+    limit: float,
+    cluster_flags: str = "",
+    charts: Callable[[], Sequence[Chart]] = tuple,
 ) -> Report:
     """Both pieces of advice; the table lists ways of relief, those that move nothing first.
 
-    ``cluster_flags`` lead the commands that are shown to the same cluster.
+    ``cluster_flags`` lead the commands that are shown to the same cluster; ``charts`` show how disks fill.
     """
     return Report(
         command="advise",
         headline=f"{_sizing_sentence(brokers, target)} {_relief_sentence(relief, limit)}",
         tone=Tone.WARNING if relief.needed_bytes or brokers.add else Tone.PLAIN,
         facts=tuple(_facts(brokers, relief, target, limit)),
-        tables=(_relief_table(relief, limit, cluster_flags), _new_brokers(brokers)),
-        notes=tuple(_notes(brokers, relief, cluster_flags)),
+        tables=(_relief_table(relief), _new_brokers(brokers)),
+        notes=tuple(_notes(brokers, relief, limit, cluster_flags)),
+        charts=charts,
     )
 
 
@@ -43,7 +50,7 @@ def _facts(brokers: BrokerAdvice, relief: ReliefAdvice, target: float, limit: fl
     yield Fact(key="fullest_before", value=brokers.fullest_before)
     yield Fact(key="fullest_after", value=brokers.fullest_after)
     yield Fact(key="moved_bytes", value=brokers.moved_bytes)
-    yield Fact(key="moving_s", value=brokers.seconds)
+    yield Fact(key="duration_s", value=brokers.duration_s)
     yield Fact(key="limit", value=limit)
     yield Fact(key="relieved_broker", value=relief.broker)
     yield Fact(key="relieved_log_dir", value=relief.log_dir)
@@ -56,9 +63,11 @@ def _facts(brokers: BrokerAdvice, relief: ReliefAdvice, target: float, limit: fl
 def _sizing_sentence(brokers: BrokerAdvice, target: float) -> str:
     aim = format_share(target, 0)
     if brokers.suffices is None:
-        return f"At least {brokers.bound} brokers are needed for {aim} per broker; no plan ended within it."
-    count = f"{brokers.suffices} of {brokers.live}" if not brokers.add else f"{brokers.suffices}"
-    return f"{count} brokers suffice for {aim} per broker (at least {brokers.bound} are needed)."
+        bound = counted_noun(brokers.bound or 0, "broker")
+        return f"Needed for {aim} per broker: at least {bound}; no plan ended within it."
+    of = "" if brokers.add else f" of {brokers.live}"
+    brokers_needed = f"{brokers.suffices}{of} {plural(brokers.suffices if brokers.add else brokers.live, 'broker')}"
+    return f"Needed for {aim} per broker: {brokers_needed} (lower bound: {brokers.bound})."
 
 
 def _relief_sentence(relief: ReliefAdvice, limit: float) -> str:
@@ -69,7 +78,7 @@ def _relief_sentence(relief: ReliefAdvice, limit: float) -> str:
     return f"{where}; {format_bytes(relief.needed_bytes)} have to go to be within {format_share(limit, 0)}."
 
 
-def _relief_table(relief: ReliefAdvice, limit: float, cluster_flags: str) -> Table:
+def _relief_table(relief: ReliefAdvice) -> Table:
     rows: list[_Row] = [
         (way.kind.value, way.topic, _change(way), way.freed_bytes, way.cluster_bytes, 0) for way in relief.ways
     ]
@@ -78,19 +87,10 @@ def _relief_table(relief: ReliefAdvice, limit: float, cluster_flags: str) -> Tab
         rows.append(("leadership", None, text, 0, 0, 0))
     if relief.log_dir_bytes:
         moved = relief.log_dir_bytes
-        rows.append(("log-dirs", None, f"kafkabal rebalance --log-dirs-only {cluster_flags}".strip(), moved, 0, moved))
+        rows.append(("log-dirs", None, "move to other log dirs of the broker", moved, 0, moved))
     if relief.needed_bytes:
         moved = relief.needed_bytes
-        rows.append(
-            (
-                "moves",
-                None,
-                f"kafkabal rebalance --below {format_share(limit, 0)} {cluster_flags}".strip(),
-                moved,
-                0,
-                moved,
-            )
-        )
+        rows.append(("moves", None, "move to other brokers", moved, 0, moved))
     return Table(
         key="relief",
         shown_rows=_SHOWN,
@@ -135,12 +135,17 @@ def _new_brokers(brokers: BrokerAdvice) -> Table:
     )
 
 
-def _notes(brokers: BrokerAdvice, relief: ReliefAdvice, cluster_flags: str) -> Iterator[str]:
+def _notes(brokers: BrokerAdvice, relief: ReliefAdvice, limit: float, cluster_flags: str) -> Iterator[str]:
     if brokers.drain:
         ids = ",".join(map(str, brokers.drain))
         yield f"to drain: kafkabal rebalance --drain {ids} {cluster_flags}".rstrip()
+    if relief.log_dir_bytes:
+        yield f"to move to other log dirs: kafkabal rebalance --log-dirs-only {cluster_flags}".rstrip()
+    if relief.needed_bytes:
+        below = format_share(limit, 0)
+        yield f"to move to other brokers: kafkabal rebalance --below {below} {cluster_flags}".rstrip()
     if brokers.suffices is not None and brokers.moved_bytes:
-        cost = f"{format_bytes(brokers.moved_bytes)} to move, {format_duration(brokers.seconds)} at the throttle"
+        cost = f"{format_bytes(brokers.moved_bytes)} to move, {format_duration(brokers.duration_s)} at the throttle"
         yield f"{cost}; fullest broker: {_share(brokers.fullest_before)} now, {_share(brokers.fullest_after)} after"
     yield from brokers.warnings
     if not relief.is_measured:

@@ -10,11 +10,11 @@ from itertools import chain
 import numpy as np
 
 from kafkabal.config import Difference
-from kafkabal.inspection import counted_noun
 from kafkabal.model import MIN_INSYNC_REPLICAS, ClusterState
 from kafkabal.placement import Placed, PlacedTopic
 from kafkabal.reporting.report import Column, Kind, Report, Table, Tone, known
 from kafkabal.scoring import Evaluation, Grain, WeightedScore, evaluate
+from kafkabal.wording import counted_noun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ def _headline(creation: Creation) -> str:
         return f"Nothing to create: all topics exist, and {differing} differ{'s' if differing == 1 else ''}."
     partitions = sum(len(topic.assignment) for topic in topics)
     done = "Would create" if creation.dry_run else "Created"
-    names = topics[0].name if len(topics) == 1 else f"{len(topics)} topics"
+    names = topics[0].name if len(topics) == 1 else counted_noun(len(topics), "topic")
     return f"{done} {names}: {counted_noun(partitions, 'partition')}, {counted_noun(_replicas(topics), 'replica')}."
 
 

@@ -7,6 +7,8 @@ from typing import Protocol, Self
 from kafkabal.errors import KafkabalError
 from kafkabal.producer import DeliveryListener, Progress
 from kafkabal.reporting.transfer_progress import Progress as Bar
+from kafkabal.reporting.transfer_textfile import TransferTextfile
+from kafkabal.wording import counted_noun
 
 
 class Messages(Protocol):
@@ -29,13 +31,16 @@ class DeliveryDisplay(DeliveryListener):
     ----------
     open_bar
         Makes a progress display of a number of bytes, None where that is unknown.
+    textfile
+        Kept current, in a ``with`` block of its own.
     """
 
-    def __init__(self, messages: Messages, open_bar: Callable[[int | None], Bar]) -> None:
+    def __init__(self, messages: Messages, open_bar: Callable[[int | None], Bar], textfile: TransferTextfile) -> None:
         self.sent = 0
         """Records sent by this run."""
         self._messages = messages
         self._open_bar = open_bar
+        self._textfile = textfile
         self._bar: Bar | None = None
         self._total_bytes = 0
         self._warned: set[str] = set()
@@ -52,7 +57,7 @@ class DeliveryDisplay(DeliveryListener):
     def starts(self, *, total_bytes: int, total_records: int | None) -> None:
         """All checks have passed."""
         if total_records is not None:
-            self._messages.detail(f"{total_records} records")
+            self._messages.detail(counted_noun(total_records, "record"))
         self._total_bytes = total_bytes
 
     def measures(self) -> None:
@@ -66,10 +71,11 @@ class DeliveryDisplay(DeliveryListener):
     def progressed(self, progress: Progress) -> None:
         """Show progress once there is something to send; records of earlier runs do not count for the rate."""
         self.sent = progress.sent
+        self._textfile.update(progress.sent, progress.bytes - progress.skipped_bytes)
         if not progress.handed_over:
             return
         bar = self._bar or self._open_bar(self._total_bytes or None)
-        bar.update(progress.bytes, skipped_bytes=progress.skipped_bytes, note=f"{progress.records} records")
+        bar.update(progress.bytes, skipped_bytes=progress.skipped_bytes, note=counted_noun(progress.records, "record"))
         if self._bar is None:
             self._bar = bar.__enter__()  # only now: a continued run does not start at 0
 

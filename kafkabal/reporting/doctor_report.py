@@ -7,6 +7,7 @@ from typing import Final
 
 from kafkabal.doctor import Check, Status
 from kafkabal.reporting.report import Column, Fact, Report, Table, Tone
+from kafkabal.wording import counted_noun
 
 _TONES: Final[Mapping[Status, Tone]] = {
     Status.OK: Tone.GOOD,
@@ -20,10 +21,10 @@ _TONES: Final[Mapping[Status, Tone]] = {
 def doctor_report(checks: Sequence[Check]) -> Report:
     """One row a check, and a note for each finding."""
     findings = [check for check in checks if check.status.is_finding]
-    count = f"{len(findings)} finding{'' if len(findings) == 1 else 's'}" if findings else "no findings"
+    count = counted_noun(len(findings), "finding") if findings else "no findings"
     return Report(
         command="doctor",
-        headline=f"{count} in {len(checks)} checks",
+        headline=f"{count} in {counted_noun(len(checks), 'check')}",
         tone=_TONES[Status.WARNING] if findings else Tone.GOOD,
         facts=(Fact(key="findings", value=len(findings)),),
         tables=(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kafkabal.planner import DrainCheck
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
 from kafkabal.units import format_bytes, format_duration, format_rate
+from kafkabal.wording import brokers_by_id, counted_noun
 
 _SHOWN = 20
 
@@ -22,16 +23,16 @@ def drain_report(found: DrainCheck, throttle_bytes_per_s: float, *, is_assumed: 
     return Report(
         command="rebalance --check",
         headline=_headline(found),
-        tone=Tone.GOOD if found.may_go else Tone.BAD,
+        tone=Tone.GOOD if found.can_drain else Tone.BAD,
         facts=(
             Fact(key="brokers", value=list(found.brokers)),
-            Fact(key="may_go", value=found.may_go),
+            Fact(key="can_drain", value=found.can_drain),
             Fact(key="replicas", value=found.replicas, title="replicas to move", kind=Kind.NUMBER),
             Fact(key="leaders", value=found.leaders, title="leaders to move", kind=Kind.NUMBER),
             Fact(key="bytes", value=found.bytes, title="bytes to move", kind=Kind.BYTES),
-            Fact(key="seconds", value=found.seconds, title="time at the throttle", kind=Kind.DURATION),
+            Fact(key="duration_s", value=found.duration_s, title="time at the throttle", kind=Kind.DURATION),
             Fact(key="throttle_bytes_per_s", value=throttle_bytes_per_s),
-            Fact(key="lacking_bytes", value=found.lacking_bytes),
+            Fact(key="missing_bytes", value=found.missing_bytes),
         ),
         tables=(_blockers(found), _room(found)),
         notes=tuple(_notes(found, throttle_bytes_per_s, is_assumed=is_assumed)),
@@ -39,14 +40,14 @@ def drain_report(found: DrainCheck, throttle_bytes_per_s: float, *, is_assumed: 
 
 
 def _headline(found: DrainCheck) -> str:
-    which = f"broker{'s' if len(found.brokers) > 1 else ''} {', '.join(map(str, found.brokers))}"
+    which = brokers_by_id(found.brokers)
     if not found.replicas:
         return f"{which}: holds nothing"
-    if found.may_go:
+    if found.can_drain:
         return f"{which}: can be drained"
-    reasons = [f"{len({b.topic for b in found.blockers})} topics block it"] if found.blockers else []
-    if found.lacking_bytes:
-        reasons.append(f"{format_bytes(found.lacking_bytes)} of room are missing")
+    reasons = [f"blocked by {counted_noun(len({b.topic for b in found.blockers}), 'topic')}"] if found.blockers else []
+    if found.missing_bytes:
+        reasons.append(f"room is short by {format_bytes(found.missing_bytes)}")
     return f"{which}: cannot be drained: {' and '.join(reasons)}"
 
 
@@ -79,9 +80,9 @@ def _room(found: DrainCheck) -> Table:
 
 def _notes(found: DrainCheck, rate: float, *, is_assumed: bool) -> Iterator[str]:
     if found.unknown_sizes:
-        yield f"{found.unknown_sizes:,} replicas of unknown size count as 0 bytes"
+        yield f"{counted_noun(found.unknown_sizes, 'replica')} of unknown size counted as 0 bytes"
     if is_assumed and found.replicas:
         yield f"time at {format_rate(rate)} a broker: an automatic throttle starts there or higher"
-    if found.may_go and found.replicas:
+    if found.can_drain and found.replicas:
         brokers = ",".join(map(str, found.brokers))
-        yield f"about {format_duration(found.seconds)}; next: kafkabal rebalance --drain {brokers}"
+        yield f"about {format_duration(found.duration_s)}; next: kafkabal rebalance --drain {brokers}"

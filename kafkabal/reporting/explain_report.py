@@ -8,6 +8,7 @@ from kafkabal.plan import ANY_DIR, Action, PartitionChange
 from kafkabal.planner import WhyNot
 from kafkabal.reporting.report import Fact, Kind, Report
 from kafkabal.units import format_bytes
+from kafkabal.wording import plural
 
 
 def explanation_report(change: PartitionChange) -> Report:
@@ -76,7 +77,7 @@ def _get(brokers: tuple[int, ...]) -> str:
 
 
 def _brokers(ids: tuple[int, ...]) -> str:
-    return f"broker{'s' if len(ids) > 1 else ''} {' and '.join(map(str, ids))}"
+    return f"{plural(len(ids), 'broker')} {' and '.join(map(str, ids))}"
 
 
 def _dirs(change: PartitionChange) -> str:

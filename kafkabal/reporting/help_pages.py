@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -17,6 +18,10 @@ from kafkabal.reporting.report import Column, Report, Table
 
 _INSTALLED: Final = "documentation"
 _ENDING: Final = ".md"
+_COMMENT: Final = re.compile(r"<!--.*?-->\s*", re.DOTALL)
+"""Words to those who write the pages."""
+_LINK: Final = re.compile(r"!?\[([^\]]+)\]\((?!https?:)([^)#\s]*)(?:#[^)\s]*)?\)")
+"""To a file beside the page, or a picture: no terminal can open it."""
 # decisions of the past and figures of measurements are for those who read the repository
 _FOLDERS: Final = ("", "how-to")
 
@@ -75,8 +80,15 @@ def topics_report() -> Report:
 
 
 def draw_page(text: str, surface: Surface) -> str:
-    """A page as a terminal shows it; as it is written where stdout is not a terminal."""
-    return text if surface.width is None else draw([Markdown(text)], surface)
+    """A page as a terminal shows it; as it is written where stdout is not a terminal, but for its comments."""
+    text = _COMMENT.sub("", text)
+    return text if surface.width is None else draw([Markdown(_LINK.sub(_as_command, text))], surface)
+
+
+def _as_command(link: re.Match[str]) -> str:
+    """The text of a link and the command that shows its page; the text alone where no page is installed."""
+    name = Path(link[2]).name.removesuffix(_ENDING)
+    return f"{link[1]} (`kafkabal help {name}`)" if name in _pages() else link[1]
 
 
 def _heading(text: str) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from kafkabal.inspection import counted_noun
 from kafkabal.plan import PartitionChange, Plan
 from kafkabal.reporting.plan_moves import FIRST_MOVES, change_in_words
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
 from kafkabal.units import format_bytes
+from kafkabal.wording import counted_noun
 
 
 def plan_diff_report(first: Plan, second: Plan, shown_rows: int | None = FIRST_MOVES) -> Report:

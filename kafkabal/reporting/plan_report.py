@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 
 from kafkabal.config import DEFAULT_PLAN_TOLERANCE
-from kafkabal.inspection import counted_noun
 from kafkabal.model import I64
 from kafkabal.plan import NO_BROKER, Plan, Traffic
 from kafkabal.planner import BUDGETS
@@ -15,6 +14,7 @@ from kafkabal.reporting.band_notes import rounding_note
 from kafkabal.reporting.plan_moves import FIRST_MOVES, moves_table
 from kafkabal.reporting.report import Column, Fact, Kind, Report, ShareChart, Table
 from kafkabal.units import format_bytes
+from kafkabal.wording import counted_noun
 
 _SHOWN_PAIRS = 20
 

@@ -9,13 +9,14 @@ from kafkabal.producer import Outcome
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
 from kafkabal.routing import RoutingView
 from kafkabal.units import format_bytes
+from kafkabal.wording import counted_noun
 
 
 def production_report(outcome: Outcome, view: RoutingView) -> Report:
     """Everything ``produce`` has to say when it is done."""
     sent_bytes = sum(outcome.bytes_by_partition.values())
     there = f", {outcome.already_there} already in the topic" if outcome.already_there else ""
-    headline = f"{outcome.sent} records sent to topic {view.topic}, {format_bytes(sent_bytes)}{there}"
+    headline = f"{counted_noun(outcome.sent, 'record')} sent to topic {view.topic}, {format_bytes(sent_bytes)}{there}"
     return Report(
         command="produce",
         headline=headline if outcome.sent else f"nothing to send to topic {view.topic}{there}",

@@ -9,6 +9,7 @@ from pathlib import Path
 from kafkabal.config import KEYS, Node, Profile, Settings
 from kafkabal.reporting.config_report import setting_text
 from kafkabal.reporting.report import Column, Kind, Report, Table, Tone
+from kafkabal.wording import counted_noun
 
 _CLUSTER_KEYS = ("bootstrap_servers", "zookeeper", "snapshot", "command_config")
 _HIDDEN = "(hidden)"
@@ -30,7 +31,7 @@ def profiles_report(profiles: Mapping[str, Profile], in_use: str, path: Path) ->
     """One row a profile, in the order of the file."""
     names = list(profiles)
     clusters = [_cluster(profile) for profile in profiles.values()]
-    count = f"{len(names)} profile{'' if len(names) == 1 else 's'} in {path}"
+    count = f"{counted_noun(len(names), 'profile')} in {path}"
     return Report(
         command="profiles list",
         headline=count if names else f"No profiles: {path} {'is empty' if path.exists() else 'does not exist'}.",
@@ -85,10 +86,10 @@ def profile_report(
 
 
 def check_report(checked: Sequence[CheckedProfile], in_use: str) -> Report:
-    """One row a profile, those whose cluster did not answer first."""
+    """One row a profile, those whose cluster did not respond first."""
     rows = sorted(checked, key=lambda each: (each.problem is None, each.name))
     failed = [each.name for each in rows if each.problem]
-    counted = f"{len(rows)} profile{'' if len(rows) == 1 else 's'}"
+    counted = counted_noun(len(rows), "profile")
     return Report(
         command="profiles check",
         headline=f"{counted}: {len(failed)} failed ({', '.join(failed)})."
@@ -102,8 +103,8 @@ def check_report(checked: Sequence[CheckedProfile], in_use: str) -> Report:
                     Column(key="profile", title="profile", values=[each.name for each in rows], label=True),
                     Column(key="in_use", title="", values=[each.name == in_use for each in rows]),
                     Column(
-                        key="answers",
-                        title="answers",
+                        key="responds",
+                        title="responds",
                         values=[each.problem is None for each in rows],
                         tones=[Tone.BAD if each.problem else Tone.GOOD for each in rows],
                     ),

@@ -7,6 +7,7 @@ from pathlib import Path
 from kafkabal.reader import Manifest, Measurement, Restored
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
 from kafkabal.units import format_bytes, format_duration, format_rate, format_share
+from kafkabal.wording import counted_noun
 
 
 def measurement_report(topic: str, manifest: Manifest, measured: Measurement) -> Report:
@@ -37,7 +38,7 @@ def restore_report(topic: str, folder: Path, restored: Restored) -> Report:
     return Report(
         command="read --to",
         headline=(
-            f"{restored.written} files of topic {topic} written to {folder}{there}, "
+            f"{counted_noun(restored.written, 'file')} of topic {topic} written to {folder}{there}, "
             f"{format_bytes(restored.size_bytes)} in all"
         ),
         facts=(

@@ -11,7 +11,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from kafkabal.printable import printable
 from kafkabal.reporting.cell_formats import show_value
 from kafkabal.reporting.drawable_area import Surface
-from kafkabal.reporting.report import BARS, Chart, Column, HeatMap, Kind, Report, ShareChart, Table
+from kafkabal.reporting.line_chart_svg import drawn_line_chart
+from kafkabal.reporting.report import BARS, Chart, Column, HeatMap, Kind, LineChart, Report, ShareChart, Table
 
 _TEMPLATE: Final = "report.html.j2"
 _LEFT: Final = frozenset({Kind.TEXT, Kind.MAP}) | BARS
@@ -98,7 +99,13 @@ def _bars(values: Sequence[float | None], *, has_fair: bool) -> Iterator[Cell]:
 
 
 def _drawn(chart: Chart) -> dict[str, Any]:
-    return _heat_map(chart) if isinstance(chart, HeatMap) else _share_chart(chart)
+    match chart:
+        case HeatMap():
+            return _heat_map(chart)
+        case LineChart():
+            return drawn_line_chart(chart)
+        case _:
+            return _share_chart(chart)
 
 
 def _share_chart(chart: ShareChart) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -19,7 +19,7 @@ from kafkabal.reporting.report import BARS, Column, Kind, Report, Table, Tone
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_STYLES: Final[Mapping[Tone, str]] = {
+STYLES: Final[Mapping[Tone, str]] = {
     Tone.PLAIN: "",
     Tone.GOOD: "green",
     Tone.WARNING: "yellow",
@@ -34,6 +34,7 @@ _BAR_CELLS: Final = 16
 _SHORT_BAR_CELLS: Final = 8
 # longer than any line that people read
 _UNLIMITED: Final = 100_000
+_COMMAND: Final = "kafkabal "
 
 
 def render(report: Report, surface: Surface) -> str:
@@ -57,13 +58,13 @@ def draw(parts: list[RenderableType], surface: Surface) -> str:
     )
     with console.capture() as captured:
         for part in parts:
-            console.print(part)
+            console.print(part, soft_wrap=isinstance(part, Text) and part.no_wrap is True)
     return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
 def _parts(report: Report, surface: Surface) -> Iterator[RenderableType]:
     if report.headline:
-        yield Text(printable(report.headline), _STYLES[report.tone] or "bold")
+        yield Text(printable(report.headline), STYLES[report.tone] or "bold")
     titled = [fact for fact in report.facts if fact.title]
     for fact in titled:
         yield Text(f"{fact.title}: {show_value(fact.value, fact.kind)}")
@@ -73,20 +74,31 @@ def _parts(report: Report, surface: Surface) -> Iterator[RenderableType]:
             yield ""
         if table.title:
             yield Text(table.title, "bold")
-        yield _table(table, surface)
+        grid, hidden_columns = table_grid(table, surface)
+        yield grid
+        if hidden_columns:
+            yield Text(f"columns hidden (terminal too narrow): {', '.join(hidden_columns)}", STYLES[Tone.FAINT])
         hidden = table.n_rows - table.shown_rows if table.shown_rows is not None else 0
         if hidden > 0:
-            yield Text(f"and {hidden:,} more", _STYLES[Tone.FAINT])
+            yield Text(f"and {hidden:,} more", STYLES[Tone.FAINT])
     if report.notes:
         yield ""
-        yield from (Text(printable(note)) for note in report.notes)
+        yield from (_note(printable(note)) for note in report.notes)
+
+
+def _note(text: str) -> Text:
+    """A line that is wrapped, unless a command to paste is in it: it would end at the first break."""
+    if _COMMAND in text:
+        return Text(text, no_wrap=True)
+    return Text(text)
 
 
 def _is_shown(table: Table) -> bool:
     return table.n_rows > 0 and not table.for_programs and any(column.is_shown for column in table.columns)
 
 
-def _table(table: Table, surface: Surface) -> RenderableType:
+def table_grid(table: Table, surface: Surface) -> tuple[RenderableType, list[str]]:
+    """The table without its title, and the titles of columns that the surface has no room for."""
     drawn, hidden = fitting(_drawn_columns(table, surface), surface.width, unicode=surface.unicode)
     grid = RichTable(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold", show_edge=False)
     for each in drawn:
@@ -99,10 +111,7 @@ def _table(table: Table, surface: Surface) -> RenderableType:
         )
     for row in zip(*(each.cells for each in drawn), strict=True):
         grid.add_row(*row)
-    if not hidden:
-        return grid
-    names = ", ".join(each.column.title for each in hidden)
-    return Group(grid, Text(f"columns hidden (terminal too narrow): {names}", _STYLES[Tone.FAINT]))
+    return grid, [each.column.title for each in hidden]
 
 
 def _drawn_columns(table: Table, surface: Surface) -> list[DrawnColumn]:
@@ -129,7 +138,7 @@ def _cells(column: Column, rows: int | None, surface: Surface, bar_cells: int) -
             ("~" if column.estimated is not None and column.estimated[i] else "")
             + text
             + (arrows[column.outside[i]] if any(column.outside) else ""),
-            _STYLES[column.tones[i]] if column.tones else "",
+            STYLES[column.tones[i]] if column.tones else "",
         )
         for i, text in enumerate(texts)
     ]

@@ -152,7 +152,22 @@ class HeatMap:
     """By row; 1.0 is the fair share."""
 
 
-Chart = ShareChart | HeatMap
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineChart:
+    """Bytes over time: what was measured, what is forecast with its interval, and what there is room for."""
+
+    title: str
+    note: str
+    """What to read from it, in words."""
+    past: Sequence[tuple[float, float]]
+    """Seconds since the epoch, and bytes; the last one is now."""
+    future: Sequence[tuple[float, float, float, float]]
+    """Seconds since the epoch, bytes, and the ends of their interval; the first one is now."""
+    limit: float | None
+    """None where the size of the disk is not known."""
+
+
+Chart = ShareChart | HeatMap | LineChart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

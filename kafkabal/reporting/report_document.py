@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kafkabal.reporting.report import BARS, Report, Table
 
-FORMAT_VERSION: Final = 2
+FORMAT_VERSION: Final = 3
 """Raised whenever a key is renamed or removed, or changes its type; keys may be added without."""
 
 

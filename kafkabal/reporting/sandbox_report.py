@@ -7,6 +7,7 @@ from typing import Final
 
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
 from kafkabal.sandbox import NodeState, NodeStatus, Sandbox
+from kafkabal.wording import counted_noun
 
 _TONES: Final = {
     NodeState.RUNNING: Tone.GOOD,
@@ -40,9 +41,12 @@ def _headline(sandboxes: Sequence[Sandbox], found: Sequence[tuple[Sandbox, NodeS
         return "No sandboxes."
     running = sum(status.state is NodeState.RUNNING for _, status in found)
     if len(sandboxes) > 1:
-        return f"{len(sandboxes)} sandboxes: {running} of {len(found)} nodes run."
+        return f"{len(sandboxes)} sandboxes: {running} of {counted_noun(len(found), 'node')} running."
     (sandbox,) = sandboxes
-    return f"Sandbox {sandbox.name}, Kafka {sandbox.record.spec.version}: {running} of {len(found)} nodes run."
+    return (
+        f"Sandbox {sandbox.name}, Kafka {sandbox.record.spec.version}: "
+        f"{running} of {counted_noun(len(found), 'node')} running."
+    )
 
 
 def _addresses(sandbox: Sandbox | None) -> list[Fact]:

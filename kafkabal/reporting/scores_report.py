@@ -15,7 +15,7 @@ from kafkabal.scoring import DEFAULT_SCORES, Score, load_score, require, score_n
 class _Listed:
     name: str
     score: Score | None
-    lacks: str
+    missing: str
     """Why it cannot be used; empty where it can, or where no cluster was asked."""
 
 
@@ -80,19 +80,19 @@ def _listed(name: str, cluster: ClusterState | None, *, strict: bool) -> _Listed
 
 def _supply(listed: Sequence[_Listed], *, asked: bool) -> Iterator[Column]:
     """Whether the cluster supplies what each needs; None where no cluster was asked."""
-    yield Column(key="supplied", title="", values=[not entry.lacks if asked else None for entry in listed])
-    yield Column(key="lacks", title="", values=[entry.lacks or None for entry in listed])
+    yield Column(key="available", title="", values=[not entry.missing if asked else None for entry in listed])
+    yield Column(key="missing", title="", values=[entry.missing or None for entry in listed])
     yield Column(
         key="here",
         title="here" if asked else "",
         for_people=True,
         wraps=True,
-        values=[entry.lacks or "yes" for entry in listed],
-        tones=[Tone.WARNING if entry.lacks else Tone.GOOD for entry in listed],
+        values=[entry.missing or "yes" for entry in listed],
+        tones=[Tone.WARNING if entry.missing else Tone.GOOD for entry in listed],
     )
 
 
 def _meaning(entry: _Listed) -> str:
     if entry.score is None:
-        return entry.lacks
-    return entry.score.meaning if entry.score.band else f"{entry.score.meaning} (routing and leadership only)"
+        return entry.missing
+    return entry.score.meaning if entry.score.band else f"{entry.score.meaning} (routing and new topics only)"

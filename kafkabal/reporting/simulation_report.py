@@ -14,6 +14,7 @@ from kafkabal.reporting.report import Column, Fact, Kind, Report, ShareChart, Ta
 from kafkabal.routing import Input, RoutingView
 from kafkabal.simulator import Outcome, PolicyRuns, TrainingSetup, TrainingTime, Workload, max_over_mean, training_time
 from kafkabal.units import format_bytes
+from kafkabal.wording import counted_noun
 
 # with more policies than this, people see them side by side only
 _FEW = 3
@@ -86,7 +87,10 @@ def _headline(simulated: Simulated) -> str:
     ratio = best.figure(lambda run: run.max_over_mean).mean
     first = best.runs[0]
     start = max_over_mean(simulated.view.used_ratio[first.live])
-    what = f"{first.records:,} records, {format_bytes(first.written_bytes)}, into topic {simulated.view.topic}"
+    what = (
+        f"{counted_noun(first.records, 'record')}, {format_bytes(first.written_bytes)}, "
+        f"into topic {simulated.view.topic}"
+    )
     if len(simulated.policies) == 1:
         return f"{what}: the fullest broker changes from {start:.2f}x to {ratio:.2f}x of the mean"
     worst = simulated.policies[-1]
@@ -104,7 +108,9 @@ def _policy_table(simulated: Simulated) -> Table:
         key="policies",
         columns=(
             Column(key="policy", title="policy", values=[runs.label for runs in policies], label=True),
-            *_figure(policies, "max_over_mean", "fullest", Kind.FAIR, lambda run: run.max_over_mean, spread=several),
+            *_figure(
+                policies, "max_over_mean", "fullest", Kind.FAIR, lambda run: run.max_over_mean, spread=several, least=1
+            ),
             Column(
                 key="bar",
                 title=" ",
@@ -113,7 +119,7 @@ def _policy_table(simulated: Simulated) -> Table:
                 values=[runs.figure(lambda run: run.max_over_mean).mean for runs in policies],
             ),
             *_whole_figure(policies, "log_dir_bytes", "", Kind.BYTES, lambda run: float(run.added_bytes.sum())),
-            *_figure(policies, "written_max_over_mean", "", Kind.FAIR, lambda run: run.written_max_over_mean),
+            *_figure(policies, "written_max_over_mean", "", Kind.FAIR, lambda run: run.written_max_over_mean, least=1),
             *_figure(policies, "variation", "CV", Kind.SHARE, lambda run: run.variation, dispensable=4),
             *_figure(policies, "jain", "", Kind.NUMBER, lambda run: run.jain),
             *_latency_figures(policies),
@@ -141,9 +147,10 @@ def _figure(
     spread: bool = False,
     quiet: bool = False,
     dispensable: int = 0,
+    least: float | None = None,
 ) -> Iterator[Column]:
     """Mean over the seeds, and half the interval for one more run, which people see where ``spread`` is set."""
-    estimates = [runs.figure(of) for runs in policies]
+    estimates = [runs.figure(of, least) for runs in policies]
     means = np.array([estimate.mean for estimate in estimates])
     yield Column(key=key, title=title, kind=kind, values=_finite(means), quiet=quiet, dispensable=dispensable)
     half = np.array([estimate.half_width for estimate in estimates])

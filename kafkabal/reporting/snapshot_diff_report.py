@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from kafkabal.inspection import Comparison, Inspection, compare, counted_noun, partition_figures
+from kafkabal.inspection import Comparison, Inspection, compare, partition_figures
 from kafkabal.model import I64, ClusterState
 from kafkabal.reporting.plan_moves import FIRST_MOVES
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
+from kafkabal.wording import counted_noun
 
 
 def snapshot_diff_report(first: Inspection, second: Inspection, shown_rows: int | None = FIRST_MOVES) -> Report:
@@ -87,37 +88,28 @@ def _figure(evaluation: Any, kind: Kind) -> float | int | None:
 
 
 def _brokers(found: Comparison, first: ClusterState, second: ClusterState) -> Table:
-    rows_a, rows_b = [b.first for b in found.brokers], [b.second for b in found.brokers]
-    one, two = found.first_brokers, found.second_brokers
+    rows = [b.first for b in found.brokers], [b.second for b in found.brokers]
+    figures = (found.first_brokers, found.second_brokers)
+
+    def pair(name: str, title: str, kind: Kind = Kind.NUMBER, dispensable: int = 0) -> tuple[Column, Column]:
+        """One figure in both snapshots."""
+        keys_and_titles = ((f"first_{name}", f"{title} first"), (f"second_{name}", "second"))
+        first_column, second_column = (
+            Column(key=key, title=titled, kind=kind, values=_at(getattr(of, name), at), dispensable=dispensable)
+            for (key, titled), of, at in zip(keys_and_titles, figures, rows, strict=True)
+        )
+        return first_column, second_column
+
     return Table(
         key="brokers",
         title="brokers",
         columns=(
             Column(key="broker", title="broker", values=[b.broker for b in found.brokers], label=True),
-            Column(key="first_state", title="first", values=_states(first, rows_a), dispensable=3),
-            Column(key="second_state", title="second", values=_states(second, rows_b), dispensable=3),
-            Column(key="first_bytes", title="used first", kind=Kind.BYTES, values=_at(one.bytes, rows_a)),
-            Column(key="second_bytes", title="second", kind=Kind.BYTES, values=_at(two.bytes, rows_b)),
-            Column(
-                key="first_replicas",
-                title="replicas first",
-                kind=Kind.NUMBER,
-                values=_at(one.replicas, rows_a),
-                dispensable=1,
-            ),
-            Column(
-                key="second_replicas", title="second", kind=Kind.NUMBER, values=_at(two.replicas, rows_b), dispensable=1
-            ),
-            Column(
-                key="first_leaders",
-                title="leaders first",
-                kind=Kind.NUMBER,
-                values=_at(one.leaders, rows_a),
-                dispensable=2,
-            ),
-            Column(
-                key="second_leaders", title="second", kind=Kind.NUMBER, values=_at(two.leaders, rows_b), dispensable=2
-            ),
+            Column(key="first_state", title="first", values=_states(first, rows[0]), dispensable=3),
+            Column(key="second_state", title="second", values=_states(second, rows[1]), dispensable=3),
+            *pair("bytes", "used", Kind.BYTES),
+            *pair("replicas", "replicas", dispensable=1),
+            *pair("leaders", "leaders", dispensable=2),
         ),
     )
 

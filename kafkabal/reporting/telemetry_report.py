@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
-from kafkabal.telemetry import Subscription
+from kafkabal.telemetry import ClientMetric, Subscription
+from kafkabal.wording import counted_noun
+
+_SHOWN_METRICS = 50
 
 
 def subscriptions_report(subscriptions: Sequence[Subscription]) -> Report:
@@ -14,7 +18,7 @@ def subscriptions_report(subscriptions: Sequence[Subscription]) -> Report:
     matches = [[f"{key}={pattern}" for key, pattern in s.match.items()] for s in subscriptions]
     return Report(
         command="telemetry list",
-        headline=f"{count} subscription{'' if count == 1 else 's'}" if count else "no telemetry subscriptions",
+        headline=counted_noun(count, "subscription") if count else "no telemetry subscriptions",
         tables=(
             Table(
                 key="subscriptions",
@@ -39,10 +43,13 @@ def latency_report(latencies_s: Mapping[int, float], brokers: Sequence[int], pay
     """One row a broker, the slowest first, those without a measurement last."""
     ordered = sorted(brokers, key=lambda broker: -latencies_s.get(broker, -1.0))
     known = [broker for broker in ordered if broker in latencies_s]
-    headline = f"{len(known)} of {len(ordered)} brokers measured, from {payloads} client pushes"
+    headline = (
+        f"{len(known)} of {counted_noun(len(ordered), 'broker')} measured, "
+        f"from {counted_noun(payloads, 'client report')}"
+    )
     return Report(
         command="telemetry latency",
-        headline=headline if known else f"no broker measured ({payloads} client pushes)",
+        headline=headline if known else f"no broker measured ({counted_noun(payloads, 'client report')})",
         tone=Tone.PLAIN if known else Tone.WARNING,
         facts=(Fact(key="pushes", value=payloads),),
         tables=(
@@ -55,6 +62,42 @@ def latency_report(latencies_s: Mapping[int, float], brokers: Sequence[int], pay
                         title="produce latency",
                         kind=Kind.DURATION,
                         values=[latencies_s.get(broker) for broker in ordered],
+                    ),
+                ),
+            ),
+        ),
+    )
+
+
+def metrics_report(metrics: Sequence[ClientMetric], payloads: int, shown_rows: int | None = None) -> Report:
+    """One row a metric of a client; people see the first 50 unless they say how many."""
+    clients = len({metric.client for metric in metrics})
+    pushes = f"{payloads:,} client {'push' if payloads == 1 else 'pushes'}"
+    found = f"{counted_noun(len(metrics), 'metric')} of {counted_noun(clients, 'client')}, from {pushes}"
+    return Report(
+        command="telemetry show",
+        headline=found if metrics else f"no metrics ({pushes})",
+        tone=Tone.PLAIN if metrics else Tone.WARNING,
+        facts=(Fact(key="pushes", value=payloads),),
+        tables=(
+            Table(
+                key="metrics",
+                shown_rows=_SHOWN_METRICS if shown_rows is None else shown_rows or None,
+                columns=(
+                    Column(key="client", title="client", values=[m.client for m in metrics], label=True),
+                    Column(key="metric", title="metric", values=[m.name for m in metrics], label=True),
+                    Column(
+                        key="attributes",
+                        title="attributes",
+                        kind=Kind.MAP,
+                        values=[dict(m.attributes) for m in metrics],
+                        dispensable=1,
+                    ),
+                    Column(
+                        key="value",
+                        title="value",
+                        kind=Kind.NUMBER,
+                        values=[m.value if math.isfinite(m.value) else None for m in metrics],
                     ),
                 ),
             ),

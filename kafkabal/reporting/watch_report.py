@@ -9,11 +9,11 @@ from typing import Final
 
 import msgspec
 
-from kafkabal.errors import OutputError
-from kafkabal.files import replacing
 from kafkabal.printable import printable
+from kafkabal.reporting.metrics_file import MetricsFile
 from kafkabal.reporting.report import Column, Fact, Report, Table, Tone
 from kafkabal.watch import BrokerHealth, EventKind, Summary, WatchEvent
+from kafkabal.wording import counted_noun
 
 EVENTS_VERSION: Final = 1
 """Raised whenever a key of an event is renamed or removed, or changes its type."""
@@ -64,7 +64,7 @@ def summary_report(summary: Summary) -> Report:
     is_broken = any(health is not BrokerHealth.WELL for health in summary.health.values())
     return Report(
         command="watch",
-        headline="; ".join(problems) if problems else f"all {len(brokers)} brokers are well",
+        headline="; ".join(problems) if problems else f"{counted_noun(len(brokers), 'broker')}, no problems",
         tone=(Tone.BAD if is_broken else Tone.WARNING) if problems else Tone.GOOD,
         facts=(Fact(key="problems", value=problems),),
         tables=(
@@ -80,7 +80,7 @@ def summary_report(summary: Summary) -> Report:
 
 
 class WatchTextfile:
-    """A Prometheus textfile of what a watch finds and does, rewritten after every look; a listener, too.
+    """A Prometheus textfile of what a watch finds and does, rewritten after every look; a listener to both.
 
     Parameters
     ----------
@@ -89,20 +89,22 @@ class WatchTextfile:
     wall_clock
         Seconds since the epoch.
     warn
-        Called once when the file cannot be written; the watch goes on.
+        Called once in a row of failures to write the file; the watch continues.
     """
 
     def __init__(self, path: Path, cluster: str, wall_clock: Callable[[], float], warn: Callable[[str], None]) -> None:
-        self._path, self._cluster = path, cluster
-        self._wall_clock, self._warn, self._is_warned = wall_clock, warn, False
+        self._file, self._cluster = MetricsFile(path, warn), cluster
+        self._wall_clock = wall_clock
         self._events: Counter[str] = Counter()
 
-    def on_event(self, event: WatchEvent) -> None:
-        """Count it."""
-        self._events[event.event] += 1
+    def on_event(self, event: WatchEvent | Summary) -> None:
+        """Count an event, or write what was found."""
+        if isinstance(event, WatchEvent):
+            self._events[event.event] += 1
+        else:
+            self._write(event)
 
-    def write(self, summary: Summary) -> None:
-        """Write what is found now."""
+    def _write(self, summary: Summary) -> None:
         from prometheus_client import CollectorRegistry, Gauge, generate_latest
         from prometheus_client import Counter as PrometheusCounter
 
@@ -129,10 +131,4 @@ class WatchTextfile:
             ("last_look_timestamp_seconds", "When the cluster was looked at.", self._wall_clock()),
         ):
             Gauge(f"kafkabal_watch_{name}", text, ["cluster"], registry=registry).labels(self._cluster).set(value)
-        try:
-            with replacing(self._path) as file:
-                file.write(generate_latest(registry))
-        except (OutputError, OSError) as error:
-            if not self._is_warned:
-                self._warn(f"cannot write {self._path}: {error}")
-            self._is_warned = True
+        self._file.write(generate_latest(registry))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
 from kafkabal.units import format_bytes
 from kafkabal.watch import SimulationResult
+from kafkabal.wording import counted_noun
 
 _DAY_S = 86_400.0
 _SHOWN_ROWS = 40
@@ -15,7 +16,8 @@ def simulation_report(result: SimulationResult) -> Report:
     broken = [promise for promise in result.promises if not promise.is_kept]
     outcome = f"broken: {', '.join(promise.name for promise in broken)}" if broken else "every promise kept"
     headline = (
-        f"{result.days:g} days, {len(result.events)} events, {len(result.healings)} healings, "
+        f"{result.days:g} days, {counted_noun(len(result.events), 'event')}, "
+        f"{counted_noun(len(result.healings), 'healing')}, "
         f"{format_bytes(result.moved_bytes)} copied: {outcome}"
     )
     return Report(
@@ -29,7 +31,7 @@ def simulation_report(result: SimulationResult) -> Report:
             Fact(key="hindsight_bytes", value=result.hindsight_bytes, kind=Kind.BYTES),
             Fact(key="in_band_share", value=result.in_band_share),
             Fact(key="moved_twice", value=result.moved_twice),
-            Fact(key="unprompted", value=result.unprompted),
+            Fact(key="steady_state_actions", value=result.steady_state_actions),
         ),
         tables=(_healings(result), _promises(result), _events(result)),
     )

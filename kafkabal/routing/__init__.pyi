@@ -9,6 +9,8 @@ from .compiled_kernels import compiled as compiled
 from .compiled_kernels import is_available as is_available
 from .compiled_kernels import kernel as kernel
 from .compiled_kernels import write_back as write_back
+from .java_partitioner.build_partitioner import PARTITIONER_CLASS as PARTITIONER_CLASS
+from .java_partitioner.build_partitioner import build_partitioner as build_partitioner
 from .key_hashes import KeyTable as KeyTable
 from .per_record_policy import DecisionPolicy as DecisionPolicy
 from .per_record_policy import learn_nothing as learn_nothing
@@ -28,3 +30,7 @@ from .registry import policy_names as policy_names
 from .score_pressure import Pressure as Pressure
 from .topic_view import RoutingView as RoutingView
 from .topic_view import view_of as view_of
+from .weight_record import WEIGHTS_TOPIC as WEIGHTS_TOPIC
+from .weight_record import WeightRecord as WeightRecord
+from .weight_ring import RingPolicy as RingPolicy
+from .weight_ring import WeightRing as WeightRing

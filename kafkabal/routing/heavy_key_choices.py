@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from kafkabal.routing.compiled_kernels import kernel
 
 _EPSILON = 1e-4
+"""The imbalance that a number of choices may leave, as in the paper."""
 
 
 @kernel

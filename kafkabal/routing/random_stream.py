@@ -7,6 +7,7 @@ import numpy as np
 from kafkabal.model import F64
 
 _BLOCK = 1024
+"""Numpy draws a block in about the time of ten single numbers; a longer one would be drawn in vain by a short run."""
 
 
 class Uniforms:

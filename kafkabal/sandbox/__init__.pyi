@@ -1,6 +1,7 @@
 from .exit_diagnosis import last_lines as last_lines
 from .extra_packages import extra_module as extra_module
 from .jar_lock import LockedJar as LockedJar
+from .jars import ensure_client_jars as ensure_client_jars
 from .jars import ensure_jars as ensure_jars
 from .jars import sha256_of as sha256_of
 from .java_compiler import ensure_java_compiler as ensure_java_compiler

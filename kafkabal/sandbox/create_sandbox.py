@@ -21,7 +21,7 @@ from kafkabal.sandbox.sandbox_spec import SandboxSpec
 from kafkabal.sandbox.wait_until import WaitLimit
 
 if TYPE_CHECKING:
-    from kafkabal.sandbox.kafka_version import Distribution
+    from kafkabal.sandbox.kafka_installation import Distribution
 
 _CLASS_CACHE_GRACE_S: Final = 300.0
 

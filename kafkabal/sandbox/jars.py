@@ -12,8 +12,10 @@ from kafkabal.errors import OperationError
 from kafkabal.sandbox.extra_packages import extra_module
 from kafkabal.sandbox.jar_lock import LockedJar, read_lock
 from kafkabal.sandbox.sandbox_home import exclusive, make_folder
+from kafkabal.sandbox.sandbox_spec import DEFAULT_KAFKA_VERSION
 
 _PARALLEL_DOWNLOADS: Final = 8
+_CLIENT_ARTIFACTS: Final = frozenset({"kafka-clients", "slf4j-api"})
 
 
 def ensure_jars(
@@ -29,6 +31,20 @@ def ensure_jars(
         If a jar cannot be fetched, or does not have the checksum of the lock.
     """
     return ensure_locked(read_lock(kafka_version), cache_folder, on_step=on_step)
+
+
+def ensure_client_jars(cache_folder: Path, *, on_step: Callable[[str], None] = lambda _step: None) -> tuple[Path, ...]:
+    """Return the verified jars that a plug-in for clients is compiled against, fetching those not in the cache.
+
+    Raises
+    ------
+    UsageError
+        If the extra ``sandbox`` is not installed.
+    OperationError
+        If a jar cannot be fetched, or does not have the checksum of the lock.
+    """
+    jars = [jar for jar in read_lock(DEFAULT_KAFKA_VERSION) if jar.artifact in _CLIENT_ARTIFACTS]
+    return ensure_locked(jars, cache_folder, on_step=on_step)
 
 
 def ensure_locked(

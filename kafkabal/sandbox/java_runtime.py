@@ -63,7 +63,7 @@ def java_command(
     """Return the command line that runs a main class; ``scratch`` takes its temporary files and crash reports.
 
     ``class_cache`` is a cache of loaded classes that halves the time of the start, see
-    :mod:`kafkabal.sandbox.kafka_version`; Java ignores it where it does not fit.
+    :mod:`kafkabal.sandbox.kafka_installation`; Java ignores it where it does not fit.
     """
     heap_mib = heap_bytes // 2**20
     cache = (f"-XX:AOTCache={class_cache}", *_QUIET_CACHE) if class_cache else ()

@@ -16,7 +16,7 @@ from kafkabal.sandbox.sandbox_home import make_folder
 from kafkabal.sandbox.server_properties import as_properties_file, node_properties
 
 if TYPE_CHECKING:
-    from kafkabal.sandbox.kafka_version import Distribution
+    from kafkabal.sandbox.kafka_installation import Distribution
     from kafkabal.sandbox.sandbox_record import SandboxRecord
 
 _LOG_SETTINGS_FILE: Final = "log4j2.properties"

@@ -17,7 +17,7 @@ from kafkabal.sandbox.nodes import ZOOKEEPER_ID, Node, NodeFiles
 from kafkabal.sandbox.zookeeper_status import registered_brokers
 
 if TYPE_CHECKING:
-    from kafkabal.sandbox.kafka_version import Distribution
+    from kafkabal.sandbox.kafka_installation import Distribution
     from kafkabal.sandbox.sandbox_record import SandboxRecord
     from kafkabal.sandbox.wait_until import WaitLimit
 

@@ -13,7 +13,7 @@ from kafkabal.errors import OperationError, OutputError, UsageError
 from kafkabal.sandbox.find_processes import ProcessTable
 from kafkabal.sandbox.free_ports import LOOPBACK
 from kafkabal.sandbox.java_runtime import ProgramResult, java_command, run_java
-from kafkabal.sandbox.kafka_version import TOOL_HEAP_BYTES, Distribution, prepare
+from kafkabal.sandbox.kafka_installation import TOOL_HEAP_BYTES, Distribution, prepare
 from kafkabal.sandbox.node_command import write_log_settings
 from kafkabal.sandbox.node_status import NodeState, NodeStatus, status_of
 from kafkabal.sandbox.nodes import Node, Role

@@ -7,6 +7,7 @@ from typing import Final, Literal, get_args
 
 from kafkabal.errors import UsageError
 from kafkabal.sandbox.jar_lock import locked_versions
+from kafkabal.wording import counted_noun
 
 DEFAULT_KAFKA_VERSION: Final = "4.1.2"
 ZOOKEEPER_KAFKA_VERSION: Final = "3.9.2"
@@ -157,7 +158,9 @@ class SandboxSpec:
         if not 1 <= self.brokers <= _MAX_BROKERS:
             raise UsageError(f"brokers must be 1 to {_MAX_BROKERS}, not {self.brokers}")
         if self.racks is not None and not 0 <= self.racks <= self.brokers:
-            raise UsageError(f"more racks than brokers: {self.racks} racks, {self.brokers} brokers")
+            raise UsageError(
+                f"more racks than brokers: {counted_noun(self.racks, 'rack')}, {counted_noun(self.brokers, 'broker')}"
+            )
         if not 1 <= self.log_dirs <= _MAX_LOG_DIRS:
             raise UsageError(f"log dirs must be 1 to {_MAX_LOG_DIRS}, not {self.log_dirs}")
         if self.log_dir_capacity_bytes < 1:
@@ -181,7 +184,9 @@ class SandboxSpec:
         brokers = range(1, self.brokers + 1)
         for broker in [*self.broker_properties, *self.broker_class_path]:
             if broker not in brokers:
-                raise UsageError(f"settings for unknown broker {broker}: the sandbox has {self.brokers} brokers")
+                raise UsageError(
+                    f"settings for unknown broker {broker}: the sandbox has {counted_noun(self.brokers, 'broker')}"
+                )
         given = set(self.properties).union(*self.broker_properties.values())
         if own := sorted(_OWN_PROPERTIES & given):
             raise UsageError(

@@ -199,7 +199,8 @@ class _Loads:
         if closed.any():
             r = self.cluster.replicas
             rows = np.flatnonzero(closed[r.broker] & self.rules.movable[r.partition])
-            could = self.parts.replica_load[rows] + np.maximum(self.parts.leader_load[r.partition[rows]], 0.0)
+            led = np.where(self.leads, np.maximum(self.parts.leader_load, 0.0), 0.0)
+            could = self.parts.replica_load[rows] + led[r.partition[rows]]
             most[closed] = np.bincount(r.broker[rows], could, len(closed))[closed]
         return most
 
@@ -235,6 +236,7 @@ class _Loads:
         r = self.cluster.replicas
         if not elsewhere.any():
             return self.rules.factor
-        stuck = np.bincount(r.partition[elsewhere[r.broker]], minlength=len(self.rules.factor))
+        stays = elsewhere[r.broker] & ~r.removing
+        stuck = np.bincount(r.partition[stays], minlength=len(self.rules.factor))
         left: I32 = np.maximum(self.rules.factor - stuck, 0).astype(np.int32)
         return left

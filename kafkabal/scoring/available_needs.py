@@ -12,8 +12,8 @@ HINTS = {
     Need.LOG_DIRS: "no broker reported its log dirs",
     Need.CAPACITY: "no broker reports the size of its volumes; set capacity in the profile",
     Need.RATES: "rates require two samples; add --sample 10s",
-    Need.TELEMETRY: "no client telemetry collected",
-    Need.PROMETHEUS: "no Prometheus configured",
+    Need.TELEMETRY: "no latency measured; add --telemetry topic to inspect, create or produce",
+    Need.PROMETHEUS: "nothing queried; add --prometheus to inspect, create or produce",
 }
 
 

@@ -10,6 +10,8 @@ from kafkabal.model import F64
 
 # shares that differ by less than this are equal: sums of floats are not exact
 SHARE_EPSILON = 1e-9
+"""What a share may lie beyond its band: sums in another order differ by some 1e-12, and a byte of a broker is 1e-12
+too."""
 
 
 class Band(Protocol):

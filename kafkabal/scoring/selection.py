@@ -15,15 +15,17 @@ from kafkabal.scoring.registry import WeightedScore, default_scores, load_scores
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChosenScores:
     """Scores to go by."""
 
     scores: tuple[WeightedScore, ...]
-    lacking: tuple[str, ...] = ()
+    unavailable: tuple[str, ...] = ()
     """Default scores that the cluster cannot feed, one line each."""
 
 
-def choose_scores(cluster: ClusterState, names: Sequence[str] = (), options: ScoreOptions | None = None) -> Choice:
+def choose_scores(
+    cluster: ClusterState, names: Sequence[str] = (), options: ScoreOptions | None = None
+) -> ChosenScores:
     """Choose scores.
 
     Parameters
@@ -40,15 +42,15 @@ def choose_scores(cluster: ClusterState, names: Sequence[str] = (), options: Sco
         named = load_scores(names, options)
         for weighted in named:
             require(weighted.score, cluster)
-        return Choice(named)
-    fed, lacking = [], []
+        return ChosenScores(named)
+    fed, unavailable = [], []
     for weighted in default_scores(several_log_dirs=has_several_log_dirs(cluster), options=options):
         try:
             require(weighted.score, cluster)
             fed.append(weighted)
         except UsageError as error:
-            lacking.append(f"{error.message}: {error.hint}")
-    return Choice(tuple(fed), tuple(lacking))
+            unavailable.append(f"{error.message}: {error.hint}")
+    return ChosenScores(tuple(fed), tuple(unavailable))
 
 
 def has_several_log_dirs(cluster: ClusterState) -> bool:

@@ -31,9 +31,9 @@ class PolicyRuns:
         """What is known of the policy."""
         return self.runs[0].about
 
-    def figure(self, of: Callable[[Outcome], float]) -> Estimate:
-        """Mean of a figure over the seeds, with the interval for one more run."""
-        return estimate([of(run) for run in self.runs])
+    def figure(self, of: Callable[[Outcome], float], least: float | None = None) -> Estimate:
+        """Mean of a figure over the seeds, with the interval for one more run; see :func:`estimate`."""
+        return estimate([of(run) for run in self.runs], least)
 
     def column(self, of: Callable[[Outcome], F64]) -> F64:
         """float64, shape (n_brokers,): mean of a column over the seeds."""

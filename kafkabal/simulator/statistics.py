@@ -17,6 +17,8 @@ _BINS = math.ceil(math.log(1e11) / _STEP) + 1
 # two-sided 95 % points of Student's t for 1, 2, ... degrees of freedom, and of the normal distribution
 _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 _NORMAL95 = 1.959964
+# of 1 to 5: the first with which 95 of 100 drawn workloads under pkg are covered, where 1 covers 88 and 3 covers 92
+_ROOT = 5
 
 
 def max_over_mean(values: F64) -> float:
@@ -74,17 +76,31 @@ class Estimate:
     """Of the interval that one more run falls into with 95 %; NaN for a single seed."""
 
 
-def estimate(values: Sequence[float]) -> Estimate:
+def estimate(values: Sequence[float], least: float | None = None) -> Estimate:
     """Mean, and the interval for what one more draw, such as a real run, will give: by Student's t.
 
-    The confidence interval of the mean would shrink with every seed, and miss what happens once.
+    The confidence interval of the mean would shrink with every seed, and miss what happens once. A figure that cannot
+    be below ``least``, such as the maximum over the mean, has a long tail above: where two heavy keys meet. It is taken
+    to be normal as the fifth root of its excess, and the half width is the farther end of the interval from the mean.
     """
     n = len(values)
     mean = sum(values) / n
     if n < 2:
         return Estimate(mean, math.nan)
+    if least is None:
+        _, half_width = _by_t(values)
+        return Estimate(mean, half_width)
+    center, half_width = _by_t([max(0.0, value - least) ** (1 / _ROOT) for value in values])
+    low, high = (least + max(0.0, end) ** _ROOT for end in (center - half_width, center + half_width))
+    return Estimate(mean, max(mean - low, high - mean))
+
+
+def _by_t(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and half width of the interval for one more draw from a normal distribution."""
+    n = len(values)
+    mean = sum(values) / n
     deviation = math.sqrt(sum((v - mean) ** 2 for v in values) / (n - 1))
-    return Estimate(mean, student95(n - 1) * deviation * math.sqrt(1 + 1 / n))
+    return mean, student95(n - 1) * deviation * math.sqrt(1 + 1 / n)
 
 
 def student95(freedom: int) -> float:

@@ -19,6 +19,7 @@ from kafkabal.model import (
     TopicRow,
     build_cluster,
 )
+from kafkabal.wording import counted_noun
 
 TOPIC = "simulated"
 
@@ -58,9 +59,13 @@ def build_synthetic(spec: SyntheticCluster) -> ClusterState:
         If it has fewer brokers than replicas, or leaders that make another number of partitions than it has.
     """
     if spec.replication_factor > spec.brokers:
-        raise UsageError(f"replication factor {spec.replication_factor} exceeds the {spec.brokers} brokers")
+        raise UsageError(
+            f"replication factor {spec.replication_factor} exceeds the {counted_noun(spec.brokers, 'broker')}"
+        )
     if spec.leaders is Leaders.BROKERS_PLUS_2 and spec.partitions not in (None, spec.brokers + 2):
-        made = f"leaders: {spec.leaders} creates {spec.brokers + 2} partitions on {spec.brokers} brokers"
+        made = (
+            f"leaders: {spec.leaders} creates {spec.brokers + 2} partitions on {counted_noun(spec.brokers, 'broker')}"
+        )
         raise UsageError(f"{made}, not the {spec.partitions} of partitions")
     leaders = _leaders(spec)
     led = np.bincount(leaders, minlength=spec.brokers)

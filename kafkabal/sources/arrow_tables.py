@@ -12,6 +12,7 @@ from kafkabal.errors import UsageError
 from kafkabal.sources.row_formats import BadRowError, Fields, Rows, WantedFields, expect_columns
 
 _ROWS_A_BATCH = 1024
+"""A batch of rows of some kB fits the cache; one at a time would cost a call of Arrow each."""
 
 
 def parquet_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:
@@ -66,12 +67,17 @@ def _rows(what: str, opened: Any, size_bytes: int, wanted: WantedFields) -> Iter
             read_bytes = size_bytes * number // n_rows - done_bytes if n_rows else batch.nbytes
             yield Rows(texts, fields, places, read_bytes)
     except (ArrowException, OSError) as error:
-        raise BadRowError(number + 1, f"is not {what}: {error}") from error
+        reason = str(error).partition("\n")[0]
+        raise BadRowError(number + 1, f"is not {what}: {reason}") from error
 
 
 def _cut(batches: Iterable[Any]) -> Iterator[Any]:
-    """Batches of at most so many rows: those of an Arrow file can be of any size."""
+    """Batches of at most so many rows: those of an Arrow file can be of any size.
+
+    They are validated first: pyarrow follows offsets of a damaged file wherever they lead, and the process crashes.
+    """
     for batch in batches:
+        batch.validate(full=True)
         for start in range(0, batch.num_rows, _ROWS_A_BATCH):
             yield batch.slice(start, _ROWS_A_BATCH)
 

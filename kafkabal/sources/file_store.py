@@ -19,6 +19,7 @@ from kafkabal.sources.source_protocol import printable
 # a FIFO that took a file's place since must not be waited for
 _OPEN_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _READ_BYTES: Final = 1 << 18
+"""What an object store sends in one go; smaller reads cost round trips."""
 _LeftOut = Callable[[str, str], None]
 
 

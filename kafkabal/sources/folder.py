@@ -28,6 +28,7 @@ from kafkabal.sources.transform import Transform, transformed
 KEYS: Final = ("path", "label")
 
 _READ_BYTES = 1 << 20
+"""Pieces of a file read at once: as fast as larger ones on local disks, and an upload starts with the first."""
 # files that are read together: acknowledgements are counted, and threads take work, by so many
 _GROUP_BYTES, _GROUP_FILES = 1 << 20, 64
 # larger files are read chunk by chunk instead of whole

@@ -36,6 +36,7 @@ from kafkabal.sources.source_protocol import (
     Wanted,
 )
 from kafkabal.sources.transform import Transform, transformed
+from kafkabal.wording import counted_noun
 
 
 class _Columns(NamedTuple):
@@ -261,7 +262,7 @@ class RowSource:
         if found is None:
             what = f"rows 1 to {known.rows} are not the rows that were sent before"
         else:
-            what = f"it ends after {found} rows, of which {known.rows} were sent before"
+            what = f"it ends after {counted_noun(found, 'row')}; {known.rows} were sent before"
         again = "" if self._file is None else "add --resend to send the whole file again, or "
         return ChangedRowsError(
             self._title,

@@ -18,6 +18,7 @@ _HEAD: Final = struct.Struct("<QI")
 _CHECKSUM: Final = struct.Struct("<I")
 _MASK_DELTA: Final = 0xA282EAD8
 _BLOCK_BYTES: Final = 1 << 20
+"""Records are some kB: a read of the operating system is shared by hundreds."""
 # a length beyond this is a damaged file rather than a record: Kafka's batches end at 2 GiB
 _MOST_RECORD_BYTES: Final = 1 << 31
 

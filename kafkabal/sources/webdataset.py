@@ -19,6 +19,7 @@ _LABEL_EXTENSION: Final = "cls"
 # what describes a sample, and is its value only where it has nothing else
 _DESCRIPTIONS: Final = frozenset({"cls", "cls2", "id", "json", "txt", "index", "inx"})
 _BLOCK_BYTES: Final = 1 << 20
+"""Members are some kB to MB: a read of the operating system is shared by several."""
 
 
 def webdataset_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001

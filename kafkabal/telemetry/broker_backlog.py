@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 _MEMORY_S = 1.0
+"""Requests take milliseconds to tenths of a second: a second evens them out, and shows a broker that slows soon."""
 
 
 class Backlog:

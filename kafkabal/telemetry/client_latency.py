@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from kafkabal.telemetry.latency_store import LatencyTable
-from kafkabal.telemetry.otlp_metrics import Sample, read_samples
+from kafkabal.telemetry.otlp_metrics import Sample
 from kafkabal.telemetry.subscriptions import NODE_LATENCY, REQUEST_LATENCY
 
 _NODE_ATTRIBUTES: Final = ("node.id", "node_id", "node-id")
@@ -32,18 +31,6 @@ def produce_latencies_s(samples: Iterable[Sample]) -> Mapping[int, float]:
         for sample in listed
         if sample.name == NODE_LATENCY and _is_measured(sample.value) and (broker := _broker(sample)) >= 0
     }
-
-
-def take_payload(table: LatencyTable, client: str, payload: bytes) -> None:
-    """Put what a push says of brokers into the table.
-
-    Raises
-    ------
-    MalformedPayloadError
-        If it is not a metrics message.
-    """
-    for broker, mean_s in produce_latencies_s(read_samples(payload)).items():
-        table.put(client, broker, mean_s)
 
 
 def _is_measured(value: float) -> bool:

@@ -17,19 +17,21 @@ from types import TracebackType
 from typing import Final, Self
 
 from kafkabal.errors import UsageError
-from kafkabal.telemetry.client_latency import produce_latencies_s
-from kafkabal.telemetry.latency_store import LatencyTable
-from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, Sample, read_samples, require_extra
+from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, PushTaker, Sample, read_samples, require_extra
 
 PATH: Final = "/v1/metrics"
 CONTENT_TYPE: Final = "application/x-protobuf"
 DEFAULT_PORT: Final = 4318
 
 _MAX_BYTES: Final = 4 * 2**20
+"""A hundred times the payload of a client of a thousand partitions; a body without an end fills no memory."""
 _SILENT_S: Final = 10.0
+"""A client that connects and sends nothing holds a thread no longer."""
 _NAMES_OF_CLIENT: Final = ("client_instance_id", "client.instance.id", "client_id", "client.id", "service.instance.id")
 _CLOSING_S: Final = 10.0
+"""Requests being answered end within it."""
 _POLL_S: Final = 0.05
+"""Closing waits for it."""
 
 
 class HttpIntake:
@@ -48,7 +50,7 @@ class HttpIntake:
         If the address cannot be listened on, or the extra ``telemetry`` is not installed.
     """
 
-    def __init__(self, table: LatencyTable, *, host: str = "127.0.0.1", port: int = DEFAULT_PORT) -> None:
+    def __init__(self, table: PushTaker, *, host: str = "127.0.0.1", port: int = DEFAULT_PORT) -> None:
         require_extra()
         try:
             self._server = _Server((host, port), table)
@@ -87,7 +89,7 @@ class HttpIntake:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, address: tuple[str, int], table: LatencyTable) -> None:
+    def __init__(self, address: tuple[str, int], table: PushTaker) -> None:
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, _Handler)
         self.table = table
@@ -132,8 +134,7 @@ class _Handler(BaseHTTPRequestHandler):
         except (MalformedPayloadError, OSError, EOFError, zlib.error):
             return HTTPStatus.BAD_REQUEST
         for client, own in _by_client(samples).items():
-            for broker, mean_s in produce_latencies_s(own).items():
-                self.server.table.put(client, broker, mean_s)
+            self.server.table.take(client, own)
         self.server.payloads += 1
         return HTTPStatus.OK
 

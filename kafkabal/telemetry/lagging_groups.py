@@ -12,6 +12,7 @@ from kafkabal.telemetry.partition_rates import matching_partitions, records_comm
 _KEPT_UP = 0.75
 """Groups commit every few seconds, so that in half a minute some of what was read is not seen yet."""
 _LEAST_RECORDS = 100
+"""Of fewer a share says nothing: one fetch that is not committed yet would look like lag."""
 
 
 def groups_behind(before: ClusterState, after: ClusterState, leaders: Collection[int]) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Protocol, TypeVar
@@ -11,6 +11,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from kafkabal.model import F64, I32
+from kafkabal.telemetry.client_latency import produce_latencies_s
+from kafkabal.telemetry.otlp_metrics import Sample
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -66,6 +68,11 @@ class LatencyTable:
             clients = self._figures.pop(broker, {})
             _put_last(self._figures, broker, clients, self._max_brokers)
             _put_last(clients, client, _Figure(mean_s, requests, self._clock()), self._max_clients)
+
+    def take(self, client: str, samples: Sequence[Sample]) -> None:
+        """Put what a push of a client says of brokers."""
+        for broker, mean_s in produce_latencies_s(samples).items():
+            self.put(client, broker, mean_s)
 
     def latencies_s(self) -> Mapping[int, float]:
         """See :meth:`LatencySource.latencies_s`."""

@@ -7,11 +7,12 @@ A client pushes a ``MetricsData``, an exporter posts an ``ExportMetricsServiceRe
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from kafkabal.errors import OperationError, UsageError
+from kafkabal.wording import counted_noun
 
 
 class MalformedPayloadError(OperationError):
@@ -27,6 +28,13 @@ class Sample:
     """NaN where the client sent none."""
     attributes: Mapping[str, str]
     """Those of the data point, over those of the resource."""
+
+
+class PushTaker(Protocol):
+    """Keeps what clients push; called by threads of its intake."""
+
+    def take(self, client: str, samples: Sequence[Sample]) -> None:
+        """One push of a client."""
 
 
 def require_extra() -> None:
@@ -63,7 +71,9 @@ def read_samples(payload: bytes) -> list[Sample]:
     try:
         message = MetricsData.FromString(payload)
     except DecodeError as error:
-        raise MalformedPayloadError(f"not an OTLP metrics message: payload of {len(payload)} bytes") from error
+        raise MalformedPayloadError(
+            f"not an OTLP metrics message: payload of {counted_noun(len(payload), 'byte')}"
+        ) from error
     return list(_samples(message))
 
 

@@ -2,7 +2,7 @@
 
 ::
 
-    bytes a record = size of the leader's log / (end offset - start offset)
+    bytes a record = size of the leader's log, with what remote storage holds of it / (end offset - start offset)
     in             = advance of the end offset x bytes a record / seconds
     out            = advance of the committed offsets of all groups x bytes a record / seconds
 
@@ -59,9 +59,10 @@ def with_rates(before: ClusterState, after: ClusterState, elapsed_s: float, *, g
 def bytes_per_record(cluster: ClusterState) -> F64:
     """float64, shape (n_partitions,): mean bytes of a record as stored in the log; NaN for an empty or unknown log."""
     p = cluster.partitions
-    size = move_bytes(cluster).astype(np.float64)
+    local = move_bytes(cluster)
+    size = (local + np.maximum(p.remote_bytes, 0)).astype(np.float64)
     records = (p.end_offset - p.start_offset).astype(np.float64)
-    known = (size > 0) & (p.start_offset >= 0) & (records > 0)
+    known = (local >= 0) & (size > 0) & (p.start_offset >= 0) & (records > 0)
     return np.asarray(np.divide(size, records, out=np.full(len(p), np.nan), where=known), np.float64)
 
 

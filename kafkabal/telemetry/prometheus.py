@@ -11,6 +11,7 @@ import msgspec
 from kafkabal.errors import ConfigError, OperationError, UnreachableError
 
 _TIMEOUT_S = 10.0
+"""Prometheus gives a query up after two minutes; a command that waits for a table does so much sooner."""
 _ID_DIGITS = 10
 _PATH = "/api/v1/query"
 
@@ -25,7 +26,7 @@ class _Result(msgspec.Struct):
     result: Any = None
 
 
-class _Answer(msgspec.Struct):
+class _Response(msgspec.Struct):
     status: str
     data: _Result = msgspec.field(default_factory=_Result)
     error: str = ""
@@ -86,12 +87,12 @@ class PrometheusSource:
         """Drop connections."""
         self._client.close()
 
-    def _ask(self) -> _Answer:
+    def _ask(self) -> _Response:
         import httpx
 
         try:
             response = self._client.get(self._url, params={"query": self._query})
-            return msgspec.json.decode(response.content, type=_Answer)
+            return msgspec.json.decode(response.content, type=_Response)
         except httpx.InvalidURL as error:
             raise ConfigError(f"invalid URL: {self._url}: {error}") from error
         except httpx.HTTPError as error:
@@ -99,7 +100,7 @@ class PrometheusSource:
         except msgspec.DecodeError as error:
             raise self._stranger(f"HTTP {response.status_code}") from error
 
-    def _series(self, answer: _Answer) -> list[_Series]:
+    def _series(self, answer: _Response) -> list[_Series]:
         try:
             return msgspec.convert(answer.data.result, list[_Series])
         except msgspec.ValidationError as error:

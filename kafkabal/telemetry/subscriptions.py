@@ -34,8 +34,10 @@ DEFAULT_NAME: Final = "kafkabal"
 DEFAULT_INTERVAL_S: Final = 10.0
 
 _LEAST_S: Final = 0.1
+"""Kafka's own limits for interval.ms: 100 ms to an hour."""
 _MOST_S: Final = 3600.0
 _BROKERS_OWN_S: Final = 300.0
+"""What brokers use where a subscription names no interval (5 minutes)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

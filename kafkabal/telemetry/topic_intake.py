@@ -11,9 +11,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from kafkabal.config import ClientSetting
 from kafkabal.errors import UnreachableError, UsageError
-from kafkabal.telemetry.client_latency import take_payload
-from kafkabal.telemetry.latency_store import LatencyTable
-from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, require_extra
+from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, PushTaker, read_samples, require_extra
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
@@ -22,9 +20,13 @@ TELEMETRY_TOPIC: Final = "__kafkabal_telemetry"
 """Where the forwarder of this package writes to."""
 
 _ANSWER_S = 15.0
+"""Longer than the election of a controller and a leader, shorter than an operator's patience."""
 _POLL_S = 0.2
+"""Closing waits for it."""
 _MESSAGES_A_POLL = 500
+"""A push is some kilobytes: a few MB at once."""
 _CLOSING_S = 10.0
+"""A poll and what it brought end within it."""
 
 
 class TopicIntake:
@@ -45,7 +47,7 @@ class TopicIntake:
         If no broker answers.
     """
 
-    def __init__(self, client: Mapping[str, ClientSetting], topic: str, table: LatencyTable, *, since_ms: int) -> None:
+    def __init__(self, client: Mapping[str, ClientSetting], topic: str, table: PushTaker, *, since_ms: int) -> None:
         self.payloads = 0
         """How many were taken."""
         self.malformed = 0
@@ -98,7 +100,8 @@ class TopicIntake:
 
     def _take(self, message: Message) -> None:
         try:
-            take_payload(self._table, (message.key() or b"").decode("ascii", "replace"), message.value() or b"")
+            samples = read_samples(message.value() or b"")
+            self._table.take((message.key() or b"").decode("ascii", "replace"), samples)
             self.payloads += 1
         except MalformedPayloadError:
             self.malformed += 1

@@ -115,9 +115,11 @@ def _partition(draw: DrawFn, number: int, ids: Sequence[int], dirs: dict[int, in
         sizes=[draw(size) for _ in replicas] if tidy or draw(st.booleans()) else None,
         log_dirs=[draw(index) for index in in_dir] if tidy or draw(st.booleans()) else None,
         adding=[] if tidy else draw(some_replicas),
-        removing=[] if tidy else draw(some_replicas),
+        # Kafka refuses an empty target set, so that one replica always stays
+        removing=[] if tidy else draw(some_replicas.filter(lambda chosen: len(chosen) < len(replicas))),
         start_offset=draw(st.none() | st.integers(0, 2**62)),
         end_offset=draw(st.none() | st.integers(0, 2**62)),
+        remote_bytes=draw(st.none() | st.integers(0, 2**50)),
         in_bytes_per_s=draw(_RATES),
         out_bytes_per_s=draw(_RATES),
         future=[

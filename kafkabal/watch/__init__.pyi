@@ -3,6 +3,11 @@ from .broker_health import HealthRules as HealthRules
 from .heal import RunHealer as RunHealer
 from .heal_policy import HealLevel as HealLevel
 from .heal_policy import HealPolicy as HealPolicy
+from .live_cluster import LiveCluster as LiveCluster
+from .live_cluster import LiveEvent as LiveEvent
+from .live_cluster import LiveView as LiveView
+from .live_moves import MoveInFlight as MoveInFlight
+from .live_moves import MovesInFlight as MovesInFlight
 from .simulation.case_file import CASE_VERSION as CASE_VERSION
 from .simulation.case_file import read_case as read_case
 from .simulation.simulated_months import simulate as simulate

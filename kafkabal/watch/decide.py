@@ -14,7 +14,8 @@ from enum import StrEnum
 
 from kafkabal.units import format_duration
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
-from kafkabal.watch.ledger import Ledger
+from kafkabal.watch.healing_ledger import HealingLedger
+from kafkabal.wording import brokers_by_id, counted_noun
 
 
 class HealKind(StrEnum):
@@ -102,7 +103,7 @@ _BACK_OFF = "back-off"
 NOTHING = Decision()
 
 
-def decide(sight: Sight, policy: HealPolicy, ledger: Ledger, *, at_s: float, local: datetime) -> Decision:
+def decide(sight: Sight, policy: HealPolicy, ledger: HealingLedger, *, at_s: float, local: datetime) -> Decision:
     """The next healing.
 
     Parameters
@@ -122,7 +123,7 @@ def decide(sight: Sight, policy: HealPolicy, ledger: Ledger, *, at_s: float, loc
     return Decision(None, held_back, obstacle_name)
 
 
-def _due(sight: Sight, policy: HealPolicy, ledger: Ledger) -> Iterator[Healing]:
+def _due(sight: Sight, policy: HealPolicy, ledger: HealingLedger) -> Iterator[Healing]:
     """What would be healed if nothing stood in its way, the worst first."""
     if policy.level is HealLevel.NONE:
         return
@@ -166,29 +167,30 @@ def _moves(sight: Sight, policy: HealPolicy) -> Iterator[Healing]:
 
 
 def _obstacle(
-    due: Healing, sight: Sight, policy: HealPolicy, ledger: Ledger, at_s: float, local: datetime
+    due: Healing, sight: Sight, policy: HealPolicy, ledger: HealingLedger, at_s: float, local: datetime
 ) -> Obstacle | None:
     """Why it is not done now; None if it is."""
     missing = len(sight.dead) + len(sight.unreachable)
     if missing > policy.max_dead:
-        text = f"{missing} brokers are missing at once (--max-dead {policy.max_dead}): check the network"
+        text = f"{counted_noun(missing, 'broker')} missing at once (--max-dead {policy.max_dead}): check the network"
         return Obstacle("max-dead", text)
     if at_s < ledger.backs_off_until_s(due.kind, policy.back_off_s):
         return Obstacle(_BACK_OFF, "the last attempt failed or found nothing to move; it is tried again later")
     is_continued = due == sight.continued
     if ledger.actions_of_day(at_s) >= policy.max_actions_per_day and not is_continued:
-        return Obstacle("actions", f"{policy.max_actions_per_day} actions within a day (--max-actions-per-day)")
+        return Obstacle(
+            "actions", f"{counted_noun(policy.max_actions_per_day, 'action')} within a day (--max-actions-per-day)"
+        )
     if due.kind is HealKind.REPAIR:
         return None
     if sight.out_of_sync:
-        partitions = "partition has" if sight.out_of_sync == 1 else "partitions have"
-        text = f"{sight.out_of_sync} {partitions} replicas on live brokers that are out of sync"
+        text = f"{counted_noun(sight.out_of_sync, 'partition')} with live replicas out of sync"
         return Obstacle("out-of-sync", text)
     return _obstacle_to_moves(due, sight, policy, ledger, at_s, local) if due.kind in MOVES_FOR_BALANCE else None
 
 
 def _obstacle_to_moves(
-    due: Healing, sight: Sight, policy: HealPolicy, ledger: Ledger, at_s: float, local: datetime
+    due: Healing, sight: Sight, policy: HealPolicy, ledger: HealingLedger, at_s: float, local: datetime
 ) -> Obstacle | None:
     # a plan for the rest would make up for its copies too, long before --dead-after; once that has passed, they have
     # been copied as far as that is possible
@@ -208,4 +210,4 @@ def _obstacle_to_moves(
 
 
 def _brokers(ids: frozenset[int]) -> str:
-    return f"broker{'s' if len(ids) > 1 else ''} {', '.join(map(str, sorted(ids)))}"
+    return brokers_by_id(sorted(ids))

@@ -34,7 +34,7 @@ from kafkabal.plan import Plan
 from kafkabal.planner import Mode, PlanOptions, demote_brokers, make_plan, undo_demotion
 from kafkabal.watch.decide import Healing, HealKind
 from kafkabal.watch.heal_policy import HealPolicy
-from kafkabal.watch.ledger import Ledger
+from kafkabal.watch.healing_ledger import HealingLedger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class Healer(Protocol):
         """Wait until nothing is being healed, or for so long; whether it has ended."""
 
 
-def plan_of(healing: Healing, state: ClusterState, policy: HealPolicy, ledger: Ledger, at_s: float) -> Plan:
+def plan_of(healing: Healing, state: ClusterState, policy: HealPolicy, ledger: HealingLedger, at_s: float) -> Plan:
     """What to change; nothing that moved within a day moves again, but for repairs.
 
     Raises

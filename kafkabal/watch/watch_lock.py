@@ -13,7 +13,9 @@ _PURPOSE = "watch"
 _SESSION_S = 30.0
 """How long it outlives a watch that was killed on another host; on this host such a watch is seen to be gone."""
 _WAIT_S = 5.0
+"""Between two tries for the lock; a watch takes over within this time after the other has ended."""
 _NAP_S = 0.5
+"""A signal is obeyed within this time."""
 
 
 class WatchLock:

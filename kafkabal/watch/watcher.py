@@ -19,18 +19,20 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from kafkabal.clusters import Clock, Cluster
+from kafkabal.clusters import Clock, Cluster, ReadRequest
 from kafkabal.errors import KafkabalError
 from kafkabal.model import ClusterState
 from kafkabal.plan import Plan
 from kafkabal.units import format_bytes, format_duration
-from kafkabal.watch.broker_health import BrokerHealth, HealthChange, HealthMonitor, HealthRules
-from kafkabal.watch.cluster_findings import StateFindings, find, read_state, sample_brokers
+from kafkabal.watch.broker_health import BrokerHealth, BrokerSample, HealthChange, HealthMonitor, HealthRules
 from kafkabal.watch.decide import MOVES_FOR_BALANCE, Decision, Healing, HealKind, Sight, decide
+from kafkabal.watch.finding_changes import changes_between
 from kafkabal.watch.heal import Healer, HealResult, plan_of
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
-from kafkabal.watch.ledger import Entry, Ledger, read_ledger, write_ledger
+from kafkabal.watch.healing_ledger import HealingEntry, HealingLedger, read_ledger, write_ledger
+from kafkabal.watch.state_findings import NOTHING_FOUND, StateFindings, find
 from kafkabal.watch.watch_events import EventKind, WatchEvent, WatchListener
+from kafkabal.wording import counted_noun
 
 _EVENT_OF_HEALTH = {
     BrokerHealth.WELL: EventKind.BROKER_BACK,
@@ -39,10 +41,10 @@ _EVENT_OF_HEALTH = {
     BrokerHealth.DEAD: EventKind.BROKER_DEAD,
 }
 _NAP_S = 0.5
+"""A signal is obeyed within this time."""
 _LAST_WAIT_S = 300.0
 """For a run that is cancelled when the watch ends; the service manager is asked to wait a little longer."""
 _NAMED = 3
-_NOTHING_FOUND = StateFindings(frozenset(), frozenset(), frozenset(), 0, (), frozenset(), frozenset())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +72,7 @@ class Summary:
         return (
             *(f"broker {b} {health}" for b, health in sorted(self.health.items()) if health != BrokerHealth.WELL),
             *(f"log dir {path} of broker {b} offline" for b, path in sorted(self.findings.offline_dirs)),
-            *((f"{out_of_sync} partitions out of sync",) if out_of_sync else ()),
+            *((f"{counted_noun(out_of_sync, 'partition')} out of sync",) if out_of_sync else ()),
             *(f"imbalanced by {score}" for score in self.findings.imbalanced),
         )
 
@@ -102,10 +104,10 @@ class Watcher:
         self._cluster, self._options, self._clock = cluster, options, clock
         self._listener, self._healer, self._completed = listener, healer, completed
         self._ledger_path, self._may_heal = ledger_path, may_heal
-        self._ledger: Ledger = read_ledger(ledger_path)
+        self._ledger: HealingLedger = read_ledger(ledger_path)
         self._is_saved = True
         self._monitor = HealthMonitor(options.rules)
-        self._findings = _NOTHING_FOUND
+        self._findings = NOTHING_FOUND
         self._state: ClusterState | None = None
         self._state_at_s = float("-inf")
         self._imbalanced_looks = 0
@@ -168,7 +170,7 @@ class Watcher:
         """Ask the brokers; False where not even one answers, so that nothing is known."""
         at_s = self._clock.monotonic()
         try:
-            samples = sample_brokers(self._cluster, self._options.broker_timeout_s)
+            samples = _sample_brokers(self._cluster, self._options.broker_timeout_s)
         except KafkabalError as error:
             self._report_blindness(error)
             return False
@@ -182,7 +184,7 @@ class Watcher:
     def _read(self) -> None:
         """The whole state; a broker that holds replicas and is not registered is known from here on."""
         try:
-            state = read_state(self._cluster, self._options.broker_timeout_s, self._completed)
+            state = _read_state(self._cluster, self._options.broker_timeout_s, self._completed)
             found = find(state, self._options.policy.outer_tolerance)
         except KafkabalError as error:
             self._report_blindness(error)
@@ -221,7 +223,7 @@ class Watcher:
         is_continued = healing == self._continued
         if is_continued:
             self._continued = None
-        entry = Entry(at_s=at_s, kind=healing.kind, moved_bytes=0, succeeded=False, continues=is_continued)
+        entry = HealingEntry(at_s=at_s, kind=healing.kind, moved_bytes=0, succeeded=False, continues=is_continued)
         try:
             plan = plan_of(healing, state, self._options.policy, self._ledger, at_s)
         except KafkabalError as error:
@@ -279,7 +281,7 @@ class Watcher:
         )
         self._may_be_unfinished = bool(result.problem) and (kind is HealKind.RESUME or not result.is_busy)
         if has_failed and kind is HealKind.RESUME:
-            failure = Entry(at_s=at_s, kind=kind, moved_bytes=0, succeeded=False)
+            failure = HealingEntry(at_s=at_s, kind=kind, moved_bytes=0, succeeded=False)
             self._ledger = self._ledger.with_entry(failure)
         if not has_failed and not result.is_busy and not result.was_stopped:
             self._remember_demotion(result)
@@ -362,7 +364,7 @@ class Watcher:
             continued=self._continued,
         )
 
-    def _note(self, entry: Entry) -> bool:
+    def _note(self, entry: HealingEntry) -> bool:
         """Add an entry to the ledger; where it cannot be written it is dropped again, and False."""
         before, self._ledger = self._ledger, self._ledger.with_entry(entry)
         if entry.plan is not None and not self._save():
@@ -390,21 +392,8 @@ class Watcher:
         self._report(kind, f"broker {change.broker} {word}: {change.detail}", broker=change.broker)
 
     def _report_findings(self, found: StateFindings) -> None:
-        before = self._findings
-        for broker, path in sorted(found.offline_dirs - before.offline_dirs):
-            self._report(EventKind.LOG_DIR_OFFLINE, f"log dir {path} of broker {broker} is offline", broker, path)
-        for broker, path in sorted(before.offline_dirs - found.offline_dirs):
-            self._report(EventKind.LOG_DIR_ONLINE, f"log dir {path} of broker {broker} is online", broker, path)
-        if found.out_of_sync and not before.out_of_sync:
-            self._report(EventKind.OUT_OF_SYNC, f"{found.out_of_sync} partitions have replicas out of sync")
-        elif before.out_of_sync and not found.out_of_sync:
-            self._report(EventKind.IN_SYNC, "all replicas on live brokers are in sync")
-        if found.imbalanced and not before.imbalanced:
-            tolerance = self._options.policy.outer_tolerance
-            names = ", ".join(found.imbalanced)
-            self._report(EventKind.IMBALANCED, f"outside {tolerance:.0%} of the fair share by {names}")
-        elif before.imbalanced and not found.imbalanced:
-            self._report(EventKind.BALANCED, "every score is inside the outer band")
+        for change in changes_between(self._findings, found, self._options.policy.outer_tolerance):
+            self._report(change.event, change.message, change.broker, change.log_dir)
 
     def _report_blindness(self, error: KafkabalError) -> None:
         if not self._is_blind:
@@ -424,7 +413,10 @@ class Watcher:
             for reason in reasons[:_NAMED]:
                 self._report(EventKind.UNMET, f"{healing.kind}: {reason}")
             if len(reasons) > _NAMED:
-                self._report(EventKind.UNMET, f"{healing.kind}: {len(reasons) - _NAMED} more limits cannot be met")
+                self._report(
+                    EventKind.UNMET,
+                    f"{healing.kind}: {counted_noun(len(reasons) - _NAMED, 'more limit')} cannot be met",
+                )
         self._unmet[healing.kind] = tuple(reasons)
 
     def _report(
@@ -438,16 +430,19 @@ class Watcher:
 
 def _extent(plan: Plan) -> str:
     count = len(plan.partitions)
-    return f"{_partitions(count)}, {format_bytes(plan.moved_bytes)} to copy" if plan.moved_bytes else _partitions(count)
+    return (
+        f"{counted_noun(count, 'partition')}, {format_bytes(plan.moved_bytes)} to copy"
+        if plan.moved_bytes
+        else counted_noun(count, "partition")
+    )
 
 
 def _done(result: HealResult) -> str:
     copied = f", {format_bytes(result.moved_bytes)} copied" if result.moved_bytes else ""
-    return f"{result.done} of {_partitions(result.total)} in place{copied} in {format_duration(result.elapsed_s)}"
-
-
-def _partitions(count: int) -> str:
-    return f"{count} partition{'' if count == 1 else 's'}"
+    return (
+        f"{result.done} of {counted_noun(result.total, 'partition')} in "
+        f"place{copied} in {format_duration(result.elapsed_s)}"
+    )
 
 
 def check_once(cluster: Cluster, options: WatchOptions, completed: Callable[[ClusterState], ClusterState]) -> Summary:
@@ -458,10 +453,23 @@ def check_once(cluster: Cluster, options: WatchOptions, completed: Callable[[Clu
     KafkabalError
         If the cluster cannot be read.
     """
-    samples = [sample_brokers(cluster, options.broker_timeout_s) for _ in range(2)]
-    state = read_state(cluster, options.broker_timeout_s, completed)
+    samples = [_sample_brokers(cluster, options.broker_timeout_s) for _ in range(2)]
+    state = _read_state(cluster, options.broker_timeout_s, completed)
     health = dict.fromkeys(state.brokers.id.tolist(), BrokerHealth.DEAD)
     for broker in samples[-1]:
         answered = any(looked.get(broker) and looked[broker].response_s is not None for looked in samples)
         health[broker] = BrokerHealth.WELL if answered else BrokerHealth.UNREACHABLE
     return Summary(health, find(state, options.policy.outer_tolerance))
+
+
+def _sample_brokers(cluster: Cluster, deadline_s: float) -> dict[int, BrokerSample]:
+    """Ask every registered broker for a sign of life, all at once, each with its own deadline."""
+    return {
+        broker: BrokerSample(is_registered=True, response_s=response_s)
+        for broker, response_s in cluster.response_times(deadline_s).items()
+    }
+
+
+def _read_state(cluster: Cluster, deadline_s: float, completed: Callable[[ClusterState], ClusterState]) -> ClusterState:
+    """The whole state, with what the profile states of the disks."""
+    return completed(cluster.read(ReadRequest(deadline_s=deadline_s)).state)

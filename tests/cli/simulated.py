@@ -40,13 +40,13 @@ class Simulation:
 
 def simulate(memory: InMemoryCluster, run_cli: Run, monkeypatch: pytest.MonkeyPatch) -> Simulation:
     """Let every command reach this cluster, whatever address it is given."""
-    import kafkabal.cli.commands.rebalance.run_command as run_command
+    import kafkabal.cli.commands.rebalance.run_session as run_session
     import kafkabal.clusters as clusters
 
-    make_environment = run_command.make_environment
+    make_environment = run_session.make_environment
     monkeypatch.setattr(clusters, "connect", lambda *_: memory.connect("simulated"))
     monkeypatch.setattr(
-        run_command,
+        run_session,
         "make_environment",
         lambda *arguments: replace(make_environment(*arguments), clock=memory.kafka.clock),
     )

@@ -25,7 +25,7 @@ from kafkabal.reporting.snapshot_diff_report import snapshot_diff_report
 from kafkabal.reporting.watch_report import summary_report
 from kafkabal.sandbox import Node, NodeState, NodeStatus, Role
 from kafkabal.watch import BrokerHealth, Summary
-from kafkabal.watch.cluster_findings import StateFindings
+from kafkabal.watch.state_findings import StateFindings
 
 _SNAPSHOTS = Path(__file__).parent / "snapshots"
 _TOPIC = "training.images.resized-1024x1024.webp.shuffled.v3.production"
@@ -164,7 +164,7 @@ def _doctor() -> Report:
                 detail="cannot reach broker12.eu-central.kafka.example.org:9092: timed out after 10 s",
                 hint="this host must reach the address that the broker advertises (advertised.listeners)",
             ),
-            Check(area="cluster", what="clock", status=Status.SKIPPED, detail="the cluster does not tell the time"),
+            Check(area="cluster", what="clock", status=Status.SKIPPED, detail="the cluster does not report its time"),
             Check(
                 area="permissions",
                 what="set throttles",

@@ -49,7 +49,7 @@ def test_they_are_finished_under_a_throttle(simulation: Simulation) -> None:
     assert _configs(simulation) == before
     assert not simulation.memory.reassignments()
     (run,) = json.loads(simulation.run("rebalance", "history", "-o", "json").out)["runs"]
-    assert (run["why"], run["outcome"]) == ("adopted from another tool", "complete")
+    assert (run["reason"], run["outcome"]) == ("adopted from another tool", "complete")
 
 
 def test_they_are_cancelled(simulation: Simulation) -> None:
@@ -65,3 +65,34 @@ def test_without_a_terminal_it_has_to_be_said(simulation: Simulation) -> None:
     assert simulation.run("rebalance", "adopt", "--cancel").code == 2
     assert simulation.run("rebalance", "adopt", "--cancel", "--finish").code == 2
     assert len(simulation.memory.reassignments()) == 4
+
+
+def test_one_that_was_interrupted_is_listed_as_a_run(simulation: Simulation) -> None:
+    """Adopt names the open run, resume says what is still to come, and status has nothing against it in the end."""
+    clock = simulation.memory.kafka.clock
+    sleep, began_s = clock.sleep, clock.monotonic()
+
+    class Crash(BaseException):
+        pass
+
+    def die(seconds: float) -> None:
+        sleep(seconds)
+        if clock.monotonic() > began_s + 4.0:
+            raise Crash
+
+    clock.sleep = die  # type: ignore[method-assign]
+    adopting = simulation.run("rebalance", "adopt", "--finish", "--yes", "--throttle", "20MB")
+    assert adopting.code == 1
+    assert "take them over with" not in adopting.out
+    clock.sleep = sleep  # type: ignore[method-assign]
+    sleep(60.0)  # the session of its lock is over, the copies are not
+    assert simulation.memory.reassignments()
+    listed = simulation.run("rebalance", "adopt")
+    assert "no reassignment of another tool in flight" in listed.out
+    assert ", which is open, are not listed: 'kafkabal rebalance status' shows them" in listed.out
+    assert "0 B" not in listed.out
+    asked = simulation.run("rebalance", "resume")
+    assert "img-0: 1,2 to 1,3, " in asked.err
+    assert "0 B between brokers" not in asked.err
+    assert simulation.run("rebalance", "resume", "--yes").code == 0
+    assert simulation.run("rebalance", "status").code == 0

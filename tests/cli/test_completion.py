@@ -151,6 +151,13 @@ ONE = [
     ("kafkabal sandbox kill --name lab 1", "--name lab 17"),
     ("kafkabal rebalance explain pl", "explain plan.json"),
     ("kafkabal completion inst", "completion install"),
+    ("kafkabal help own-s", "help own-score"),
+    ("kafkabal inspect diff brok", "diff broken.jsonl"),
+    ("kafkabal produce images plan.json --format tf", "--format tfrecord"),
+    ("kafkabal read --profile prod im", "read --profile prod images"),
+    ("kafkabal top --by ra", "--by rack"),
+    ("kafkabal watch --heal le", "--heal leaders"),
+    ("kafkabal profiles use pr", "profiles use prod"),
 ]
 MANY = [
     ("kafkabal sandbox st", {"status", "start", "stop"}),

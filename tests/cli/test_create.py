@@ -188,7 +188,7 @@ def test_a_topic_that_takes_no_acks_of_all_is_warned_of(create: Callable[..., An
     assert "min.insync.replicas 2" not in create("u", *words[1:], "min.insync.replicas=2", *more).out
 
 
-def test_drift_of_topics_is_told_and_can_be_an_exit_code(
+def test_drift_of_topics_is_reported_and_can_be_an_exit_code(
     create: Callable[..., Any], snapshot: Path, tmp_path: Path
 ) -> None:
     """A topic that differs is in the first line; --exit-code ends with 3 for it, and for one that is missing."""

@@ -104,3 +104,8 @@ def test_a_month_of_nights(run_cli: Callable[..., Any], monkeypatch: pytest.Monk
     assert codes.count(ExitCode.TERMINATED) == 1
     assert set(codes) <= {ExitCode.DONE, ExitCode.FAILED, ExitCode.FINDINGS, ExitCode.UNSAFE, ExitCode.TERMINATED}
     assert all(code and mail.startswith("kafkabal") and "bug" not in mail for code, mail in mails), mails
+    for _, mail in mails:
+        lines = [line.strip().removeprefix("kafkabal: warning: ") for line in mail.splitlines()]
+        assert len(lines) == len(set(lines)), mail
+        assert sum("hint: " in line for line in lines) == 1, mail
+        assert not [line for line in lines if "remains at" in line], mail

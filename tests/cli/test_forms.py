@@ -19,7 +19,7 @@ COMMANDS = [
     ["inspect", *LOPSIDED, "-o"],
     ["inspect", "--by", "topic", *LOPSIDED, "-o"],
     ["rebalance", "plan", *LOPSIDED, "-o"],
-    ["rebalance", "plan", "--frontier", *LOPSIDED, "-o"],
+    ["rebalance", "plan", "--frontier", "--topics", "labels", *LOPSIDED, "-o"],
     ["route-simulate", "--topic", "images", "--policy", "score", "--records", "1000", "--seeds", "1", *LOPSIDED, "-o"],
     ["sandbox", "status", "-o"],
 ]

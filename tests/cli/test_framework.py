@@ -149,7 +149,7 @@ def test_the_environment_counts_where_no_flag_is_given(run_cli: Callable[..., An
     assert SEEN["settings"].tolerance == pytest.approx(0.06)
 
 
-def test_a_misspelt_variable_is_told(run_cli: Callable[..., Any]) -> None:
+def test_a_misspelt_variable_is_reported(run_cli: Callable[..., Any]) -> None:
     """One line on stderr with the nearest name; what is known, empty, or like nothing of ours is passed over."""
     environ = {"KAFKABAL_TOLERENCE": "5%", "KAFKABAL_BOOTSTRAP_SERVERS": "b:1"}
     passed_over = {"KAFKABAL_TOLERANCE": "5%", "KAFKABAL_WATC": "", "KAFKABAL_SERVICE_HOST": "h", "TOLERENCE": "5%"}

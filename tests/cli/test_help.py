@@ -10,6 +10,7 @@ import pytest
 
 from kafkabal.cli.framework.completion.command_pages import Page, pages
 from kafkabal.cli.framework.help_text import ordered
+from kafkabal.reporting.help_pages import page_names
 
 PAGES = pages()
 
@@ -43,10 +44,18 @@ def test_help_takes_the_width_of_the_terminal(run_cli: Callable[..., Any]) -> No
 def test_help_shows_commands_and_pages(run_cli: Callable[..., Any]) -> None:
     """A command's own help, or a page as it is written; the list names every page."""
     assert run_cli("help", "rebalance", "plan").out == run_cli("rebalance", "plan", "--help").out
-    assert run_cli("help", "exit-codes").out.startswith("<!-- Generated")
+    assert run_cli("help", "exit-codes").out.startswith("# Exit codes")
     assert run_cli("help", "first-rebalance").out.startswith("# ")
     listed = run_cli("help").out
     assert all(name in listed for name in ("planner", "own-score", "permissions", "first-rebalance"))
+
+
+def test_the_page_of_a_command_follows_its_help(run_cli: Callable[..., Any]) -> None:
+    """What the list of topics names can be shown, also where a command is called the same."""
+    text = run_cli("help", "advise").out
+    assert text.startswith("Usage: kafkabal advise")
+    assert "\n\n# Advice" in text
+    assert [name for name in page_names() if "\n# " not in "\n" + run_cli("help", name).out] == []
 
 
 def test_help_on_something_unknown_says_what_is_near(run_cli: Callable[..., Any]) -> None:
@@ -54,9 +63,19 @@ def test_help_on_something_unknown_says_what_is_near(run_cli: Callable[..., Any]
     outcome = run_cli("help", "plannr")
     assert (outcome.code, outcome.out) == (2, "")
     assert "did you mean 'planner'?" in outcome.err
+    outcome = run_cli("help", "rebalance", "nope")
+    assert (outcome.code, "unknown command: kafkabal rebalance nope" in outcome.err) == (2, True)
 
 
 def test_pages_named_in_hints_exist(run_cli: Callable[..., Any]) -> None:
     """What errors point to can be shown."""
     for name in ("own-score", "routing", "permissions"):
         assert run_cli("help", name).code == 0
+
+
+def test_links_between_pages_resolve_in_a_terminal(run_cli: Callable[..., Any]) -> None:
+    """Where a page is drawn, a link to another is the command that shows it, and no target is a file."""
+    shown = run_cli("help", "planner", terminal=True).out
+    assert "kafkabal help scores" in " ".join(re.sub(r"\x1b\[[0-9;]*m", "", shown).split())
+    for name in page_names():
+        assert not re.search(r"\x1b]8;[^;]*;(?!https?:)[^\x1b]+\x1b", run_cli("help", name, terminal=True).out), name

@@ -33,7 +33,7 @@ def _runs(simulation: Simulation, *words: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_every_run_is_told_on_any_host(simulation: Simulation, tmp_path: Path) -> None:
+def test_every_run_is_reported_on_any_host(simulation: Simulation, tmp_path: Path) -> None:
     """Who, when, why, bytes and outcome, the latest first; a host without journals knows them from the cluster."""
     assert _runs(simulation) == []
     clock = simulation.memory.kafka.clock
@@ -43,14 +43,14 @@ def test_every_run_is_told_on_any_host(simulation: Simulation, tmp_path: Path) -
     clock.sleep(86400)
 
     here = _runs(simulation)
-    assert [run["why"] for run in here] == ["--drain 3", "balance"]
+    assert [run["reason"] for run in here] == ["--drain 3", "balance"]
     assert [run["outcome"] for run in here] == ["complete", "complete"]
     assert all(run["planned_bytes"] > 0 and run["partitions"] > 0 and run["host"] for run in here)
-    assert [run["why"] for run in _runs(simulation, "--last", "2d")] == ["--drain 3"]
+    assert [run["reason"] for run in _runs(simulation, "--last", "2d")] == ["--drain 3"]
 
     shutil.rmtree(tmp_path / "state")
     there = _runs(simulation)
-    assert [(r["run_id"], r["why"], r["outcome"]) for r in there] == [
-        (r["run_id"], r["why"], r["outcome"]) for r in here
+    assert [(r["run_id"], r["reason"], r["outcome"]) for r in there] == [
+        (r["run_id"], r["reason"], r["outcome"]) for r in here
     ]
     assert "--drain 3" in simulation.run("rebalance", "history").out

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -125,7 +124,7 @@ def test_nagios_in_the_environment_is_not_for_others(run_cli: Callable[..., Any]
     assert (outcome.code, outcome.out) == (2, "")
 
 
-@pytest.mark.parametrize("option", ["--watch", "--sample", "--broker-timeout"])
+@pytest.mark.parametrize("option", ["--sample", "--broker-timeout"])
 def test_no_time_at_all_is_refused(run_cli: Callable[..., Any], option: str) -> None:
     """Zero would read without a pause, or wait for nobody."""
     outcome = run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), option, "0s")
@@ -219,39 +218,6 @@ def test_rates_appear_after_a_sample(run_cli: Callable[..., Any]) -> None:
     assert outcome.code == 0, outcome.err
     assert slept == [10.0]
     assert {row["in_bytes_per_s"] for row in json.loads(outcome.out)["brokers"]} == {0.0}
-
-
-def test_watch_shows_it_again_until_interrupted(run_cli: Callable[..., Any]) -> None:
-    """Each round is a whole report; Ctrl-C ends it as it ends every command."""
-    rounds: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        rounds.append(seconds)
-        if len(rounds) == 3:
-            raise KeyboardInterrupt
-
-    outcome = run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), "--watch", "5s", sleep=sleep)
-
-    assert (outcome.code, rounds) == (130, [5.0, 5.0, 5.0])
-    assert outcome.out.count("Balanced: ") == 3
-
-
-def test_watch_leaves_the_terminal_as_it_was(run_cli: Callable[..., Any]) -> None:
-    """On a terminal it draws on the alternate screen, says when it was read, and never touches the scrollback."""
-
-    def stop(_: float) -> None:
-        raise KeyboardInterrupt
-
-    words = ["inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), "--watch", "5s", "--no-color"]
-    environ = {"LINES": "6", "COLUMNS": "80"}
-    out = run_cli(*words, terminal=True, sleep=stop, wall_clock=lambda: 0.0, environ=environ).out
-
-    assert out.startswith("\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J")
-    assert out.endswith("\x1b[?25h\x1b[?1049l")
-    assert "\x1b[3J" not in out
-    assert re.search(r"refreshed \d\d:\d\d:\d\d, every 5 s; Ctrl-C to quit\n", out)
-    assert out.count("\n") == 4
-    assert re.search(r"\.\.\. and \d+ more lines", out)
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_a_cluster_that_does_not_answer_is_a_row(run_cli: Callable[..., Any], pr
     rows = json.loads(shown.out)["clusters"]
     assert (rows[0]["cluster"], rows[0]["state"], rows[0]["up"], rows[0]["brokers"]) == (
         "gone",
-        "no-answer",
+        "no-response",
         False,
         None,
     )

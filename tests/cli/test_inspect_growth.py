@@ -124,3 +124,15 @@ def test_what_does_not_fit_is_refused(
     refused = run_cli("inspect", "--snapshot", snapshot(tmp_path, 4), *words)
     assert refused.code in (2, 3)
     assert message in refused.err + refused.out
+
+
+def test_a_page_draws_what_was_recorded_and_what_is_forecast(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Each disk has a chart with both lines, the interval and the limit; those of 'advise' are the same."""
+    for hour in (1, 2, 3, 4):
+        assert run_cli("inspect", "--record", "-q", "--snapshot", snapshot(tmp_path, hour)).code == 0
+    words = ("--snapshot", snapshot(tmp_path, 5), "-o", "html")
+    growth, advice = run_cli("inspect", "--growth", *words).out, run_cli("advise", *words).out
+    assert "full in 15 h" in growth
+    for page in (growth, advice):
+        assert page.count("<svg") == page.count('class="past"') == page.count('class="future"') == 1
+        assert page.count('class="limit"') == 1

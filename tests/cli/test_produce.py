@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from kafkabal.cli.commands.produce import _interrupted, _producer_settings, _profile_watcher
+from kafkabal.cli.commands.produce import _interrupted, _producer_settings
+from kafkabal.cli.framework.chosen_scores import profile_watcher
 from kafkabal.cli.framework.cluster_access import await_broker
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import settle
@@ -99,7 +100,7 @@ def test_a_bad_producer_setting_is_named(run_cli: Callable[..., Any], data: Path
         ["telemetry", "latency"],
     ],
 )
-def test_a_port_where_nobody_listens_is_told_within_seconds(
+def test_a_port_where_nobody_listens_is_reported_within_seconds(
     run_cli: Callable[..., Any], data: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     """Every address, why it cannot be reached, and what to look at; exit 1 after less than what a client waits."""
@@ -247,7 +248,7 @@ def watcher_of(profile: Path) -> tuple[ProfileWatcher, io.StringIO]:
     stream = io.StringIO()
     folders = {"config": profile.parent, "state": profile.parent}
     context = CommandContext(stderr=stream, environ={}, folders=folders)
-    return _profile_watcher(settle({"profile": str(profile)}, context), context), stream
+    return profile_watcher(settle({"profile": str(profile)}, context), context, default=("disk",)), stream
 
 
 def rewrite(profile: Path, text: str) -> None:

@@ -136,7 +136,7 @@ def test_check_asks_all_and_names_those_that_fail(run_cli: Callable[..., Any], p
     checked = run_cli("profiles", "check", "-o", "json")
     assert checked.code == 3
     rows = json.loads(checked.out)["profiles"]
-    assert [(row["profile"], row["answers"]) for row in rows] == [("gone", False), ("lab", True), ("prod", True)]
+    assert [(row["profile"], row["responds"]) for row in rows] == [("gone", False), ("lab", True), ("prod", True)]
     assert rows[1]["cluster_id"] == "even"
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 
+from kafkabal.cli.commands.read import _warn_of_rack
 from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.measure_reading import Measurement, ReaderResult, training_file
 from kafkabal.reader.metrics import ReaderMetrics
-from kafkabal.reader.restore import Restored
+from kafkabal.reader.restore_files import Restored
 from kafkabal.reporting.drawable_area import PLAIN
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.read_report import measurement_report, restore_report
@@ -94,3 +96,19 @@ def test_the_training_file_is_what_route_simulate_takes(tmp_path: Path) -> None:
     setup = load_training("measured", path)
     assert dict(setup.own_bytes_per_s) == {1: 1.2e8, 2: 1.6e8}
     assert setup.job.record_bytes == 1e6
+
+
+@pytest.mark.parametrize(
+    ("racks", "expected"),
+    [
+        ({1: "r0", 2: "r1", 3: "r0"}, "no broker in rack r7, so leaders are read from (their racks: r0, r1)"),
+        ({1: None}, "no broker in rack r7, so leaders are read from (they have no racks)"),
+        ({1: "r7", 2: "r1"}, None),
+        ({}, None),
+    ],
+)
+def test_a_rack_without_brokers_is_warned_of(racks: dict[int, str | None], expected: str | None) -> None:
+    """A mistyped rack does not look like one that is far away; unknown racks, as before any fetch, are not judged."""
+    warned: list[str] = []
+    _warn_of_rack("r7", racks, SimpleNamespace(warn=warned.append))  # type: ignore[arg-type]
+    assert warned == ([] if expected is None else [expected])

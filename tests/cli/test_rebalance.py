@@ -193,11 +193,12 @@ def test_only_a_throttle_that_is_given_changes_a_run_that_is_resumed(
 def test_another_throttle(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
-    """An open run is asked for another throttle, in every direction or one; without any change that is bad usage."""
+    """A run that was interrupted uses it once resumed; without any change that is bad usage."""
     run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
     _crash(tmp_path)
     asked = run_cli("rebalance", "throttle", *words, "--snapshot", str(snapshot))
-    assert f"will use {said} within seconds" in asked.err
+    assert "no process holds the lock of the cluster now" in asked.err
+    assert f"will use {said} once it is resumed, with 'kafkabal rebalance resume'" in asked.err
     assert run_cli("rebalance", "throttle", "--snapshot", str(snapshot)).code == 2
 
 
@@ -381,7 +382,7 @@ def test_a_textfile_that_can_no_longer_be_written_is_no_end_of_the_run(
     def refuse(path: Path) -> None:
         raise OutputError(f"{path}: cannot write: disk full")
 
-    monkeypatch.setattr("kafkabal.reporting.runs.prometheus_textfile.replacing", refuse)
+    monkeypatch.setattr("kafkabal.reporting.metrics_file.replacing", refuse)
     words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
     outcome = run_cli(*words, "--textfile", str(tmp_path / "run.prom"))
     assert outcome.code == 0, outcome.err

@@ -116,15 +116,15 @@ def test_standard_output_fails(tmp_path: Path, snapshot: Path, plan_file: Path, 
 _RUN = """
 import sys, time
 from pathlib import Path
-from kafkabal.cli.commands.rebalance.run_command import RunCommand, _reporters
+from kafkabal.cli.commands.rebalance.run_session import RunSession, _reporters
 from kafkabal.cli.commands.rebalance.run_flags import RunOutput
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.main import main
 from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.config.settings import Settings
-from kafkabal.executor.open_run import CommandLock
-from kafkabal.executor.run_actions import apply
+from kafkabal.executor.safety.command_lock import CommandLock
+from kafkabal.executor.execute_run import apply
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions, Throttle
 from kafkabal.isolated_listeners import Reporters
@@ -144,12 +144,13 @@ for partition in memory.kafka.parts.topics["t"].partitions.values():
 context = CommandContext()
 with Reporters(list(_reporters(RunOutput(), context, "rebalance apply", lambda: "simulated"))) as reporters:
     environment = RunEnvironment(cluster=memory, state_dir=folder, clock=memory.kafka.clock, listener=reporters)
-    command = RunCommand(
+    command = RunSession(
         "rebalance apply", Settings(), context, RunOutput(), environment, reporters, CommandLock(environment)
     )
     options = RunOptions(throttle=Throttle(bytes_per_s=1_000_000))
     (folder / "began").touch()
-    result = command.execute(lambda: apply(environment, plan, options))
+    with command.stopping_on_signals():
+        result = apply(environment, plan, options)
 left = [(b.id, dict(b.own_configs)) for b in memory.kafka.parts.brokers.values() if b.own_configs]
 (folder / "found").write_text(f"{result.outcome} {len(memory.kafka.catch_up().moving)} {left}")
 """

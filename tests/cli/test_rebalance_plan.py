@@ -70,7 +70,7 @@ def test_earlier_plans_are_named_by_file_or_folder(snapshot: str, tmp_path: Path
     assert "none.json" in missing.err
 
 
-def test_warnings_are_told_once(tmp_path: Path, run_cli: Cli) -> None:
+def test_warnings_are_reported_once(tmp_path: Path, run_cli: Cli) -> None:
     """In the table they are part of it; without a table they go to standard error, and with -q nowhere at exit 0."""
     path = tmp_path / "racks.jsonl"
     write_snapshot(make_world(World(seed=3, brokers=7, racks=3, topics=4, most_partitions=3)), path)
@@ -82,7 +82,7 @@ def test_warnings_are_told_once(tmp_path: Path, run_cli: Cli) -> None:
     assert (table.err, quiet.out, quiet.err) == ("", "", "")
 
 
-def test_what_a_drained_broker_keeps_is_told(snapshot: str, run_cli: Cli) -> None:
+def test_what_a_drained_broker_keeps_is_reported(snapshot: str, run_cli: Cli) -> None:
     """A drain of chosen topics leaves the others there, and says so by itself."""
     done = run_cli("rebalance", "plan", "--snapshot", snapshot, "--drain", "3", "--topics", "t1", "-o", "csv")
 
@@ -154,7 +154,7 @@ def test_explain_tells_why_a_partition_moves(snapshot: str, tmp_path: Path, run_
     file = tmp_path / "plan.json"
     run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", str(file))
     change = next(c for c in read_plan(file).partitions if c.adding)
-    told = run_cli("rebalance", "explain", str(file), change.name)
+    told = run_cli("rebalance", "explain", str(file), str(change.name))
 
     assert told.code == 0
     assert change.reason in told.out

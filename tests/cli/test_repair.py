@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from kafkabal.clusters.protocol import ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.errors import ExitCode
 from kafkabal.model.replica_health import offline_replicas
 from kafkabal.model.rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
@@ -202,7 +203,7 @@ def test_excluded_topics_stay_broken_and_say_so(simulation: Simulation) -> None:
 
 
 def test_a_rolling_restart_starts_no_copy(simulation: Simulation) -> None:
-    """While each broker in turn is down for minutes, a rebalance every minute moves nothing and ends with 0."""
+    """While each broker in turn is down for minutes, a rebalance a minute moves nothing and says what it waits for."""
     before = simulation.replicas()
     kafka = simulation.memory.kafka
     for broker in (1, 2, 3, 4, 5):
@@ -210,16 +211,33 @@ def test_a_rolling_restart_starts_no_copy(simulation: Simulation) -> None:
         for _ in range(4):
             kafka.clock.sleep(60)
             done = simulation.run("rebalance", "--yes")
-            assert done.code == 0, done.err
+            assert done.code == 3, done.err
             assert f"broker {broker} was first seen dead" in done.err
             assert json.loads(simulation.run("rebalance", "--yes", "-q", "-o", "json").out)["run_id"] is None
             assert not kafka.catch_up().moving
-        quiet = simulation.run("rebalance", "--yes", "-q")
-        assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
         kafka.start(broker)
         kafka.clock.sleep(60)
         assert simulation.run("inspect", "-q").code == 0
     assert simulation.replicas() == before
+
+
+@pytest.mark.parametrize("words", [("--yes", "-q"), ("--dry-run", "-q"), ("--yes", "-q", "--repair-only")])
+def test_a_broker_that_is_waited_for_is_a_finding(simulation: Simulation, words: tuple[str, ...]) -> None:
+    """Exit 3 as of inspect --check, one line that names it and its hint, also from cron; 0 once it was repaired."""
+    kafka = simulation.memory.kafka
+    kafka.kill(4)
+    simulation.run("inspect", "-q")
+    kafka.clock.sleep(120)
+    assert simulation.run("inspect", "--check", "-q").code == ExitCode.FINDINGS
+    done = simulation.run("rebalance", *words)
+    assert (done.code, done.out) == (ExitCode.FINDINGS, "")
+    said, hint = done.err.splitlines()
+    assert "broker 4 was first seen dead 2 min ago and may come back: nothing is moved before 10 min" in said
+    assert "'kafkabal rebalance' in 8 min or later" in hint
+    kafka.clock.sleep(480)
+    repaired = simulation.run("rebalance", "--yes", "-q")
+    assert (repaired.code, repaired.out, repaired.err) == (0, "", "")
+    assert _broken(simulation) == 0
 
 
 def test_the_grace_counts_from_the_first_sight_of_any_command(simulation: Simulation) -> None:
@@ -385,7 +403,7 @@ def test_another_host_knows_from_the_cluster_since_when_a_broker_is_dead(
     """What one host saw counts for another that never looked; one that saw the broker alive meanwhile counts afresh."""
     kafka = simulation.memory.kafka
     kafka.kill(4)
-    assert simulation.run("rebalance", "--yes", "-q").code == 0
+    assert simulation.run("rebalance", "--yes", "-q").code == 3
     seen = tmp_path / "state" / "brokers"
     kafka.clock.sleep(500)
     kafka.start(4)
@@ -393,10 +411,11 @@ def test_another_host_knows_from_the_cluster_since_when_a_broker_is_dead(
     simulation.run("inspect", "-q")  # by a second host
     kafka.kill(4)
     kafka.clock.sleep(200)
-    assert "first seen dead" in simulation.run("rebalance", "--yes").err
+    assert "first seen dead just now" in simulation.run("rebalance", "--yes").err
     shutil.rmtree(seen)  # a third host, which never looked
+    kafka.clock.sleep(300)
     done = simulation.run("rebalance", "--yes")
-    assert done.code == 0, done.err
+    assert (done.code, "first seen dead 5 min ago" in done.err) == (ExitCode.FINDINGS, True), done.err
 
 
 def test_apply_waits_for_a_broker_that_may_come_back(simulation: Simulation, tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_records_that_are_refused_are_counted_whole(run_cli: Callable[..., Any],
     assert f"{refused:,}." not in shown
 
 
-def test_order_at_risk_is_told(run_cli: Callable[..., Any], snapshot: str) -> None:
+def test_order_at_risk_is_reported(run_cli: Callable[..., Any], snapshot: str) -> None:
     """A keyed workload names the policies that do not keep the order of a key."""
     found = run_cli(
         "route-simulate", "--snapshot", snapshot, "--workload", "events", "--records", "2000", "--policy", "score",

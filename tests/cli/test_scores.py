@@ -28,16 +28,16 @@ def test_every_score_of_the_registry_is_listed(run_cli: Callable[..., Any]) -> N
     for name, row in rows.items():
         assert row["meaning"].startswith(load_score(name).meaning)
         assert set(row["needs"]) == set(load_score(name).needs)
-        assert row["supplied"] is None
+        assert row["available"] is None
 
 
 def test_a_cluster_is_asked_what_it_supplies(run_cli: Callable[..., Any]) -> None:
     """What the snapshot cannot feed is said with what to do about it."""
     rows = listed(run_cli("scores", "--snapshot", SNAPSHOT, "-o", "json"))
 
-    assert (rows["disk"]["supplied"], rows["disk"]["lacks"]) == (True, None)
-    assert rows["leader-bytes-in"]["supplied"] is False
-    assert "--sample" in rows["leader-bytes-in"]["lacks"]
+    assert (rows["disk"]["available"], rows["disk"]["missing"]) == (True, None)
+    assert rows["leader-bytes-in"]["available"] is False
+    assert "--sample" in rows["leader-bytes-in"]["missing"]
 
 
 def test_a_score_of_ones_own_can_be_named(run_cli: Callable[..., Any]) -> None:

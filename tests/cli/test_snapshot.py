@@ -138,7 +138,7 @@ def test_output_file_may_be_standard_output(run_cli: Callable[..., Any]) -> None
     assert found.out.startswith("broker,")
 
 
-def test_a_place_that_cannot_be_written_is_told_first(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_reported_first(run_cli: Callable[..., Any], tmp_path: Path) -> None:
     """Before a cluster is read for it."""
     found = run_cli("inspect", "-b", "127.0.0.1:1", "--save", str(tmp_path / "no" / "c.jsonl"))
     assert "no such folder" in found.err

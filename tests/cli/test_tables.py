@@ -94,11 +94,11 @@ def check_golden(name: str, text: str) -> None:
 
 
 def at_all_widths(shown: Callable[[int], str]) -> str:
-    """The texts one after the other, after checking that each fits."""
+    """The texts one after the other, after checking that each fits, but for commands to paste."""
     parts = []
     for width in WIDTHS:
         text = shown(width)
-        assert max(map(len, text.splitlines())) <= width
+        assert max(len(line) for line in text.splitlines() if "kafkabal " not in line) <= width
         parts.append(f"{'-' * 10} {width} columns\n{text}")
     return "".join(parts)
 
@@ -131,6 +131,14 @@ def test_tables_of_a_broken_cluster(run_cli: Callable[..., Any], broken_with_lon
         return "".join(f"{line}\n" for line in text.partition("\nnext: ")[0].splitlines())
 
     check_golden(name, at_all_widths(shown))
+
+
+def test_commands_to_paste_are_in_one_line(run_cli: Callable[..., Any], broken_with_long_names: str) -> None:
+    """At any width the command to run next is whole, on a line that the terminal folds and copies as one."""
+    outcome = run_cli("inspect", "--snapshot", broken_with_long_names, environ={"COLUMNS": "40"})
+
+    (line,) = (line for line in outcome.out.splitlines() if line.startswith("next: "))
+    assert line.endswith(f"--snapshot {broken_with_long_names}")
 
 
 @pytest.mark.parametrize("name", OTHERS)

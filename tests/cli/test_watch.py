@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,7 +40,7 @@ def test_a_cluster_that_is_well(run_cli: Callable[..., Any], snapshot: Callable[
     found = run_cli("watch", "--once", "--snapshot", snapshot())
 
     assert (found.code, found.err) == (ExitCode.DONE, "")
-    assert "all 3 brokers are well" in found.out
+    assert "3 brokers, no problems" in found.out
 
 
 def test_a_dead_broker_is_a_finding(run_cli: Callable[..., Any], snapshot: Callable[..., str]) -> None:
@@ -66,3 +71,19 @@ def test_what_makes_no_sense_is_refused(
 
     assert found.code == ExitCode.USAGE
     assert why in found.err
+
+
+def test_ctrl_c_while_it_connects(tmp_path: Path) -> None:
+    """A broker that accepts and says nothing does not hold up Ctrl-C, as with every command: exit 130."""
+    environ = os.environ | {f"XDG_{kind}_HOME": str(tmp_path) for kind in ("STATE", "CACHE", "CONFIG")}
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(60.0)
+        words = ["-m", "kafkabal", "watch", "-b", f"127.0.0.1:{listener.getsockname()[1]}"]
+        with subprocess.Popen([sys.executable, *words], stderr=subprocess.PIPE, text=True, env=environ) as run:
+            connection, _ = listener.accept()
+            with connection:
+                # the request is there, so it waits for the answer
+                connection.recv(4)
+                run.send_signal(signal.SIGINT)
+                _, said = run.communicate(timeout=60.0)
+    assert (run.returncode, said) == (ExitCode.INTERRUPTED, "kafkabal: interrupted\n")

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from kafkabal.errors import ExitCode
-from tools.fuzz.cases import draw, sound_cases, write_sound_files
+from tools.fuzz.cases import draw, sound_cases
+from tools.fuzz.damaged_sources import source_fault
 from tools.fuzz.run_case import run_case
+from tools.fuzz.sound_files import write_sound_files
 
 SEED = 20261122
 GROUPS = 10
@@ -35,3 +37,10 @@ def test_sound_files_are_taken(sound: Path) -> None:
     """What is damaged is right before: else every case would end at the same first check."""
     endings = {case.words: run_case(case) for case in sound_cases(sound) if "--nagios" not in case.words}
     assert {words: e.err for words, e in endings.items() if e.fault or e.code == ExitCode.USAGE} == {}
+
+
+def test_no_damaged_source_ends_in_a_traceback() -> None:
+    """Rows of every format that are cut, flipped or repeated are refused in one line."""
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("google_crc32c")
+    assert {number: fault for number in range(100) if (fault := source_fault(SEED, number))} == {}

@@ -1,6 +1,6 @@
 """Real clusters for the live tests.
 
-``three_brokers`` and ``six_brokers`` are shared by all tests of a run: use topics of your own, and leave brokers,
+``three_brokers``, ``six_brokers`` and the like are shared by all tests: use topics of your own, and leave brokers,
 settings and throttles as you found them. What kills, pauses or fills brokers takes a cluster of its own from
 ``make_sandbox``, which goes down with the test.
 
@@ -61,6 +61,26 @@ def three_brokers(sandbox_home: Path) -> Iterator[Sandbox]:
 def six_brokers(sandbox_home: Path) -> Iterator[Sandbox]:
     """Return six brokers in three racks with two log dirs each, shared by all tests."""
     with up(SandboxSpec(brokers=6, racks=3), f"six-{os.getpid()}", home=sandbox_home) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture(scope="session")
+def zookeeper_brokers(sandbox_home: Path) -> Iterator[Sandbox]:
+    """Return four brokers in two racks and a ZooKeeper, shared by all tests; delete the topics that you create."""
+    spec = SandboxSpec(
+        brokers=4,
+        racks=2,
+        zookeeper=True,
+        properties={"group.min.session.timeout.ms": "1000", "auto.leader.rebalance.enable": "false"},
+    )
+    with up(spec, f"four-zookeeper-{os.getpid()}", home=sandbox_home) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture(scope="session")
+def cordoning_broker(sandbox_home: Path) -> Iterator[Sandbox]:
+    """Return one broker of a Kafka that cordons log dirs, shared by all tests; leave none cordoned."""
+    with up(SandboxSpec(brokers=1, kafka_version="4.3.1"), f"cordoning-{os.getpid()}", home=sandbox_home) as sandbox:
         yield sandbox
 
 

@@ -16,18 +16,24 @@ COMPUTING_S = 0.01
 
 
 def main() -> None:
-    """Read until the end, writing a line a batch: the samples, and the state after them."""
+    """Read until the end, writing a line a batch: the samples, and the state after them.
+
+    ``computing_s`` is what a batch takes to compute; reading begins once the file ``start`` exists.
+    """
     given = json.loads(sys.argv[1])
+    computing_s, start = given.pop("computing_s", COMPUTING_S), given.pop("start", None)
     with Path(given.pop("log")).open("w", buffering=1) as log:
         data = TopicReader(given.pop("topic"), tail="keep", shuffle_seed=3, **given)
         log.write(_line([], data))
-        log.writelines(_line(batch, data) for batch in _trained(data))
+        while start is not None and not Path(start).exists():
+            time.sleep(0.01)
+        log.writelines(_line(batch, data) for batch in _trained(data, computing_s))
         log.write('"end"\n')
 
 
-def _trained(data: TopicReader) -> Iterator[list[Sample]]:
+def _trained(data: TopicReader, computing_s: float) -> Iterator[list[Sample]]:
     for batch in data.batches(BATCH):
-        time.sleep(COMPUTING_S)
+        time.sleep(computing_s)
         yield batch
 
 

@@ -22,6 +22,7 @@ from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.model.cluster_state import LogDirState
 from kafkabal.model.replica_sizes import is_estimated, replica_bytes
 from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.planner import PlanOptions, make_plan
 from kafkabal.sandbox import Sandbox, SandboxSpec, WaitLimit, up
 
 _eventually = WaitLimit(deadline_s=30.0).until
@@ -78,6 +79,18 @@ def test_a_broker_that_hangs_costs_its_deadline_and_is_named(cluster: KafkaClust
         found, faults = cluster.replica_logs([1, 2], [TopicPartition(_TOPIC, 0)])
         assert [replica.broker for replica in found] == [1]
         assert faults[2].retriable
+    finally:
+        sandbox.start(2)
+    assert _eventually(lambda: len(_known(cluster.read(ReadRequest()))) == 12)
+
+
+def test_a_plan_beside_a_broker_that_hangs(cluster: KafkaCluster, sandbox: Sandbox) -> None:
+    """Of a broker that reports no log dirs the capacity is assumed, and the targets of the others stay finite."""
+    sandbox.pause(2)
+    try:
+        state = cluster.read(_BRIEFLY).state
+        plan = make_plan(state, PlanOptions(replication_factor=2))
+        assert {len(change.replicas) for change in plan.partitions} == {2}
     finally:
         sandbox.start(2)
     assert _eventually(lambda: len(_known(cluster.read(ReadRequest()))) == 12)
@@ -159,7 +172,7 @@ def test_the_configs_of_a_dead_broker_are_changed_through_the_controllers(
     assert cluster.alter_configs([ConfigChange(dead, rate, None)]) == {}
 
 
-def test_no_broker_at_all_is_told_with_the_reason(sandbox: Sandbox) -> None:
+def test_no_broker_at_all_is_reported_with_the_reason(sandbox: Sandbox) -> None:
     """When all are gone there is one line, and nothing is shown."""
     sandbox.kill(1, 2, 3)
     servers = tuple(sandbox.bootstrap_servers.split(","))

@@ -41,6 +41,7 @@ from kafkabal.config.connection_settings import (
 from kafkabal.doctor import Purpose, Status, check_kafka
 from kafkabal.errors import KafkabalError, NotAuthorizedError, RefusedByClusterError, UnreachableError
 from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.reader import TopicReader
 from kafkabal.sandbox import Listener, Sandbox, SandboxSpec, WaitLimit, up
 
 _eventually = WaitLimit(deadline_s=30.0).until
@@ -364,3 +365,25 @@ def test_doctor_changes_nothing(sandbox: Sandbox, data: None) -> None:
     before = seen()
     list(check_kafka(_settings(sandbox), list(Purpose), SystemClock(), 5.0))
     assert seen() == before
+
+
+# Reading
+
+
+def test_a_reader_names_the_permission_that_it_lacks(sandbox: Sandbox) -> None:
+    """Without Describe, and without Read, making it is refused with one line; with both it reads."""
+    topic = "reader-permissions"
+    with closing(_admin(sandbox)) as admin:
+        admin.create_topics({topic: {"num_partitions": 1, "replication_factor": 1}})
+    producer = Producer({"bootstrap.servers": sandbox.bootstrap_servers})
+    for number in range(20):
+        producer.produce(topic, b"%d" % number)
+    producer.flush()
+    user = "reader"
+    for operation in ("Describe", "Read"):
+        with pytest.raises(NotAuthorizedError, match=topic) as caught:
+            TopicReader(topic, connection=_as_user(sandbox, user))
+        assert "\n" not in caught.value.message
+        _grant(sandbox, user, [(operation, "Topic", topic)])
+        time.sleep(1)
+    assert len(list(TopicReader(topic, connection=_as_user(sandbox, user)))) == 20

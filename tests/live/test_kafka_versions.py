@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.main import main
@@ -20,13 +21,14 @@ from kafkabal.errors import BusyError, UnreachableError
 from kafkabal.model.cluster_state import LogDirState
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.sandbox import Sandbox, SandboxSpec, WaitLimit
+from kafkabal.telemetry import with_rates
 
 _eventually = WaitLimit(deadline_s=30.0).until
 
 
-def test_cordoned_log_dirs_are_shown(make_sandbox: Callable[..., Sandbox]) -> None:
+def test_cordoned_log_dirs_are_shown(cordoning_broker: Sandbox) -> None:
     """A dir that was cordoned (KIP-1066, Kafka 4.3) is marked, and one that is free again is not."""
-    sandbox = make_sandbox(SandboxSpec(brokers=1, kafka_version="4.3.1"), "cordoned")
+    sandbox = cordoning_broker
     cordoned = str(sandbox.log_dirs(1)[1])
     resource = ConfigResource(ResourceKind.BROKER, "1")
     with KafkaCluster(ConnectionSettings(bootstrap_servers=(sandbox.bootstrap_servers,))) as cluster:
@@ -70,6 +72,44 @@ def test_a_drained_broker_is_cordoned(make_sandbox: Callable[..., Sandbox], tmp_
         assert run_id is not None, said
         assert run("rebalance", "rollback", run_id[1], "--yes")[0] == 0
         assert _eventually(lambda: states() == {LogDirState.ONLINE})
+
+
+def test_share_groups_count_as_readers(make_sandbox: Callable[..., Sandbox]) -> None:
+    """What members of a share group (KIP-932) have acknowledged is read under its name, and flows out of partitions."""
+    one = {"share.coordinator.state.topic.replication.factor": "1", "share.coordinator.state.topic.min.isr": "1"}
+    sandbox = make_sandbox(SandboxSpec(brokers=1, kafka_version="4.3.1", properties=one), "shared")
+    servers = ("--bootstrap-server", sandbox.bootstrap_servers)
+    request = ReadRequest(offsets=True, group_offsets=True)
+
+    def read_records(number: int) -> None:
+        tool = "org.apache.kafka.tools.consumer.ConsoleShareConsumer"
+        limits = ("--max-messages", str(number), "--timeout-ms", "20000")
+        sandbox.run_main(tool, *servers, "--topic", "t", "--group", "workers", *limits)
+
+    with KafkaCluster(ConnectionSettings(bootstrap_servers=(sandbox.bootstrap_servers,))) as cluster:
+        assert cluster.create_topics([NewTopic(name="t", assignment=((1,),))]) == {}
+        earliest = ("--add-config", "share.auto.offset.reset=earliest")
+        group = ("--entity-type", "groups", "--entity-name", "workers")
+        sandbox.run_main("kafka.admin.ConfigCommand", *servers, "--alter", *group, *earliest)
+        producer = Producer({"bootstrap.servers": sandbox.bootstrap_servers})
+        for _ in range(100):
+            producer.produce("t", b"x" * 1000, partition=0)
+        assert producer.flush(30) == 0
+
+        def come_to() -> int:
+            committed = cluster.read(request).state.committed
+            mine = [i for i, g in enumerate(committed.group.tolist()) if committed.groups[g] == "workers"]
+            return int(committed.offset[mine[0]]) if mine else -1
+
+        read_records(40)
+        assert _eventually(lambda: come_to() == 40)
+        before = cluster.read(request).state
+        read_records(30)
+        assert _eventually(lambda: come_to() == 70)
+        after = with_rates(before, cluster.read(request).state, 10.0, group_offsets=True)
+        row = after.topics.name.index("t")
+        (out,) = after.partitions.out_bytes_per_s[after.partitions.topic == row].tolist()
+        assert 30 * 900 / 10 < out < 30 * 1200 / 10
 
 
 def test_a_cluster_is_found_through_its_zookeeper(make_sandbox: Callable[..., Sandbox]) -> None:

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from kafkabal.clusters.open_cluster import connect
 from kafkabal.clusters.protocol import Cluster, NewTopic, ReplicaOn
 from kafkabal.config.connection_settings import ConnectionSettings
-from kafkabal.executor.run_actions import apply
+from kafkabal.executor.execute_run import apply
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Event, Started
 from kafkabal.executor.run_options import Limits, RunOptions, Throttle

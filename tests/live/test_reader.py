@@ -7,9 +7,10 @@ import os
 import random
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,13 @@ from kafkabal.errors import DriftError, UsageError
 from kafkabal.reader import TopicReader, combine_states
 from kafkabal.sandbox import Sandbox, SandboxSpec
 from tests.live.conftest import MakeSandbox
+from tests.live.reader_process import BATCH
 
 RECORDS = 3000
 PARTITIONS = 5
+_STARTED_S = 2.0
+"""After so long trainers are about to read."""
+_BATCH_S = 0.2
 
 
 class Topic:
@@ -90,9 +95,10 @@ def make_topic(three_brokers: Sandbox) -> Iterator[Callable[[], Topic]]:
 class Trainers:
     """Processes that share a topic, and are killed together."""
 
-    def __init__(self, topic: Topic, folder: Path) -> None:
+    def __init__(self, topic: Topic, folder: Path, **options: Any) -> None:
         self._topic = topic
         self._folder = folder
+        self._options = options
         self.state: dict[str, Any] | None = None
         self.seen: Counter[tuple[int, int]] = Counter()
         self.ended = False
@@ -114,7 +120,28 @@ class Trainers:
             assert batches is not None or process.returncode == 0, err.decode()
         self._adopt(logs, ranks)
 
-    def _start(self, rank: int, ranks: int, log: Path) -> subprocess.Popen[bytes]:
+    def run_together(self, computing_s: Sequence[float]) -> float:
+        """An epoch of readers with these seconds a batch, begun at one moment; seconds until the last has ended."""
+        logs = [self._folder / f"log-{rank}" for rank in range(len(computing_s))]
+        processes = [
+            self._start(rank, len(logs), log, computing_s=each)
+            for rank, (log, each) in enumerate(zip(logs, computing_s, strict=True))
+        ]
+        while _lines(logs) < len(logs):
+            assert all(process.poll() is None for process in processes)
+            time.sleep(0.01)
+        began_s = time.monotonic()
+        Path(self._options["start"]).touch()
+        for process in processes:
+            _, err = process.communicate(timeout=240)
+            assert process.returncode == 0, err.decode()
+        elapsed_s = time.monotonic() - began_s
+        for log in logs:
+            for line in map(json.loads, log.read_text().splitlines()):
+                self.seen.update(map(tuple, line[0] if line != "end" else []))
+        return elapsed_s
+
+    def _start(self, rank: int, ranks: int, log: Path, **options: Any) -> subprocess.Popen[bytes]:
         log.unlink(missing_ok=True)
         given = {
             "topic": self._topic.name,
@@ -124,6 +151,8 @@ class Trainers:
             "world_size": ranks,
             "log": str(log),
             "state": self.state,
+            **self._options,
+            **options,
         }
         script = Path(__file__).parent / "reader_process.py"
         return subprocess.Popen([sys.executable, str(script), json.dumps(given)], stderr=subprocess.PIPE)
@@ -174,11 +203,13 @@ def _train_through_kills(
     meanwhile()
     if not trainers.ended:
         trainers.run(3, None)
-    counts = [0] * PARTITIONS
-    for number in range(RECORDS):
-        counts[_partition(number)] += 1
-    assert trainers.seen == Counter({(p, o): 1 for p, n in enumerate(counts) for o in range(n)})
+    assert trainers.seen == Counter(dict.fromkeys(_all_places(), 1))
     return trainers.stopped_within
+
+
+def _all_places() -> list[tuple[int, int]]:
+    counts = Counter(map(_partition, range(RECORDS)))
+    return [(partition, offset) for partition, count in counts.items() for offset in range(count)]
 
 
 def test_kills_repeat_nothing_and_lose_nothing(make_topic: Callable[[], Topic], tmp_path: Path) -> None:
@@ -210,8 +241,26 @@ def test_fifty_kills(make_topic: Callable[[], Topic], tmp_path: Path) -> None:
     _sweep(topic, tmp_path, 12, 50)
 
 
+def test_kills_while_a_broker_dies(make_sandbox: MakeSandbox, tmp_path: Path) -> None:
+    """A broker dies for good while the first trainers read, and they are killed too: each sample once all the same."""
+    sandbox = make_sandbox(SandboxSpec(brokers=3), "reader-dies")
+    topic = Topic(sandbox, "reader-dies")
+    topic.create(factor=3)
+    topic.produce()
+    alive, deaths = [3], []
+
+    def let_one_die() -> None:
+        if alive:
+            deaths.append(threading.Timer(_STARTED_S, sandbox.kill, [alive.pop()]))
+            deaths[-1].start()
+
+    _train_through_kills(topic, tmp_path, 3, random.Random(16), let_one_die)
+    deaths[0].join()
+    assert not alive
+
+
 @pytest.mark.sweep
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 def test_kills_while_brokers_are_killed(make_sandbox: MakeSandbox, tmp_path: Path) -> None:
     """The same with one broker after the other killed and started again before each start of the trainers."""
     sandbox = make_sandbox(SandboxSpec(brokers=4))
@@ -227,7 +276,21 @@ def test_kills_while_brokers_are_killed(make_sandbox: MakeSandbox, tmp_path: Pat
         down[:] = [drawn.choice((2, 3, 4))]  # broker 1 is the controller too
         sandbox.kill(*down)
 
-    _sweep(topic, tmp_path, 14, 12, kill_one)
+    _sweep(topic, tmp_path, 14, 50, kill_one)
+
+
+@pytest.mark.sweep
+def test_a_slow_reader_hands_work_to_others(make_topic: Callable[[], Topic], tmp_path: Path) -> None:
+    """Of four readers one computes at half speed: the epoch takes at most 1.15 times as long as it must."""
+    topic = make_topic()
+    topic.create()
+    topic.produce()
+    computing_s = [2 * _BATCH_S, _BATCH_S, _BATCH_S, _BATCH_S]
+    trainers = Trainers(topic, tmp_path, balance="dynamic", start=str(tmp_path / "start"))
+    elapsed_s = trainers.run_together(computing_s)
+    assert trainers.seen == Counter(dict.fromkeys(_all_places(), 1))
+    batches = RECORDS / BATCH
+    assert elapsed_s <= 1.15 * batches / sum(1 / each for each in computing_s)
 
 
 def test_gaps_of_transactions_and_every_codec(make_topic: Callable[[], Topic]) -> None:
@@ -271,6 +334,23 @@ def test_a_topic_made_again_is_refused(make_topic: Callable[[], Topic]) -> None:
         _places(data)
     with pytest.raises(UsageError, match="unknown topic"):
         TopicReader("nothing-of-that-name", bootstrap_servers=topic.servers)
+
+
+@pytest.mark.parametrize("is_made_again", [False, True])
+def test_a_topic_that_goes_while_it_is_read(make_topic: Callable[[], Topic], is_made_again: bool) -> None:
+    """Deleted in the middle of an epoch, and perhaps created again with as many records: one line, no other records."""
+    topic = make_topic()
+    topic.create()
+    topic.produce()
+    samples = iter(topic.reader(prefetch="100kB"))
+    next(samples)
+    topic.delete()
+    time.sleep(1)
+    if is_made_again:
+        topic.create()
+        topic.produce()
+    with pytest.raises(DriftError, match="created again" if is_made_again else "was deleted since it was pinned"):
+        _places(samples)
 
 
 def test_what_retention_took_is_named(make_topic: Callable[[], Topic]) -> None:
@@ -404,7 +484,10 @@ def test_readers_measure_and_follow(
     assert len(document["readers"]) == 2
     assert document["samples"] >= 600
     assert {"default", 1, 2} <= set(yaml.safe_load(training.read_text())["read_rate"])
-    got = command("route-simulate", "--topic", topic.name, "--storage", "measured", "--training", str(training), "-q")
+    short = ("--records", "2000", "--seeds", "1")
+    got = command(
+        "route-simulate", "--topic", topic.name, "--storage", "measured", "--training", str(training), *short, "-q"
+    )
     assert got.returncode == 0, got.stderr
     got = command("read", topic.name, "--follow", "--from-start", "--for", "3s", "-o", "json")
     lines = [json.loads(line) for line in got.stdout.splitlines()]

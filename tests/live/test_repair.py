@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 from collections.abc import Callable
@@ -58,6 +59,12 @@ def _facts(kafkabal: Run) -> dict[str, object]:
     return found
 
 
+def _replicas(kafkabal: Run) -> dict[str, str]:
+    """Brokers of each partition, internal topics included."""
+    rows = csv.DictReader(io.StringIO(kafkabal("inspect", "--by", "partition", "--top", "0", "-o", "csv")[1]))
+    return {f"{row['topic']}-{row['partition']}": row["replicas"] for row in rows}
+
+
 def _until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
     end_s = monotonic() + seconds
     while not holds():
@@ -71,8 +78,8 @@ def test_a_dead_broker_is_repaired_and_then_drained(sandbox: Sandbox, kafkabal: 
     sandbox.kill(_DEAD)
     _until(lambda: _facts(kafkabal)["n_dead_brokers"] == 1)
     code, _, err = kafkabal("rebalance", "--yes", "--throttle", "50MB")
-    assert (code, "may come back" in err) == (0, True), err
-    assert kafkabal("rebalance", "--yes", "-q") == (0, "", "")
+    assert (code, "may come back" in err) == (3, True), err
+    assert kafkabal("inspect", "--check", "-q")[0] == 3
 
     done = kafkabal("rebalance", "--yes", "-q", "--dead-after", "1s", "--throttle", "50MB")
     assert done == (0, "", ""), done[2]
@@ -83,6 +90,26 @@ def test_a_dead_broker_is_repaired_and_then_drained(sandbox: Sandbox, kafkabal: 
     code, _, err = kafkabal("rebalance", "--yes", "--drain", str(_DEAD), "--dead-after", "0")
     assert (code, f"broker {_DEAD} holds nothing" in err) == (0, True), err
     assert kafkabal("rebalance", "repair", "-q")[0] == 0
+    assert kafkabal("rebalance", "--yes", "-q") == (0, "", "")
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("words", [("--repair-only", "--dead-after", "0"), ("--drain", str(_DEAD))])
+def test_a_dead_broker_is_repaired_by_other_commands(sandbox: Sandbox, kafkabal: Run, words: tuple[str, ...]) -> None:
+    """Restarted, nothing of it moves; dead, all of it is repaired, internal topics too, and nothing is forced."""
+    assert kafkabal("rebalance", "--yes", "--throttle", "none")[0] == 0
+    before = _replicas(kafkabal)
+    sandbox.kill(_DEAD)
+    _until(lambda: _facts(kafkabal)["n_dead_brokers"] == 1)
+    assert kafkabal("rebalance", "--yes", "-q")[0] == 3
+    sandbox.start(_DEAD)
+    _until(lambda: _facts(kafkabal)["n_under_replicated_partitions"] == 0)
+    assert _replicas(kafkabal) == before
+    sandbox.kill(_DEAD)
+    _until(lambda: _facts(kafkabal)["n_dead_brokers"] == 1)
+    done = kafkabal("rebalance", "--yes", "-q", "--throttle", "50MB", *words)
+    assert done[0] == 0, done[2]
+    _until(lambda: _facts(kafkabal)["n_under_replicated_partitions"] == 0)
 
 
 def test_a_plan_edited_by_hand_is_refused(kafkabal: Run, tmp_path: Path) -> None:

@@ -1,35 +1,51 @@
-"""The experiments in their short form: what routing does to bytes on real brokers, by the one command."""
+"""The experiments in their short form: what routing does to bytes on real brokers, by the one command.
+
+The quick one runs with the tests, beside the prediction of ``test_route_simulate.py``, and all in a sweep:
+``pytest -n0 -m sweep tests/live/test_routing_experiments.py``.
+"""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-NAMES = ("prediction", "1", "2a", "2b", "3", "4")
+QUICK = ("1",)
+LONG = ("prediction", "2a", "2b", "3", "4")
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Raw numbers of all experiments."""
-    folder = tmp_path_factory.mktemp("report")
-    command = [sys.executable, "-m", "experiments", *NAMES, "--short", "--output-folder", str(folder)]
+    """Raw numbers of the quick experiment."""
+    return _run(QUICK, tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="module")
+def found_at_length(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Raw numbers of the experiments that measure times, or write much."""
+    return _run(LONG, tmp_path_factory.mktemp("report"))
+
+
+def _run(names: Sequence[str], folder: Path) -> dict[str, Any]:
+    command = [sys.executable, "-m", "experiments", *names, "--short", "--output-folder", str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr
-    assert (folder / "report.md").read_text().count("## ") == len(NAMES)
+    assert (folder / "report.md").read_text().count("## ") == len(names)
     data: dict[str, Any] = json.loads((folder / "data.json").read_text())
     return data
 
 
-def test_bytes_are_as_predicted(found: dict[str, Any]) -> None:
+@pytest.mark.sweep
+def test_bytes_are_as_predicted(found_at_length: dict[str, Any]) -> None:
     """The log dirs hold what the picks come to within 1 %, and what the simulator predicted blind within 3 %."""
-    assert set(found["prediction"]) == {"round-robin", "score"}
-    for policy, (same, blind, _) in found["prediction"].items():
+    assert set(found_at_length["prediction"]) == {"round-robin", "score"}
+    for policy, (same, blind, _) in found_at_length["prediction"].items():
         assert same < 0.01, policy
         assert blind < 0.03, policy
 
@@ -40,24 +56,27 @@ def test_uneven_partitions_are_filled_evenly(found: dict[str, Any]) -> None:
     assert worst(found["space-usage"]["round-robin"]) >= 1.3
 
 
-def test_an_imbalance_is_gone_when_the_data_have_doubled(found: dict[str, Any]) -> None:
+@pytest.mark.sweep
+def test_an_imbalance_is_gone_when_the_data_have_doubled(found_at_length: dict[str, Any]) -> None:
     """From 2:1 to within 1.05 of the mean by score, and not by the client's default."""
-    first, *_, last = found["existing-skew"]["score"]
+    first, *_, last = found_at_length["existing-skew"]["score"]
     assert worst([first]) > 1.3
     assert worst([last]) <= 1.05
-    assert worst([found["existing-skew"]["librdkafka default"][-1]]) > 1.1
+    assert worst([found_at_length["existing-skew"]["librdkafka default"][-1]]) > 1.1
 
 
-def test_readers_of_a_balanced_topic_need_not_wait(found: dict[str, Any]) -> None:
+@pytest.mark.sweep
+def test_readers_of_a_balanced_topic_need_not_wait(found_at_length: dict[str, Any]) -> None:
     """What score laid out is even although its leaders are not, and everything on one broker is not."""
-    assert found["training-time"]["score"][0] <= 1.1
-    assert found["training-time"]["all on one broker"][0] == pytest.approx(4, rel=0.01)
+    assert found_at_length["training-time"]["score"][0] <= 1.1
+    assert found_at_length["training-time"]["all on one broker"][0] == pytest.approx(4, rel=0.01)
 
 
-def test_latency_is_measured_of_all_records(found: dict[str, Any]) -> None:
+@pytest.mark.sweep
+def test_latency_is_measured_of_all_records(found_at_length: dict[str, Any]) -> None:
     """The runs with healthy brokers and with a slow one end with every record acknowledged."""
-    assert found["write-latency"].keys() == {"Java default", "round-robin", "score"}
-    assert found["slow-broker"].keys() == {"librdkafka default", "round-robin", "score"}
+    assert found_at_length["write-latency"].keys() == {"Java default", "round-robin", "score"}
+    assert found_at_length["slow-broker"].keys() == {"librdkafka default", "round-robin", "score"}
 
 
 def worst(runs: list[list[int]]) -> float:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -44,9 +44,16 @@ def test_brokers_register_with_their_racks_and_log_dirs(three_brokers: Sandbox) 
     assert found == {str(path) for broker in (1, 2, 3) for path in three_brokers.log_dirs(broker)}
 
 
-def test_idle_brokers_are_small(three_brokers: Sandbox) -> None:
+@pytest.fixture(scope="module")
+def fresh_brokers(sandbox_home: Path) -> Iterator[Sandbox]:
+    """Three brokers that no other file has used."""
+    with up(SandboxSpec(brokers=3), f"fresh-{os.getpid()}", home=sandbox_home) as sandbox:
+        yield sandbox
+
+
+def test_idle_brokers_are_small(fresh_brokers: Sandbox) -> None:
     """An idle broker takes less than the 300 MB that are promised."""
-    status = three_brokers.status()
+    status = fresh_brokers.status()
     assert [node.state for node in status] == [NodeState.RUNNING] * 3
     assert all(node.rss_bytes is not None and node.rss_bytes < 300_000_000 for node in status)
 
@@ -73,9 +80,9 @@ def test_kafkas_own_tools_run_against_it(three_brokers: Sandbox) -> None:
     assert len(partitions) == 6
 
 
-def test_nodes_are_disturbed_and_brought_back(make_sandbox: MakeSandbox) -> None:
+def test_nodes_are_disturbed_and_brought_back(fresh_brokers: Sandbox) -> None:
     """Kill, pause and stop show in the status and to the cluster; a second up starts what is missing, and no more."""
-    sandbox = make_sandbox(SandboxSpec(brokers=3))
+    sandbox = fresh_brokers
     sandbox.kill(3)
     sandbox.pause(2)
     assert _states(sandbox) == {1: NodeState.RUNNING, 2: NodeState.PAUSED, 3: NodeState.KILLED}
@@ -142,13 +149,13 @@ def test_sandboxes_run_side_by_side(sandbox_home: Path, make_sandbox: MakeSandbo
         assert len(admin.describe_cluster()["brokers"]) == 1
 
 
-def test_zookeeper_runs_with_the_last_kafka_that_uses_it(make_sandbox: MakeSandbox) -> None:
+def test_zookeeper_runs_with_the_last_kafka_that_uses_it(zookeeper_brokers: Sandbox) -> None:
     """The brokers register in a real ZooKeeper and answer, also after one of them was killed."""
-    sandbox = make_sandbox(SandboxSpec(brokers=2, zookeeper=True), "zookeeper")
+    sandbox = zookeeper_brokers
     client = kazoo.client.KazooClient(hosts=sandbox.zookeeper)
     client.start(timeout=10)
     try:
-        assert sorted(client.get_children("/brokers/ids")) == ["1", "2"]
+        assert sorted(client.get_children("/brokers/ids")) == ["1", "2", "3", "4"]
     finally:
         client.stop()
         client.close()
@@ -166,13 +173,14 @@ def test_controllers_of_their_own_survive_the_loss_of_one(make_sandbox: MakeSand
         assert WaitLimit(10).until(lambda: "after-the-loss" in admin.list_topics())
 
 
-def test_a_later_kafka_cordons_log_dirs(make_sandbox: MakeSandbox) -> None:
+def test_a_later_kafka_cordons_log_dirs(cordoning_broker: Sandbox) -> None:
     """With Kafka 4.3 a log dir can be cordoned (KIP-1066), and is described as such."""
-    sandbox = make_sandbox(SandboxSpec(brokers=1, kafka_version="4.3.1"), "cordoned")
-    cordoned = str(sandbox.log_dirs(1)[1])
-    with _admin(sandbox.bootstrap_servers) as admin:
+    cordoned = str(cordoning_broker.log_dirs(1)[1])
+    with _admin(cordoning_broker.bootstrap_servers) as admin:
         admin.alter_configs([ConfigResource(ConfigResourceType.BROKER, "1", {"cordoned.log.dirs": cordoned})])
         assert WaitLimit(10).until(lambda: _cordoned(admin) == {cordoned})
+        admin.alter_configs([ConfigResource(ConfigResourceType.BROKER, "1", {"cordoned.log.dirs": ""})])
+        assert WaitLimit(10).until(lambda: _cordoned(admin) == set())
 
 
 def test_failure_to_start_says_why_and_leaves_the_log(make_sandbox: MakeSandbox, sandbox_home: Path) -> None:

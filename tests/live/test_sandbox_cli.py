@@ -41,6 +41,6 @@ def test_up_kill_status_start_down(sandbox_home: Path) -> None:
     run("kill", "1")
     assert run("status", "-o", "json")["nodes"][0]["state"] == "killed"
     run("start", "1")
-    assert "1 of 1 nodes run" in run("status")
+    assert "1 of 1 node running" in run("status")
     run("down")
     assert not (sandbox_home / NAME).exists()

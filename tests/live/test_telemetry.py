@@ -95,7 +95,7 @@ def test_a_full_queue_drops_and_never_blocks(plugin: Path, compiler: Path, tmp_p
     """Two hundred thousand pushes with no broker to forward to: all return, and drops are counted."""
     jars = [plugin, *ensure_jars(VERSION, default_cache())]
     class_path = ":".join(map(str, jars))
-    java, source = str(java_binary()), Path(__file__).parent / "java"
+    java, source = str(java_binary()), Path(__file__).parent / "java" / "kafkabal" / "telemetry"
     compiled = ["-jar", str(compiler), "-17", "-nowarn", "-cp", class_path, "-d", str(tmp_path), str(source)]
     subprocess.run([java, *compiled], check=True, timeout=60)
     run = [java, "-cp", f"{class_path}:{tmp_path}", "kafkabal.telemetry.ForwarderCheck"]

@@ -17,8 +17,8 @@ from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster, Outcome
 from kafkabal.errors import OperationError
-from kafkabal.executor.begin_run import RunClosedError
-from kafkabal.executor.run_actions import apply, resume, roll_back
+from kafkabal.executor.execute_run import apply, resume, roll_back
+from kafkabal.executor.reopen_run import RunClosedError
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import Limits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.state.find_run import find_run

@@ -69,7 +69,7 @@ class Programs:
         return coo_array((np.ones(len(row)), at), shape=(len(cells), self.p * self.n + 1)).tocsr()
 
     def lowest_peak(self, settled: F64) -> float | None:
-        """The least peak of the holders that are not settled; None where unknown partition: placement at all."""
+        """The least peak of the holders that are not settled; None where no placement keeps the rules."""
         cost = np.zeros(self.p * self.n + 1)
         cost[-1] = 1.0
         return self._solve(cost, settled, (0.0, None))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkabal.errors import InfeasibleError
@@ -17,6 +17,8 @@ from kafkabal.scoring.registry import load_scores
 from kafkabal.testing.plan_checker import check_plan
 from kafkabal.testing.synthetic_clusters import World, make_world
 
+# each example makes a plan or two, about a second each in so small a cluster
+_few = settings(max_examples=settings().max_examples * 2 // 5)
 tolerances = st.sampled_from([0.02, 0.09, 0.2])
 
 
@@ -47,6 +49,7 @@ def _outside(plan: Plan, cluster: ClusterState, tolerance: float, drain: frozens
     return [f"{score}: {names}" for score, names in verdict.outside.items() if names]
 
 
+@_few
 @given(worlds(), tolerances)
 def test_no_rule_is_broken(world: World, tolerance: float) -> None:
     """A plan keeps every hard rule and tells its bytes truly, and repairs racks."""
@@ -56,6 +59,7 @@ def test_no_rule_is_broken(world: World, tolerance: float) -> None:
     assert check_plan(cluster, plan, tolerance=tolerance).faults == []
 
 
+@_few
 @given(worlds(), tolerances)
 def test_what_is_not_reached_is_said(world: World, tolerance: float) -> None:
     """A plan without warnings leaves nothing outside its band."""
@@ -65,6 +69,7 @@ def test_what_is_not_reached_is_said(world: World, tolerance: float) -> None:
     assert plan.warnings or _outside(plan, cluster, tolerance) == []
 
 
+@_few
 @given(worlds(), tolerances)
 def test_a_second_plan_is_empty(world: World, tolerance: float) -> None:
     """Where every band was reached, planning again on the result finds nothing to do."""
@@ -75,6 +80,7 @@ def test_a_second_plan_is_empty(world: World, tolerance: float) -> None:
     assert plan.warnings or again.partitions == ()
 
 
+@_few
 @given(worlds(), tolerances)
 def test_the_bound_is_never_above_the_plan(world: World, tolerance: float) -> None:
     """No plan moves fewer bytes than its own certificate."""
@@ -83,6 +89,7 @@ def test_the_bound_is_never_above_the_plan(world: World, tolerance: float) -> No
     assert plan.bound_bytes is None or plan.bound_bytes <= plan.moved_bytes
 
 
+@_few
 @given(worlds(), st.data())
 def test_a_drain_empties_the_broker_or_is_refused(world: World, data: st.DataObject) -> None:
     """After a drain nothing lies on the drained broker; where that cannot be, no plan is made."""
@@ -97,6 +104,7 @@ def test_a_drain_empties_the_broker_or_is_refused(world: World, data: st.DataObj
     assert not drain & set(after.brokers.id[after.replicas.broker].tolist())
 
 
+@_few
 @given(worlds(), st.integers(0, 40), st.integers(0, 10**10))
 def test_budgets_are_kept(world: World, moves: int, bytes_: int) -> None:
     """A plan under a budget moves no more replicas and bytes than it allows."""
@@ -129,6 +137,7 @@ def _with_stale_copies(cluster: ClusterState, seed: int) -> ClusterState:
     return cluster.replace(replicas=replace(cluster.replicas, in_sync=in_sync))
 
 
+@_few
 @given(worlds(), st.integers(0, 1), st.data())
 def test_limits_and_rules_hold_whatever_is_asked(world: World, dead: int, data: st.DataObject) -> None:
     """Under any limits no rule is broken, no more leaders change than may, and the certificate is below what moves."""

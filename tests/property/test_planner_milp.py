@@ -24,11 +24,9 @@ from kafkabal.testing.fair_by_sets import fair_by_sets
 from kafkabal.testing.plan_checker import check_plan
 
 F64 = NDArray[np.float64]
-QUICK = (2, 7, 13, 23, 25, 31, 36, 40, 46, 47)
-"""Seeds of clusters whose optimum is proved within a second or two."""
+QUICK = (2, 7, 13, 23, 25, 31, 36, 40, 46, 47, 73)
+"""Seeds of clusters whose optimum is proved within a second or two; the last one is the furthest from it."""
 LONG = 200
-KNOWN = {73: 1.032}
-"""Clusters whose plan is known to be further from the optimum than 3 %, and how far."""
 TOLERANCE = 0.09
 _SECONDS = 30.0
 _GAP = 1e-4
@@ -255,7 +253,7 @@ def test_bytes_are_near_the_proved_optimum(seed: int) -> None:
 @pytest.mark.parametrize("part", range(4))
 def test_what_is_planned_stays(part: int) -> None:
     """After a plan a second one is empty, and what reached its bands passes the check."""
-    for seed in range(part, 32, 4):
+    for seed in range(part, 16, 4):
         check_all_scores(seed)
 
 
@@ -270,7 +268,7 @@ def test_what_is_planned_stays_at_length(part: int) -> None:
 @pytest.mark.sweep
 @pytest.mark.timeout(3 * 3600)
 def test_200_clusters_against_their_optima(record_property: Callable[[str, object], None]) -> None:
-    """The median plan is within 0.2 % of the optimum, all but a known one within 3 %; the median bound over 0.99 of it.
+    """The median plan is within 0.2 % of the optimum, each within 3 %; the median bound over 0.99 of it.
 
     ``--junitxml FILE`` keeps the figures; the last ones are in ``docs/benchmarks/planner.md``.
     """
@@ -282,5 +280,5 @@ def test_200_clusters_against_their_optima(record_property: Callable[[str, objec
     record_property("median bound", float(np.median(bounds)))
     assert len(plans) >= 0.9 * LONG
     assert np.median(plans) <= 1.002
-    assert [s for s, c in enumerate(found) if c.plan > KNOWN.get(s, 1.03)] == []
+    assert [s for s, c in enumerate(found) if c.plan > 1.03] == []
     assert np.median(bounds) >= 0.99

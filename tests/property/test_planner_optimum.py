@@ -10,7 +10,7 @@ from kafkabal.planner.lower_bound import bound_bytes
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.plan_phases import make_plan
 from kafkabal.planner.problem import build_problem
-from kafkabal.planner.search.solution import State
+from kafkabal.planner.search.solution import Solution
 from kafkabal.scoring.registry import load_scores
 from kafkabal.testing.synthetic_clusters import World, make_world
 
@@ -20,7 +20,7 @@ SCORES = load_scores(["disk", "replicas", "leaders", "topic-spread"])
 class Exhaustive:
     """Tries every placement of every partition; keeps the cheapest that is inside all bands."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: Solution) -> None:
         self.state = state
         self.best: int | None = None
         self.used = np.zeros(state.problem.n_brokers, np.int64)
@@ -83,7 +83,7 @@ def _compare(seed: int) -> tuple[int, int, int] | None:
     )
     options = PlanOptions(tolerance=(0.1, 0.2, 0.3, 0.5)[seed % 4], scores=SCORES)
     cluster = make_world(world)
-    start = State(build_problem(cluster, options))
+    start = Solution(build_problem(cluster, options))
     optimum = Exhaustive(start).least_bytes()
     if optimum is None:
         return None

@@ -23,6 +23,9 @@ from kafkabal.testing.strategies import ClusterRows, cluster_rows, clusters
 Holder: TypeAlias = Any
 Loads: TypeAlias = dict[tuple[Any, Holder], float]
 NAMES = ("disk", "log-dir", "replicas", "leaders", "topic-spread", "leader-bytes-in", "bytes-out")
+ROUNDING = 1e-11
+"""Of the load of a group: shares have twelve decimals, and the search for them takes sets of holders as equal that are
+1e-12 of it apart; so what is due to a holder that is due next to nothing is not exact relative to itself."""
 tolerances = st.sampled_from([0.0, 0.01, 0.09, 0.1, 0.5])
 
 
@@ -132,7 +135,7 @@ class Naive:
         for t in self.rows.topics:
             for p in t.partitions if not t.internal else ():
                 if holder in p.replicas:
-                    found += self._of_replica(p, holder) + self._of_leader(p)
+                    found += self._of_replica(p, holder) + (self._of_leader(p) if p.leader in self.holders else 0.0)
         return found
 
     def _of_replica(self, p: Any, holder: Holder) -> float:
@@ -151,6 +154,8 @@ class Naive:
         """Loads of single replicas with how many of them lie on different holders; and what stays."""
         fixed: dict[Holder, float] = dict.fromkeys(members, 0.0)
         pieces: list[tuple[float, int]] = []
+        led_pieces: list[tuple[float, int]] = []
+        going = 0.0
         for t in self.rows.topics:
             for p in t.partitions:
                 here = [b for b in p.replicas if b in fixed]
@@ -159,14 +164,18 @@ class Naive:
                     for b in here:
                         fixed[b] += self._of_replica(p, b) + (led if b == p.leader else 0.0)
                     continue
-                stuck = [b for b in p.replicas if b not in fixed and self.is_live(b)]
+                stuck = [b for b in p.replicas if b not in fixed and self.is_live(b) and b not in p.removing]
                 factor = min(self._factor(p) - len(stuck), len(members))
                 load = sum(self._of_replica(p, b) for b in here)
                 if factor > 0 and load:
                     pieces.append((load / factor, factor))
+                going += load if factor <= 0 else 0.0
                 if led:
-                    pieces.append((led, 1))
-        return pieces, fixed
+                    led_pieces.append((led, 1))
+        # what is there only until a reassignment has removed it is shared out like the rest
+        lasting = sum(load * factor for load, factor in pieces)
+        scale = 1.0 + (going / lasting if lasting else 0.0)
+        return [*((load * scale, factor) for load, factor in pieces), *led_pieces], fixed
 
     def _fair(self, capacity: Mapping[Holder, float], members: list[Holder], *loads: Any) -> dict[Holder, float]:
         return fair_by_sets({h: capacity[h] for h in members}, self.rack, *loads)
@@ -189,9 +198,6 @@ def holder_names(cluster: ClusterState, name: str) -> list[Holder]:
     return [(ids[b], i - int(dirs.first[b])) for i, b in enumerate(dirs.broker.tolist())]
 
 
-# a fair load a hair beside a whole number widens a band of counts by one, and a partition whose only replica is being
-# removed has no fair share here and one there; which cases are drawn depends on the modules that are loaded
-@pytest.mark.xfail(strict=False, reason="fair loads beside whole numbers, and partitions that lose all replicas")
 @given(rows=cluster_rows(), t=tolerances)
 def test_an_evaluation_equals_the_formula_done_by_hand(rows: ClusterRows, t: float) -> None:
     """Who counts, load, share, skew and who is outside its band are what a plain computation over the rows finds."""
@@ -204,24 +210,67 @@ def test_an_evaluation_equals_the_formula_done_by_hand(rows: ClusterRows, t: flo
         compare(found, Naive(rows, name), holder_names(cluster, name), t)
 
 
+class Allowed:
+    """What shares and verdicts may be, given that fair loads are exact to :data:`ROUNDING` of the load of all."""
+
+    def __init__(self, naive: Naive, pairs: list[tuple[Any, Holder, float]], t: float) -> None:
+        self.shares: dict[tuple[Any, Holder], tuple[float, float]] = {}
+        self.verdicts: dict[tuple[Any, Holder], set[bool]] = {}
+        whole: dict[Any, float] = defaultdict(float)
+        for g, h, _ in pairs:
+            whole[g] += naive.load.get((g, h), 0.0)
+        for g, h, fair in pairs:
+            load, error = naive.load.get((g, h), 0.0), ROUNDING * whole[g]
+            if not naive.is_judged(g):
+                self.verdicts[g, h] = {True}
+                if load:
+                    self.shares[g, h] = (1.0, 1.0)
+                continue
+            edges = (max(fair - error, 0.0), fair, fair + error)
+            self.verdicts[g, h] = {naive.is_inside(load, edge, t) for edge in edges}
+            if fair > error:
+                self.shares[g, h] = (load / (fair + error), load / (fair - error))
+            elif whole[g] and fair:
+                # so little is due that rounding may have made it nothing, whose share is 1
+                self.shares[g, h] = (0.0 if not load else min(1.0, load / (fair + error)), math.inf)
+
+    def worst(self, holder: Holder) -> tuple[float, float]:
+        """Between what the largest share of a holder is."""
+        own = [v for (_, h), v in self.shares.items() if h == holder]
+        return (max(low for low, _ in own), max(high for _, high in own)) if own else (1.0, 1.0)
+
+    def skew(self) -> tuple[float, float]:
+        """Between what the largest distance of a share from 1 is."""
+        low = max((max(low - 1, 1 - high) for low, high in self.shares.values()), default=0.0)
+        high = max((max(high - 1, 1 - low) for low, high in self.shares.values()), default=0.0)
+        return max(low, 0.0), high
+
+
 def compare(found: Evaluation, naive: Naive, names: list[Holder], t: float) -> None:
     """Check an evaluation against the plain computation; groups without load say nothing."""
     capacity = dict(zip(names, found.capacity.tolist(), strict=True))
     assert [h for h, c in zip(names, found.counted, strict=True) if c] == sorted(naive.holders)
     pairs = [(g, h, naive.fair(capacity, g, h)) for h in naive.holders for g in naive.groups(h)]
-    share = {(g, h): naive.load.get((g, h), 0.0) / fair for g, h, fair in pairs if fair and naive.is_judged(g)}
-    share |= {(g, h): 1.0 for g, h, _ in pairs if not naive.is_judged(g) and naive.load.get((g, h))}
-    inside = {
-        (g, h): not naive.is_judged(g) or naive.is_inside(naive.load.get((g, h), 0.0), fair, t) for g, h, fair in pairs
-    }
+    allowed = Allowed(naive, pairs, t)
     for holder, load, worst in zip(names, found.load.tolist(), found.share.tolist(), strict=True):
         if holder in naive.holders:
             assert load == pytest.approx(sum(v for (_, h), v in naive.load.items() if h == holder))
-            assert worst == pytest.approx(max((v for (_, h), v in share.items() if h == holder), default=1.0))
+            assert is_between(worst, allowed.worst(holder))
         else:
             assert math.isnan(worst)
-    assert {h for h, o in zip(names, found.outside, strict=True) if o} == {h for (_, h), i in inside.items() if not i}
-    assert found.skew == pytest.approx(max((max(v - 1, 1 - v) for v in share.values()), default=0.0))
+    for holder, outside in zip(names, found.outside.tolist(), strict=True):
+        verdicts = [v for (_, h), v in allowed.verdicts.items() if h == holder]
+        if outside:
+            assert any(False in v for v in verdicts)
+        else:
+            assert all(True in v for v in verdicts)
+    assert is_between(found.skew, allowed.skew())
+
+
+def is_between(value: float, edges: tuple[float, float]) -> bool:
+    """Whether a share is within its edges, up to what sums of floats may differ by."""
+    slack = 1e-9 * max(1.0, abs(value))
+    return edges[0] - slack <= value <= edges[1] + slack
 
 
 @given(cluster=clusters(tidy=True), data=st.data())

@@ -170,6 +170,7 @@ def test_rates_are_shown_like_sizes() -> None:
         (7500, "2 h 5 min"),
         (3599.9, "1 h"),
         (356_400, "4 d 3 h"),
+        (41 * 365 * 86_400 + 86_400, "41 y 1 d"),
         (math.nan, "-"),
         (math.inf, "forever"),
     ],

@@ -3,177 +3,15 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Any, TypeAlias
 
-import msgspec
-
-from kafkabal.cli.framework.command_table import COMMANDS, Row
-from kafkabal.cli.framework.typer_command import build_command
-from kafkabal.clusters.snapshot import write_snapshot
-from kafkabal.executor import (
-    Confirmed,
-    EffectKind,
-    Entered,
-    Goal,
-    Intended,
-    Journal,
-    Original,
-    Phase,
-    PlannedPartition,
-    RunOptions,
-    RunRecord,
-    Throttle,
-)
-from kafkabal.model import FutureRow
-from kafkabal.plan import ANY_DIR, Placement, write_plan
-from kafkabal.planner import PlanOptions, make_plan
-from kafkabal.testing import cluster_builders
-from tools.fuzz.damage import WORDS, damaged
-
-_PROFILE = """\
-profiles:
-  prod:
-    tolerance: 5%
-    scores: {disk: 2, replicas: 1}
-    capacity: {default: 4TiB, 3: {/d0: 2TiB}}
-    volumes: {1: {/d0: a, /d1: b}}
-    throttle: 50MB/s
-    window: 01:00-05:00
-    max_bytes: 2TB
-    topics: ["t*"]
-    exclude_topics: [u]
-    exclude_brokers: 3
-    include_internal: true
-    count_capacity: disk
-    nic_rate: {default: 1GB/s, 2: 500MB}
-"""
-_TOPICS = """\
-topics:
-- {name: features, partitions: 4, replication_factor: 2, configs: {retention.ms: "1000"}}
-- {name: frames, preset: training, partitions: 6, partition_bytes: 1GB}
-"""
-_WORKLOAD = """\
-records: 2000
-size: {lognormal: {mean: 110kB, sigma: 0.8}}
-keys: {zipf: {keys: 100, exponent: 1.0}}
-rate: 50MB/s
-arrival: poisson
-producers: 2
-metrics_interval: 5s
-transport: {batch: 16KiB, linger: 5ms, in_flight: 5, buffer: 32MiB, acks: all,
-            broker_rate: {default: 200MB/s, 3: 25MB/s}, request_time: 1ms, round_trip: 1ms}
-log: {headers: 40B, compression: 60%}
-events: [{at: 10s, broker: 3, becomes: slow, factor: 8}, {at: 20s, broker: 2, becomes: dead}]
-cluster: {brokers: 4, racks: 2, capacity: 1TB, leaders: brokers+2, replication_factor: 1,
-          existing: {default: 1GB, 1: 2GB}, seed: 0}
-"""
-_MANIFEST = b"""\
-{"kafkabal_manifest":1,"id":"4f","cluster_id":"Mk","topic":"img","topic_id":"Xy","source":"folder /d","offsets":{"0":5}}
-{"part":{"name":"a.jpg","size_bytes":4711,"mtime_ns":1,"records":1}}
-{"part":{"name":"b.jpg","size_bytes":0,"mtime_ns":2,"records":1}}
-{"through":2,"offsets":{"0":7}}
-{"void":1}
-{"state":"clean"}
-17
-{"size_bytes":3}
-"""
-_PROPERTIES = b"""\
-# a comment
-security.protocol=SASL_SSL
-sasl.mechanism: SCRAM-SHA-256
-sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \\
-    username="me" password="\\u0041b";
-ssl.truststore.location=/etc/ssl/certs/ca-certificates.crt
-request.timeout.ms=100
-client.id=x
-"""
-_TRAINING = """\
-profiles: {nas: {rate: 300MB/s, latency: 1ms}}
-job: {epochs: 5, compute: 2ms, record: 110kB, batch: 64, prefetch: 4, cache: 10GB, inference: 10MB}
-read_rate: {default: 300MB/s, 3: 50MB/s}
-"""
-_RECORD = b"""\
-{"name":"default","spec":{"brokers":1,"racks":null,"log_dirs":2,"controllers":1,"zookeeper":false,
- "kafka_version":null,"log_dir_capacity_bytes":10737418240,"expected_replicas":1000,"heap_bytes":null,
- "listeners":[{"name":"TLS","protocol":"SSL"}],"properties":{"a":"b"},"broker_properties":{"1":{"c":"d"}},"class_path":["/x.jar"],
- "broker_class_path":{},"jvm_options":[]},"cluster_id":"Mk","created_at_s":1.5,
- "nodes":[{"id":1,"role":"broker+controller","rack":"r0","ports":{"PLAINTEXT":1,"TLS":1,"CONTROLLER":1}}],"kafkabal_sandbox":1}
-"""
-_TOPICS_TEXT = """\
-Topic: a-b\tTopicId: Xy_1\tPartitionCount: 2\tReplicationFactor: 2\tConfigs: cleanup.policy=compact,delete,a=5
-\tTopic: a-b\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 2,1\tElr: \tLastKnownElr: \t
-\tTopic: a-b\tPartition: 1\tLeader: none\tReplicas: 9,3,1\tIsr: 3\tAdding Replicas: 3\tRemoving Replicas: 9
-"""
-_DIRS_TEXT = """\
-Received log directory information from brokers 1,2
-{"version":1,"brokers":[{"broker":1,"logDirs":[{"logDir":"/d1","error":null,"partitions":[{"partition":"a-b-0","size":21,\
-"offsetLag":0,"isFuture":false}]},{"logDir":"/d2","error":null,"partitions":[{"partition":"a-b-0","size":5,"offsetLag":0,\
-"isFuture":true}]}]}]}
-"""
-_ASSIGNED = """\
-Current partition replica assignment
-{"version":1,"partitions":[{"topic":"a-b","partition":0,"replicas":[1,2],"log_dirs":["any","any"]}]}
-
-Proposed partition reassignment configuration
-{"version":1,"partitions":[]}
-"""
-_CASE = """\
-kafkabal_case: 1
-seed: 7
-step: 6h
-growth: {per_day: 2%, spread: 50%, noise: 30%, retention: 7d}
-faults: [{broker: 3, at: 1d, for: 6h, kind: dead}, {broker: 1, at: 30h, for: forever}]
-random_faults: {every: 5d, for: 8h, kind: dead}
-new_brokers: [{broker: 7, at: 1d, like: 1, rack: r0}]
-watch: {heal: all, dead_after: 30m, move_after: 2h, rebalance_above: 20%, tolerance: 9%, window: "01:00-05:00",
-        max_bytes_per_day: 500GB, max_actions_per_day: 24, max_dead: 1, throttle: 50MB}
-"""
-_HISTORY = b"""\
-{"kafkabal_history":1,"cluster_id":"simulated","at_s":%d,"dirs":[[1,"/d0",1000],[2,"/d0",2000]]}
-{"topic":"t","partitions":[0,1,2,3,4],"sizes":[120,-1,5,6,%d],"end_offsets":[7,9,1,1,%d]}
-"""
-# half an hour before the snapshot was taken
-_HISTORY_AT_S = 1_767_223_800
-_HISTORY_FILE = "state/history/simulated/%d.jsonl.gz"
-_NAMES = b'{"topics":["img","t"],"brokers":[1,2,3]}\n'
-_RECORD_FILE = "state/sandboxes/default/sandbox.json"
-# of the snapshot's cluster
-_RUN_FILE = "state/snapshot-runs/simulated/20260101T000000-abc.jsonl"
-# of the cluster at 127.0.0.1:1
-_NAMES_FILE = "cache/completion/6f8b5ccddb59696ed785.json"
-# it fills a real cluster
-_LEFT_OUT = frozenset({"demo"})
-# what would start programs, listen or go on for ever, with words at its end that keep it from that
-_KEPT_SHORT: Mapping[tuple[str, ...], tuple[str, ...]] = {
-    ("sandbox", "up"): ("--brokers", "0"),
-    ("telemetry", "plugin"): ("--out", "no/such/folder/x.jar"),
-    ("telemetry", "latency"): ("--for", "1s"),
-    ("watch",): ("--once",),
-    ("rebalance", "simulate"): ("--days", "1"),
-    ("read",): ("--for", "1s"),
-}
-_OUTPUTS = frozenset(
-    [
-        "--save",
-        "--output-file",
-        "--out",
-        "--plan-file",
-        "-o",
-        "--textfile",
-        "--rollback-file",
-        "--plot",
-        "--watch",
-        "--sample",
-    ]
-)
-
-
-_Command: TypeAlias = "tuple[tuple[str, ...], Sequence[tuple[str, bool]]]"
+from kafkabal.cli.framework.shared_options import Format
+from tools.fuzz.damage import damaged
+from tools.fuzz.drawn_words import drawn_words
+from tools.fuzz.sound_files import HISTORY_FILE, NAMES_FILE, RECORD_FILE, RUN_FILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +51,16 @@ _KINDS = (
             f"completion candidates topics {_ON}",
             f"inspect {_ON} --nagios",
             f"inspect {_ON} --save copy.jsonl",
+            f"inspect {_ON} -o html",
+            f"inspect {_ON} --record",
+            f"inspect {_ON} --by rack --rack-level 1 --price-per-gb 0.02",
+            "inspect --profile cold",
+            "inspect --all-profiles --topics t*",
+            "profiles check cold",
+            f"advise {_ON} --target 40% --broker 1 --limit 50%",
+            f"rebalance plan {_ON} --drain 1 -o html",
+            f"rebalance plan {_ON} --frontier",
+            f"rebalance explain t-0 3 --why-not {_ON}",
             f"scores {_ON}",
             f"rebalance plan {_ON}",
             f"rebalance plan {_ON} --drain 1 --replication-factor 3",
@@ -233,7 +81,8 @@ _KINDS = (
             f"rebalance apply p.json {_ON} --dry-run",
             f"rebalance plan {_ON} --keep-moved p.json",
             "rebalance explain p.json t-0",
-            "rebalance show p.json",
+            "rebalance show p.json --all -o markdown",
+            "rebalance show p.json -o html",
             "rebalance diff p.json p2.json",
         ),
     ),
@@ -276,7 +125,7 @@ _KINDS = (
         ),
     ),
     _Kind(
-        _HISTORY_FILE % (_HISTORY_AT_S * 1000),
+        HISTORY_FILE,
         (
             f"inspect --growth {_ON}",
             f"inspect --growth --by topic {_ON} -o json",
@@ -289,12 +138,12 @@ _KINDS = (
         (f"route-simulate {_ON} --topic t --training training.yaml --storage nas --records 300 --policy score",),
     ),
     # kill, stop and down send signals: a damaged record must not tell them to whom
-    _Kind(_RECORD_FILE, ("sandbox status", "sandbox status -o json", "sandbox logs 1", "scores")),
+    _Kind(RECORD_FILE, ("sandbox status", "sandbox status -o json", "sandbox logs 1", "scores")),
     _Kind(
-        _RUN_FILE,
+        RUN_FILE,
         (f"rebalance history {_ON} --last 30d", f"rebalance status {_ON}", f"rebalance history {_ON} -o json"),
     ),
-    _Kind(_NAMES_FILE, (f"completion candidates topics {_AT}", f"completion candidates brokers {_AT}")),
+    _Kind(NAMES_FILE, (f"completion candidates topics {_AT}", f"completion candidates brokers {_AT}")),
     _Kind("c.properties", ("inspect --command-config c.properties -b 127.0.0.1:1 --broker-timeout 50ms",)),
 )
 
@@ -303,10 +152,21 @@ def draw(seed: int, number: int, folder: Path) -> Case:
     """The case of a number; equal seeds and numbers give equal cases. ``folder`` holds the sound files."""
     rng = Random(f"{seed}:{number}")
     sound = _read(folder)
-    if rng.random() < 0.4:
-        return Case(_wrong_words(rng), sound)
+    if rng.random() < 0.5:
+        return Case(drawn_words(rng), sound)
     kind = rng.choice((*_KINDS, _KINDS[0], _KINDS[0], _KINDS[1], _KINDS[2]))
-    return Case(tuple(rng.choice(kind.uses).split()), {**sound, kind.file: damaged(sound[kind.file], rng)})
+    words = rng.choice(kind.uses).split()
+    if "-o" not in words and rng.random() < 0.3:
+        # where a command has no such form, it says so
+        words += ["-o", rng.choice(tuple(Format))]
+    return Case(tuple(words), {**sound, kind.file: _damaged_file(kind.file, sound[kind.file], rng)})
+
+
+def _damaged_file(name: str, data: bytes, rng: Random) -> bytes:
+    """Another file: of a packed one mostly what is within, since any other byte is found by its checksum."""
+    if name.endswith(".gz") and rng.random() < 0.8:
+        return gzip.compress(damaged(gzip.decompress(data), rng), mtime=0)
+    return damaged(data, rng)
 
 
 def sound_cases(folder: Path) -> Iterator[Case]:
@@ -317,130 +177,3 @@ def sound_cases(folder: Path) -> Iterator[Case]:
 
 def _read(folder: Path) -> Mapping[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
-
-
-def write_sound_files(folder: Path) -> None:
-    """A file of each kind, as it should be, all about one small cluster."""
-    brokers = cluster_builders.brokers(4, racks=2, dirs=2)
-    topics = [
-        cluster_builders.topic("t", [1, 2], [2, 1], [1, 3], [1, 2], [2, 3]),
-        cluster_builders.topic("u", [1, 4], size_bytes=7 * 10**9),
-    ]
-    topics[1].partitions[0].future.append(FutureRow(broker=1, log_dir=1, bytes=5))
-    state = cluster_builders.cluster(brokers, topics)
-    for name in ("s.jsonl", "s2.jsonl"):
-        write_snapshot(state, folder / name)
-    plan = make_plan(state, PlanOptions())
-    for name in ("p.json", "p2.json"):
-        write_plan(plan, folder / name)
-    for at_s, size in ((1_767_000_000, 10**6), (_HISTORY_AT_S, 10**7)):
-        path = folder / (_HISTORY_FILE % (at_s * 1000))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(gzip.compress(_HISTORY % (at_s, size, size), mtime=0))
-    for name in ("j.jsonl", _RUN_FILE):
-        _write_journal(folder / name, state.cluster_id)
-    texts = {
-        "prof.yaml": _PROFILE,
-        "topics.yaml": _TOPICS,
-        "w.yaml": _WORKLOAD,
-        "training.yaml": _TRAINING,
-        "case.yaml": _CASE,
-        "config/profiles.yaml": _PROFILE,
-        "topics.txt": _TOPICS_TEXT,
-        "dirs.txt": _DIRS_TEXT,
-        "assigned.json": _ASSIGNED,
-        "wm.yaml": "size: {manifest: m.jsonl}\ncluster: {brokers: 3}\n",
-    }
-    for name, text in texts.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    for name, data in {"m.jsonl": _MANIFEST, _RECORD_FILE: _RECORD, _NAMES_FILE: _NAMES}.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    (folder / "c.properties").write_bytes(_PROPERTIES)
-
-
-def _write_journal(path: Path, cluster_id: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    planned = tuple(
-        PlannedPartition(
-            topic="t",
-            partition=number,
-            start=Placement(replicas=(1, 2), leader=1, log_dirs=("/d0", "/d0")),
-            replicas=(4, 2),
-            log_dirs=(ANY_DIR, "/d1"),
-            copy_bytes=10**9,
-        )
-        for number in (0, 3)
-    )
-    originals = tuple(
-        msgspec.convert({"record": "original", "kind": kind, "resource": name, "key": key, "value": None}, Original)
-        for kind, name, key in (("broker", "1", "leader.replication.throttled.rate"), ("topic", "t", "x"))
-    )
-    record = RunRecord(
-        run_id="20260101T000000-abc",
-        plan_id="p",
-        cluster_id=cluster_id,
-        started_at="2026-01-01T00:00:00+00:00",
-        host="h",
-        options=msgspec.structs.replace(RunOptions(throttle=Throttle(bytes_per_s=10**6)), window="00:00-23:59"),
-        partitions=planned,
-        originals=originals,
-    )
-    journal = Journal.create(path, record, Entered(at="2026-01-01T00:00:01+00:00", goal=Goal.APPLY, phase=Phase.MOVING))
-    journal.append(
-        Intended(at="2026-01-01T00:00:02+00:00", number=1, kind=EffectKind.REASSIGN, items={"t-0": [4, 2]}),
-        Confirmed(at="2026-01-01T00:00:03+00:00", number=1),
-    )
-    journal.close()
-
-
-def _wrong_words(rng: Random) -> tuple[str, ...]:
-    """A command with options of its own, and values that fit or do not."""
-    path, words = _drawn_words(rng)
-    return (*words, *_KEPT_SHORT.get(path, ()))
-
-
-def _drawn_words(rng: Random) -> tuple[tuple[str, ...], Sequence[str]]:
-    path, options = rng.choice(_commands())
-    words = list(path)
-    if "--snapshot" in dict(options) and rng.random() < 0.9:
-        words += ["--snapshot", "s.jsonl"]
-    elif "--bootstrap-server" in dict(options):
-        words += [*rng.choice((("img",), ("img", "s.jsonl"), ("img", "-"), ())), "-b", "127.0.0.1:1"]
-    for _ in range(rng.choice((1, 1, 2, 3))):
-        if not options or rng.random() < 0.1:
-            words.append(rng.choice(WORDS))
-            continue
-        flag, takes_value = rng.choice(options)
-        words.append(flag)
-        if takes_value:
-            words.append(_value_of(flag, rng))
-    return path, words
-
-
-def _value_of(flag: str, rng: Random) -> str:
-    if flag in _OUTPUTS:
-        return rng.choice(("", "out.jsonl", "x" * 5000, "no/such/folder", "/", "a\0b", "json", "csv", "yaml"))
-    files = ("p.json", "s.jsonl", "prof.yaml", "topics.yaml", "w.yaml", "j.jsonl", "c.properties")
-    return rng.choice(files) if rng.random() < 0.15 else rng.choice(WORDS)
-
-
-@cache
-def _commands() -> Sequence[_Command]:
-    """Words of each command, and its flags with whether they take a value."""
-    return tuple(_walk(COMMANDS, ()))
-
-
-def _walk(rows: Mapping[str, Row], path: tuple[str, ...]) -> Iterator[_Command]:
-    for name, row in rows.items():
-        if not path and name in _LEFT_OUT:
-            continue
-        here = (*path, name)
-        if row.function:
-            command: Any = build_command(name, row)
-            options = [p for p in command.params if p.param_type_name == "option"]
-            yield here, [(option.opts[-1], not (option.is_flag or option.count)) for option in options]
-        yield from _walk(row.commands or {}, here)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.errors import KafkabalError
-from kafkabal.executor.begin_run import RunClosedError
+from kafkabal.executor.reopen_run import RunClosedError
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.state.find_run import FoundRun, find_run
 from kafkabal.executor.state.run_states import Goal, Outcome

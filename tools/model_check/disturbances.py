@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -52,6 +52,14 @@ class Disturbance(NamedTuple):
 
 
 NOTHING = Disturbance(Kind.NOTHING)
+_OF_CONFIGS = frozenset({Kind.RATE, Kind.RATE_DELETED, Kind.ENTRY})
+_OF_PARTITIONS = frozenset({Kind.FOREIGN_MOVE, Kind.FOREIGN_CANCEL})
+_OF_BROKERS = frozenset({Kind.DIES, Kind.HANGS, Kind.RETURNS})
+OF_THE_TOOL = frozenset({Kind.STOP, Kind.OUTPUT_GONE, Kind.DISK_FULL})
+"""What makes no difference before the tool asks for it, reports, or writes to its journal."""
+_ABOUT_CONFIGS = frozenset({"configs", "alter_configs", "read"})
+_ABOUT_RECORDS = frozenset({"records.get_all", "records.put", "lock", "lock_holders", "cluster_id"})
+_NOT_ABOUT_PARTITIONS = _ABOUT_RECORDS | {"configs", "alter_configs", "broker_ids"}
 _FREE = frozenset({Kind.NOTHING, Kind.ARRIVES})
 SLEEP = "sleep"
 _LOOKS = frozenset({"broker_ids", "reassignments", "partition_status", "replica_logs"})
@@ -95,7 +103,7 @@ def possible(
 
 
 def _to_brokers(world: World) -> Iterator[Disturbance]:
-    alive = [b.id for b in world.kafka.parts.brokers.values() if b.answers]
+    alive = [b.id for b in world.kafka.parts.brokers.values() if b.responds]
     if len(alive) > 1:
         yield from (Disturbance(Kind.DIES, b) for b in alive)
         if world.flows:  # in a small world hanging and dying differ in nothing but the time that they take
@@ -134,6 +142,23 @@ def _to_the_tool(world: World, method: str, *, may_be_taken_over: bool) -> Itera
     if not world.is_output_gone:
         yield Disturbance(Kind.OUTPUT_GONE)
     yield Disturbance(Kind.STOP)
+
+
+def commutes(it: Disturbance, method: str, touched: Set[Kind]) -> bool:
+    """Whether a call leads to the same state, be it before or after this disturbance.
+
+    Parameters
+    ----------
+    touched
+        Those of :data:`OF_THE_TOOL` that it has asked for during the call and until its next one.
+    """
+    if it.kind in OF_THE_TOOL:
+        return it.kind not in touched
+    if it.kind in _OF_CONFIGS:
+        return method not in _ABOUT_CONFIGS
+    if it.kind in _OF_PARTITIONS:
+        return method in _NOT_ABOUT_PARTITIONS
+    return it.kind in _OF_BROKERS and method in _ABOUT_RECORDS
 
 
 def happen(world: World, it: Disturbance) -> None:

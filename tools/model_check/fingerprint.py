@@ -2,7 +2,9 @@
 
 What a process remembers is on its stack: where each of its functions stands, and what its variables hold. Two moments
 with the same fingerprint have the same future, so only one of them is followed. Left out is what no decision depends
-on: the constants of the run, what is reported, the numbers of requests. A moment in time counts by how long ago it was.
+on: the constants of the run, what is reported, how it came about, the numbers of requests, the order of effects in a
+journal. A moment in time counts by how long ago it was. How much may still go wrong is no part of it: a state that was
+followed with more has been followed with less.
 """
 
 from __future__ import annotations
@@ -10,20 +12,22 @@ from __future__ import annotations
 import hashlib
 import marshal
 import math
+import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import datetime
 from enum import Enum
-from functools import cache
+from functools import lru_cache
 from pathlib import PurePath
 from types import FrameType, FunctionType, MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.clusters.simulated.cluster_parts import Lock, Partition
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster
 from kafkabal.executor.observe.copy_progress import ProgressMeter
 from kafkabal.executor.reassign.partition_task import Task
@@ -34,9 +38,12 @@ from kafkabal.executor.safety.fenced_requests import Effects
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.journal import Journal
 from kafkabal.executor.state.run_record import PlannedPartition, RunRecord
+from kafkabal.executor.state.run_request import LOOK_EVERY_S, RunRequests
 from kafkabal.executor.state.run_states import RunState
 from kafkabal.isolated_listeners import IsolatedListener
 from kafkabal.plan import Plan
+from tools.model_check.journal_digest import JournalDigest
+from tools.model_check.tool_life import LifeClock, WatchedSwitch
 from tools.model_check.world import CLOCK_STARTS_S, World
 
 _LONGEST_AGE_S = 700.0
@@ -44,6 +51,7 @@ _LONGEST_AGE_S = 700.0
 _TIMES_FROM_S = CLOCK_STARTS_S / 2
 _CONSTANT = (
     FakeClock,
+    LifeClock,
     InMemoryCluster,
     FaultyCluster,
     Effects,
@@ -56,40 +64,103 @@ _CONSTANT = (
     PurePath,
 )
 _EXECUTOR = "kafkabal.executor"
-_LEFT_OUT = frozenset({"at", "asked_at", "_left_at", "_ours", "_originals", "__dict__", "__weakref__"})
-"""When something was written down, and what follows from the plan or from the record of the run."""
+_LEFT_OUT = frozenset(
+    {"at", "asked_at", "began_s", "not_before_s", "_left_at", "_ours", "_originals", "__dict__", "__weakref__"}
+)
+"""When something was written down or begun, and what follows from the plan or from the record of the run."""
 _Frozen = Any
 
 
-def fingerprint(world: World, frame: FrameType | None, extra: tuple[object, ...]) -> bytes:
-    """Hash of the world and of the stack from a frame on outwards, with what else counts."""
+class Fingerprint(NamedTuple):
+    """Two numbers of a state."""
+
+    left: bytes
+    """Of what would be left if the tool died now: the cluster and the journals."""
+    whole: bytes
+    """Of that and of everything that the processes remember."""
+
+
+def fingerprint(
+    world: World, frame: FrameType | None, journals: tuple[JournalDigest, ...], extra: tuple[object, ...]
+) -> Fingerprint:
+    """Hashes of the world, of the journals, and of the stack from a frame on outwards, with what else counts."""
+    openings, told_at = _told(world.kafka.parts.records)
     now_s = world.kafka.clock.monotonic()
-    stack = _Freezer(now_s).stack(frame) if frame is not None else ()
-    whole: _Frozen = (cluster(world), stack, extra)
-    return hashlib.blake2b(marshal.dumps(whole, 0), digest_size=12).digest()
+    now = world.kafka.clock.utc_now().isoformat(timespec="milliseconds")
+    # the newer of the two is believed: which one that is, and whether what comes next can be as new
+    told = (openings, told_at)
+    written = tuple([(j.content, (j.openings, j.at) < told, j.at == told_at, j.at == now) for j in journals])
+    left = _hash((cluster(world), written))
+    stack = _Freezer(now_s, told_at).stack(frame) if frame is not None else ()
+    return Fingerprint(left, _hash((left, stack, _handled_errors(), extra)))
+
+
+def _hash(plain: _Frozen) -> bytes:
+    return hashlib.blake2b(marshal.dumps(plain, 0), digest_size=12).digest()
+
+
+def _told(records: Mapping[str, bytes]) -> tuple[int, str]:
+    """How often the run was opened again, and when that was written, by the cluster's record of it."""
+    for key, value in records.items():
+        if key.endswith("/state"):
+            return _state_in(value)[1:]
+    return 0, ""
+
+
+def _handled_errors() -> tuple[str, ...]:
+    """Errors that a process is about to raise again; their texts are only reported."""
+    error, names = sys.exc_info()[1], []
+    while error is not None:
+        names.append(type(error).__name__)
+        error = error.__context__
+    return tuple(names)
 
 
 def cluster(world: World) -> tuple[_Frozen, ...]:
     """The cluster, with its record of the run."""
     parts, now_s = world.kafka.parts, world.kafka.clock.monotonic()
     return (
-        tuple((b.alive, tuple(sorted(b.own_configs.items()))) for b in parts.brokers.values()),
-        tuple(tuple(sorted(t.configs.items())) for t in parts.topics.values()),
-        tuple((*map(tuple, (p.replicas, p.isr, p.adding, p.removing)), p.leader) for p in world.partitions()),
-        tuple((lock.owner, lock.client.is_stopped, now_s - lock.heartbeat_s) for lock in parts.locks.values()),
-        tuple((key, _record(key, value)) for key, value in sorted(parts.records.items())),
-        world.budget,
+        tuple(
+            [
+                (b.alive, b.hung_since_s and now_s - b.hung_since_s, _sorted(b.own_configs), repr(b.preferred_log_dirs))
+                for b in parts.brokers.values()
+            ]
+        ),
+        _sorted(parts.default_configs),
+        tuple([_sorted(t.configs) for t in parts.topics.values()]),
+        tuple([_partition(p) for p in world.partitions()]),
+        tuple([_lock(lock, now_s) for lock in parts.locks.values()]),
+        tuple([(key, _record(key, value)) for key, value in sorted(parts.records.items())]),
         world.is_disk_full,
         world.is_output_gone,
         tuple(sorted(map(str, world.touched))),
-        tuple(tuple(sorted(set_.items())) for set_ in world.operators.values()),
+        tuple([_sorted(set_) for set_ in world.operators.values()]),
     )
 
 
+def _sorted(configs: Mapping[str, str]) -> _Frozen:
+    return tuple(sorted(configs.items()))
+
+
+def _partition(p: Partition) -> _Frozen:
+    logs = tuple([(b, g.log_dir, g.copied_bytes, g.future_log_dir, g.future_bytes) for b, g in sorted(p.logs.items())])
+    return (tuple(p.replicas), tuple(p.isr), tuple(p.adding), tuple(p.removing), p.leader, logs)
+
+
+def _lock(lock: Lock, now_s: float) -> _Frozen:
+    """A holder that runs sends heartbeats all the time."""
+    return lock.owner, lock.client.is_stopped, now_s - lock.heartbeat_s if lock.client.is_stopped else 0.0
+
+
 def _record(key: str, value: bytes) -> _Frozen:
-    if not key.endswith("/state"):
-        return value
-    return state_of_run(msgspec.json.decode(value, type=RunState))
+    return _state_in(value)[0] if key.endswith("/state") else value
+
+
+@lru_cache(maxsize=1000)
+def _state_in(value: bytes) -> tuple[_Frozen, int, str]:
+    """What a record on the cluster says of the run, how often that was opened again, and when it was written."""
+    state = msgspec.json.decode(value, type=RunState)
+    return state_of_run(state), state.openings, state.at
 
 
 def state_of_run(state: RunState) -> tuple[_Frozen, ...]:
@@ -108,16 +179,18 @@ def state_of_run(state: RunState) -> tuple[_Frozen, ...]:
 class _Freezer:
     """Turns what is on a stack into plain values; what was met before becomes a number, so that cycles end."""
 
-    def __init__(self, now_s: float) -> None:
-        self._now_s = now_s
-        self._met: dict[int, int] = {}
+    def __init__(self, now_s: float, told_at: str) -> None:
+        self.now_s = now_s
+        self.told_at = told_at
+        self.met: dict[int, int] = {}
 
     def stack(self, frame: FrameType | None) -> tuple[_Frozen, ...]:
         """The functions of the executor, from a frame on outwards."""
         frames = []
         while frame is not None:
             if frame.f_globals.get("__name__", "").startswith(_EXECUTOR):
-                local = tuple([(name, self.freeze(value)) for name, value in frame.f_locals.items()])
+                # Python lists them in an order that depends on when they were listed before
+                local = tuple([(name, self.freeze(value)) for name, value in sorted(frame.f_locals.items(), key=_name)])
                 frames.append((frame.f_code.co_qualname, frame.f_lasti, local))
             frame = frame.f_back
         return tuple(frames)
@@ -125,29 +198,39 @@ class _Freezer:
     def freeze(self, value: Any) -> _Frozen:
         """A plain value for any other."""
         kind: Any = type(value)
-        return _how(kind)(self, value)
+        if kind in _PLAIN:
+            return value
+        how = _HOW.get(kind)
+        if how is None:
+            how = _HOW[kind] = _how(kind)
+        return how(self, value)
 
     def seconds(self, value: float) -> _Frozen:
         """A duration as it is; a moment as how long ago it was."""
         if value < _TIMES_FROM_S or value == math.inf:
             return value
-        return "ago", min(self._now_s - value, _LONGEST_AGE_S)
+        return "ago", min(self.now_s - value, _LONGEST_AGE_S)
 
-    def once(self, value: Any, how: Callable[[_Freezer, Any], _Frozen]) -> _Frozen:
-        """An object where it is met first, its number from then on."""
-        known = self._met.get(id(value))
-        if known is not None:
-            return "met", known
-        self._met[id(value)] = len(self._met)
-        return how(self, value)
+    def seconds_until(self, value: float) -> float:
+        """How long it is still to a moment; what is over does not matter any more."""
+        return max(value - self.now_s, 0.0)
 
 
-def _plain(_: _Freezer, value: Any) -> _Frozen:
-    return value
+_PLAIN = frozenset({int, bool, type(None)})
+_HOW: dict[type, Callable[[_Freezer, Any], _Frozen]] = {}
+"""How values of a type are made plain, as far as such have been met."""
+
+
+def _name(item: tuple[str, Any]) -> str:
+    return item[0]
 
 
 def _text(_: _Freezer, value: str) -> _Frozen:
     return "time" if len(value) > 18 and value[4] == "-" and value[10] == "T" else str(value)
+
+
+def _bytes(_: _Freezer, value: bytes) -> _Frozen:
+    return _state_in(value)[0] if value.startswith(b'{"at":') else value
 
 
 def _sequence(freezer: _Freezer, value: Sequence[Any]) -> _Frozen:
@@ -186,21 +269,32 @@ def _slots(kind: type) -> tuple[str, ...]:
     return (slots,) if isinstance(slots, str) else tuple(slots) if isinstance(slots, tuple | list) else ()
 
 
-@cache
 def _how(kind: Any) -> Callable[[_Freezer, Any], _Frozen]:
-    """How values of a type are made plain."""
-    if kind in (int, bool, bytes, type(None)):
-        return _plain
     if issubclass(kind, str):
         return _text
+    if issubclass(kind, bytes):
+        return _bytes
     if issubclass(kind, int):
         return lambda _, value: int(value)
     if issubclass(kind, float):
         return _Freezer.seconds
     if issubclass(kind, _CONSTANT):
         return lambda *_: kind.__name__
-    how = _SPECIAL.get(kind) or _how_compound(kind)
-    return lambda freezer, value: freezer.once(value, how)
+    return _once(_SPECIAL.get(kind) or _how_compound(kind))
+
+
+def _once(how: Callable[[_Freezer, Any], _Frozen]) -> Callable[[_Freezer, Any], _Frozen]:
+    """An object where it is met first, its number from then on."""
+
+    def freeze(freezer: _Freezer, value: Any) -> _Frozen:
+        met, key = freezer.met, id(value)
+        known = met.get(key)
+        if known is not None:
+            return "met", known
+        met[key] = len(met)
+        return how(freezer, value)
+
+    return freeze
 
 
 def _how_compound(kind: type) -> Callable[[_Freezer, Any], _Frozen]:
@@ -208,6 +302,14 @@ def _how_compound(kind: type) -> Callable[[_Freezer, Any], _Frozen]:
         if issubclass(kind, base):
             return how
     return (lambda *_: kind.__name__) if kind.__module__ == "builtins" else _object(kind)
+
+
+def _task(freezer: _Freezer, task: Task) -> _Frozen:
+    return (_TASK(freezer, task), freezer.seconds_until(task.not_before_s))
+
+
+def _method(freezer: _Freezer, method: MethodType) -> _Frozen:
+    return method.__qualname__, freezer.freeze(method.__self__)
 
 
 def _meter(freezer: _Freezer, meter: ProgressMeter) -> _Frozen:
@@ -223,17 +325,23 @@ _COMPOUND: tuple[tuple[Any, Callable[[_Freezer, Any], _Frozen]], ...] = (
     (Enum, lambda _, value: value.name),
     (np.ndarray, lambda _, value: value.tobytes()),
     (BaseException, _error),
-    ((FunctionType, MethodType), lambda _, value: value.__qualname__),
+    (FunctionType, lambda _, value: value.__qualname__),
+    (MethodType, _method),
     ((type, datetime), lambda _, value: type(value).__name__),
 )
 
+_TASK = _object(Task)
 _SPECIAL: dict[type, Callable[[_Freezer, Any], _Frozen]] = {
     ProgressMeter: _meter,
     IsolatedListener: lambda _, listener: listener._listener is None,  # noqa: SLF001
     Journal: lambda _, journal: (journal.is_tolerant, journal.error is None),
-    RunEnvironment: lambda _, environment: (environment.host, str(environment.stop.reason)),
+    RunEnvironment: lambda freezer, environment: (environment.host, freezer.freeze(environment.stop)),
+    WatchedSwitch: lambda _, switch: str(switch.asked),
     RunState: lambda _, state: state_of_run(state),
-    ClusterRecord: lambda *_: "record",
+    ClusterRecord: lambda freezer, record: freezer.told_at in record._left_at,  # noqa: SLF001
+    RunRequests: lambda freezer, requests: min(freezer.now_s - requests._looked_s, LOOK_EVERY_S),  # noqa: SLF001
+    Lock: lambda freezer, lock: _lock(lock, freezer.now_s),
+    Task: _task,
     TargetPlacement: lambda _, target: (str(target.name), target.replicas),
     Throttle: lambda _, throttle: repr(throttle),
 }

@@ -26,7 +26,8 @@ def check_replicas(world: World) -> None:
     """No partition ever has, or is on its way to, fewer replicas than it had."""
     for p in world.partitions():
         least = world.replication_factors[p.name]
-        if min(len(p.replicas), len(p.target)) < least:
+        kept = len(p.target) if p.removing else len(p.replicas)
+        if kept < least:
             raise ViolationError(f"{p.name} had {least} replicas, is on {p.replicas} and to be on {p.target}")
 
 

@@ -12,17 +12,23 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from kafkabal.executor.state.find_run import FoundRun
 from tools.model_check.aftermath import NEXT_COMMANDS, check_in_calm, find_left, leave
-from tools.model_check.disturbances import NOTHING, Disturbance
-from tools.model_check.fingerprint import fingerprint, state_of_run
-from tools.model_check.tool_life import Command, Ending, Life, Moment
+from tools.model_check.disturbances import NOTHING, Disturbance, Kind, commutes, cost
+from tools.model_check.fingerprint import Fingerprint, fingerprint, state_of_run
+from tools.model_check.invariants import ViolationError
+from tools.model_check.tool_life import Command, Ending, Life, Moment, Process
 from tools.model_check.world import World, first_world
 
 
 class _MetBefore(BaseException):
     """A state that was followed already."""
+
+
+class LossyFingerprintError(BaseException):
+    """Two states with different futures have the same fingerprint: a fault of this tool, which overlooks states."""
 
 
 @dataclass
@@ -33,12 +39,13 @@ class Figures:
     lives: int = 0
     ends: int = 0
     """Different states in which a process left the cluster; each was resumed, rolled back and cancelled in calm."""
-    waiting: int = 0
+    waiting: list[int] = field(default_factory=list)
+    """Branches that are still to be followed, by the number of disturbances that may happen on them."""
     is_complete: bool = False
     seconds: float = 0.0
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Start:
     """A process that is to be started."""
 
@@ -46,7 +53,79 @@ class _Start:
     command: Command
     host: str
     trail: tuple[str, ...]
-    branches: list[tuple[int, ...]] = field(default_factory=lambda: [()])
+
+
+class _Before(NamedTuple):
+    """The call before this one."""
+
+    method: str
+    choices: frozenset[Disturbance]
+    """What could have happened instead."""
+    now_s: float
+    process: Process
+
+
+class _Path:
+    """What is chosen on the way along a branch and straight on."""
+
+    def __init__(self, search: Search, start: _Start, branch: bytes) -> None:
+        self._search = search
+        self._start = start
+        self._branch = branch
+        self._taken = bytearray()
+        self._own: set[bytes] = set()
+        self._over: BaseException | None = None
+        self._before: _Before | None = None
+        self.is_audit = False
+        """A state that was met before is followed nevertheless."""
+
+    def choose(self, moment: Moment) -> Disturbance:
+        """What happens now; once the path is over, calls that the tool makes on its way out do not count."""
+        if self._over is not None:
+            raise self._over
+        try:
+            return self._choose(moment)
+        except BaseException as over:
+            self._over = over
+            raise
+
+    def _choose(self, moment: Moment) -> Disturbance:
+        at = len(self._taken)
+        if at < len(self._branch):
+            number = self._branch[at]
+            self._taken.append(number)
+            return moment.possible[number] if number else NOTHING
+        seen = self._fingerprint(moment)
+        if seen.whole in self._own:
+            raise ViolationError("it comes back to where it was, and would never end")
+        self._own.add(seen.whole)
+        if self._search.is_followed(seen.whole, moment.life.world.budget):
+            if not self._search.is_audited(seen.whole):
+                raise _MetBefore
+            self.is_audit = True
+        elif self.is_audit:
+            raise LossyFingerprintError("a state that was met before has led to one that was not")
+        else:
+            self._search.note_branches(self._start, bytes(self._taken), moment, seen, self._news(moment))
+        self._taken.append(0)
+        return NOTHING
+
+    def _news(self, moment: Moment) -> frozenset[Disturbance]:
+        """What can happen now, but for what could happen before the last call and would have led to the same."""
+        life, choices, before = moment.life, moment.possible, self._before
+        now_s = life.world.kafka.clock.monotonic()
+        self._before = _Before(moment.method, frozenset(choices), now_s, life.processes[-1])
+        touched = set(life.touched)
+        life.touched.clear()
+        if before is None or before.now_s != now_s or before.process is not life.processes[-1]:
+            return self._before.choices
+        return frozenset([c for c in choices if c not in before.choices or not commutes(c, before.method, touched)])
+
+    def _fingerprint(self, moment: Moment) -> Fingerprint:
+        life = moment.life
+        processes = tuple([(p.host, p.has_read_configs, p.client.is_stopped) for p in life.processes])
+        extra = (self._start.command.value, processes, moment.method)
+        return fingerprint(life.world, moment.frame, life.journals, extra)
 
 
 class Search:
@@ -62,6 +141,8 @@ class Search:
         The search ends at this number, complete or not.
     one_in
         Follow only one in so many branches, the same ones each time: a sample of everything in seconds.
+    audit_one_in
+        Where one of so many states is met again, go straight on nevertheless: all that comes must have been met, too.
     """
 
     def __init__(
@@ -71,15 +152,22 @@ class Search:
         *,
         most_states: int | None = None,
         one_in: int = 1,
+        audit_one_in: int = 256,
         tell: Callable[[Figures], None] = lambda _: None,
     ) -> None:
         self._folder = folder
         self._most_states = most_states
         self._one_in = one_in
+        self._audit_one_in = audit_one_in
         self._tell = tell
-        self._met: set[bytes] = set()
-        self._ended: set[bytes] = set()
-        self._starts = [_Start(first_world(budget).pack(), Command.APPLY, "one", ())]
+        self._met: dict[bytes, int] = {}
+        """How many disturbances could still happen where a state was met."""
+        self._left: dict[bytes, int] = {}
+        """The same for what a process would have left, had it died there."""
+        self._ended: dict[bytes, int] = {}
+        self._waiting: list[list[tuple[_Start, bytes]]] = [[] for _ in range(budget + 1)]
+        """Branches by the number of disturbances that may happen on them, each with the choices that lead to it."""
+        self._waiting[budget].append((_Start(first_world(budget).pack(), Command.APPLY, "one", ()), b""))
         self.figures = Figures()
         self.trail: list[str] = []
         """What led to the state that is followed now."""
@@ -89,76 +177,84 @@ class Search:
 
         Raises
         ------
+        LossyFingerprintError
+            If two states were taken for the same one and are not.
         ViolationError
             At the first violation; ``trail`` says how it came about.
         """
         began_s = time.monotonic()
-        while self._starts:
-            start = self._starts[-1]
-            if not start.branches:
-                self._starts.pop()
-                continue
-            if self._most_states is not None and len(self._met) >= self._most_states:
-                break
-            self._follow(start, start.branches.pop())
+        while (waiting := self._next()) and not self._is_full():
+            self._follow(*waiting.pop())
             self._count(time.monotonic() - began_s)
-        self.figures.is_complete = not self._starts and self._one_in == 1
+        self.figures.is_complete = self._next() is None and self._one_in == 1
         return self.figures
+
+    def _next(self) -> list[tuple[_Start, bytes]] | None:
+        """Where most may still happen: whatever is met there need not be followed where less may."""
+        return next((waiting for waiting in reversed(self._waiting) if waiting), None)
+
+    def _is_full(self) -> bool:
+        return self._most_states is not None and len(self._met) >= self._most_states
 
     def _count(self, seconds: float) -> None:
         figures = self.figures
         figures.lives += 1
         figures.states, figures.ends, figures.seconds = len(self._met), len(self._ended), seconds
-        figures.waiting = sum(len(s.branches) for s in self._starts)
+        figures.waiting = [len(waiting) for waiting in self._waiting]
         if figures.lives % 1000 == 0:
             self._tell(figures)
 
-    def _follow(self, start: _Start, branch: tuple[int, ...]) -> None:
+    def _follow(self, start: _Start, branch: bytes) -> None:
         """Run a process along a branch and straight on, and note every other branch on the way."""
-        taken: list[int] = []
-
-        def choose(moment: Moment) -> Disturbance:
-            at = len(taken)
-            if at < len(branch):
-                taken.append(branch[at])
-                return moment.possible[branch[at]]
-            life = moment.life
-            extra = (
-                start.command.value,
-                tuple((p.host, p.has_read_configs, p.client.is_stopped) for p in life.processes),
-                moment.method,
-            )
-            state = fingerprint(life.world, moment.frame, extra)
-            if state in self._met:
-                raise _MetBefore
-            self._met.add(state)
-            start.branches += [
-                (*taken, i)
-                for i in range(len(moment.possible) - 1, 0, -1)
-                if (state[0] + 256 * state[1] + i) % self._one_in == 0
-            ]
-            taken.append(0)
-            return NOTHING
-
-        life = Life(World.unpack(start.packed), self._folder, choose)
+        path = _Path(self, start, branch)
+        life = Life(World.unpack(start.packed), self._folder, path.choose)
         self.trail = life.trail
         life.trail += [*start.trail, f"{start.host}: {start.command}"]
         with suppress(_MetBefore):
-            self._end(life, life.run(start.command, start.host))
+            self._end(life, life.run(start.command, start.host), is_audit=path.is_audit)
 
-    def _end(self, life: Life, ending: Ending) -> None:
+    def is_followed(self, state: bytes, budget: int) -> bool:
+        """Whether a state was met when so much could still happen, or more; it is met now, if not."""
+        if self._met.get(state, -1) >= budget:
+            return True
+        self._met[state] = budget
+        return False
+
+    def is_audited(self, state: bytes) -> bool:
+        """Whether to go on where a state is met again, to see that all that comes was met too."""
+        return state[2] % self._audit_one_in == 0
+
+    def note_branches(
+        self, start: _Start, taken: bytes, moment: Moment, seen: Fingerprint, news: frozenset[Disturbance]
+    ) -> None:
+        """Note what else can happen at a moment that is met for the first time."""
+        budget = moment.life.world.budget
+        # what a process leaves that dies does not depend on what it remembers
+        has_died_here = len(moment.life.processes) == 1 and self._left.get(seen.left, -1) >= budget
+        self._left.setdefault(seen.left, budget)
+        for number, disturbance in enumerate(moment.possible):
+            if number == 0 or disturbance not in news or (has_died_here and disturbance.kind is Kind.CRASH):
+                continue
+            if (seen.whole[0] + 256 * seen.whole[1] + number) % self._one_in == 0:
+                self._waiting[budget - cost(disturbance)].append((start, bytes((*taken, number))))
+
+    def _end(self, life: Life, ending: Ending, *, is_audit: bool) -> None:
         """Check what a process left, and begin from there."""
         world = life.world
         leave(life, ending)
         found = find_left(world, self._folder)
-        state = fingerprint(world, None, (_of_run(found),))
-        if state in self._ended:
+        state = fingerprint(world, None, life.journals, (_of_run(found),)).whole
+        if self._ended.get(state, -1) >= world.budget:
             return
-        self._ended.add(state)
+        if is_audit:
+            raise LossyFingerprintError("a state that was met before has ended as none before")
         packed = world.pack()
-        check_in_calm(packed, found, self._folder, life.trail)
+        if state not in self._ended:
+            check_in_calm(packed, found, self._folder, life.trail)
+        self._ended[state] = world.budget
         if world.budget and found is not None and found.is_open:
-            self._starts += [_Start(packed, c, host, tuple(life.trail)) for c, host in NEXT_COMMANDS]
+            starts = [_Start(packed, c, host, tuple(life.trail)) for c, host in NEXT_COMMANDS]
+            self._waiting[world.budget] += [(start, b"") for start in starts]
 
 
 def _of_run(found: FoundRun | None) -> tuple[object, ...]:

@@ -7,8 +7,8 @@ import inspect
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from types import FrameType
@@ -16,7 +16,7 @@ from types import FrameType
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fault_injection import WRITES, Call, FaultyCluster, Outcome
 from kafkabal.errors import KafkabalError
-from kafkabal.executor.run_actions import apply, cancel, resume, roll_back
+from kafkabal.executor.execute_run import apply, cancel, resume, roll_back
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Event
 from kafkabal.executor.run_result import RunResult
@@ -24,6 +24,7 @@ from kafkabal.executor.safety.lock_holder import LockHolder
 from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
 from tools.model_check.disturbances import SLEEP, Disturbance, Kind, cost, happen, possible
 from tools.model_check.invariants import ViolationError, check_replicas, check_throttles, check_writer
+from tools.model_check.journal_digest import JournalDigest, journal_digests
 from tools.model_check.world import SESSION_S, World, write_files
 
 _MOST_CALLS = 20_000
@@ -43,14 +44,27 @@ class CrashError(BaseException):
     """A process dies."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Moment:
-    """A call that is about to be made, or a sleep that is over, and what can happen now."""
+    """A call that is about to be made, or a sleep that is over."""
 
     life: Life
     method: str
     frame: FrameType
-    possible: tuple[Disturbance, ...]
+    may_be_taken_over: bool
+    is_between_read_and_write: bool
+
+    @property
+    def possible(self) -> tuple[Disturbance, ...]:
+        """What can happen now."""
+        return tuple(
+            possible(
+                self.life.world,
+                self.method,
+                may_be_taken_over=self.may_be_taken_over,
+                is_between_read_and_write=self.is_between_read_and_write,
+            )
+        )
 
 
 Choose = Callable[[Moment], Disturbance]
@@ -65,6 +79,24 @@ class Ending:
     has_crashed: bool = False
 
 
+class WatchedSwitch(StopSwitch):
+    """Notes when it is asked for."""
+
+    def __init__(self, touched: set[Kind]) -> None:
+        self.asked: StopReason | None = None
+        self._touched = touched
+
+    @property
+    def reason(self) -> StopReason | None:
+        """Why the process is to stop."""
+        self._touched.add(Kind.STOP)
+        return self.asked
+
+    @reason.setter
+    def reason(self, reason: StopReason | None) -> None:
+        self.asked = reason
+
+
 @dataclass
 class Process:
     """A process of the tool on a host, as far as the life must know of it."""
@@ -72,7 +104,7 @@ class Process:
     host: str
     client: InMemoryCluster
     faulty: FaultyCluster
-    stop: StopSwitch = field(default_factory=StopSwitch)
+    stop: WatchedSwitch
     is_dead: bool = False
     has_read_configs: bool = False
     """It has read configs since it last looked around: it may be about to write them."""
@@ -90,8 +122,18 @@ class Life:
         """Those that run, the one that works last."""
         self.trail: list[str] = []
         """What happened, for people."""
+        self.touched: set[Kind] = set()
+        """What the tool has asked for, reported or written to since this was last emptied."""
         self._choose = choose
         self._calls = 0
+        self._journals: tuple[JournalDigest, ...] | None = None
+
+    @property
+    def journals(self) -> tuple[JournalDigest, ...]:
+        """The journals of all hosts as they are now; read again after one was written to."""
+        if self._journals is None:
+            self._journals = journal_digests(self.folder)
+        return self._journals
 
     def run(self, command: Command, host: str) -> Ending:
         """Restore the files of the hosts, and run a command on one of them."""
@@ -101,7 +143,7 @@ class Life:
 
     def _run(self, command: Command, host: str) -> Ending:
         client = InMemoryCluster(self.world.kafka, name=host)
-        process = Process(host, client, FaultyCluster(client))
+        process = Process(host, client, FaultyCluster(client), WatchedSwitch(self.touched))
         self.processes.append(process)
         process.faulty.before.append(self._before)
         process.faulty.after.append(self._after)
@@ -120,8 +162,8 @@ class Life:
         return RunEnvironment(
             cluster=process.faulty,
             state_dir=self.folder / process.host,
-            clock=_LifeClock(self),
-            listener=_Output(self.world),
+            clock=LifeClock(self, process.host),
+            listener=_Output(self),
             stop=process.stop,
             host=process.host,
             user="operator",
@@ -176,13 +218,7 @@ class Life:
             and lock.client is process.client
             and "run" in self.world.kafka.parts.records
         )
-        choices = possible(
-            self.world,
-            method,
-            may_be_taken_over=may_be_taken_over,
-            is_between_read_and_write=process.has_read_configs,
-        )
-        chosen = self._choose(Moment(self, method, frame, tuple(choices)))
+        chosen = self._choose(Moment(self, method, frame, may_be_taken_over, process.has_read_configs))
         if chosen.kind is not Kind.NOTHING:
             self.trail.append(f"{process.host}, call {self._calls} ({method}): {chosen}")
         self.world.budget -= cost(chosen)
@@ -213,6 +249,8 @@ class Life:
         real = os.fsync
 
         def fsync(_: int) -> None:
+            self._journals = None
+            self.touched.add(Kind.DISK_FULL)
             if self.world.is_disk_full:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -232,20 +270,24 @@ def _caller() -> FrameType:
     return frame.f_back.f_back
 
 
-class _LifeClock:
-    """The clock of the world, as the tool sees it."""
+class LifeClock:
+    """The clock of the world, as the tool sees it on its host, whose time of day may be wrong."""
 
-    def __init__(self, life: Life) -> None:
+    def __init__(self, life: Life, host: str) -> None:
         self._life = life
+        self._host = host
         self._clock = life.world.kafka.clock
 
     def monotonic(self) -> float:
+        """See the protocol."""
         return self._clock.monotonic()
 
     def utc_now(self) -> datetime:
-        return self._clock.utc_now()
+        """See the protocol."""
+        return self._clock.utc_now() + timedelta(seconds=self._life.world.clocks_off_s.get(self._host, 0.0))
 
     def sleep(self, seconds: float) -> None:
+        """Let time pass, and whatever arrives in it."""
         self._clock.sleep(seconds)
         self._life.at_sleep(_caller())
 
@@ -253,11 +295,12 @@ class _LifeClock:
 class _Output:
     """Where a process reports to; writing to it fails once the terminal is closed."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, life: Life) -> None:
+        self._life = life
 
     def on_event(self, event: Event) -> None:  # noqa: ARG002
-        if self._world.is_output_gone:
+        self._life.touched.add(Kind.OUTPUT_GONE)
+        if self._life.world.is_output_gone:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 

@@ -6,7 +6,6 @@ here: a copy arrives when the search says so, which stands for every speed at wh
 
 from __future__ import annotations
 
-import copy
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -85,6 +84,8 @@ class World:
     """Bytes flow with time; otherwise copies arrive when they are let."""
     is_disk_full: bool = False
     is_output_gone: bool = False
+    clocks_off_s: dict[str, float] = field(default_factory=dict)
+    """By how much the clock of a host is wrong."""
     files: dict[str, bytes] = field(default_factory=dict)
     """Files of all hosts, by path below the folder in which they are restored."""
 
@@ -131,7 +132,7 @@ class World:
         """Let nothing more go wrong: all brokers are back, and the disk has room."""
         self.budget, self.is_disk_full, self.is_output_gone = 0, False, False
         for broker in self.kafka.parts.brokers.values():
-            if not broker.answers:
+            if not broker.responds:
                 self.kafka.start(broker.id)
 
     def end_session(self) -> None:
@@ -161,7 +162,8 @@ def configs_of(kafka: SimulatedKafka) -> Configs:
     parts = kafka.parts
     own = {f"broker {b.id}": b.own_configs for b in parts.brokers.values()}
     topics = {f"topic {t.name}": t.configs for t in parts.topics.values()}
-    return copy.deepcopy({"default": parts.default_configs, **own, **topics})
+    whole = {"default": parts.default_configs, **own, **topics}
+    return {whose: dict(configs) for whose, configs in whole.items()}
 
 
 def read_files(folder: Path) -> dict[str, bytes]:

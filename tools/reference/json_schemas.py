@@ -13,11 +13,13 @@ import yaml
 from kafkabal.executor import Event
 from kafkabal.reporting.report_document import FORMAT_VERSION
 from kafkabal.reporting.runs.event_lines import EVENTS_VERSION
+from kafkabal.routing import WeightRecord
 
 _SHAPES: Final = Path(__file__).parent / "output_shapes.yaml"
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _PLAIN: Final = frozenset({"string", "integer", "number", "boolean"})
 EVENTS: Final = "rebalance-events"
+WEIGHTS: Final = "weights-record"
 
 
 def schemas() -> dict[str, str]:
@@ -26,6 +28,7 @@ def schemas() -> dict[str, str]:
     complete = {command: _with_like_tables(shape, shapes) for command, shape in shapes.items()}
     found = {schema_name(command): document_schema(command, shape) for command, shape in complete.items()}
     found[EVENTS] = _event_schema()
+    found[WEIGHTS] = _weights_schema()
     return {f"{name}.schema.json": json.dumps(schema, indent=1) + "\n" for name, schema in found.items()}
 
 
@@ -145,3 +148,14 @@ def _event_schema() -> dict[str, Any]:
         "anyOf": [head, {"allOf": [timed, events]}],
         "$defs": definitions,
     }
+
+
+def _weights_schema() -> dict[str, Any]:
+    """A record of the topic of published weights, which is also a line of ``route --publish -o jsonl``."""
+    _, components = msgspec.json.schema_components([WeightRecord], ref_template="#/$defs/{name}")
+    record = {**components["WeightRecord"], "title": "A record of the topic __kafkabal_weights"}
+    record.pop("description", None)
+    properties = record["properties"]
+    # a reader is to know that it is there, although whoever writes it need not say so
+    properties["kafkabal_weights"] = {"const": 1}
+    return {"$schema": _DIALECT, **record, "required": list(properties)}

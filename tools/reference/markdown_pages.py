@@ -74,7 +74,7 @@ def scores() -> str:
             score.unit,
             ", ".join(sorted(score.needs)) or "nothing",
             "yes" if score.name in DEFAULT_SCORES else "no",
-            "yes" if score.band else "routing and leadership only",
+            "yes" if score.band else "routing and new topics only",
         )
         for score in found
     ]

@@ -13,6 +13,29 @@ from tools.seeds.draw_world import draw_world
 
 _MOST_DISTURBANCES = 6
 _MOST_LIVES = 4
+FIRST_WITH_CLOCKS = 10_001
+"""Seeds below draw no steps of clocks: those that have failed before are to stay what they were."""
+_HOSTS = ("one", "two")
+_CLOCKS_OFF_S = (-86_400.0, -3_600.0, -1.0, 0.0, 1.0, 3_600.0, 86_400.0)
+
+
+class _Clocks:
+    """Steps clocks of hosts now and then, and lets people work from either; drawn apart from what else a seed draws."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = Random(f"clocks of {seed}")
+        self._likelihood = self._random.choice((0.0, 0.01, 0.05)) if seed >= FIRST_WITH_CLOCKS else 0.0
+
+    def step(self, life: Life) -> None:
+        """Perhaps step one now."""
+        if self._likelihood and self._random.random() < self._likelihood:
+            host, seconds = self._random.choice(_HOSTS), self._random.choice(_CLOCKS_OFF_S)
+            life.world.clocks_off_s[host] = seconds
+            life.trail.append(f"{host}: clock is wrong by {seconds:+.0f} s")
+
+    def host(self, host: str) -> str:
+        """Where the next command is given."""
+        return self._random.choice(_HOSTS) if self._likelihood else host
 
 
 def drawn_run(seed: int, folder: Path) -> str:
@@ -20,8 +43,10 @@ def drawn_run(seed: int, folder: Path) -> str:
     random = Random(seed)
     world = draw_world(random, disturbances=random.randint(0, _MOST_DISTURBANCES))
     likelihood = random.choice((0.02, 0.05, 0.15))
+    clocks = _Clocks(seed)
 
     def choose(moment: Moment) -> Disturbance:
+        clocks.step(moment.life)
         others = moment.possible[1:]
         return random.choice(others) if others and random.random() < likelihood else NOTHING
 
@@ -36,6 +61,7 @@ def drawn_run(seed: int, folder: Path) -> str:
             if found is None or not found.is_open:
                 break
             command, host = random.choice(NEXT_COMMANDS)
+            host = clocks.host(host)
         check_in_calm(world.pack(), found, folder, trail)
     except ViolationError as violation:
         return "\n".join([*trail, f"violated: {violation}"])

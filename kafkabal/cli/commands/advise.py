@@ -1,5 +1,6 @@
 """``kafkabal advise``: how many brokers suffice, and what would relieve a full disk; nothing is changed."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -16,8 +17,9 @@ from kafkabal.gc_pause import cycle_collection_paused
 from kafkabal.units import parse_share, parse_some_time
 
 if TYPE_CHECKING:
-    from kafkabal.history import PartitionGrowth, Retention
+    from kafkabal.history import Retention
     from kafkabal.model import ClusterState
+    from kafkabal.reporting.inspection.measured_growth import Growth
 
 DEFAULT_TARGET: Final = 0.60
 _DEFAULT_RATE_BYTES_PER_S: Final = 50_000_000
@@ -39,7 +41,7 @@ def advise(
     limit: Annotated[
         float,
         typer.Option(
-            "--limit", metavar="SHARE", parser=parse_share, help="How full a disk is to be after relief. [default: 85%]"
+            "--limit", metavar="SHARE", parser=parse_share, help="How full a disk may be after relief. [default: 85%]"
         ),
     ] = DEFAULT_LOG_DIR_LIMIT,
     after_s: Annotated[
@@ -66,27 +68,31 @@ def advise(
 
       kafkabal advise --broker 3 -o json
     """
-    from kafkabal.advice import advise_brokers, advise_relief
-    from kafkabal.reporting.advise_report import advise_report
-
     if not 0 < target <= 1 or not 0 < limit <= 1:
         raise UsageError(f"{'--limit' if 0 < target <= 1 else '--target'} must be above 0 and at most 100%")
     with cycle_collection_paused():
         state, growth, retention = _read(settings, after_s, context)
+        # after the cluster has answered: they are costly to import
+        from kafkabal.advice import advise_brokers, advise_relief
+        from kafkabal.reporting.advise_report import advise_report
+        from kafkabal.reporting.inspection.disk_charts import growth_charts
+
+        partitions = None if growth is None else growth.partitions
         tolerance = DEFAULT_PLAN_TOLERANCE if settings.tolerance is None else settings.tolerance
         rate = settings.throttle if isinstance(settings.throttle, int) else _DEFAULT_RATE_BYTES_PER_S
         brokers = advise_brokers(state, target, tolerance, rate)
-        relief = advise_relief(state, growth, retention, broker, limit)
+        relief = advise_relief(state, partitions, retention, broker, limit)
     flags = cluster_flags(settings, context)
-    show(advise_report(brokers, relief, target=target, limit=limit, cluster_flags=flags), output, context)
+    charts = tuple if growth is None else partial(growth_charts, growth)
+    report = advise_report(brokers, relief, target=target, limit=limit, cluster_flags=flags, charts=charts)
+    show(report, output, context)
 
 
 def _read(
     settings: Settings, after_s: float | None, context: CommandContext
-) -> "tuple[ClusterState, PartitionGrowth | None, Retention]":
-    """The cluster now or, with ``after_s``, later; what is written to it, if that is known; and its limits."""
+) -> "tuple[ClusterState, Growth | None, Retention]":
+    """The cluster now or, with ``after_s``, later; how it grows now, if that is known; and its limits."""
     from kafkabal.clusters import ReadRequest
-    from kafkabal.history import forecast_cluster, read_defaults, retention_of
 
     with open_cluster(settings, context) as cluster:
         state = read_cluster(cluster, settings, context, ReadRequest(configs=True, offsets=True)).state
@@ -94,8 +100,12 @@ def _read(
         if growth is None:
             if after_s is not None:
                 raise no_history(DEFAULT_OVER_S)
+            from kafkabal.history import read_defaults, retention_of
+
             live = state.brokers.id[state.brokers.is_live].tolist()
             return state, None, retention_of(state, read_defaults(cluster, tuple(live)))
     if after_s is not None:
+        from kafkabal.history import forecast_cluster
+
         state = forecast_cluster(state, growth.partitions, growth.retention).state_at(after_s)
-    return state, growth.partitions, growth.retention
+    return state, growth, growth.retention

@@ -13,7 +13,7 @@ def show(
     settings: Annotated[Settings, Uses(*ONE_CLUSTER)],
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
 ) -> None:
-    """Show every setting that is set, with its value and where it comes from.
+    """Show all settings that are set, with their values and where they come from.
 
     Flags take precedence over environment variables, these over the profile, and the profile over defaults. Nothing
     is connected to.

@@ -9,6 +9,7 @@ import typer
 from kafkabal.cli.framework.chosen_scores import chosen_scores
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import (
     CLUSTER,
@@ -144,6 +145,7 @@ def create(
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
     topics: TopicOptions,
     saving: SaveOptions,
+    measurements: MeasurementOptions,
     placement: Annotated[
         str,
         typer.Option(
@@ -187,6 +189,7 @@ def create(
     tolerated = if_not_exists or topics.file is not None
     with open_cluster_to_change(settings, saving, context, dry_run=dry_run, yes=yes) as cluster:
         state = read_cluster(cluster, settings, context, ReadRequest(configs=tolerated)).state
+        state = measurements.completed(state, cluster, settings, context)
         from kafkabal.placement import create_all, validate  # after reading: it needs numpy
 
         creation = _place(state, specs, settings, placement, tolerated=tolerated, dry_run=dry_run)

@@ -38,7 +38,7 @@ def demo(
         bool, typer.Option("--keep", help="Leave the cluster running and suggest commands to try.")
     ] = False,
 ) -> ExitCode:
-    """Watch an unbalanced cluster get inspected and rebalanced (2 minutes).
+    """Inspect and rebalance an unbalanced cluster in a sandbox (2 minutes).
 
     Starts a real Apache Kafka cluster of six brokers in three racks on this machine, places a topic unevenly, fills
     it, and runs the commands that you would run. Nothing is staged: the exit code is 1 if the cluster is not

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from kafkabal.cli.framework.command_context import PROGRAM, CommandContext
-from kafkabal.errors import UsageError
+from kafkabal.errors import ExitCode, UsageError
 
 
 def help_(
@@ -14,10 +14,10 @@ def help_(
         list[str] | None,
         typer.Argument(metavar="[TOPIC]...", help="Command, or page of the documentation."),
     ] = None,
-) -> None:
+) -> ExitCode | None:
     """Show the help of a command, or a page of the documentation.
 
-    The pages are those that were installed with this version.
+    The pages are those that were installed with this version. The page of a command follows its help.
 
     Examples:
 
@@ -33,8 +33,9 @@ def help_(
     if words and words[0] in COMMANDS:
         from kafkabal.cli.main import main
 
-        main([*words, "--help"], context)
-        return
+        code = main([*words, "--help"], context)
+        if code != ExitCode.DONE:
+            return ExitCode(code)
     from kafkabal.reporting.help_pages import draw_page, page_names, read_page, topics_report
 
     if not words:
@@ -42,12 +43,16 @@ def help_(
         from kafkabal.cli.framework.shared_options import OutputOptions
 
         show(topics_report(), OutputOptions(), context)
-        return
+        return None
     name = "-".join(words)
     if name not in page_names():
+        if words[0] in COMMANDS:
+            return None
         from difflib import get_close_matches
 
         near = get_close_matches(name, [*COMMANDS, *page_names()], n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"list them with '{PROGRAM} help'"
         raise UsageError(f"unknown help topic: {name!r}", hint=hint)
-    context.stdout.write(draw_page(read_page(name), context.out))
+    separator = "\n" if words[0] in COMMANDS else ""
+    context.stdout.write(separator + draw_page(read_page(name), context.out))
+    return None

@@ -1,6 +1,5 @@
 """``kafkabal inspect``: show how evenly load is distributed."""
 
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -33,6 +32,7 @@ from kafkabal.cli.framework.chosen_scores import chosen_scores
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_flags, cluster_label
+from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.nagios_output import time_limit
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import SEVERAL_CLUSTERS, Format, OutputOptions, Uses
@@ -43,13 +43,12 @@ from kafkabal.reporting.inspection.grouping import By
 from kafkabal.units import parse_share, parse_some_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable
 
-    from kafkabal.clusters import Cluster, Reading, ReadRequest
+    from kafkabal.clusters import Cluster, ConsumerRacks, Reading, ReadRequest
     from kafkabal.inspection import Inspection, Member
     from kafkabal.model import ClusterState
-    from kafkabal.reporting.inspection.growth_report import Growth
+    from kafkabal.reporting.inspection.measured_growth import Growth
     from kafkabal.reporting.report import Report
 
 _DEFAULT_THRESHOLDS = (0.10, 0.25)
@@ -182,23 +181,22 @@ def inspect(
     checks: CheckOptions,
     history: HistoryOptions,
     racks: RackOptions,
+    measurements: MeasurementOptions,
     by: Annotated[
         By | None,
         typer.Option("--by", help="Group rows by. [default: broker; with several clusters: one row a cluster]"),
     ] = None,
     top: Annotated[
         int | None,
-        typer.Option("--top", metavar="N", min=0, help="Number of rows, 0 for all. [default: 20 topics or partitions]"),
+        typer.Option(
+            "--top", metavar="N", min=0, help="Number of rows to show, 0 for all. [default: 20 topics or partitions]"
+        ),
     ] = None,
     sample_s: Annotated[
         float | None,
         typer.Option(
             "--sample", metavar="TIME", parser=parse_some_time, help="Sample twice, TIME apart, to measure rates."
         ),
-    ] = None,
-    watch_s: Annotated[
-        float | None,
-        typer.Option("--watch", metavar="TIME", parser=parse_some_time, help="Refresh every TIME until Ctrl-C."),
     ] = None,
     save: Annotated[
         Path | None,
@@ -215,7 +213,7 @@ def inspect(
             "--cluster-timeout",
             metavar="TIME",
             parser=parse_some_time,
-            help="With several clusters: how long each may take. [default: 1m]",
+            help="With several clusters: timeout for each. [default: 1m]",
         ),
     ] = None,
 ) -> ExitCode | int:
@@ -246,7 +244,7 @@ def inspect(
       kafkabal inspect --growth --by log-dir --full-within 14d
     """
     fleet_only = (tuple(clusters.flags.get("data_sets") or ()), cluster_timeout_s)
-    view = _View(by=by, top=top, sample_s=sample_s, watch_s=watch_s, save=save, history=history, racks=racks)
+    view = _View(by=by, top=top, sample_s=sample_s, save=save, history=history, racks=racks, measurements=measurements)
     limit_s = _checked(view, output, checks)
     if clusters.one is None:
         return _inspect_fleet(clusters, view.of_fleet(*fleet_only, limit_s), output, checks, context)
@@ -264,10 +262,10 @@ class _View:
     by: By | None
     top: int | None
     sample_s: float | None
-    watch_s: float | None
     save: Path | None
     history: HistoryOptions
     racks: RackOptions
+    measurements: MeasurementOptions
 
     @property
     def rows(self) -> By:
@@ -287,8 +285,10 @@ class _View:
         UsageError
             If something is wanted that only one cluster has.
         """
-        if self.save is not None or self.watch_s is not None or self.history.growth:
-            raise UsageError("--save, --watch and --growth take one cluster", hint="choose it with --profile NAME")
+        if self.save is not None or self.history.growth:
+            raise UsageError("--save and --growth take one cluster", hint="choose it with --profile NAME")
+        if self.measurements != MeasurementOptions():
+            raise UsageError("--telemetry and --prometheus take one cluster", hint="choose it with --profile NAME")
         return FleetView(
             by=self.by,
             shown_rows=self.top,
@@ -312,24 +312,18 @@ def _checked(view: _View, output: OutputOptions, checks: CheckOptions) -> float 
 def _inspect_one(
     settings: Settings, view: _View, output: OutputOptions, checks: CheckOptions, context: CommandContext
 ) -> ExitCode | int:
-    is_redrawn = view.watch_s is not None and output.output is Format.TABLE and output.output_file is None
-    with open_cluster(settings, context) as cluster, _screen(context, is_redrawn=is_redrawn) as draw:
-        for state in _states(
-            cluster, settings, context, sample_s=view.sample_s, watch_s=view.watch_s, detailed=view.is_detailed
-        ):
-            inspection = _inspection(state, settings)
-            if view.save is not None:
-                _save(state, view.save, context)
-            growth = _growth(cluster, state, view.history, context) if view.history.is_wanted else None
-            if view.history.record:
-                record(state, read_at_s(state, context), context)
-            if checks.nagios:
-                return _nagios(inspection, checks.thresholds(), context)
-            report = _report(inspection, growth, view, settings, context)
-            if draw is None or view.watch_s is None:
-                show(report, output, context)
-            else:
-                draw(_frame(report, view.watch_s, context))
+    with open_cluster(settings, context) as cluster:
+        state = _read(cluster, settings, context, sample_s=view.sample_s, detailed=view.is_detailed)
+        inspection = _inspection(view.measurements.completed(state, cluster, settings, context), settings)
+        if view.save is not None:
+            _save(state, view.save, context)
+        growth = _growth(cluster, state, view.history, context) if view.history.is_wanted else None
+        if view.history.record:
+            record(state, read_at_s(state, context), context)
+        if checks.nagios:
+            return _nagios(inspection, checks.thresholds(), context)
+        racks = _consumer_racks(cluster) if view.by is By.RACK and view.sample_s is not None else None
+        show(_report(inspection, growth, racks, view, settings, context), output, context)
     if (
         view.history.growth
         and growth is not None
@@ -377,23 +371,6 @@ def _inspect_fleet(
         return fleet_nagios(members, checks.thresholds(), context)
     show_fleet(members, view, output, context, context.wall_clock())
     return fleet_exit_code(members, check=checks.check)
-
-
-def _states(
-    cluster: "Cluster",
-    settings: Settings,
-    context: CommandContext,
-    *,
-    sample_s: float | None,
-    watch_s: float | None,
-    detailed: bool,
-) -> "Iterator[ClusterState]":
-    """The state now and, with ``watch_s``, again every so many seconds until Ctrl-C."""
-    while True:
-        yield _read(cluster, settings, context, sample_s=sample_s, detailed=detailed)
-        if watch_s is None:
-            return
-        context.sleep(watch_s)
 
 
 def _read(
@@ -448,8 +425,19 @@ def _inspection(state: "ClusterState", settings: Settings) -> "Inspection":
     return inspect_cluster(state, chosen_scores(settings, state), tolerance=tolerance)
 
 
+def _consumer_racks(cluster: "Cluster") -> "ConsumerRacks | None":
+    from kafkabal.clusters.kafka import KafkaCluster
+
+    return cluster.consumer_racks() if isinstance(cluster, KafkaCluster) else None
+
+
 def _report(
-    inspection: "Inspection", growth: "Growth | None", view: _View, settings: Settings, context: CommandContext
+    inspection: "Inspection",
+    growth: "Growth | None",
+    consumer_racks: "ConsumerRacks | None",
+    view: _View,
+    settings: Settings,
+    context: CommandContext,
 ) -> "Report":
     from kafkabal.reporting.inspection.growth_report import growth_report
     from kafkabal.reporting.inspection.inspection_report import inspection_report
@@ -468,23 +456,8 @@ def _report(
         rack_level=view.racks.level,
         price_per_gb=view.racks.price_per_gb,
         full_s=None if growth is None else soonest_full(growth),
+        consumer_racks=consumer_racks,
     )
-
-
-def _screen(context: CommandContext, *, is_redrawn: bool) -> "AbstractContextManager[Callable[[str], None] | None]":
-    return context.alternate_screen() if is_redrawn else nullcontext()
-
-
-def _frame(report: "Report", every_s: float, context: CommandContext) -> str:
-    """One round of ``--watch``: when it was read, and the report in the width that the terminal has by now."""
-    from datetime import datetime
-
-    from kafkabal.reporting.output_formats import render
-    from kafkabal.units import format_duration
-
-    at = datetime.fromtimestamp(context.wall_clock()).astimezone().strftime("%H:%M:%S")
-    head = f"refreshed {at}, every {format_duration(every_s)}; Ctrl-C to quit"
-    return f"{head}\n{render(report, Format.TABLE.value, replace(context).out)}"
 
 
 def _save(state: "ClusterState", path: Path, context: CommandContext) -> None:

@@ -11,6 +11,7 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import Format, OutputOptions
 from kafkabal.errors import ExitCode, KafkabalError
+from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from kafkabal.reporting.inspection.grouping import By
 
 DEFAULT_CLUSTER_TIMEOUT_S: Final = 60.0
-# what is left of the time of a monitoring plugin to say which cluster did not answer
+# what is left of the time of a monitoring plugin to say which cluster did not respond
 _SAYING_S: Final = 2.0
 
 
@@ -63,7 +64,7 @@ class FleetReader:
     """Makes one row of what was read; it is called in threads too."""
 
     def members(self, limit_s: float) -> tuple[Member, ...]:
-        """All clusters, worst first; one that did not answer, or could not be judged, says why."""
+        """All clusters, worst first; one that did not respond, or could not be judged, says why."""
         from kafkabal.inspection import Member, worst_members_first
 
         found = run_on_each(self.chosen.profiles, self._one, limit_s)
@@ -111,7 +112,7 @@ def show_fleet(
 
 
 def fleet_exit_code(members: Sequence[Member], *, check: bool) -> ExitCode:
-    """That of the worst cluster: 1 where one did not answer, with ``check`` 3 where one has findings."""
+    """That of the worst cluster: 1 where one did not respond, with ``check`` 3 where one has findings."""
     from kafkabal.inspection import has_findings
 
     if any(member.inspection is None for member in members):
@@ -122,9 +123,9 @@ def fleet_exit_code(members: Sequence[Member], *, check: bool) -> ExitCode:
 
 
 def fleet_nagios(members: Sequence[Member], thresholds: tuple[float, float], context: CommandContext) -> int:
-    """One line over all clusters, and the status of the worst; one that did not answer is critical."""
+    """One line over all clusters, and the status of the worst; one that did not respond is critical."""
     from kafkabal.cli.framework.nagios_output import Status, status_line, status_of
-    from kafkabal.inspection import counted_noun, judge, performance_data
+    from kafkabal.inspection import judge, performance_data
 
     words, figures, worst = [], [], Status.OK
     for member in members:

@@ -12,7 +12,7 @@ from kafkabal.units import format_duration, parse_some_time
 if TYPE_CHECKING:
     from kafkabal.clusters import Cluster
     from kafkabal.model import ClusterState
-    from kafkabal.reporting.inspection.growth_report import Growth
+    from kafkabal.reporting.inspection.measured_growth import Growth
 
 DEFAULT_OVER_S = 7 * 86400.0
 _SECTION = "History"
@@ -96,7 +96,7 @@ def measured_growth(
 ) -> "Growth | None":
     """How a cluster grows by what was recorded of it in the last ``over_s`` seconds; None where nothing was."""
     from kafkabal.history import HistoryFolder, chosen_times, measure_growth, read_defaults, retention_of
-    from kafkabal.reporting.inspection.growth_report import Growth
+    from kafkabal.reporting.inspection.measured_growth import Growth
 
     folder = HistoryFolder(context.state_dir, state.cluster_id, context.warn)
     points = folder.read(chosen_times(folder.times_s(), now_s, over_s))
@@ -109,8 +109,7 @@ def measured_growth(
         state=state,
         partitions=measure_growth(points, state, now_s, retention.is_compacted),
         retention=retention,
-        oldest=points[0],
-        points=len(points),
+        past=tuple(points),
         now_s=now_s,
         is_default_read=defaults.is_read,
     )

@@ -11,6 +11,7 @@ from kafkabal.cli.framework.command_settings import PROFILES_FILE
 from kafkabal.errors import ConfigError, ExitCode, OutputError, UsageError
 from kafkabal.files import parse_path
 from kafkabal.units import parse_share, parse_some_time
+from kafkabal.wording import counted_noun
 
 _THRESHOLDS = "Thresholds"
 _ADDRESSES = "Addresses"
@@ -33,7 +34,7 @@ class ThresholdOptions:
             "--full",
             metavar="SHARE",
             parser=_parse_full,
-            help="Alert where a broker's disks are fuller. [default: 85%]",
+            help="Alert when a broker's disks are fuller than SHARE. [default: 85%]",
             rich_help_panel=_THRESHOLDS,
         ),
     ] = None
@@ -43,7 +44,7 @@ class ThresholdOptions:
             "--full-within",
             metavar="TIME",
             parser=parse_some_time,
-            help="Alert where a broker will be full sooner. [default: 3d]",
+            help="Alert when a broker will be full within TIME. [default: 3d]",
             rich_help_panel=_THRESHOLDS,
         ),
     ] = None
@@ -53,7 +54,7 @@ class ThresholdOptions:
             "--blind-after",
             metavar="TIME",
             parser=parse_some_time,
-            help="Alert where a cluster was not read for longer. [default: 10m]",
+            help="Alert when a cluster has not been read for TIME. [default: 10m]",
             rich_help_panel=_THRESHOLDS,
         ),
     ] = None
@@ -135,7 +136,7 @@ def monitoring(
         )
     )
     _write(out, files, overwrite=overwrite)
-    context.say(f"{len(files)} files written to {out}")
+    context.say(f"{counted_noun(len(files), 'file')} written to {out}")
     context.say(f"on the host that reads the clusters: cp {out}/*.service {out}/*.timer /etc/systemd/system/")
     context.say(f"systemctl enable --now {' '.join(f'kafkabal-metrics@{name}.timer' for name in chosen)}")
     return ExitCode.DONE

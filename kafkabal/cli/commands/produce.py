@@ -1,37 +1,39 @@
 """``kafkabal produce``: produce records to the least loaded brokers."""
 
 import random
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kafkabal.cli.commands.produce_options import MeasurementOptions, SendingOptions, SourceOptions
-from kafkabal.cli.framework.chosen_scores import named_scores
+from kafkabal.cli.commands.produce_options import SendingOptions, SourceOptions
+from kafkabal.cli.framework.chosen_scores import named_scores, profile_watcher
+from kafkabal.cli.framework.cluster_access import CompletedCluster, live_connection, open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.command_settings import settle
+from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.output import show
-from kafkabal.cli.framework.shared_options import Forms, OutputOptions, Uses
+from kafkabal.cli.framework.shared_options import Forms, OutputOptions, TextfileOption, Uses
 from kafkabal.cli.framework.termination_signals import Terminated
+from kafkabal.cli.framework.transfer_textfile import open_textfile
 from kafkabal.config import Settings
-from kafkabal.errors import ConfigError, ExitCode, InputFileError, InterruptedRunError, PartialFailureError, UsageError
+from kafkabal.errors import ExitCode, InputFileError, InterruptedRunError, PartialFailureError, UsageError
 from kafkabal.files import parse_path
+from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kafkabal.clusters import Cluster, Reading, ReadRequest
     from kafkabal.clusters.kafka import KafkaCluster
-    from kafkabal.config import ClientSetting, ConnectionSettings
-    from kafkabal.producer import Delivery, Order, Outcome, ProfileWatcher, TopicFacts
+    from kafkabal.config import ClientSetting
+    from kafkabal.producer import Delivery, Order, Outcome, TopicFacts
     from kafkabal.reporting.delivery_display import DeliveryDisplay
     from kafkabal.routing import PolicyChoice
     from kafkabal.scoring import WeightedScore
     from kafkabal.sources import FileStore, RemoteFile, Source, Transform
 
 _STDIN = "-"
+_DEFAULT_SCORES = ("disk",)
 _ID_BITS = 64
 
 
@@ -46,6 +48,7 @@ def produce(
     source: Annotated[
         str, typer.Argument(metavar="SOURCE", help="Folder, file of rows, URL of either, or - for rows on stdin.")
     ],
+    textfile: TextfileOption = None,
 ) -> ExitCode:
     """Produce files or rows to the least loaded brokers.
 
@@ -68,15 +71,17 @@ def produce(
     order = _order(topic, _source(source, source_options, context), settings, sending, context)
     from kafkabal.reporting.delivery_display import DeliveryDisplay
 
-    with DeliveryDisplay(context, partial(context.progress, "sending")) as display:
-        try:
-            delivery = _deliver(order, settings, measurements, display, context)
-        except KeyboardInterrupt as signal:
-            raise _interrupted(display.sent, order, signal) from signal
-    from kafkabal.reporting.produce_report import production_report
+    with open_textfile(textfile, "produce", topic, settings, context) as written:
+        with DeliveryDisplay(context, partial(context.progress, "sending"), written) as display:
+            try:
+                delivery = _deliver(order, settings, measurements, display, context)
+            except KeyboardInterrupt as signal:
+                raise _interrupted(display.sent, order, signal) from signal
+        from kafkabal.reporting.produce_report import production_report
 
-    show(production_report(delivery.outcome, delivery.view), output, context)
-    _expect_complete(delivery.outcome)
+        written.update(delivery.outcome.sent, sum(delivery.outcome.bytes_by_partition.values()))
+        show(production_report(delivery.outcome, delivery.view), output, context)
+        _expect_complete(delivery.outcome)
     return ExitCode.DONE
 
 
@@ -93,11 +98,11 @@ def _expect_complete(outcome: "Outcome") -> None:
     changed = [(name, "changed since it was sent; the topic holds the earlier version") for name in outcome.changed]
     what = []
     if outcome.failures:
-        what.append(f"{len(outcome.failures)} files not sent")
+        what.append(f"{counted_noun(len(outcome.failures), 'file')} not sent")
     if changed:
-        what.append(f"{len(changed)} files changed since they were sent")
+        what.append(f"{counted_noun(len(changed), 'file')} changed since sending")
     raise PartialFailureError(
-        f"{' and '.join(what)}; {outcome.sent} records sent",
+        f"{' and '.join(what)}; {counted_noun(outcome.sent, 'record')} sent",
         [*outcome.failures, *changed],
         hint="add --resend to send the changed files again"
         if changed
@@ -116,18 +121,18 @@ def _deliver(
 
     prometheus = measurements.query()
     with (
-        _cluster(settings, context) as cluster,
+        open_cluster(settings, context) as cluster,
         _brokers(settings) as brokers,
-        measurements.latencies(cluster, _connection(settings), order.refresh_s, context) as latency,
+        measurements.latencies(cluster, live_connection(settings, "produce"), order.refresh_s, context) as latency,
     ):
         return deliver(
             order,
-            _Completed(cluster, settings),
+            CompletedCluster(cluster, settings),
             brokers,
             latency=latency,
             prometheus=prometheus,
             listener=display,
-            new_scores=_profile_watcher(settings, context).new_scores,
+            new_scores=profile_watcher(settings, context, default=_DEFAULT_SCORES).new_scores,
             clock=context.monotonic,
             sleep=context.sleep,
             new_id=lambda: f"{random.getrandbits(_ID_BITS):016x}",
@@ -224,7 +229,7 @@ def _order(
         source=source,
         policy=_policy(sending.policy),
         client={
-            **librdkafka_settings(_connection(settings)),
+            **librdkafka_settings(live_connection(settings, "produce")),
             "log_level": 2,
             **_producer_settings(sending.producer_config, context),
         },
@@ -276,71 +281,20 @@ def _producer_settings(given: list[str] | None, context: CommandContext) -> "Map
     return settings
 
 
-def _connection(settings: Settings) -> "ConnectionSettings":
-    from kafkabal.config import ConnectionSettings, cluster_address
-
-    address = cluster_address(settings)
-    if not isinstance(address, ConnectionSettings):
-        raise ConfigError("produce requires a live cluster", hint="give --bootstrap-server HOST:PORT")
-    return address
-
-
-def _cluster(settings: Settings, context: CommandContext) -> "Cluster":
-    from kafkabal.cli.framework.cluster_access import open_cluster
-
-    return open_cluster(settings, context)
-
-
 def _brokers(settings: Settings) -> "KafkaCluster":
     from kafkabal.clusters.kafka import KafkaCluster
 
-    return KafkaCluster(_connection(settings))
+    return KafkaCluster(live_connection(settings, "produce"))
 
 
 def _scores(settings: Settings) -> "tuple[WeightedScore, ...]":
-    return named_scores(settings, default=("disk",))
-
-
-def _profile_watcher(settings: Settings, context: CommandContext) -> "ProfileWatcher":
-    """Takes up the scores of an edited profile; scores given as options stay as they are."""
-    from kafkabal.producer import ProfileWatcher
-
-    profile = settings.profile
-    given: dict[str, Any] = {"scores": list(settings.scores)} if settings.source("scores") == "--score" else {}
-
-    def load() -> "tuple[WeightedScore, ...]":
-        assert profile is not None
-        return _scores(settle({"profile": f"{profile.path}#{profile.name}", **given}, context))
-
-    return ProfileWatcher(
-        profile.path if profile else None,
-        load,
-        changed=lambda scores: context.say(f"profile changed; scores: {', '.join(s.score.name for s in scores)}"),
-        ignored=lambda error: context.warn(f"changed profile ignored: {error.message}"),
-    )
+    return named_scores(settings, default=_DEFAULT_SCORES)
 
 
 def _interrupted(sent: int, order: "Order", signal: KeyboardInterrupt) -> InterruptedRunError:
     forgotten = order.manifest_path is None
     return InterruptedRunError(
-        f"interrupted: {sent} records sent to topic {order.topic}",
+        f"interrupted: {counted_noun(sent, 'record')} sent to topic {order.topic}",
         terminated=isinstance(signal, Terminated),
         hint=None if forgotten else "run the same command again to continue",
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Completed:
-    """The cluster, with volumes and capacities from the profile."""
-
-    cluster: "Cluster"
-    settings: Settings
-
-    def read(self, request: "ReadRequest") -> "Reading":
-        """The whole state."""
-        from dataclasses import replace
-
-        reading = self.cluster.read(request)
-        from kafkabal.config import with_stated_disks
-
-        return replace(reading, state=with_stated_disks(reading.state, self.settings))

@@ -1,29 +1,15 @@
-"""Options of ``kafkabal produce``: the source, how it is sent, what is measured meanwhile."""
+"""Options of ``kafkabal produce``: the source, and how it is sent."""
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from kafkabal.cli.framework.cluster_access import await_broker
-from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.latency_source import open_http_intake, open_topic_intake
 from kafkabal.errors import UsageError
 from kafkabal.units import parse_bytes, parse_duration
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from kafkabal.clusters import Cluster
-    from kafkabal.config import ConnectionSettings
-    from kafkabal.telemetry import LatencySource
-
 _SECTION = "Source"
-_MEASUREMENTS = "Measurements"
-_TOPIC = "topic"
-_TELEMETRY_AGE_S = 60.0
 _LEAST_REFRESH_S = 0.1
 _MOST_REFRESH_S = 86_400.0
 _MOST_READERS = 256
@@ -101,7 +87,7 @@ class SourceOptions:
         typer.Option(
             "--transform",
             metavar="MODULE:FUNCTION",
-            help="Function from value and headers of each record to those that are sent.",
+            help="Function that changes the value and headers of each record before it is sent.",
             rich_help_panel=_SECTION,
         ),
     ] = None
@@ -167,91 +153,3 @@ class SendingOptions:
     resend: Annotated[bool, typer.Option("--resend", help="Send files again that changed since they were sent.")] = (
         False
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasurementOptions:
-    """Sources of broker metrics that Kafka itself does not report."""
-
-    telemetry: Annotated[
-        str | None,
-        typer.Option(
-            "--telemetry",
-            metavar="SOURCE",
-            help="Source of produce latencies: 'topic' (pushed by all clients) or [HOST:]PORT (OTLP/HTTP receiver). "
-            "[default: this producer's own]",
-            rich_help_panel=_MEASUREMENTS,
-        ),
-    ] = None
-    prometheus: Annotated[
-        str | None,
-        typer.Option(
-            "--prometheus",
-            metavar="URL",
-            help="Prometheus server for the score 'prometheus'.",
-            rich_help_panel=_MEASUREMENTS,
-        ),
-    ] = None
-    prometheus_query: Annotated[
-        str | None,
-        typer.Option(
-            "--prometheus-query",
-            metavar="PROMQL",
-            help="PromQL query that returns one series per broker.",
-            rich_help_panel=_MEASUREMENTS,
-        ),
-    ] = None
-    prometheus_label: Annotated[
-        str,
-        typer.Option(
-            "--prometheus-label",
-            metavar="LABEL",
-            help="Label whose value ends in the broker id.",
-            rich_help_panel=_MEASUREMENTS,
-        ),
-    ] = "broker"
-
-    def query(self) -> "Callable[[], Mapping[int, float]] | None":
-        """The Prometheus query, if one is given.
-
-        Raises
-        ------
-        UsageError
-            If only the URL or only the query is given.
-        """
-        if (self.prometheus is None) != (self.prometheus_query is None):
-            raise UsageError("--prometheus and --prometheus-query must be given together")
-        if self.prometheus is None or self.prometheus_query is None:
-            return None
-        from kafkabal.telemetry import PrometheusSource
-
-        return PrometheusSource(self.prometheus, self.prometheus_query, self.prometheus_label)
-
-    @contextmanager
-    def latencies(
-        self, cluster: "Cluster", connection: "ConnectionSettings", refresh_s: float, context: CommandContext
-    ) -> "Iterator[LatencySource | None]":
-        """Wait for a broker, and collect latencies as long as the block lasts; None leaves it to the producer.
-
-        Raises
-        ------
-        UsageError
-            If nothing forwards telemetry, or the address cannot be listened on.
-        UnreachableError
-            If no broker answers.
-        """
-        if self.telemetry is None:
-            await_broker(cluster, context)
-            yield None
-            return
-        from kafkabal.telemetry import LatencyTable
-
-        table = LatencyTable(max_age_s=max(_TELEMETRY_AGE_S, 6 * refresh_s), clock=context.monotonic)
-        if self.telemetry == _TOPIC:
-            # which waits for a broker itself
-            with open_topic_intake(cluster, connection, None, table, context, before_s=_TELEMETRY_AGE_S):
-                yield table
-        else:
-            with open_http_intake(self.telemetry, table):
-                await_broker(cluster, context)
-                yield table

@@ -61,7 +61,7 @@ def show(context: CommandContext, name: NameArgument, output: Output) -> None:
 
 
 def use(context: CommandContext, name: NameArgument) -> None:
-    """Make a profile the one that is used where no other is chosen.
+    """Use a profile by default.
 
     Writes the line 'use: NAME' to the file of profiles.
 
@@ -92,7 +92,7 @@ def check(
         ),
     ] = _DEFAULT_TIMEOUT_S,
 ) -> ExitCode:
-    """Connect to the clusters of profiles, all at once, and say which answer.
+    """Connect to the clusters of profiles, all at once, and show which respond.
 
     Exit 3 if a profile cannot be read or its cluster does not answer.
 

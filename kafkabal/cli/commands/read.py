@@ -10,24 +10,26 @@ import typer
 
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
-from kafkabal.cli.framework.shared_options import Format, Forms, OutputOptions, Uses
+from kafkabal.cli.framework.shared_options import Format, Forms, OutputOptions, TextfileOption, Uses
 from kafkabal.cli.framework.termination_signals import Terminated
+from kafkabal.cli.framework.transfer_textfile import open_textfile
 from kafkabal.config import Settings
 from kafkabal.errors import ConfigError, ExitCode, InterruptedRunError, PartialFailureError, UsageError
 from kafkabal.files import check_replaceable
 from kafkabal.printable import printable
 from kafkabal.units import parse_bytes, parse_duration
+from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from kafkabal.config import ConnectionSettings
     from kafkabal.reader import Sample
+    from kafkabal.reporting.transfer_textfile import TransferTextfile
 
 _MEASURING = "Measuring"
 _MOST_READERS = 256
 _DEFAULT_S = 30.0
-_DEFAULT_PREFETCH_BYTES = 256 * 2**20
 _DEFAULT_CACHE_BYTES = 100 * 10**9
 
 
@@ -43,7 +45,8 @@ class ReadOptions:
     """What is done with the records."""
 
     to: Annotated[
-        Path | None, typer.Option("--to", metavar="DIR", help="Write the files that were sent from a folder there.")
+        Path | None,
+        typer.Option("--to", metavar="DIR", help="Restore the files that 'produce' sent from a folder into DIR."),
     ] = None
     follow: Annotated[bool, typer.Option("--follow", help="Print records as they come, from now on.")] = False
     from_start: Annotated[
@@ -55,7 +58,7 @@ class ReadOptions:
             "--for",
             metavar="TIME",
             parser=_parse_seconds,
-            help="Longest time to measure or follow. [default: 30s to measure, without end to follow]",
+            help="How long to measure or follow. [default: 30s to measure, without end to follow]",
         ),
     ] = None
     rack: Annotated[
@@ -109,7 +112,7 @@ class MeasureOptions:
             "--out",
             metavar="FILE",
             parser=check_replaceable,
-            help="Write rates and record size there, for 'route-simulate --training'.",
+            help="Write rates and record size to FILE, for 'route-simulate --training'.",
             rich_help_panel=_MEASURING,
         ),
     ] = None
@@ -122,11 +125,12 @@ def read(
     options: ReadOptions,
     measuring: MeasureOptions,
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="An existing topic.")],
+    textfile: TextfileOption = None,
 ) -> ExitCode:
     """Measure how fast a topic can be read, restore its files, or print its records.
 
-    Without --to or --follow, readers share the topic as in training, each in a process of its own, and what each of
-    them and each broker reached is shown. Only committed records are read, and nothing is committed.
+    Without --to or --follow it measures: readers share the topic as in training, each in a process of its own, and
+    the rates of each reader and of each broker are shown. Only committed records are read, and nothing is committed.
 
     Examples:
 
@@ -137,12 +141,13 @@ def read(
       kafkabal read events --follow -o json | jq .value
     """
     _check(options, measuring, output)
-    if options.follow:
-        _follow(topic, settings, options, output, context)
-    elif options.to is not None:
-        _restore(topic, settings, options, options.to, output, context)
-    else:
-        _measure(topic, settings, options, measuring, output, context)
+    with open_textfile(textfile, "read", topic, settings, context) as written:
+        if options.follow:
+            _follow(topic, settings, options, output, written, context)
+        elif options.to is not None:
+            _restore(topic, settings, options, options.to, output, written, context)
+        else:
+            _measure(topic, settings, options, measuring, output, written, context)
     return ExitCode.DONE
 
 
@@ -168,9 +173,10 @@ def _measure(
     options: ReadOptions,
     measuring: MeasureOptions,
     output: OutputOptions,
+    written: "TransferTextfile",
     context: CommandContext,
 ) -> None:
-    from kafkabal.reader import MeasureRequest, measure, pin, training_file
+    from kafkabal.reader import DEFAULT_PREFETCH_BYTES, MeasureRequest, measure, pin, training_file
     from kafkabal.reporting.read_report import measurement_report
 
     connection = _connection(settings)
@@ -184,12 +190,16 @@ def _measure(
                 manifest=manifest,
                 readers=measuring.readers,
                 seconds=seconds,
-                prefetch_bytes=measuring.prefetch_bytes or _DEFAULT_PREFETCH_BYTES,
+                prefetch_bytes=measuring.prefetch_bytes or DEFAULT_PREFETCH_BYTES,
                 cache=measuring.cache,
                 cache_bytes=measuring.cache_bytes or _DEFAULT_CACHE_BYTES,
                 rack=options.rack,
             )
         )
+    written.update(measured.samples, measured.size_bytes)
+    _warn_of_rack(options.rack, measured.racks, context)
+    for fault in measured.cache_faults:
+        context.warn(f"{fault}: no further blocks were cached")
     if measuring.out is not None:
         import yaml
 
@@ -201,7 +211,13 @@ def _measure(
 
 
 def _restore(
-    topic: str, settings: Settings, options: ReadOptions, folder: Path, output: OutputOptions, context: CommandContext
+    topic: str,
+    settings: Settings,
+    options: ReadOptions,
+    folder: Path,
+    output: OutputOptions,
+    written: "TransferTextfile",
+    context: CommandContext,
 ) -> None:
     from kafkabal.reader import FolderRestore, TopicReader
     from kafkabal.reporting.read_report import restore_report
@@ -214,30 +230,41 @@ def _restore(
             def shown() -> "Iterator[Sample]":
                 for sample in data:
                     yield sample
-                    bar.update(data.metrics.size_bytes, note=f"{data.metrics.samples} records")
+                    written.update(data.metrics.samples, data.metrics.size_bytes)
+                    bar.update(data.metrics.size_bytes, note=counted_noun(data.metrics.samples, "record"))
 
             restored = restore.write_all(shown())
+            bar.update(data.manifest.size_bytes, note=f"{data.metrics.samples} records")
+    _warn_of_rack(options.rack, data.metrics.racks, context)
     show(restore_report(topic, folder, restored), output, context)
     if restored.failures:
         raise PartialFailureError(
-            f"{len(restored.failures)} files were not restored, {restored.written + restored.already_there} were",
+            f"{counted_noun(len(restored.failures), 'file')} not restored, "
+            f"{restored.written + restored.already_there} restored",
             restored.failures,
             hint="send them again with 'kafkabal produce'",
         )
 
 
 def _follow(
-    topic: str, settings: Settings, options: ReadOptions, output: OutputOptions, context: CommandContext
+    topic: str,
+    settings: Settings,
+    options: ReadOptions,
+    output: OutputOptions,
+    written: "TransferTextfile",
+    context: CommandContext,
 ) -> None:
     from kafkabal.clusters.kafka import RangeFetcher
     from kafkabal.reader import as_json, follow
 
     connection = _connection(settings)
     end_s = None if options.seconds is None else context.monotonic() + options.seconds
-    count = 0
+    count = size_bytes = 0
     try:
         fetcher = RangeFetcher(connection, topic, _topic_id(connection, topic), rack=options.rack)
         try:
+            if options.rack is not None:
+                _warn_of_rack(options.rack, fetcher.racks(), context)
             for sample in follow(
                 fetcher,
                 from_start=options.from_start,
@@ -246,10 +273,12 @@ def _follow(
             ):
                 _print(as_json(sample).encode() if output.output is Format.JSON else sample.value, context)
                 count += 1
+                size_bytes += len(sample.value)
+                written.update(count, size_bytes)
         finally:
             fetcher.close()
     except KeyboardInterrupt as signal:
-        raise _interrupted(f"{count} records were printed", signal) from signal
+        raise _interrupted(f"{counted_noun(count, 'record')} printed", signal) from signal
 
 
 def _print(line: bytes, context: CommandContext) -> None:
@@ -263,6 +292,13 @@ def _print(line: bytes, context: CommandContext) -> None:
         raw.flush()
     else:
         context.stdout.write(line.decode(errors="replace") + "\n")
+
+
+def _warn_of_rack(rack: str | None, racks: "Mapping[int, str | None]", context: CommandContext) -> None:
+    known = sorted({each for each in racks.values() if each is not None})
+    if rack is not None and racks and rack not in known:
+        there = f"their racks: {', '.join(known)}" if known else "they have no racks"
+        context.warn(f"no broker in rack {rack}, so leaders are read from ({there})")
 
 
 def _topic_id(connection: "ConnectionSettings", topic: str) -> str:

@@ -11,6 +11,7 @@ from kafkabal.cli.framework.shared_options import OUTPUT_SECTION, Forms, OutputO
 from kafkabal.config import Settings
 from kafkabal.errors import UsageError
 from kafkabal.files import STDOUT, check_replaceable
+from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
     from kafkabal.inspection import Inspection
@@ -73,7 +74,7 @@ def import_snapshot(
         str, typer.Option("--cluster-id", metavar="ID", help="Id of the cluster, which these texts do not tell.")
     ] = _IMPORTED,
 ) -> None:
-    """Make a snapshot of what Kafka's own tools print.
+    """Import a snapshot from the output of Kafka's own tools.
 
     For clusters that only others can reach. Sizes come from kafka-log-dirs; without it none are known. Racks and the
     size of volumes are in none of these texts: give them as 'capacity' in a profile. A file '-' is standard input.
@@ -87,7 +88,6 @@ def import_snapshot(
     from datetime import UTC, datetime
 
     from kafkabal.clusters.snapshot import read_kafka_text, write_snapshot
-    from kafkabal.inspection import counted_noun
 
     described = topics or assignment
     if described is None or (topics and assignment):

@@ -1,5 +1,6 @@
 """``kafkabal telemetry``: collect client metrics for latency-aware routing (KIP-714)."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +24,7 @@ from kafkabal.telemetry import (
     parse_matches,
 )
 from kafkabal.units import parse_duration, parse_some_time
+from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,9 +33,11 @@ if TYPE_CHECKING:
     from kafkabal.clusters import ConfigResource, Fault
     from kafkabal.clusters.kafka import KafkaCluster
     from kafkabal.config import ConnectionSettings
-    from kafkabal.telemetry import HttpIntake, LatencyTable, TopicIntake
+    from kafkabal.telemetry import HttpIntake, PushTaker, TopicIntake
 
 _CLUSTER = ("bootstrap_servers", "command_config", "profile")
+_COLLECT_S = 15.0
+_BEFORE_S = 60.0
 _PARTITIONS = 3
 _REPLICAS = 3
 _TOPIC_CONFIGS = {
@@ -49,6 +53,41 @@ Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Subscription 
 TopicName = Annotated[
     str | None, typer.Option("--topic", metavar="TOPIC", help="Topic to which brokers forward metrics.")
 ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectOptions:
+    """Where metrics are taken from, and for how long."""
+
+    topic: TopicName = None
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            "--listen",
+            metavar="[HOST:]PORT",
+            help="Receive OTLP/HTTP posts on this address instead of reading the topic.",
+        ),
+    ] = None
+    for_s: Annotated[
+        float | None,
+        typer.Option("--for", metavar="TIME", parser=parse_some_time, help="Time to collect. [default: 15s]"),
+    ] = None
+    last_s: Annotated[
+        float | None,
+        typer.Option(
+            "--last", metavar="TIME", parser=parse_duration, help="Also include the preceding TIME. [default: 1m]"
+        ),
+    ] = None
+
+    @property
+    def collect_s(self) -> float:
+        """How long to collect."""
+        return _COLLECT_S if self.for_s is None else self.for_s
+
+    @property
+    def before_s(self) -> float:
+        """How much of what came before counts."""
+        return _BEFORE_S if self.last_s is None else self.last_s
 
 
 def subscribe(
@@ -171,25 +210,7 @@ def latency(
     context: CommandContext,
     settings: LiveSettings,
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
-    topic: TopicName = None,
-    listen: Annotated[
-        str | None,
-        typer.Option(
-            "--listen",
-            metavar="[HOST:]PORT",
-            help="Receive OTLP/HTTP posts on this address instead of reading the topic.",
-        ),
-    ] = None,
-    for_s: Annotated[
-        float | None,
-        typer.Option("--for", metavar="TIME", parser=parse_some_time, help="Time to collect. [default: 15s]"),
-    ] = None,
-    last_s: Annotated[
-        float | None,
-        typer.Option(
-            "--last", metavar="TIME", parser=parse_duration, help="Also include the preceding TIME. [default: 1m]"
-        ),
-    ] = None,
+    collecting: CollectOptions,
 ) -> None:
     """Show the produce latency of each broker, as measured by clients.
 
@@ -204,29 +225,72 @@ def latency(
     from kafkabal.reporting.telemetry_report import latency_report
     from kafkabal.telemetry import LatencyTable
 
-    collect_s, before_s = 15.0 if for_s is None else for_s, 60.0 if last_s is None else last_s
-    table = LatencyTable(max_age_s=collect_s + before_s, clock=context.monotonic)
+    table = LatencyTable(max_age_s=collecting.collect_s + collecting.before_s, clock=context.monotonic)
     with _live(settings, context) as cluster:
-        with _intake(cluster, listen, topic, table, settings, context, before_s) as intake:
-            context.say(f"collecting for {collect_s:g} s")
-            context.sleep(collect_s)
-            payloads = intake.payloads
+        payloads = _collect(cluster, table, collecting, settings, context)
         brokers = sorted(cluster.broker_ids())
     show(latency_report(table.latencies_s(), brokers, payloads), output, context)
 
 
-def _intake(
+def show_metrics(
+    context: CommandContext,
+    settings: LiveSettings,
+    output: Annotated[OutputOptions, Forms("table", "json", "jsonl", "yaml", "csv")],
+    collecting: CollectOptions,
+    metric: Annotated[
+        str, typer.Option("--metric", metavar="PREFIX", help="Only metrics whose names begin with PREFIX.")
+    ] = "",
+    top: Annotated[
+        int | None, typer.Option("--top", metavar="N", min=0, help="Number of rows to show, 0 for all. [default: 50]")
+    ] = None,
+) -> None:
+    """Show the metrics that clients push, with their latest values.
+
+    Programs get all of them: -o jsonl and -o csv are for export.
+
+    Examples:
+
+      kafkabal telemetry show --metric org.apache.kafka.producer.node
+
+      kafkabal telemetry show --for 1m -o csv --output-file metrics.csv
+    """
+    from kafkabal.reporting.telemetry_report import metrics_report
+    from kafkabal.telemetry import ClientMetrics
+
+    table = ClientMetrics()
+    with _live(settings, context) as cluster:
+        payloads = _collect(cluster, table, collecting, settings, context)
+    if table.ignored:
+        context.warn(f"{counted_noun(table.ignored, 'value')} of further metrics ignored")
+    show(metrics_report(table.metrics(metric), payloads, shown_rows=top), output, context)
+
+
+def _collect(
     cluster: "KafkaCluster",
-    listen: str | None,
-    topic: str | None,
-    table: "LatencyTable",
+    table: "PushTaker",
+    collecting: CollectOptions,
     settings: Settings,
     context: CommandContext,
-    before_s: float,
+) -> int:
+    """Take what is pushed for a while; gives how many pushes there were."""
+    with _intake(cluster, table, collecting, settings, context) as intake:
+        context.say(f"collecting for {collecting.collect_s:g} s")
+        context.sleep(collecting.collect_s)
+        return intake.payloads
+
+
+def _intake(
+    cluster: "KafkaCluster",
+    table: "PushTaker",
+    collecting: CollectOptions,
+    settings: Settings,
+    context: CommandContext,
 ) -> "AbstractContextManager[HttpIntake | TopicIntake]":
-    if listen is not None:
-        return open_http_intake(listen, table)
-    return open_topic_intake(cluster, _connection(settings), topic, table, context, before_s=before_s)
+    if collecting.listen is not None:
+        return open_http_intake(collecting.listen, table)
+    return open_topic_intake(
+        cluster, _connection(settings), collecting.topic, table, context, before_s=collecting.before_s
+    )
 
 
 def _default_topic() -> str:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafkabal.cli.framework.background_lines import BackgroundLines
 from kafkabal.cli.framework.cluster_access import open_cluster
 from kafkabal.cli.framework.command_context import PROGRAM, CommandContext
 from kafkabal.cli.framework.command_settings import cluster_label
+from kafkabal.cli.framework.nonblocking_lines import BackgroundLines
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.service_notify import notify_ready
 from kafkabal.cli.framework.shared_options import (
@@ -23,11 +23,11 @@ from kafkabal.cli.framework.shared_options import (
     Format,
     NotifyOption,
     OutputOptions,
+    TextfileOption,
     Uses,
 )
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, InterruptedRunError, UsageError
-from kafkabal.files import check_replaceable
 from kafkabal.printable import printable
 from kafkabal.units import format_duration, parse_bytes, parse_duration, parse_share, parse_some_time
 from kafkabal.watch import HealLevel
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from kafkabal.clusters import Cluster
     from kafkabal.executor import StopSwitch
     from kafkabal.history import BackgroundRecorder
-    from kafkabal.reporting.watch_report import WatchTextfile
-    from kafkabal.watch import RunHealer, Summary, WatchListener, WatchLock, WatchOptions
+    from kafkabal.isolated_listeners import BackgroundListener
+    from kafkabal.watch import RunHealer, Summary, WatchEvent, WatchListener, WatchLock, WatchOptions
 
 _FOLDER = "watch"
 
@@ -128,16 +128,7 @@ class WatchOutput:
     output: Annotated[
         WatchFormat, typer.Option("-o", "--output", help="Output format.", rich_help_panel=OUTPUT_SECTION)
     ] = WatchFormat.TABLE
-    textfile: Annotated[
-        Path | None,
-        typer.Option(
-            "--textfile",
-            metavar="FILE",
-            parser=check_replaceable,
-            help="Keep a Prometheus textfile of what is found.",
-            rich_help_panel=OUTPUT_SECTION,
-        ),
-    ] = None
+    textfile: TextfileOption = None
     notify: NotifyOption = None
 
 
@@ -152,7 +143,7 @@ def watch(
             "--every",
             metavar="TIME",
             parser=parse_some_time,
-            help="Pause between two checks of the brokers. [default: 5s]",
+            help="Interval between checks of the brokers. [default: 5s]",
         ),
     ] = 5.0,
     slow_share: Annotated[
@@ -161,14 +152,14 @@ def watch(
             "--slow",
             metavar="SHARE",
             parser=parse_share,
-            help="A broker is slow when it responds by SHARE later than usual and than its peers. [default: 20%]",
+            help="Call a broker slow when it responds SHARE later than usual and than its peers. [default: 20%]",
         ),
     ] = 0.20,
     once: Annotated[bool, typer.Option("--once", help="Check once and exit: 0, or 3 with findings.")] = False,
 ) -> ExitCode:
     """Notice slow and dead brokers, failed log dirs and imbalance, and heal what --heal allows.
 
-    Every broker is asked for an answer every 5 seconds, the whole cluster is read every 30. What changes is reported
+    Every broker is probed every 5 seconds, and the whole cluster is read every 30. What changes is reported
     as an event. With --heal leaders, leadership leaves a slow broker and returns ten minutes after it is well; with
     --heal all, dead brokers are repaired, new ones filled, and imbalance is corrected. Each action is an ordinary
     run: 'kafkabal rebalance status', 'cancel' and 'rollback' work on it. One watch runs at a time on a cluster.
@@ -251,6 +242,8 @@ def _watch(settings: Settings, context: CommandContext, output: WatchOutput, opt
     stop, is_aborted = StopSwitch(), False
     with ExitStack() as at_end:
         cluster = at_end.enter_context(open_cluster(settings, context))
+        # before signals only ask it to stop: brokers that hang must not hold up Ctrl-C while there is nothing to stop
+        cluster.cluster_id()
         reporter = Reporter(output, context, cluster.name, at_end, heals=options.policy.level is not HealLevel.NONE)
         try:
             with stop_on_signals(stop, lambda _: None):
@@ -342,7 +335,8 @@ class Reporter:
         self._output, self._context, self._heals = output, context, heals
         self._events = at_end.enter_context(BackgroundLines(context.stdout))
         self._messages = at_end.enter_context(BackgroundLines(context.stderr))
-        self._textfile: WatchTextfile | None = None
+        self._at_end = at_end
+        self._textfile: BackgroundListener[WatchEvent | Summary] | None = None
         self._others: list[WatchListener] = []
         if output.notify is not None:
             from kafkabal.reporting.notifications.notifier import Notifier
@@ -369,14 +363,28 @@ class Reporter:
     def listener(self, cluster: str) -> "WatchListener":
         """Listener of a watch over a cluster of this name."""
         from kafkabal.isolated_listeners import IsolatedListeners
-        from kafkabal.reporting.watch_report import EventLines, EventTable, WatchTextfile
+        from kafkabal.reporting.watch_report import EventLines, EventTable
 
         lines = EventLines if self._output.output is WatchFormat.JSONL else EventTable
         listeners: list[WatchListener] = [lines(self._events.write), *self._others]
         if self._output.textfile is not None:
-            self._textfile = WatchTextfile(self._output.textfile, cluster, self._context.wall_clock, self.warn)
+            self._textfile = self._written(self._output.textfile, cluster)
             listeners.append(self._textfile)
         return IsolatedListeners(listeners)
+
+    def _written(self, path: Path, cluster: str) -> "BackgroundListener[WatchEvent | Summary]":
+        """A textfile kept by a thread of its own: a folder that hangs must not hold the watch up."""
+        from kafkabal.isolated_listeners import BackgroundListener
+        from kafkabal.reporting.watch_report import WatchTextfile
+        from kafkabal.watch import Summary
+
+        written: BackgroundListener[WatchEvent | Summary] = BackgroundListener(
+            WatchTextfile(path, cluster, self._context.wall_clock, self.warn),
+            is_passing=lambda event: isinstance(event, Summary),
+            on_failure=lambda error: self.warn(f"{path}: not written any more: {error}"),
+        )
+        self._at_end.callback(written.close)
+        return written
 
     def after_look(self, summary: "Summary") -> None:
         """Keep the textfile.
@@ -387,6 +395,6 @@ class Reporter:
             If a watch that only reports has nowhere to report to any more.
         """
         if self._textfile is not None:
-            self._textfile.write(summary)
+            self._textfile.on_event(summary)
         elif self._events.is_gone and not self._others and not self._heals:
             raise BrokenPipeError

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafkabal.cli.framework.command_settings import PROFILES_FILE, settle
 from kafkabal.errors import ConfigError, UsageError
+from kafkabal.wording import first_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,7 +103,7 @@ def _all_names(profiles_file: Path) -> tuple[str, ...]:
 
 def _matching(given: Sequence[str], profiles_file: Path) -> tuple[str, ...]:
     """Names of all profiles that match, each once, in the order given; paths of other files stay as they are."""
-    from kafkabal.config import listed_names, profile_names
+    from kafkabal.config import profile_names
 
     known = profile_names(profiles_file)
     found: dict[str, None] = {}
@@ -116,7 +117,7 @@ def _matching(given: Sequence[str], profiles_file: Path) -> tuple[str, ...]:
         if not names or (not _is_pattern(text) and text not in known):
             raise UsageError(
                 f"--profile: {'no profile matches' if _is_pattern(text) else 'unknown profile:'} {text!r}",
-                hint=f"choose from: {listed_names(known)}" if known else f"{profiles_file} has none",
+                hint=f"choose from: {first_of(sorted(known))}" if known else f"{profiles_file} has none",
             )
         found |= dict.fromkeys(names)
     return tuple(found)

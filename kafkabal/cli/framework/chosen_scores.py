@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kafkabal.cli.framework.command_context import CommandContext
     from kafkabal.config import Settings
     from kafkabal.model import ClusterState
-    from kafkabal.scoring import Choice, WeightedScore
+    from kafkabal.producer import ProfileWatcher
+    from kafkabal.scoring import ChosenScores, WeightedScore
 
 
-def chosen_scores(settings: Settings, cluster: ClusterState) -> Choice:
+def chosen_scores(settings: Settings, cluster: ClusterState) -> ChosenScores:
     """The scores to go by, measured against what the profile states.
 
     Raises
@@ -38,3 +40,23 @@ def named_scores(settings: Settings, default: Sequence[str] = ()) -> tuple[Weigh
 
     with settings.naming("scores"):
         return load_scores(settings.scores or default, score_options(settings))
+
+
+def profile_watcher(settings: Settings, context: CommandContext, default: Sequence[str]) -> ProfileWatcher:
+    """Takes up the scores of an edited profile in a command that runs for long; those given as options stay."""
+    from kafkabal.cli.framework.command_settings import settle
+    from kafkabal.producer import ProfileWatcher
+
+    profile = settings.profile
+    given: dict[str, Any] = {"scores": list(settings.scores)} if settings.source("scores") == "--score" else {}
+
+    def load() -> tuple[WeightedScore, ...]:
+        assert profile is not None
+        return named_scores(settle({"profile": f"{profile.path}#{profile.name}", **given}, context), default)
+
+    return ProfileWatcher(
+        profile.path if profile else None,
+        load,
+        changed=lambda scores: context.say(f"profile changed; scores: {', '.join(s.score.name for s in scores)}"),
+        ignored=lambda error: context.warn(f"changed profile ignored: {error.message}"),
+    )

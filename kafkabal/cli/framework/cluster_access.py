@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from kafkabal.errors import UnreachableError, UsageError
+from kafkabal.errors import ConfigError, UnreachableError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from kafkabal.cli.framework.command_context import CommandContext
     from kafkabal.cli.framework.shared_options import SaveOptions
     from kafkabal.clusters import Cluster, Reading, ReadRequest
-    from kafkabal.config import Settings
+    from kafkabal.config import ConnectionSettings, Settings
     from kafkabal.executor import Sightings
     from kafkabal.model import ClusterState
 
@@ -75,8 +76,6 @@ def open_cluster_to_change(
 
 
 def _connected(settings: Settings, context: CommandContext, save_to: Path | None = None) -> Cluster:
-    from dataclasses import replace
-
     from kafkabal.clusters import connect
     from kafkabal.config import SnapshotAddress, cluster_address
 
@@ -86,6 +85,37 @@ def _connected(settings: Settings, context: CommandContext, save_to: Path | None
     cluster = connect(address)
     context.detail(f"cluster: {cluster.name}")
     return cluster
+
+
+def live_connection(settings: Settings, command: str) -> ConnectionSettings:
+    """How to reach the live cluster that the settings name, for clients of other libraries.
+
+    Raises
+    ------
+    ConfigError
+        If they name something else.
+    """
+    from kafkabal.config import ConnectionSettings, cluster_address
+
+    address = cluster_address(settings)
+    if not isinstance(address, ConnectionSettings):
+        raise ConfigError(f"{command} requires a live cluster", hint="give --bootstrap-server HOST:PORT")
+    return address
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedCluster:
+    """A cluster that is read again and again, with volumes and capacities from the profile."""
+
+    cluster: Cluster
+    settings: Settings
+
+    def read(self, request: ReadRequest) -> Reading:
+        """The whole state."""
+        from kafkabal.config import with_stated_disks
+
+        reading = self.cluster.read(request)
+        return replace(reading, state=with_stated_disks(reading.state, self.settings))
 
 
 def await_broker(cluster: Cluster, context: CommandContext) -> None:
@@ -117,8 +147,6 @@ def read_cluster(
 
     Brokers that could not be read are warned of; the rest of the state stands.
     """
-    from dataclasses import replace
-
     from kafkabal.cli.framework.completion_names import cache_names
     from kafkabal.clusters import Reading, ReadRequest
 

@@ -10,7 +10,7 @@ import shutil
 import sys
 import time
 from collections import deque
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -22,7 +22,7 @@ from kafkabal.errors import UsageError
 from kafkabal.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from kafkabal.reporting.drawable_area import Surface
     from kafkabal.reporting.transfer_progress import Progress
@@ -30,10 +30,6 @@ if TYPE_CHECKING:
 PROGRAM = "kafkabal"
 _YES = frozenset({"y", "yes"})
 _MOST_HELD = 100
-# xterm's private modes 1049 (alternate screen) and 25 (cursor), which terminals share; the scrollback stays untouched
-_ENTER_SCREEN = "\x1b[?1049h\x1b[?25l"
-_LEAVE_SCREEN = "\x1b[?25h\x1b[?1049l"
-_CLEAR_SCREEN = "\x1b[H\x1b[2J"
 
 
 class Colour(StrEnum):
@@ -127,10 +123,12 @@ class CommandContext:
         else:
             self._tell(f"{PROGRAM}: warning: {text}")
 
-    def release_warnings(self) -> None:
-        """Show the warnings that ``-q`` kept back."""
+    def release_warnings(self, but_for: Collection[str] = ()) -> None:
+        """Show the warnings that ``-q`` kept back, but for those that the error itself lists."""
         while self.held:
-            self._tell(f"{PROGRAM}: warning: {self.held.popleft()}")
+            text = self.held.popleft()
+            if text not in but_for:
+                self._tell(f"{PROGRAM}: warning: {text}")
 
     def complain(self, text: str, hint: str | None = None) -> None:
         """Show why the command fails, and what to do about it."""
@@ -161,28 +159,6 @@ class CommandContext:
             )
         print(f"{printable(question)} [y/N] ", end="", file=self.stderr, flush=True)
         return self.stdin.readline().strip().lower() in _YES
-
-    @contextmanager
-    def alternate_screen(self) -> Iterator[Callable[[str], None]]:
-        """Draw one text after the other in the same place, each as far as it fits; then restore the terminal.
-
-        Where stdout is not a terminal that can be drawn over, the texts follow each other.
-        """
-        if not self.out.animated:
-            yield self._write_flushed
-            return
-        self._write_flushed(_ENTER_SCREEN)
-        try:
-            yield self._draw_over
-        finally:
-            self._write_flushed(_LEAVE_SCREEN)
-
-    def _draw_over(self, text: str) -> None:
-        self._write_flushed(_CLEAR_SCREEN + _upper_lines(text, _height(self.environ, self.stdout)))
-
-    def _write_flushed(self, text: str) -> None:
-        self.stdout.write(text)
-        self.stdout.flush()
 
     def progress(self, what: str, total_bytes: int | None) -> Progress:
         """Show how far ``total_bytes`` have come: a bar on a terminal, now and then a line elsewhere, else nothing.
@@ -276,23 +252,3 @@ def _width(environ: Mapping[str, str], stream: TextIO) -> int:
         return os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):
         return shutil.get_terminal_size().columns
-
-
-def _height(environ: Mapping[str, str], stream: TextIO) -> int:
-    """Lines of the terminal, or what ``LINES`` says."""
-    stated = environ.get("LINES", "")
-    if stated.isdigit() and int(stated) > 0:
-        return int(stated)
-    try:
-        return os.get_terminal_size(stream.fileno()).lines
-    except (OSError, ValueError):
-        return shutil.get_terminal_size().lines
-
-
-def _upper_lines(text: str, height: int) -> str:
-    """What fits a screen; the last line says how much does not."""
-    lines = text.splitlines()
-    if len(lines) < height:
-        return text
-    shown = max(height - 2, 1)
-    return "".join(f"{line}\n" for line in lines[:shown]) + f"... and {len(lines) - shown} more lines"

@@ -31,10 +31,11 @@ COMMANDS: Final[Mapping[str, Row]] = {
         },
     ),
     "snapshot": Row(
-        "Make snapshots of what Kafka's own tools print.",
+        "Import snapshots from the output of Kafka's own tools.",
         commands={
             "import": Row(
-                "Make a snapshot of what Kafka's own tools print.", "kafkabal.cli.commands.snapshot:import_snapshot"
+                "Import a snapshot from the output of Kafka's own tools.",
+                "kafkabal.cli.commands.snapshot:import_snapshot",
             ),
         },
     ),
@@ -82,7 +83,7 @@ COMMANDS: Final[Mapping[str, Row]] = {
                 "kafkabal.cli.commands.rebalance.adopt:adopt",
             ),
             "history": Row(
-                "List the runs of the cluster's record and of this host's journals.",
+                "List earlier runs, from the cluster's record and this host's journals.",
                 "kafkabal.cli.commands.rebalance.history:history",
             ),
             "simulate": Row(
@@ -102,6 +103,9 @@ COMMANDS: Final[Mapping[str, Row]] = {
     "monitoring": Row(
         "Write monitoring files for Prometheus and Grafana.", "kafkabal.cli.commands.monitoring:monitoring"
     ),
+    "top": Row(
+        "Show a live view: brokers against their bands, moves in flight, events.", "kafkabal.cli.commands.top:top"
+    ),
     "watch": Row(
         "Notice slow and dead brokers, failed log dirs and imbalance, and heal what --heal allows.",
         "kafkabal.cli.commands.watch:watch",
@@ -120,11 +124,23 @@ COMMANDS: Final[Mapping[str, Row]] = {
         },
     ),
     "demo": Row(
-        "Watch an unbalanced cluster get inspected and rebalanced (2 minutes).", "kafkabal.cli.commands.demo:demo"
+        "Inspect and rebalance an unbalanced cluster in a sandbox (2 minutes).", "kafkabal.cli.commands.demo:demo"
     ),
     "route-simulate": Row(
         "Simulate how each routing policy would distribute a workload, and at what cost.",
         "kafkabal.cli.commands.route_simulate:route_simulate",
+    ),
+    "route": Row(
+        "Show where records go by score, and publish it for Java producers.", "kafkabal.cli.commands.route:route"
+    ),
+    "routing": Row(
+        "Build the partitioner for Java producers.",
+        commands={
+            "plugin": Row(
+                "Build the partitioner for Java producers, which follows published weights.",
+                "kafkabal.cli.commands.routing:plugin",
+            ),
+        },
     ),
     "policies": Row(
         "List routing policies: how each decides, what it needs, whether it keeps key order.",
@@ -150,6 +166,10 @@ COMMANDS: Final[Mapping[str, Row]] = {
                 "Build the broker plug-in that forwards client metrics to a topic.",
                 "kafkabal.cli.commands.telemetry:plugin",
             ),
+            "show": Row(
+                "Show the metrics that clients push, with their latest values.",
+                "kafkabal.cli.commands.telemetry:show_metrics",
+            ),
             "latency": Row(
                 "Show the produce latency of each broker, as measured by clients.",
                 "kafkabal.cli.commands.telemetry:latency",
@@ -167,11 +187,9 @@ COMMANDS: Final[Mapping[str, Row]] = {
                 "Show the settings of a profile and of its client.properties; secrets are never shown.",
                 "kafkabal.cli.commands.profiles:show",
             ),
-            "use": Row(
-                "Make a profile the one that is used where no other is chosen.", "kafkabal.cli.commands.profiles:use"
-            ),
+            "use": Row("Use a profile by default.", "kafkabal.cli.commands.profiles:use"),
             "check": Row(
-                "Connect to the clusters of profiles, all at once, and say which answer.",
+                "Connect to the clusters of profiles, all at once, and show which respond.",
                 "kafkabal.cli.commands.profiles:check",
             ),
             "add": Row("Add a profile.", "kafkabal.cli.commands.profiles:add"),
@@ -181,10 +199,10 @@ COMMANDS: Final[Mapping[str, Row]] = {
         "Check whether kafkabal can work on a cluster, and change nothing.", "kafkabal.cli.commands.doctor:doctor"
     ),
     "config": Row(
-        "Show which settings hold, and where each comes from.",
+        "Show the settings in force, and where each comes from.",
         commands={
             "show": Row(
-                "Show every setting that is set, with its value and where it comes from.",
+                "Show all settings that are set, with their values and where they come from.",
                 "kafkabal.cli.commands.config:show",
             ),
         },

@@ -50,11 +50,17 @@ def exit_code_of(run: Callable[[], int], words: Sequence[str], context: CommandC
     except typer.Exit as leave:
         return _flushed(context, leave.exit_code)
     except BaseException as error:  # noqa: BLE001 - no caller could handle it
-        context.release_warnings()
+        context.release_warnings(_failures(error))
         return _report(_as_ours(error), words, context)
     if code != ExitCode.DONE:
         context.release_warnings()
     return code
+
+
+def _failures(error: BaseException) -> frozenset[str]:
+    """What an error lists, as a run has warned of it."""
+    failures = error.failures if isinstance(error, PartialFailureError) else ()
+    return frozenset(f"{name}: {reason}" for name, reason in failures)
 
 
 def _as_ours(error: BaseException) -> BaseException:
@@ -72,7 +78,7 @@ def _usage_error(error: typer.TyperException) -> UsageError:
     message = error.format_message().rstrip(".").replace("\n\t", " ").replace("\n", " ").replace("Value error, ", "")
     ctx, parameter = getattr(error, "ctx", None), getattr(error, "param", None)
     if ctx is None:
-        return UsageError(message)
+        return UsageError(message[:1].lower() + message[1:], hint="see 'kafkabal --help'")
     if parameter is not None and getattr(ctx.get_parameter_source(parameter.name), "name", "") == "DEFAULT_MAP":
         message = f"{environment_name(parameter)}: {message}"
     else:

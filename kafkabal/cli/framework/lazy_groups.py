@@ -9,6 +9,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from kafkabal.cli.framework.command_context import PROGRAM
 from kafkabal.cli.framework.help_text import section_of, shown_metavar, write_sections, write_text
+from kafkabal.cli.framework.swallowed_options import refuse_swallowed_options
 from kafkabal.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -35,6 +36,12 @@ class Command(TyperCommand):
         """Parse the arguments, with the environment for what they do not give."""
         extra["default_map"] = _from_environment(self, parent)
         return super().make_context(info_name, args, parent, **extra)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words, once no option stands where another lacks its value."""
+        if not ctx.resilient_parsing:
+            refuse_swallowed_options(self.params, args, until_command=False)
+        return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """``[OPTIONS] TOPIC [NAME...]``, in one style for all commands."""
@@ -67,6 +74,8 @@ class Group(TyperGroup):
         if not args and not self.runs_alone and not ctx.resilient_parsing:
             typer.echo(ctx.get_help(), err=True)
             ctx.exit(ExitCode.USAGE)
+        if not ctx.resilient_parsing:
+            refuse_swallowed_options(self.params, args, until_command=True)
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002

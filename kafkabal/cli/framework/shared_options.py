@@ -59,7 +59,7 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
     ),
     "all_profiles": SettingOption("Read the clusters of all profiles.", section=CLUSTER_SECTION),
     "data_sets": SettingOption(
-        "With several clusters: where topics that match are, and how far mirrors are behind. Repeatable.",
+        "With several clusters: show where matching topics are, and how far mirrors lag behind. Repeatable.",
         "PATTERN",
         repeated=True,
     ),
@@ -67,7 +67,7 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
     "zookeeper": SettingOption("ZooKeeper servers, for Kafka 3.9 and older.", "HOST:PORT[/PATH]", CLUSTER_SECTION),
     "broker_timeout": SettingOption("Timeout per broker request. [default: 10s]", "TIME", CLUSTER_SECTION),
     "scores": SettingOption(
-        "Score to balance by (see 'kafkabal scores'), or package.module:object. Repeatable.",
+        "Score to use (see 'kafkabal scores'), or package.module:object; WEIGHT is for plans and routing. Repeatable.",
         "NAME[=WEIGHT]",
         repeated=True,
     ),
@@ -189,6 +189,17 @@ NotifyOption = Annotated[
         metavar="URL",
         parser=_notify_url,
         help="Post every event to Alertmanager (/api/v2/alerts), Slack or a webhook.",
+        rich_help_panel=OUTPUT_SECTION,
+    ),
+]
+
+TextfileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--textfile",
+        metavar="FILE",
+        parser=check_replaceable,
+        help="Keep a Prometheus textfile up to date.",
         rich_help_panel=OUTPUT_SECTION,
     ),
 ]

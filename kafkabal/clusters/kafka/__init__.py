@@ -6,4 +6,8 @@
 
 import lazy_loader
 
+from kafkabal.clusters.kafka.defer_kafka_python_import import defer_clients
+
+defer_clients()
+
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

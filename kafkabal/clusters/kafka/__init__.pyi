@@ -7,9 +7,11 @@ from .cluster import KafkaCluster as KafkaCluster
 from .compacted_topic import RECORDS_TOPIC as RECORDS_TOPIC
 from .fetch import RangeFetcher as RangeFetcher
 from .group_lock import LOCK_GROUP as LOCK_GROUP
-from .packed_records import BatchHead as BatchHead
-from .packed_records import PackedRecords as PackedRecords
-from .packed_records import RawRecord as RawRecord
+from .kept_batches import KeptBatches as KeptBatches
+from .lazy_records import BatchHead as BatchHead
+from .lazy_records import PackedRecords as PackedRecords
+from .lazy_records import PlacedRecord as PlacedRecord
+from .lazy_records import RawRecord as RawRecord
 from .reach import BrokerReach as BrokerReach
 from .read_state import KafkaReader as KafkaReader
 from .reassignments import factor_changes as factor_changes

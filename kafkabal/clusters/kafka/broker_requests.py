@@ -12,21 +12,25 @@ from kafka.protocol.metadata import MetadataRequest
 
 from kafkabal.clusters.clock import Clock, Deadline
 from kafkabal.clusters.kafka.broker_address import Address, parse_address
-from kafkabal.clusters.kafka.connection import AnswerInPlace
+from kafkabal.clusters.kafka.connection import ResponseInPlace
 from kafkabal.clusters.kafka.error_mapping import NOT_CONTROLLER, translated
 from kafkabal.clusters.kafka.parallel_requests import run_all, run_first
 from kafkabal.clusters.kafka.reconnecting_connection import BrokerLink
 from kafkabal.clusters.kafka.tls import tls_context
 from kafkabal.config import ConnectionSettings
-from kafkabal.errors import KafkabalError, MissingCapabilityError, NoAnswerError, UnreachableError
+from kafkabal.errors import KafkabalError, MissingCapabilityError, NoResponseError, UnreachableError
 
 _V = TypeVar("_V")
 
 # a bootstrap server that hesitates for so long does not keep the others from being tried
 _HEAD_START_S = 0.5
 _FIRST_PAUSE_S = 0.05
+"""Metadata follows a change of leader or controller within tens of milliseconds: the first retry mostly succeeds."""
 _LONGEST_PAUSE_S = 1.0
+"""A new controller is elected within seconds; one question a second is no load for a cluster in trouble."""
 _BROKERS_SHARE = 0.8
+"""The rest is for the way there and back: a broker that waits as long as we do answers after we have hung up, and what
+it did is then unknown."""
 # how many known brokers a question is put to before the bootstrap servers are tried again
 _KNOWN_TRIED = 2
 
@@ -100,7 +104,7 @@ class KafkaClient:
         """Whether the brokers know a kind of request (a class of kafka-python) in this version or a later one."""
         try:
             with translated("the brokers"):
-                return bool(self._first_answering().versions(self.deadline()).api_version(request) >= version)
+                return bool(self._first_responding().versions(self.deadline()).api_version(request) >= version)
         except MissingCapabilityError:
             return False
 
@@ -121,7 +125,7 @@ class KafkaClient:
         return self._first_seed(deadline).call(request, deadline)
 
     def call_broker(
-        self, broker: int, request: Any, deadline: Deadline | None = None, in_place: AnswerInPlace | None = None
+        self, broker: int, request: Any, deadline: Deadline | None = None, in_place: ResponseInPlace | None = None
     ) -> Any:
         """Put a request to one broker.
 
@@ -129,7 +133,7 @@ class KafkaClient:
         ------
         UnreachableError
             If it is not registered, or cannot be connected to in time; nothing was sent.
-        NoAnswerError
+        NoResponseError
             If the answer does not come; the request may have taken effect.
         """
         deadline = deadline or self.deadline()
@@ -180,7 +184,7 @@ class KafkaClient:
         ------
         UnreachableError
             If no controller can be reached in time; nothing was sent.
-        NoAnswerError
+        NoResponseError
             If the answer does not come; the request may have taken effect.
         """
         deadline = deadline or self.deadline()
@@ -193,7 +197,7 @@ class KafkaClient:
                     return answer
                 is_needed = True
             except UnreachableError as error:
-                if deadline.remaining_s < pause_s or (isinstance(error, NoAnswerError) and not may_repeat):
+                if deadline.remaining_s < pause_s or (isinstance(error, NoResponseError) and not may_repeat):
                     raise
                 is_needed = False
             self.clock.sleep(pause_s)
@@ -211,7 +215,7 @@ class KafkaClient:
         for address in self._controllers:
             try:
                 answer = self._link(address).call(request, self.deadline())
-            except NoAnswerError:
+            except NoResponseError:
                 raise
             except UnreachableError:
                 continue
@@ -225,7 +229,7 @@ class KafkaClient:
         links = [self._link(node.address) for node in self._nodes.by_id.values()]
         return sorted(links, key=lambda link: (link.failures, not link.is_open))
 
-    def _first_answering(self) -> BrokerLink:
+    def _first_responding(self) -> BrokerLink:
         known = self._known_links()
         return known[0] if known and not known[0].failures else self._first_seed(self.deadline())
 
@@ -243,7 +247,7 @@ class KafkaClient:
         node = nodes.by_id.get(nodes.controller)
         link = None if node is None else self._link(node.address)
         if link is None or (link.failures and not is_needed):
-            return self._first_answering()
+            return self._first_responding()
         return link
 
     def _link(self, address: Address) -> BrokerLink:

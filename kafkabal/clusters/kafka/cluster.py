@@ -27,6 +27,7 @@ from kafkabal.clusters.kafka.authorized_operations import (
 from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.compacted_topic import TopicRecordStore
 from kafkabal.clusters.kafka.configs import alter_configs, describe_configs
+from kafkabal.clusters.kafka.consumer_racks import consumer_racks
 from kafkabal.clusters.kafka.create_topics import create_topics
 from kafkabal.clusters.kafka.elections import elect_preferred_leaders
 from kafkabal.clusters.kafka.group_lock import GroupLock, lock_holders
@@ -43,6 +44,7 @@ from kafkabal.clusters.protocol import (
     ConfigChange,
     ConfigResource,
     ConfigValue,
+    ConsumerRacks,
     Fault,
     IsGone,
     NewTopic,
@@ -207,6 +209,10 @@ class KafkaCluster:
         """Names of the subscriptions to metrics of clients; not of the protocol, since only live brokers have any."""
         return client_metrics_names(self._client)
 
+    def consumer_racks(self) -> ConsumerRacks:
+        """In which racks consumers are, as far as they tell; not of the protocol, since only live brokers have any."""
+        return consumer_racks(self._client)
+
     def cluster_operations(self) -> frozenset[Operation]:
         """What the principal may do to the cluster itself, see :mod:`.authorized_operations`."""
         return cluster_operations(self._client)
@@ -252,6 +258,10 @@ class KafkaCluster:
     def records(self) -> RecordStore:
         """The internal topic that holds run records; it is created by the first write."""
         return TopicRecordStore(self._client)
+
+    def records_in(self, topic: str, configs: Mapping[str, str]) -> RecordStore:
+        """An internal topic for another purpose, created with these configs besides the usual ones."""
+        return TopicRecordStore(self._client, topic, configs)
 
     def close(self) -> None:
         """Drop all connections."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
+from types import MappingProxyType
 from typing import Any
 
 from kafka.protocol.consumer import FetchRequest
@@ -22,9 +23,11 @@ from kafkabal.errors import NotAuthorizedError, RefusedByClusterError, Unreachab
 from kafkabal.model import CLEANUP_POLICY, MAX_MESSAGE_BYTES, MIN_INSYNC_REPLICAS, TopicPartition
 
 RECORDS_TOPIC = "__kafkabal"
-_PARTITION = TopicPartition(RECORDS_TOPIC, 0)
 _REPLICATION_FACTOR = 3
+"""The run record must survive what the run may meet: one dead broker, and another being restarted."""
 _LARGEST_RECORD_BYTES = 10 * 2**20
+"""Parts of a run are a quarter of a MB; requests and summaries less. A topic made with a smaller limit would refuse a
+large run in its middle."""
 # from version 13 on topics are named by id
 _LAST_VERSION_WITH_NAMES = 12
 _ALL_IN_SYNC_REPLICAS = -1
@@ -38,10 +41,22 @@ class TopicRecordStore:
 
     The topic has one partition and as many replicas as are usual, so that a record that was written is there as long
     as the cluster is. What has been read once is not read again.
+
+    Parameters
+    ----------
+    topic
+        Its name; that of run records if none is given.
+    configs
+        With which it is created, besides those that every topic of ours has.
     """
 
-    def __init__(self, client: KafkaClient) -> None:
+    def __init__(
+        self, client: KafkaClient, topic: str = RECORDS_TOPIC, configs: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self._client = client
+        self._topic = topic
+        self._configs = configs
+        self._partition = TopicPartition(topic, 0)
         self._found: dict[str, bytes] = {}
         self._read_to = 0
         """Offset up to which the topic is in ``_found``."""
@@ -68,7 +83,7 @@ class TopicRecordStore:
                     raise
             else:
                 if not fault_of(code).retriable or deadline.remaining_s < pause_s:
-                    check(code, f"write to topic {RECORDS_TOPIC}", message)
+                    check(code, f"write to topic {self._topic}", message)
                     return
             self._client.clock.sleep(pause_s)
 
@@ -106,9 +121,9 @@ class TopicRecordStore:
 
     def _leader(self) -> int | None:
         """Id of the broker that leads the topic; None where the topic does not exist."""
-        status = partition_status(self._client, [RECORDS_TOPIC]).get(_PARTITION)
+        status = partition_status(self._client, [self._topic]).get(self._partition)
         if status is not None and status.leader < 0:
-            raise UnreachableError(f"topic {RECORDS_TOPIC} has no leader")
+            raise UnreachableError(f"topic {self._topic} has no leader")
         return None if status is None else status.leader
 
     def _produce(self, batch: bytes, deadline: Deadline) -> tuple[int, str | None]:
@@ -117,13 +132,13 @@ class TopicRecordStore:
             self._create()
             leader = self._leader()
         if leader is None:
-            raise UnreachableError(f"topic {RECORDS_TOPIC} was created but is not yet known to all brokers")
+            raise UnreachableError(f"topic {self._topic} was created but is not yet known to all brokers")
         topic = ProduceRequest.TopicProduceData
         request = ProduceRequest(
             # with less, the broker that dies next may be the only one that knows of the run
             acks=_ALL_IN_SYNC_REPLICAS,
             timeout_ms=int(deadline.remaining_s * 1000),
-            topic_data=[topic(name=RECORDS_TOPIC, partition_data=[topic.PartitionProduceData(index=0, records=batch)])],
+            topic_data=[topic(name=self._topic, partition_data=[topic.PartitionProduceData(index=0, records=batch)])],
             max_version=_LAST_VERSION_WITH_NAMES,
         )
         answer = self._client.call_broker(leader, request, deadline).responses[0].partition_responses[0]
@@ -135,25 +150,26 @@ class TopicRecordStore:
         held = Counter(broker for topic in topics for p in topic.partitions for broker in p.replica_nodes)
         replicas = idle_first(self._client.nodes().by_id, led, held)[:_REPLICATION_FACTOR]
         topic = NewTopic(
-            name=RECORDS_TOPIC,
+            name=self._topic,
             assignment=(tuple(replicas),),
             configs={
                 CLEANUP_POLICY: "compact",
                 MAX_MESSAGE_BYTES: str(_LARGEST_RECORD_BYTES),
                 MIN_INSYNC_REPLICAS: str(max(1, len(replicas) - 1)),
+                **self._configs,
             },
         )
         for fault in create_topics(self._client, [topic], validate_only=False).values():
             if fault.name.endswith("AUTHORIZATION_FAILED"):
-                raise NotAuthorizedError(f"cannot create topic {RECORDS_TOPIC}: {fault}")
+                raise NotAuthorizedError(f"cannot create topic {self._topic}: {fault}")
             if fault.name != error_name(TOPIC_ALREADY_EXISTS):
-                raise RefusedByClusterError(f"cannot create topic {RECORDS_TOPIC}: {fault}")
+                raise RefusedByClusterError(f"cannot create topic {self._topic}: {fault}")
 
     def _read_on(self, leader: int, deadline: Deadline) -> None:
-        offsets = leader_offsets(self._client, leader, [_PARTITION], deadline)
-        if _PARTITION not in offsets.end or _PARTITION not in offsets.start:
-            raise UnreachableError(f"broker {leader} did not report the offsets of topic {RECORDS_TOPIC}")
-        start, end = offsets.start[_PARTITION], offsets.end[_PARTITION]
+        offsets = leader_offsets(self._client, leader, [self._partition], deadline)
+        if self._partition not in offsets.end or self._partition not in offsets.start:
+            raise UnreachableError(f"broker {leader} did not report the offsets of topic {self._topic}")
+        start, end = offsets.start[self._partition], offsets.end[self._partition]
         if end < self._read_to:  # the topic was re-created
             self._found, self._read_to = {}, 0
         self._read_to = max(self._read_to, start)
@@ -164,7 +180,7 @@ class TopicRecordStore:
                     self._take(bytes(record.key).decode(), record.value)
                 self._read_to = batch.next_offset
             if self._read_to == before and deadline.is_over:
-                raise UnreachableError(f"cannot read topic {RECORDS_TOPIC} to its end in time")
+                raise UnreachableError(f"cannot read topic {self._topic} to its end in time")
 
     def _take(self, key: str, value: bytes | None) -> None:
         if value is None:
@@ -179,14 +195,14 @@ class TopicRecordStore:
             replica_id=-1,
             max_wait_ms=100,
             min_bytes=1,
-            topics=[kind(topic=RECORDS_TOPIC, partitions=[partition])],
+            topics=[kind(topic=self._topic, partitions=[partition])],
             max_version=_LAST_VERSION_WITH_NAMES,
         )
         answer = self._client.call_broker(leader, request, deadline)
-        check(answer.error_code, f"read topic {RECORDS_TOPIC}")
+        check(answer.error_code, f"read topic {self._topic}")
         found = answer.responses[0].partitions[0]
-        check(found.error_code, f"read topic {RECORDS_TOPIC}")
-        with translated(f"topic {RECORDS_TOPIC}"):
+        check(found.error_code, f"read topic {self._topic}")
+        with translated(f"topic {self._topic}"):
             yield from MemoryRecords(bytes(found.records or b""))
 
 

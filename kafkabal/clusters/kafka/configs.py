@@ -22,9 +22,10 @@ from kafkabal.clusters.protocol import (
     Fault,
     ResourceKind,
 )
-from kafkabal.errors import KafkabalError, NoAnswerError, UnreachableError
+from kafkabal.errors import KafkabalError, NoResponseError, UnreachableError
 
 _RESOURCES_A_REQUEST = 500
+"""An answer names every config of a topic: 500 of them are some hundreds of kB, and take a broker some milliseconds."""
 _DELETE = 1
 _OPERATIONS = {ConfigOperation.SET: 0, ConfigOperation.APPEND: 2, ConfigOperation.SUBTRACT: 3}
 _TYPES = {
@@ -65,13 +66,12 @@ def describe_configs(
         if isinstance(answer, KafkabalError):
             faults |= dict.fromkeys(group, fault_of_error(answer))
             continue
-        by_name = {(result.resource_type, result.resource_name): result for result in answer.results}
-        for resource in group:
-            result = by_name[_TYPES[resource.kind], resource.name]
-            if result.error_code != NO_ERROR:
-                faults[resource] = fault_of(result.error_code, result.error_message)
-            else:
-                found[resource] = _values(resource, result)
+        results = _by_resource(group, answer.results)
+        refused = _refused(results)
+        faults |= refused
+        found |= {
+            resource: _values(resource, result) for resource, result in results.items() if resource not in refused
+        }
     return found, faults
 
 
@@ -93,12 +93,22 @@ def alter_configs(client: KafkaClient, changes: Sequence[ConfigChange]) -> dict[
         if isinstance(answer, KafkabalError):
             faults |= dict.fromkeys(group, fault_of_error(answer))
             continue
-        by_name = {(result.resource_type, result.resource_name): result for result in answer.responses}
-        for resource in group:
-            result = by_name[_TYPES[resource.kind], resource.name]
-            if result.error_code != NO_ERROR:
-                faults[resource] = fault_of(result.error_code, result.error_message)
+        faults |= _refused(_by_resource(group, answer.responses))
     return faults
+
+
+def _by_resource(group: Iterable[ConfigResource], results: Iterable[Any]) -> dict[ConfigResource, Any]:
+    """What an answer says of each resource that was asked for."""
+    by_name = {(result.resource_type, result.resource_name): result for result in results}
+    return {resource: by_name[_TYPES[resource.kind], resource.name] for resource in group}
+
+
+def _refused(results: Mapping[ConfigResource, Any]) -> dict[ConfigResource, Fault]:
+    return {
+        resource: fault_of(result.error_code, result.error_message)
+        for resource, result in results.items()
+        if result.error_code != NO_ERROR
+    }
 
 
 def _ask_owners(
@@ -127,7 +137,7 @@ def _put_change(client: KafkaClient, group: Sequence[ConfigResource], request: A
         return client.call_controller(request, _codes, deadline)
     try:
         return client.call_broker(int(group[0].name), request, deadline)
-    except NoAnswerError:
+    except NoResponseError:
         raise
     except UnreachableError:
         if not client.settings.bootstrap_controllers:

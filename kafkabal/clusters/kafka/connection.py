@@ -20,12 +20,11 @@ from kafkabal import __version__
 from kafkabal.clusters.clock import Clock, Deadline
 from kafkabal.clusters.kafka.broker_address import Address
 from kafkabal.clusters.kafka.error_mapping import NO_ERROR, UNSUPPORTED_VERSION, check, translated
-from kafkabal.clusters.kafka.sasl import sasl_conversation
 from kafkabal.config import ConnectionSettings
-from kafkabal.errors import NoAnswerError, RefusedByClusterError, UnreachableError
+from kafkabal.errors import NoResponseError, RefusedByClusterError, UnreachableError
 
 
-class AnswerInPlace(Protocol):
+class ResponseInPlace(Protocol):
     """How to receive an answer without kafka-python, which copies every byte of it several times."""
 
     def memory(self, size: int) -> memoryview:
@@ -36,10 +35,13 @@ class AnswerInPlace(Protocol):
 
 
 _LARGEST_FRAME_BYTES = 2**28
+"""Answers of a million partitions have a tenth of it; the first bytes of HTTP or TLS read as a length exceed it, which
+is how a wrong port is told from a broker."""
 _TIMEVAL = struct.Struct("@ll")
 _TLS_ALERT = b"\x15\x03"
 _SOFTWARE_VERSION = re.sub(r"[^a-zA-Z0-9.-]", "-", __version__)
 _SMALLEST_TIMEOUT_S = 0.001
+"""0 means "without end" or "not blocking" to sockets: a deadline that is all but over must not turn into either."""
 # a session that needs new credentials from time to time (KIP-368) is given up a little before it ends
 _USED_SHARE_OF_SESSION = 0.9
 
@@ -97,7 +99,7 @@ class BrokerConnection:
         if not isinstance(sock, ssl.SSLSocket):
             sock.settimeout(None)  # the kernel keeps its deadlines, see _limit
 
-    def call(self, request: Any, deadline: Deadline, in_place: AnswerInPlace | None = None) -> Any:
+    def call(self, request: Any, deadline: Deadline, in_place: ResponseInPlace | None = None) -> Any:
         """Send a request in the highest version that both sides know and return the answer.
 
         Parameters
@@ -109,17 +111,17 @@ class BrokerConnection:
         ------
         MissingCapabilityError
             If the broker does not know this kind of request.
-        NoAnswerError
+        NoResponseError
             If the answer does not come in time, or the connection ends before; the connection is of no more use.
         """
         with translated(f"{self.address}"):
             version = self.versions.api_version(request)
         try:
             answer = self._exchange(request, version, deadline, in_place)
-        except NoAnswerError as error:
+        except NoResponseError as error:
             # a broker closes the connection of a client without the credentials that it requires
             hint = None if self._has_answered or not _is_closed(error) else _SASL_HINT
-            raise NoAnswerError(error.message, hint=hint) from error
+            raise NoResponseError(error.message, hint=hint) from error
         self._has_answered = True
         return answer
 
@@ -151,7 +153,7 @@ class BrokerConnection:
             answer = self._ask_versions(min(ApiVersionsRequest.max_version, 4), deadline)
             if answer.error_code == UNSUPPORTED_VERSION:
                 answer = self._ask_versions(0, deadline)
-        except NoAnswerError as error:
+        except NoResponseError as error:
             raise UnreachableError(error.message, hint=_TLS_HINT if _is_closed(error) else None) from error
         check(answer.error_code, f"ask {self.address} for its versions")
         self.versions = BrokerVersionData(
@@ -168,7 +170,7 @@ class BrokerConnection:
         """
         try:
             self._authenticate(settings, deadline)
-        except NoAnswerError as error:
+        except NoResponseError as error:
             raise UnreachableError(error.message, hint=error.hint) from error
 
     def _ask_versions(self, version: int, deadline: Deadline) -> Any:
@@ -176,6 +178,8 @@ class BrokerConnection:
         return self._exchange(request, version, deadline)
 
     def _authenticate(self, settings: ConnectionSettings, deadline: Deadline) -> None:
+        from kafkabal.clusters.kafka.sasl import sasl_conversation  # only now: with it come all clients of kafka-python
+
         conversation = sasl_conversation(settings, self.address.host, self._clock)
         mechanism = settings.sasl.mechanism if settings.sasl else ""
         handshake = self.call(SaslHandshakeRequest(mechanism=str(mechanism)), deadline)
@@ -198,7 +202,7 @@ class BrokerConnection:
             lifetime_s = answer.session_lifetime_ms / 1000 * _USED_SHARE_OF_SESSION
             self._session_ends_s = self._clock.monotonic() + lifetime_s
 
-    def _exchange(self, request: Any, version: int, deadline: Deadline, in_place: AnswerInPlace | None = None) -> Any:
+    def _exchange(self, request: Any, version: int, deadline: Deadline, in_place: ResponseInPlace | None = None) -> Any:
         request.API_VERSION = version
         self._requests_sent += 1
         request.with_header(correlation_id=self._requests_sent, client_id=self._client_id)
@@ -209,18 +213,18 @@ class BrokerConnection:
             self._sock.sendall(frame)
             packed = self._receive_frame(deadline, in_place)
         except BlockingIOError as error:
-            _raise_no_answer(self.address, TimeoutError(*error.args), deadline)
+            _raise_no_response(self.address, TimeoutError(*error.args), deadline)
         except OSError as error:
-            _raise_no_answer(self.address, error, deadline)
+            _raise_no_response(self.address, error, deadline)
         with translated(f"the answer of {self.address}"):
             (correlation_id,) = struct.unpack_from(">i", packed)
             if correlation_id != self._requests_sent:
-                raise NoAnswerError(f"{self.address} sent the response to another request")
+                raise NoResponseError(f"{self.address} sent the response to another request")
             if in_place is not None:
                 return in_place.decode(packed, version)
             return request.header.get_response_class().decode(packed, header=True)
 
-    def _receive_frame(self, deadline: Deadline, in_place: AnswerInPlace | None) -> memoryview:
+    def _receive_frame(self, deadline: Deadline, in_place: ResponseInPlace | None) -> memoryview:
         head = self._receive(memoryview(bytearray(4)), deadline)
         (size,) = struct.unpack(">i", head)
         if not 0 < size <= _LARGEST_FRAME_BYTES:
@@ -296,16 +300,16 @@ def _words(reason: str) -> str:
     return reason.lower().replace("_", " ")
 
 
-def _raise_no_answer(address: Address, error: OSError, deadline: Deadline) -> NoReturn:
+def _raise_no_response(address: Address, error: OSError, deadline: Deadline) -> NoReturn:
     if isinstance(error, TimeoutError):
-        raise NoAnswerError(f"{address} did not respond within {deadline}") from error
+        raise NoResponseError(f"{address} did not respond within {deadline}") from error
     reason = (
         "closed the connection"
         if isinstance(error, ConnectionError)
         else f"lost the connection: {error.strerror or error}"
     )
-    raise NoAnswerError(f"{address} {reason}") from error
+    raise NoResponseError(f"{address} {reason}") from error
 
 
-def _is_closed(error: NoAnswerError) -> bool:
+def _is_closed(error: NoResponseError) -> bool:
     return isinstance(error.__cause__, ConnectionError)

@@ -17,7 +17,7 @@ from kafkabal.errors import (
     ConfigError,
     KafkabalError,
     MissingCapabilityError,
-    NoAnswerError,
+    NoResponseError,
     NotAuthorizedError,
     RefusedByClusterError,
     UnreachableError,
@@ -29,12 +29,14 @@ COORDINATOR_LOAD_IN_PROGRESS = 14
 COORDINATOR_NOT_AVAILABLE = 15
 NOT_COORDINATOR = 16
 INCONSISTENT_GROUP_PROTOCOL = 23
+UNKNOWN_MEMBER_ID = 25
 REBALANCE_IN_PROGRESS = 27
 TOPIC_AUTHORIZATION_FAILED = 29
 GROUP_AUTHORIZATION_FAILED = 30
 UNSUPPORTED_VERSION = 35
 TOPIC_ALREADY_EXISTS = 36
 INVALID_REPLICATION_FACTOR = 38
+INVALID_REPLICA_ASSIGNMENT = 39
 NOT_CONTROLLER = 41
 KAFKA_STORAGE_ERROR = 56
 MEMBER_ID_REQUIRED = 79
@@ -61,10 +63,10 @@ REFUSED = "refused"
 _BECOMES: tuple[tuple[type[Exception], type[KafkabalError]], ...] = (
     (foreign.AuthorizationError, NotAuthorizedError),
     (foreign.UnsupportedVersionError, MissingCapabilityError),
-    (foreign.RequestTimedOutError, NoAnswerError),
-    (foreign.NetworkExceptionError, NoAnswerError),
+    (foreign.RequestTimedOutError, NoResponseError),
+    (foreign.NetworkExceptionError, NoResponseError),
     (foreign.BrokerResponseError, RefusedByClusterError),
-    (foreign.KafkaTimeoutError, NoAnswerError),
+    (foreign.KafkaTimeoutError, NoResponseError),
     (foreign.KafkaConnectionError, UnreachableError),
     (foreign.NodeNotReadyError, UnreachableError),
     (foreign.MetadataEmptyBrokerList, UnreachableError),
@@ -94,7 +96,7 @@ def fault_of(code: int, message: str | None = None) -> Fault:
 
 def fault_of_error(error: KafkabalError) -> Fault:
     """The fault of every item of a request that failed as a whole."""
-    if isinstance(error, NoAnswerError):
+    if isinstance(error, NoResponseError):
         return Fault(TIMEOUT, error.message, retriable=True)
     if isinstance(error, UnreachableError):
         return Fault(UNREACHABLE, error.message, retriable=True)

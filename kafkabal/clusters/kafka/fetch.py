@@ -16,10 +16,11 @@ from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 from kafkabal.clusters.clock import Clock, Deadline, SystemClock
 from kafkabal.clusters.kafka.broker_requests import KafkaClient, pauses
 from kafkabal.clusters.kafka.error_mapping import check
-from kafkabal.clusters.kafka.fetch_answer import NEWEST_VERSION, OLDEST_VERSION, PartitionAnswer, fetch_answer
+from kafkabal.clusters.kafka.fetch_response import NEWEST_VERSION, OLDEST_VERSION, PartitionResponse, fetch_response
 from kafkabal.clusters.kafka.frame_pool import FramePool
+from kafkabal.clusters.kafka.kept_batches import KeptBatches
+from kafkabal.clusters.kafka.lazy_records import PackedRecords, RawRecord
 from kafkabal.clusters.kafka.metadata import describe_topic
-from kafkabal.clusters.kafka.packed_records import PackedRecords, RawRecord
 from kafkabal.clusters.kafka.record_batches import BatchReader
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import DriftError, KafkabalError, NotAuthorizedError, UnreachableError
@@ -34,7 +35,10 @@ _WAIT_MS = 500
 # of the expected bytes: records of a block may be a little larger than the mean
 _SPARE_SHARE = 0.02
 _LEAST_BYTES = 65_536
+"""Of a few small records that are left of a block one fetch brings all, with the batch around them."""
 _TIMEOUT_S = 60.0
+"""A leader that died has a successor within half a minute (broker session 9 to 18 s); a training run waits rather than
+fails."""
 
 
 @dataclass(slots=True)
@@ -61,7 +65,7 @@ class _Replica:
     leader: int
 
 
-class _FetchAnswers:
+class _FetchResponses:
     """Receives answers into memory that is used again."""
 
     def __init__(self) -> None:
@@ -70,8 +74,8 @@ class _FetchAnswers:
     def memory(self, size: int) -> memoryview:
         return self._pool.take(size)
 
-    def decode(self, frame: memoryview, version: int) -> PartitionAnswer:
-        return fetch_answer(frame, version)
+    def decode(self, frame: memoryview, version: int) -> PartitionResponse:
+        return fetch_response(frame, version)
 
 
 class RangeFetcher:
@@ -85,6 +89,8 @@ class RangeFetcher:
         As Kafka writes it; a topic that was created again under the name is refused.
     rack
         In-sync replicas in this rack are preferred to the leader (KIP-392).
+    kept
+        Where to keep what answers hold beyond the range that was asked for; fetchers of one topic may share it.
     timeout_s
         How long an outage may take: brokers that are down, leaders that are elected.
     """
@@ -96,6 +102,7 @@ class RangeFetcher:
         topic_id: str,
         *,
         rack: str | None = None,
+        kept: KeptBatches | None = None,
         clock: Clock | None = None,
         timeout_s: float = _TIMEOUT_S,
     ) -> None:
@@ -105,9 +112,10 @@ class RangeFetcher:
         self._topic_id = topic_id
         self._rack = rack
         self._timeout_s = timeout_s
+        self._kept = kept or KeptBatches(0)
         self._replicas: dict[int, _Replica] = {}
         self._uuid: UUID | None = None
-        self._answers = _FetchAnswers()
+        self._responses = _FetchResponses()
         self._batch_bytes = 0
         """Of the largest batch so far."""
 
@@ -138,14 +146,22 @@ class RangeFetcher:
         at = begin
         deadline = Deadline(self._timeout_s, self._clock)
         while at < end:
-            wanted = max(_LEAST_BYTES, size_bytes * (end - at) // (end - begin))
-            found, after = self._once(partition, at, end, wanted, got, deadline)
+            kept = self._kept.take(partition, at, end)
+            if kept is not None:
+                found, at = self._read(BatchReader(partition), kept, at, end)
+                got.records.extend(found)
+                continue
+            stop = self._kept.next_after(partition, at, end)
+            wanted = size_bytes * (stop - at) // (end - begin)
+            if at == begin or stop == end:
+                wanted += self._batch_bytes  # it may begin or end within a batch; one that is cut off is sent again
+            found, after = self._once(partition, at, stop, max(_LEAST_BYTES, wanted), got, deadline)
             got.records.extend(found)
             if after > at:
                 deadline = Deadline(self._timeout_s, self._clock)
             elif deadline.is_over:
                 raise UnreachableError(f"{self._topic}-{partition}: no data at offset {at}")
-            at = after
+            at = min(after, stop)
         return got
 
     def follow(self, partition: int, begin: int, max_bytes: int) -> tuple[list[RawRecord], int]:
@@ -191,28 +207,32 @@ class RangeFetcher:
     def _once(
         self, partition: int, at: int, end: int, wanted: int, got: FetchedRange, deadline: Deadline
     ) -> tuple[PackedRecords, int]:
-        def ask() -> PartitionAnswer:
+        def ask() -> PartitionResponse:
             if partition not in self._replicas:
                 self._locate()
             broker = self._replicas[partition].broker
             asked_s = self._clock.monotonic()
-            answer = self._client.call_broker(broker, self._request(partition, at, wanted), in_place=self._answers)
+            answer = self._client.call_broker(broker, self._request(partition, at, wanted), in_place=self._responses)
             got.count(broker, len(answer.records), self._clock.monotonic() - asked_s)
             return self._checked(answer, partition, at, broker)
 
         answer = self._retried(ask, deadline)
         reader = BatchReader(partition, answer.aborted)
-        try:
-            found, after = reader.records(answer.records, at, end)
-        except KafkabalError as error:
-            raise type(error)(f"{self._topic}-{partition}: {error.message}", hint=error.hint) from error
+        found, after = self._read(reader, answer.records, at, end)
         self._batch_bytes = max(self._batch_bytes, reader.largest_bytes)
+        for span in reader.outside:
+            self._kept.put(partition, span, answer.records, at, end)
         return found, after
+
+    def _read(self, reader: BatchReader, packed: memoryview, at: int, end: int) -> tuple[PackedRecords, int]:
+        try:
+            return reader.records(packed, at, end)
+        except KafkabalError as error:
+            raise type(error)(f"{self._topic}-{reader.partition}: {error.message}", hint=error.hint) from error
 
     def _request(self, partition: int, at: int, wanted: int) -> FetchRequest:
         kind = FetchRequest.FetchTopic
-        # the last batch may end a little later, and one that is cut off costs another request
-        max_bytes = min(2**31 - 1, int(wanted * (1 + _SPARE_SHARE)) + self._batch_bytes)
+        max_bytes = min(2**31 - 1, int(wanted * (1 + _SPARE_SHARE)))
         asked = kind.FetchPartition(
             partition=partition,
             current_leader_epoch=-1,
@@ -236,7 +256,7 @@ class RangeFetcher:
             max_version=NEWEST_VERSION,
         )
 
-    def _checked(self, answer: PartitionAnswer, partition: int, at: int, broker: int) -> PartitionAnswer:
+    def _checked(self, answer: PartitionResponse, partition: int, at: int, broker: int) -> PartitionResponse:
         if answer.error_code == _OFFSET_OUT_OF_RANGE and self._replicas[partition].leader == broker:
             first, end = self._range(partition)
             if at < first:

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 _ROUNDED_BYTES = 2**20
+"""Blocks differ a little in size; rounded up, one memory serves all of them."""
 _SPARE = 2
+"""One being received and one being unpacked, so that nothing is allocated while reading at full speed."""
 
 
 class FramePool:

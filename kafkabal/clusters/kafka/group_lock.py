@@ -22,6 +22,7 @@ from kafkabal.clusters.kafka.error_mapping import (
     MEMBER_ID_REQUIRED,
     NO_ERROR,
     REBALANCE_IN_PROGRESS,
+    UNKNOWN_MEMBER_ID,
     check,
 )
 from kafkabal.clusters.protocol import IsGone, nobody_is_gone
@@ -30,7 +31,10 @@ from kafkabal.errors import BusyError, KafkabalError, RefusedByClusterError, Unr
 
 LOCK_GROUP = "__kafkabal-lock"
 _PROTOCOL_TYPE = "kafkabal"
+_JOINS = 3
+"""The group moves once while its coordinator dies; more often than that, something else is wrong."""
 _HEARTBEATS_A_SESSION = 10
+"""Three times as many as Kafka advises: the fence wants one in the first half of the session, and some may get lost."""
 # how long the end of a heartbeat is waited for on release: the next holder would wait for a whole session
 _PATIENCE_S = 5.0
 
@@ -108,13 +112,23 @@ class GroupLock:
         self._client.close()
 
     def _join(self) -> None:
-        """Become a member, then its leader by being alone, and settle the group."""
+        """Join, and again where the coordinator has changed meanwhile: the new one knows no id that the former gave."""
+        for _ in range(_JOINS):
+            code = self._join_once()
+            if code != UNKNOWN_MEMBER_ID:
+                break
+            self._member = ""
+        check(code, f"join the consumer group {self._group}")
+
+    def _join_once(self) -> int:
+        """Become a member, then its leader by being alone, and settle the group; the error code of what failed."""
         answer = self._ask_to_join_as_member()
         if answer.error_code == INCONSISTENT_GROUP_PROTOCOL and self._evict_gone():
             answer = self._ask_to_join_as_member()
         if answer.error_code == INCONSISTENT_GROUP_PROTOCOL:
             raise self._busy()
-        check(answer.error_code, f"join the consumer group {self._group}")
+        if answer.error_code != NO_ERROR:
+            return int(answer.error_code)
         self._member, self._generation = answer.member_id, answer.generation_id
         request = SyncGroupRequest(
             group_id=self._group,
@@ -125,8 +139,9 @@ class GroupLock:
             assignments=[SyncGroupRequest.SyncGroupRequestAssignment(member_id=self._member, assignment=b"")],
         )
         sent_s = self._clock.monotonic()
-        check(self._call(request).error_code, f"join the consumer group {self._group}")
+        code = int(self._call(request).error_code)
         self._last_heartbeat_s = sent_s
+        return code
 
     def _ask_to_join_as_member(self) -> Any:
         answer = self._ask_to_join()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kafka.protocol.admin import AlterReplicaLogDirsRequest, DescribeLogDirsRequest
@@ -37,6 +37,8 @@ class BrokerLogs:
     """Copies of replicas on their way to another log dir; they do not count as replicas."""
     only_offline_dir: int | None = None
     """Index of the dir of the offline replicas, if only one is possible."""
+    remote: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    """Topic, partition -> bytes that the broker says an object store holds of it."""
 
 
 def describe_log_dirs(
@@ -62,11 +64,14 @@ def describe_log_dirs(
             "if the principal is not authorized to describe the cluster",
             hint="'kafkabal help permissions' lists what each command needs",
         )
-    local = [result for result in answer.results if not result.log_dir.startswith(_REMOTE)]
+    local: list[Any] = []
+    remote: list[Any] = []
+    for result in answer.results:
+        (remote if result.log_dir.startswith(_REMOTE) else local).append(result)
     for result in local:
         if result.error_code != KAFKA_STORAGE_ERROR:
             check(result.error_code, f"describe log dir {result.log_dir} of broker {broker}")
-    return _read(local)
+    return _read(local, remote)
 
 
 def replica_logs(
@@ -109,10 +114,14 @@ def move_log_dirs(client: KafkaClient, targets: Mapping[ReplicaOn, str]) -> dict
     return faults
 
 
-def _read(results: Sequence[Any]) -> BrokerLogs:
+def _read(results: Sequence[Any], remote: Sequence[Any] = ()) -> BrokerLogs:
     offline = [index for index, result in enumerate(results) if result.error_code]
     logs = BrokerLogs(
-        [_dir_row(result) for result in results], {}, {}, only_offline_dir=offline[0] if len(offline) == 1 else None
+        [_dir_row(result) for result in results],
+        {},
+        {},
+        only_offline_dir=offline[0] if len(offline) == 1 else None,
+        remote={t.name: {p.partition_index: p.partition_size for p in t.partitions} for r in remote for t in r.topics},
     )
     for index, result in enumerate(results):
         for topic in result.topics:

@@ -14,8 +14,11 @@ from kafkabal.clusters.kafka.request_chunks import chunked
 from kafkabal.clusters.protocol import PartitionStatus, TopicDescription
 from kafkabal.errors import NotAuthorizedError, UnreachableError
 from kafkabal.model import TopicPartition
+from kafkabal.wording import counted_noun, first_of
 
 _TOPICS_A_REQUEST = 2000
+"""A metadata answer of 2,000 topics has some MB; without a limit that of a large cluster holds up all other
+requests."""
 _NAMED_IN_A_MESSAGE = 3
 
 
@@ -70,11 +73,9 @@ def describe_topic(client: KafkaClient, topic: str, deadline: Deadline) -> Topic
 
 def topics_refused(topics: Collection[str]) -> NotAuthorizedError:
     """The error that names topics which the principal may not describe."""
-    named = ", ".join(sorted(topics)[:_NAMED_IN_A_MESSAGE])
-    more = len(topics) - _NAMED_IN_A_MESSAGE
+    named = first_of(sorted(topics), _NAMED_IN_A_MESSAGE)
     return NotAuthorizedError(
-        f"not authorized to describe {len(topics)} topic{'s' * (len(topics) > 1)}: {named}"
-        + (f" and {more} more" if more > 0 else ""),
+        f"not authorized to describe {counted_noun(len(topics), 'topic')}: {named}",
         hint="grant DESCRIBE on topic '*'; 'kafkabal help permissions' lists what each command needs",
     )
 

@@ -13,9 +13,12 @@ from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.error_mapping import GROUP_AUTHORIZATION_FAILED, NO_ERROR, check
 from kafkabal.clusters.kafka.request_chunks import by_topic, chunked
+from kafkabal.clusters.kafka.share_groups import share_group_offsets
 from kafkabal.model import TopicPartition
 
-_EARLIEST, _LATEST = -2, -1
+_EARLIEST, _LATEST, _EARLIEST_LOCAL = -2, -1, -4
+_LOCAL_VERSION = 8
+"""First version of ListOffsets that tells where the log on disk begins (KIP-405, Kafka 3.4)."""
 _PARTITIONS_A_REQUEST = 10_000
 # how long a leader may search tiered storage
 _REMOTE_TIMEOUT_MS = 10_000
@@ -31,6 +34,8 @@ class LeaderOffsets:
 
     start: dict[TopicPartition, int] = field(default_factory=dict)
     end: dict[TopicPartition, int] = field(default_factory=dict)
+    local_start: dict[TopicPartition, int] = field(default_factory=dict)
+    """Where the log on disk begins: what is before it only remote storage holds. Empty where brokers do not say."""
 
 
 def leader_offsets(
@@ -38,9 +43,13 @@ def leader_offsets(
 ) -> LeaderOffsets:
     """Ask a leader where its partitions start and end."""
     offsets = LeaderOffsets()
+    asked = [(_EARLIEST, offsets.start), (_LATEST, offsets.end)]
+    if client.supports(ListOffsetsRequest, _LOCAL_VERSION):
+        asked.append((_EARLIEST_LOCAL, offsets.local_start))
     for chunk in chunked(sorted(partitions), _PARTITIONS_A_REQUEST):
         topics = list(by_topic(chunk))
-        for timestamp, into in ((_EARLIEST, offsets.start), (_LATEST, offsets.end)):
+        # start and end in requests of their own: Kafka refuses a partition that occurs twice in one
+        for timestamp, into in asked:
             answer = client.call_broker(leader, _offsets_request(topics, timestamp), deadline)
             for topic in answer.topics:
                 for p in topic.partitions:
@@ -52,6 +61,8 @@ def leader_offsets(
 def group_offsets(client: KafkaClient, broker: int, deadline: Deadline) -> dict[str, dict[TopicPartition, int]]:
     """What the groups that a broker coordinates have committed: group, partition -> offset.
 
+    Of a share group that is its start offset, before which every record has been done with.
+
     Raises
     ------
     NotAuthorizedError
@@ -59,8 +70,21 @@ def group_offsets(client: KafkaClient, broker: int, deadline: Deadline) -> dict[
     """
     listed = client.call_broker(broker, ListGroupsRequest(), deadline)
     check(listed.error_code, f"list the consumer groups of broker {broker}")
+    share = {group.group_id for group in listed.groups if _is_share_group(group)}
+    others = {group.group_id for group in listed.groups} - share
+    return _committed_by(client, broker, others, deadline) | share_group_offsets(client, broker, share, deadline)
+
+
+def _is_share_group(listed: Any) -> bool:
+    """Whether it shares partitions among its members (KIP-932); brokers before Kafka 4.0 name no types."""
+    return str(getattr(listed, "group_type", None)).lower() == "share"
+
+
+def _committed_by(
+    client: KafkaClient, broker: int, names: Collection[str], deadline: Deadline
+) -> dict[str, dict[TopicPartition, int]]:
     found: dict[str, dict[TopicPartition, int]] = {}
-    for groups in chunked(sorted(group.group_id for group in listed.groups), _GROUPS_A_REQUEST):
+    for groups in chunked(sorted(names), _GROUPS_A_REQUEST):
         for group, topics in _fetch(client, broker, groups, deadline):
             found[group] = {
                 TopicPartition(topic.name, p.partition_index): p.committed_offset

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from kafkabal.clusters.clock import Deadline
-from kafkabal.errors import KafkabalError, NoAnswerError
+from kafkabal.errors import KafkabalError, NoResponseError
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -31,7 +31,7 @@ def run_all(tasks: Mapping[_K, Callable[[], _V]], deadline: Deadline) -> dict[_K
         except queue.Empty:
             break
         outcomes[key] = outcome
-    missing = NoAnswerError(f"no response within {deadline}")
+    missing = NoResponseError(f"no response within {deadline}")
     return {key: outcomes.get(key, missing) for key in tasks}
 
 
@@ -56,7 +56,7 @@ def run_first(tasks: Sequence[Callable[[], _V]], deadline: Deadline, head_start_
             if not isinstance(outcome, KafkabalError):
                 return outcome
             failures[task_number] = outcome
-    return [failures[number] for number in sorted(failures)] or [NoAnswerError(f"no response within {deadline}")]
+    return [failures[number] for number in sorted(failures)] or [NoResponseError(f"no response within {deadline}")]
 
 
 class _Threads(Generic[_K, _V]):
@@ -66,7 +66,7 @@ class _Threads(Generic[_K, _V]):
         self._done: queue.SimpleQueue[tuple[_K, _V | BaseException]] = queue.SimpleQueue()
 
     def start(self, key: _K, task: Callable[[], _V]) -> None:
-        threading.Thread(target=self._run, args=(key, task), daemon=True).start()
+        threading.Thread(target=self._run, args=(key, task), name="kafkabal-request", daemon=True).start()
 
     def next_done(self, timeout_s: float) -> tuple[_K, _V | KafkabalError]:
         """What is done next; an error that is none of ours is a bug and is raised."""

@@ -29,6 +29,7 @@ from kafkabal.clusters.protocol import (
 from kafkabal.errors import KafkabalError, NotAuthorizedError, RefusedByClusterError, UnreachableError
 from kafkabal.gc_pause import cycle_collection_paused
 from kafkabal.model import TopicPartition
+from kafkabal.wording import counted_noun
 
 _V = TypeVar("_V")
 
@@ -74,8 +75,9 @@ class KafkaReader:
         facts = self._facts
         facts.topics = self._client.metadata(None).topics
         facts.nodes = self._client.nodes()
+        # all brokers at once, each with its own deadline: one that hangs costs its own data, not the answer
         facts.logs = self._ask_each(facts.nodes.by_id, lambda b, d: describe_log_dirs(self._client, b, d))
-        self._check_somebody_answered()
+        self._check_somebody_responded()
         self._check_topics()
         facts.reassignments = self._list_reassignments()
         if self._request.configs:
@@ -101,14 +103,14 @@ class KafkaReader:
                 found[broker] = outcome
         return found
 
-    def _check_somebody_answered(self) -> None:
+    def _check_somebody_responded(self) -> None:
         if self._facts.logs:
             return
         if not self._problems:
             raise UnreachableError("the cluster has no registered broker")
         broker, message = min(self._problems.items())
         raise UnreachableError(
-            f"none of the {len(self._problems)} brokers reported its log dirs; broker {broker}: {message}",
+            f"none of {counted_noun(len(self._problems), 'broker')} reported its log dirs; broker {broker}: {message}",
             hint="check that this host can reach the addresses in advertised.listeners",
         )
 
@@ -143,6 +145,7 @@ class KafkaReader:
         for offsets in found.values():
             self._facts.start_offsets |= offsets.start
             self._facts.end_offsets |= offsets.end
+            self._facts.local_start_offsets |= offsets.local_start
 
     def _led_partitions(self) -> Mapping[int, list[TopicPartition]]:
         """Partitions of each broker that leads some and answers."""

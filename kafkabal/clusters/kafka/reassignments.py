@@ -9,6 +9,7 @@ from kafka.protocol.admin import AlterPartitionReassignmentsRequest, ListPartiti
 
 from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.error_mapping import (
+    INVALID_REPLICA_ASSIGNMENT,
     INVALID_REPLICATION_FACTOR,
     NO_ERROR,
     UNKNOWN_TOPIC_OR_PARTITION,
@@ -120,6 +121,9 @@ def factor_changes(targets: Targets, current: Mapping[TopicPartition, tuple[int,
     for name, target in targets.items():
         if target is not None and name not in current:
             faults[name] = fault_of(UNKNOWN_TOPIC_OR_PARTITION)
+        elif target is not None and len(set(target)) < len(target):
+            # as later controllers answer, which look at this before they count
+            faults[name] = fault_of(INVALID_REPLICA_ASSIGNMENT, "names a broker twice")
         elif target is not None and len(target) != len(current[name]):
             message = f"would change the replication factor: {len(current[name])} to {len(target)}"
             faults[name] = fault_of(INVALID_REPLICATION_FACTOR, message)

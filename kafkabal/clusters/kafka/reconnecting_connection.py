@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkabal.clusters.clock import Clock, Deadline
 from kafkabal.clusters.kafka.broker_address import Address
-from kafkabal.clusters.kafka.connection import AnswerInPlace, BrokerConnection, open_connection
+from kafkabal.clusters.kafka.connection import BrokerConnection, ResponseInPlace, open_connection
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import KafkabalError, UnreachableError
 
@@ -38,14 +38,14 @@ class BrokerLink:
         """Whether there is a connection."""
         return self._connection is not None
 
-    def call(self, request: Any, deadline: Deadline, in_place: AnswerInPlace | None = None) -> Any:
+    def call(self, request: Any, deadline: Deadline, in_place: ResponseInPlace | None = None) -> Any:
         """Send a request, connecting first where that is needed, and return the answer.
 
         Raises
         ------
         UnreachableError
             If no connection is made in time; nothing was sent.
-        NoAnswerError
+        NoResponseError
             If the answer does not come; the request may have taken effect.
         """
         with self._ready(deadline) as connection:

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from kafkabal.clusters.kafka.packed_records import BatchHead, PackedRecords, varint
+from kafkabal.clusters.kafka.kept_batches import BatchSpan
+from kafkabal.clusters.kafka.lazy_records import BatchHead, PackedRecords, varint
 from kafkabal.errors import MissingCapabilityError, RefusedByClusterError
 
 Headers: TypeAlias = "list[tuple[str, bytes | None]]"
@@ -69,6 +70,8 @@ class BatchReader:
     aborted: Sequence[tuple[int, int]] = ()
     largest_bytes: int = 0
     """Of the batches that were read."""
+    outside: list[BatchSpan] = field(default_factory=list)
+    """Visible batches that hold offsets beyond those that were asked for."""
     _open: set[int] = field(default_factory=set)
     _begun: int = 0
 
@@ -87,9 +90,21 @@ class BatchReader:
         for batch in batches(packed):
             after = max(after, batch.last_offset + 1)
             self.largest_bytes = max(self.largest_bytes, batch.end - batch.begin)
-            if self._is_visible(batch, packed):
+            if not self._is_visible(batch, packed):
+                continue
+            if begin <= batch.last_offset and batch.base_offset < end:
                 self._note(batch, packed, begin, end, found)
+            if batch.base_offset < begin or batch.last_offset >= end:
+                self._note_outside(batch)
         return found, after
+
+    def _note_outside(self, batch: Batch) -> None:
+        span = BatchSpan(batch.base_offset, batch.last_offset, batch.begin - _HEAD.size, batch.end)
+        before = self.outside[-1] if self.outside else None
+        if before is not None and (before.last + 1, before.end) == (span.first, span.begin):
+            self.outside[-1] = before._replace(last=span.last, end=span.end)
+        else:
+            self.outside.append(span)
 
     def _note(self, batch: Batch, packed: memoryview, begin: int, end: int, found: PackedRecords) -> None:
         codec = batch.attributes & _CODEC

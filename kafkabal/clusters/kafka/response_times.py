@@ -15,9 +15,11 @@ from kafkabal.errors import KafkabalError
 # it slow three times in a row in 3 % of all cases, the mean of ten that are spread over a second in all of 40 trials
 _REQUESTS: Final = 10
 _LEAST_REQUESTS: Final = 2
+"""One alone may meet a pause of the collector of a healthy broker."""
 _MOST_REQUESTS_IN_ALL: Final = 100
 """A look at many brokers must not cost more than one at few."""
 _PAUSE_S: Final = 0.1
+"""Ten requests spread over a second, to meet a stall that comes once in it."""
 
 
 def response_times(client: KafkaClient, brokers: Collection[int], deadline_s: float) -> Mapping[int, float | None]:

@@ -15,6 +15,7 @@ from kafkabal.clusters.kafka.log_dirs import BrokerLogs
 from kafkabal.clusters.kafka.metadata import topic_id_of
 from kafkabal.clusters.protocol import Reassignment
 from kafkabal.model import (
+    DISKLESS,
     SNAPSHOT_VERSION,
     BrokerRow,
     ClusterState,
@@ -28,6 +29,7 @@ from kafkabal.model import (
 )
 
 _NOWHERE: tuple[None, None] = (None, None)
+_NO_BYTES: tuple[None, int] = (None, 0)
 _NOTHING_MOVES = Reassignment(replicas=())
 _NO_LOGS: dict[int, tuple[int, int]] = {}
 
@@ -48,6 +50,8 @@ class Facts:
     """By topic; None where they were not asked for."""
     start_offsets: dict[TopicPartition, int] = field(default_factory=dict)
     end_offsets: dict[TopicPartition, int] = field(default_factory=dict)
+    local_start_offsets: dict[TopicPartition, int] = field(default_factory=dict)
+    """Where the logs on disk begin."""
     groups: Mapping[str, Mapping[TopicPartition, int]] = field(default_factory=dict)
     """Group, partition -> committed offset."""
 
@@ -82,6 +86,7 @@ class _TopicRows:
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         self._copying = {broker for broker, logs in facts.logs.items() if logs.future}
+        self._with_remote = [logs for logs in facts.logs.values() if logs.remote]
 
     def __iter__(self) -> Iterator[TopicRow]:
         configs = self._facts.configs
@@ -111,8 +116,31 @@ class _TopicRows:
             removing=[broker for broker in moving.removing if broker in replicas],
             start_offset=self._facts.start_offsets.get(name),
             end_offset=self._facts.end_offsets.get(name),
+            remote_bytes=self._remote_bytes(name, p, found),
             future=self._futures(name, replicas) if self._copying else [],
         )
+
+    def _remote_bytes(self, name: TopicPartition, p: Any, found: Sequence[tuple[int | None, int | None]]) -> int | None:
+        """What only remote storage holds: as brokers report it, else as many bytes a record as the log on disk has."""
+        replicas: list[int] = p.replica_nodes
+        local_bytes = found[replicas.index(p.leader_id)][1] if p.leader_id in replicas else None
+        reported = [at for at in self._reported(name) if at >= 0]
+        if reported:
+            return max(max(reported) - (local_bytes or 0), 0)
+        facts = self._facts
+        start, end = facts.start_offsets.get(name, -1), facts.end_offsets.get(name, -1)
+        local_start = facts.local_start_offsets.get(name, -1)
+        if min(start, local_start, end) < 0:
+            return None
+        if local_start <= start:
+            return 0
+        if local_bytes is None or local_start >= end:
+            return None
+        return round(local_bytes * (local_start - start) / (end - local_start))
+
+    def _reported(self, name: TopicPartition) -> Iterator[int]:
+        for logs in self._with_remote:
+            yield logs.remote.get(name.topic, {}).get(name.partition, -1)
 
     def _found(self, topic: str, p: Any, broker: int) -> tuple[int | None, int | None]:
         """Index of the log dir and bytes of a replica."""
@@ -122,7 +150,11 @@ class _TopicRows:
         at = logs.current.get(topic, _NO_LOGS).get(p.partition_index)
         if at is None and broker in p.offline_replicas:
             return logs.only_offline_dir, None
-        return at or _NOWHERE
+        return at or (_NO_BYTES if self._is_diskless(topic) else _NOWHERE)
+
+    def _is_diskless(self, topic: str) -> bool:
+        configs = (self._facts.configs or {}).get(topic, {})
+        return any(configs.get(key) == "true" for key in DISKLESS)
 
     def _futures(self, name: TopicPartition, replicas: Sequence[int]) -> list[FutureRow]:
         return [

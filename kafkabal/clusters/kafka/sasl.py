@@ -14,7 +14,9 @@ from kafkabal.config import ConnectionSettings, OAuthSettings
 from kafkabal.errors import ConfigError, RefusedByClusterError, UnreachableError
 
 _TOKEN_LIFETIME_S = 3600
+"""As Kafka's own unsecured login module makes them."""
 _TOKEN_TIMEOUT_S = 10.0
+"""A token endpoint answers within a second; a connection waits for it."""
 
 
 def sasl_conversation(settings: ConnectionSettings, host: str, clock: Clock) -> Any:

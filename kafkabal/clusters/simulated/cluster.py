@@ -124,7 +124,7 @@ class InMemoryCluster:
     def read(self, request: ReadRequest) -> Reading:
         """The whole state; brokers that hang cost their deadline and are named."""
         parts = self.kafka.catch_up()
-        silent = [b for b in parts.brokers.values() if b.alive and not b.answers]
+        silent = [b for b in parts.brokers.values() if b.alive and not b.responds]
         if silent:
             self.kafka.clock.sleep(request.deadline_s)
             parts = self.kafka.catch_up()
@@ -154,9 +154,9 @@ class InMemoryCluster:
     def response_times(self, deadline_s: float) -> Mapping[int, float | None]:  # noqa: ARG002
         """A steady two milliseconds, or what a test has set; None for brokers that hang."""
         brokers = [b for b in self.kafka.catch_up().brokers.values() if b.alive]
-        if not any(b.answers for b in brokers):
+        if not any(b.responds for b in brokers):
             raise UnreachableError("no broker responds")
-        return {b.id: b.response_s if b.answers else None for b in brokers}
+        return {b.id: b.response_s if b.responds else None for b in brokers}
 
     def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
         """Leader, replicas and ISR of every partition of these topics."""
@@ -312,7 +312,7 @@ class InMemoryCluster:
 
     def _silent(self, brokers: Collection[int]) -> dict[int, Fault]:
         parts = self.kafka.catch_up()
-        silent = {b: _NO_ANSWER for b in brokers if b not in parts.brokers or not parts.brokers[b].answers}
+        silent = {b: _NO_ANSWER for b in brokers if b not in parts.brokers or not parts.brokers[b].responds}
         if any(b in parts.brokers and parts.brokers[b].alive for b in silent):
             self.kafka.clock.sleep(self._request_timeout_s)
             self.kafka.catch_up()

@@ -54,7 +54,7 @@ class Broker:
     """Stored log dir requests for replicas that it does not hold yet (KIP-113); a restart drops them."""
 
     @property
-    def answers(self) -> bool:
+    def responds(self) -> bool:
         """Whether a request to this very broker gets an answer."""
         return self.alive and self.hung_since_s is None
 
@@ -74,6 +74,7 @@ class Partition:
     growth_bytes_per_s: float = 0.0
     start_offset: int | None = None
     end_offset: int | None = None
+    remote_bytes: int | None = None
 
     @property
     def is_moving(self) -> bool:

@@ -32,7 +32,7 @@ from kafkabal.clusters.protocol import (
     ReplicaOn,
     nobody_is_gone,
 )
-from kafkabal.errors import NoAnswerError, RefusedByClusterError
+from kafkabal.errors import NoResponseError, RefusedByClusterError
 from kafkabal.model import TopicPartition
 
 _T = TypeVar("_T")
@@ -231,10 +231,10 @@ class FaultyCluster:
         if outcome is Outcome.REFUSED:
             raise RefusedByClusterError(f"{method}: refused by the script")
         if outcome is Outcome.TIMEOUT:
-            raise NoAnswerError(f"{method}: no answer, by the script")
+            raise NoResponseError(f"{method}: no answer, by the script")
         answer = action()
         if outcome is Outcome.ANSWER_LOST:
-            raise NoAnswerError(f"{method}: the answer was lost, by the script")
+            raise NoResponseError(f"{method}: the answer was lost, by the script")
         for hook in self.after:
             hook(made)
         return answer

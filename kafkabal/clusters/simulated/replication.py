@@ -16,6 +16,7 @@ from kafkabal.clusters.simulated.controller import settle
 from kafkabal.model import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIR_RATE, TopicPartition
 
 _NEARLY_NOTHING_BYTES = 1e-6
+"""What float arithmetic leaves of a copy that is complete; at 0 it would catch up forever."""
 
 
 @dataclass(slots=True)
@@ -88,7 +89,7 @@ def _log_dir_flows(parts: Parts, disk_bytes_per_s: float) -> Iterator[_Flow]:
         broker, log = parts.brokers[broker_id], partition.logs[broker_id]
         assert log.future_log_dir is not None
         limit = min(disk_bytes_per_s, _rate(parts, broker, LOG_DIR_RATE))
-        runs = broker.answers and broker.log_dirs[log.future_log_dir].online
+        runs = broker.responds and broker.log_dirs[log.future_log_dir].online
         rate = limit / busy[broker_id] if runs else 0.0
         yield _Flow(partition, broker_id, broker_id, log, to_log_dir=True, bytes_per_s=rate)
 
@@ -105,11 +106,11 @@ def _replica_flows(parts: Parts, bandwidth_bytes_per_s: float) -> list[_Flow]:
 
 def _open_flows(parts: Parts, partition: Partition) -> Iterator[_Flow]:
     leader = parts.brokers.get(partition.leader)
-    if leader is None or not leader.answers:
+    if leader is None or not leader.responds:
         return
     for broker_id in partition.adding:
         broker, log = parts.brokers[broker_id], partition.logs[broker_id]
-        if broker_id not in partition.isr and broker.answers and broker.log_dirs[log.log_dir].online:
+        if broker_id not in partition.isr and broker.responds and broker.log_dirs[log.log_dir].online:
             yield _Flow(partition, broker_id, leader.id, log, to_log_dir=False)
 
 

@@ -165,6 +165,7 @@ def _partition(parts: Parts, topic: str, row: PartitionRow) -> Partition:
         growth_bytes_per_s=row.in_bytes_per_s or 0.0,
         start_offset=row.start_offset,
         end_offset=row.end_offset,
+        remote_bytes=row.remote_bytes,
     )
     for i, broker_id in enumerate(row.replicas):
         broker = parts.brokers[broker_id]

@@ -9,6 +9,7 @@ from kafkabal.clusters.simulated.shared_cluster import SimulatedKafka
 from kafkabal.model import BrokerRow, FutureRow, LogDirRow, PartitionRow, TopicRow
 
 _RECORD_BYTES = 1000
+"""A round number: only differences of offsets count."""
 
 
 def broker_rows(kafka: SimulatedKafka) -> list[BrokerRow]:
@@ -20,7 +21,7 @@ def broker_rows(kafka: SimulatedKafka) -> list[BrokerRow]:
             host=b.host,
             port=b.port,
             state="online" if b.alive else "dead",
-            log_dirs=[_dir_row(kafka, b, d) for d in b.log_dirs.values()] if b.answers else [],
+            log_dirs=[_dir_row(kafka, b, d) for d in b.log_dirs.values()] if b.responds else [],
         )
         for b in kafka.parts.brokers.values()
     ]
@@ -66,6 +67,7 @@ def _partition_row(parts: Parts, partition: Partition) -> PartitionRow:
         removing=list(partition.removing),
         start_offset=start_offset,
         end_offset=end_offset,
+        remote_bytes=partition.remote_bytes,
         in_bytes_per_s=partition.growth_bytes_per_s or None,
         future=[row for broker in partition.replicas if (row := _future(parts, partition, broker)) is not None],
     )
@@ -81,14 +83,14 @@ def _offsets(partition: Partition) -> tuple[int | None, int | None]:
 def _seen(parts: Parts, partition: Partition, broker_id: int) -> tuple[int | None, int | None]:
     """Size and log dir of a replica, as far as its broker reports them."""
     broker, log = parts.brokers[broker_id], partition.logs.get(broker_id)
-    if not broker.answers or log is None or not broker.log_dirs[log.log_dir].online:
+    if not broker.responds or log is None or not broker.log_dirs[log.log_dir].online:
         return None, None
     return int(log.copied_bytes), list(broker.log_dirs).index(log.log_dir)
 
 
 def _future(parts: Parts, partition: Partition, broker_id: int) -> FutureRow | None:
     broker, log = parts.brokers[broker_id], partition.logs.get(broker_id)
-    if log is None or log.future_log_dir is None or not broker.answers:
+    if log is None or log.future_log_dir is None or not broker.responds:
         return None
     paths = list(broker.log_dirs)
     return FutureRow(broker=broker_id, log_dir=paths.index(log.future_log_dir), bytes=int(log.future_bytes))

@@ -101,15 +101,15 @@ def read_kafka_text(topics: Path, log_dirs: Path | None, *, cluster_id: str, tak
     """
     lines = read_text(topics, DOCUMENT).splitlines()
     described = _read_assignment(topics, lines) if _has_json(lines) else _read_topics(topics, lines)
-    told = _read_log_dirs(log_dirs) if log_dirs is not None else ()
+    reported = _read_log_dirs(log_dirs) if log_dirs is not None else ()
     header = HeaderRow(kafkabal_snapshot=SNAPSHOT_VERSION, cluster_id=cluster_id, taken_at=taken_at)
-    sizes = _Sizes(told)
+    sizes = _Sizes(reported)
     rows = [
         msgspec.structs.replace(topic, partitions=[sizes.complete(topic.topic, p) for p in topic.partitions])
         for topic in described
     ]
     try:
-        return build_cluster(header, _brokers(told, described), rows)
+        return build_cluster(header, _brokers(reported, described), rows)
     except InvalidClusterError as error:
         raise InputFileError(topics, error.message) from error
     except OverflowError as error:
@@ -203,8 +203,8 @@ def _read_log_dirs(path: Path) -> tuple[_Broker, ...]:
     return brokers
 
 
-def _brokers(told: Iterable[_Broker], topics: Iterable[TopicRow]) -> list[BrokerRow]:
-    dirs = {b.broker: [_dir_row(d) for d in b.log_dirs] for b in told}
+def _brokers(reported: Iterable[_Broker], topics: Iterable[TopicRow]) -> list[BrokerRow]:
+    dirs = {b.broker: [_dir_row(d) for d in b.log_dirs] for b in reported}
     seen = {b for t in topics for p in t.partitions for b in (*(p.isr or ()), p.leader) if b >= 0}
     return [BrokerRow(broker=b, log_dirs=dirs.get(b, [])) for b in sorted(seen | set(dirs))]
 
@@ -216,10 +216,10 @@ def _dir_row(d: _Dir) -> LogDirRow:
 class _Sizes:
     """Log dir and size of each replica, by broker and partition."""
 
-    def __init__(self, told: Iterable[_Broker]) -> None:
+    def __init__(self, reported: Iterable[_Broker]) -> None:
         self._logs: dict[tuple[int, str], tuple[int, int]] = {}
         self._futures: dict[str, list[FutureRow]] = {}
-        for b in told:
+        for b in reported:
             for index, log in ((i, log) for i, d in enumerate(b.log_dirs) for log in d.partitions):
                 if log.is_future:
                     future = FutureRow(broker=b.broker, log_dir=index, bytes=log.size)

@@ -12,6 +12,7 @@ from kafkabal.files import replacing
 from kafkabal.model import ClusterState, broker_rows, header_row, topic_rows
 
 _GZIP_LEVEL = 3
+"""A snapshot shrinks to 18 % at 3, to 14 % at 9 in seven times the time (2026-11)."""
 
 
 def write_snapshot(cluster: ClusterState, path: Path | str) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from kafkabal.clusters.clock import Clock, SystemClock
 from kafkabal.clusters.kafka import KafkaCluster, factor_changes
-from kafkabal.clusters.protocol import Capability, ClusterLock, Fault, IsGone, Reassignment, nobody_is_gone
+from kafkabal.clusters.protocol import Capability, ClusterLock, Fault, IsGone, NewTopic, Reassignment, nobody_is_gone
 from kafkabal.clusters.zookeeper.znode_lock import ZookeeperLock, lock_holders
 from kafkabal.clusters.zookeeper.znodes import Znodes
 from kafkabal.config import ConnectionSettings, ZookeeperAddress
@@ -51,6 +51,20 @@ class ZookeeperCluster(KafkaCluster):
     def capabilities(self) -> frozenset[Capability]:
         """What the brokers can do, and what ZooKeeper adds to that."""
         return super().capabilities | {Capability.REASSIGN, Capability.ELECT_LEADERS, Capability.LOCK}
+
+    def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> Mapping[str, Fault]:
+        """Create topics; returns those that failed.
+
+        A controller with a ZooKeeper would create one on brokers that do not exist, and it would be offline for ever.
+        """
+        registered = self.broker_ids()
+        faults = {
+            topic.name: Fault("INVALID_REPLICA_ASSIGNMENT", "names a broker that is not registered")
+            for topic in topics
+            if any(not registered.issuperset(brokers) for brokers in topic.assignment)
+        }
+        sound = [topic for topic in topics if topic.name not in faults]
+        return faults | dict(super().create_topics(sound, validate_only=validate_only)) if sound else faults
 
     def alter_reassignments(
         self,

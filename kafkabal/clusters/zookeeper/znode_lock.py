@@ -14,6 +14,7 @@ from kafkabal.errors import BusyError
 
 LOCK_PATH = "/kafkabal/lock"
 _PROOF_TIMEOUT_S = 2.0
+"""Well below half a session, within which the fence wants its proof."""
 
 
 def lock_holders(servers: str) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kafkabal.config import SecurityProtocol
 from kafkabal.errors import ConfigError, NotAuthorizedError, RefusedByClusterError, UnreachableError
 from kafkabal.model import TopicPartition
+from kafkabal.wording import counted_noun
 
 # without a handler its warnings would go to the terminal
 logging.getLogger("kazoo").addHandler(logging.NullHandler())
@@ -35,6 +36,7 @@ _CONTROLLER = "/controller"
 _REASSIGNMENTS = "/admin/reassign_partitions"
 _ELECTIONS = "/admin/preferred_replica_election"
 _CONNECT_TIMEOUT_S = 10.0
+"""An ensemble elects a leader within seconds; kazoo tries every server in turn."""
 _LOST = (ConnectionLoss, ConnectionClosedError, SessionExpiredError, OperationTimeoutError, KazooTimeoutError)
 
 
@@ -105,7 +107,11 @@ class Znodes:
             found = [_listener(broker, protocol) for id_ in ids if (broker := self._read(f"{_BROKERS}/{id_}"))]
         servers = tuple(server for server in found if server is not None)
         if not servers:
-            lack = f"none of its {len(ids)} brokers has a listener for {protocol}" if ids else "no broker is registered"
+            lack = (
+                f"none of its {counted_noun(len(ids), 'broker')} has a listener for {protocol}"
+                if ids
+                else "no broker is registered"
+            )
             raise UnreachableError(
                 f"ZooKeeper at {self._servers}: {lack}",
                 hint=None if ids else "if the cluster uses a chroot, write HOST:PORT/CHROOT",

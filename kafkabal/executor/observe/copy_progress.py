@@ -10,6 +10,8 @@ from kafkabal.executor.reassign.partition_task import Task
 from kafkabal.executor.run_events import Progress
 
 _WINDOW_S = 30.0
+"""What the rate is a mean over: brokers report sizes in steps of a fetch, so over a few seconds it jumps; over minutes
+the time left would still follow a throttle that was changed long ago."""
 
 
 class ProgressMeter:
@@ -46,6 +48,7 @@ class ProgressMeter:
         arrived = self._arrived.copy()
         for task in running:
             for broker, count in seen.arrived_bytes(task.target).items():
+                # a topic that is written to grows meanwhile: more than was planned would show more than 100 %
                 arrived[broker] += min(count, task.target.copy_bytes)
         self._note(now_s, arrived.total())
         rate = self._rate()

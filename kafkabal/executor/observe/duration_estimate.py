@@ -14,6 +14,8 @@ from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.state.run_record import PlannedPartition
 
 _OVERHEAD = 1.12
+"""Between 1.1 and 1.2, where real runs under throttles of 5 to 50 MB/s ended; tests/live/test_prediction.py holds
+it."""
 
 
 def predicted_s(partitions: Iterable[PlannedPartition], throttle: Throttle) -> float | None:

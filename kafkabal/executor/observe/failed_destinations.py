@@ -38,7 +38,7 @@ class FailedDestinations:
             ReplicaOn(*t.name, b): t
             for t in running
             for b in t.arriving
-            if b in seen.answering and ReplicaOn(*t.name, b) not in seen.logs
+            if b in seen.responding and ReplicaOn(*t.name, b) not in seen.logs
         }
         self._lost_since_s = _since(self._lost_since_s, missing, now_s)
         return {

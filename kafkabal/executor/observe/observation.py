@@ -51,10 +51,10 @@ class Observation:
     status: Mapping[TopicPartition, PartitionStatus]
     logs: Mapping[ReplicaOn, ReplicaLog]
     silent: Mapping[int, Fault]
-    """Brokers that were asked for logs and did not answer."""
+    """Brokers that were asked for logs and did not respond."""
 
     @property
-    def answering(self) -> frozenset[int]:
+    def responding(self) -> frozenset[int]:
         """Brokers that live, but for those that were asked and hang."""
         return self.brokers - self.silent.keys()
 
@@ -62,8 +62,10 @@ class Observation:
         """Where a partition stands."""
         status = self.status.get(target.name)
         running = self.reassignments.get(target.name)
+        # a topic created again under its name would else be moved by the plan of its predecessor
         if status is None or _is_another_topic(status, target):
             return Stage.GONE
+        # first of all: while the controller works on it, its replicas are the union of both ends and tell nothing
         if running is not None:
             return _stage_of_running(target, running)
         if status.replicas == target.replicas:
@@ -71,6 +73,7 @@ class Observation:
         found = frozenset(status.replicas)
         if found in target.resting:
             return Stage.WAITING
+        # neither end, and not in flight: metadata that lags, or the work of another tool, which is left alone
         return Stage.LAGGING if found in target.passing else Stage.FOREIGN
 
     def misplaced(self, target: TargetPlacement) -> dict[int, str]:
@@ -108,6 +111,7 @@ class Observation:
 def observe(cluster: Cluster, partitions: Collection[TargetPlacement]) -> Observation:
     """Read these partitions, and at all reassignments that run."""
     brokers = cluster.broker_ids()
+    # before the replicas: a move that ends between the two reads is then seen in flight once more, and not as lagging
     reassignments = cluster.reassignments()
     status = cluster.partition_status({w.name.topic for w in partitions})
     logs, silent = _logs(cluster, brokers, reassignments, partitions)

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from kafkabal.clusters import Cluster
 from kafkabal.model import ClusterState
+from kafkabal.wording import first_of
 
 _NAMED = 3
+"""Enough to look at one in the cluster; a broker may hold thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,7 @@ class SafeToStop:
     def in_words(self) -> str:
         """One line for people."""
         if self.replicas:
-            more = f" and {self.replicas - len(self.names)} more" if self.replicas > len(self.names) else ""
-            return f"broker {self.broker} is not safe to stop: it holds {', '.join(self.names)}{more}"
+            return f"broker {self.broker} is not safe to stop: it holds {first_of(self.names, _NAMED)}"
         if self.is_voter:
             return f"broker {self.broker} is not safe to stop: it votes in the controller quorum; remove it there first"
         quorum = "" if self.is_voter is None else ", and it is not a voter of the controller quorum"

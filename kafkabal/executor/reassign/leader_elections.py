@@ -17,6 +17,7 @@ from kafkabal.executor.state.run_record import PlannedPartition
 from kafkabal.model import TopicPartition
 
 _ROUNDS = 5
+"""Metadata lags an election by up to a few polls; with one round less waiting, healthy runs would end as partial."""
 _LED_BY_ANOTHER = "moved by another tool, or another leader elected, since planning"
 
 

@@ -18,7 +18,9 @@ from kafkabal.executor.reassign.partition_task import Task
 from kafkabal.executor.run_options import Limits
 
 _LEAST_SHARE = 0.02
+"""Of a slot: so at most 50 tiny partitions take one. Nearer to 0 a broker would be asked for thousands at once."""
 _NEARLY_FULL = 1e-9
+"""What sums of shares may be off by; without it ten tenths would not fit one slot."""
 
 
 @dataclass(slots=True)

@@ -27,7 +27,11 @@ from kafkabal.executor.safety.retry import PASSING_ERRORS
 from kafkabal.executor.throttle.auto_rate import AutoRate, next_rate
 
 _PAUSE_S = 10.0
+"""Before what a dead broker or the ISR held up is looked at again: brokers restart in 10 s to minutes, and shorter
+pauses only repeat the same answer."""
 _DISKS_ANEW_S = 30.0
+"""Reading every log dir of a cluster takes seconds, and room on a full disk comes with the end of a move, not
+sooner."""
 _STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
 _REASONS = {
     Stage.FOREIGN: "moved by another tool since planning; skipped",
@@ -184,7 +188,7 @@ class MoveLoop:
         for task in self._running:
             if not task.is_given_up:
                 slots.take(task)
-        ready = [t for t in self._open if t.can_start and t.is_ready(seen.answering, now_s)]
+        ready = [t for t in self._open if t.can_start and t.is_ready(seen.responding, now_s)]
         if not ready:
             return []
         batch = choose(ready, slots, self._disks_now())
@@ -199,7 +203,7 @@ class MoveLoop:
             task.take(closer, self._now())
             if task.is_over:
                 self._end(task)
-        return [t for t in batch.starting if t.can_start and self._may_start(t, seen.answering)]
+        return [t for t in batch.starting if t.can_start and self._may_start(t, seen.responding)]
 
     def _may_start(self, task: Task, alive: frozenset[int]) -> bool:
         dead = (frozenset(task.adding) | task.misplaced.keys()) - alive

@@ -97,6 +97,7 @@ class Task:
             self.current, self.leader, self.isr = status.replicas, status.leader, status.isr
         running = seen.reassignments.get(self.name)
         self.arriving = running.adding if running else ()
+        # of what is there now: after a step, a cancel or a move by hand, other brokers get a copy than at the start
         self.adding = tuple(b for b in self.target.next_step(self.current) if b not in self.current)
         self.misplaced = seen.misplaced(self.target)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kafkabal.executor.state.run_record import PlannedPartition
+from kafkabal.executor.state.run_states import Goal
 from kafkabal.model import TopicPartition
 
 Replicas = tuple[int, ...]
@@ -44,6 +45,18 @@ def target_at_start(planned: PlannedPartition, *, by_steps: bool) -> TargetPlace
     return _target_placement(planned, planned.start.replicas, planned.start_dirs, by_steps=by_steps)
 
 
+def targets_of_run(partitions: Iterable[PlannedPartition], goal: Goal, *, by_steps: bool) -> list[TargetPlacement]:
+    """Where a run with this goal brings its partitions: back to their start, or to what the plan wants.
+
+    Parameters
+    ----------
+    by_steps
+        Exchange one replica at a time.
+    """
+    target = target_at_start if goal is Goal.ROLL_BACK else target_by_plan
+    return [target(p, by_steps=by_steps) for p in partitions]
+
+
 def next_step(current: Replicas, target: Replicas) -> Replicas:
     """The target itself where at most one replica is new, else a list with one more of the new ones in it.
 
@@ -69,6 +82,7 @@ def _target_placement(
         replicas=replicas,
         log_dirs=dirs,
         copy_bytes=planned.copy_bytes,
+        # any other set of replicas was made by another tool, and to move it on would undo what that did
         resting=frozenset(stop for step in steps for stop in step),
         passing=frozenset(before | after for before, after in steps),
         topic_id=planned.topic_id,

@@ -23,6 +23,7 @@ from kafkabal.executor.safety.lock_holder import is_provably_gone
 from kafkabal.file_locks import acquire_file_lock
 
 _OWNER_CHARACTERS = 1000
+"""A lock file that something else filled does not fill the terminal."""
 
 
 class LockRegainedError(UnreachableError):

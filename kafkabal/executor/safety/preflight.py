@@ -24,9 +24,12 @@ from kafkabal.executor.state.find_run import FoundRun
 from kafkabal.model import Bools, ClusterState, TopicPartition, can_choose_log_dir, offline_replicas
 from kafkabal.plan import ANY_DIR, Action, Drift, PartitionChange, Plan, find_drift
 from kafkabal.units import format_rate
+from kafkabal.wording import brokers_by_id, counted_noun
 
 _NAMED = 5
 _TRUSTED_RATE_BYTES_PER_S = 10**6
+"""Kafka's quota counts whole fetch responses, of up to 1 MB a partition: below one a second its rate is a matter of
+luck."""
 
 
 class Verdict(StrEnum):
@@ -112,6 +115,8 @@ def enforce(checks: Iterable[Check], allowed: Collection[Overridable] = ()) -> N
     if bad:
         can_allow = all(c.verdict is Verdict.OVERRIDABLE for c in bad)
         hint = "to run it all the same: " + " ".join(f"--allow {c.name}" for c in bad) if can_allow else None
+        if hint and any(c.name == Overridable.OTHER_REASSIGNMENTS for c in bad):
+            hint = f"wait for them, or take them over with 'kafkabal rebalance adopt'; {hint}"
         raise UnsafeError("not safe to start: " + "; ".join(c.message for c in bad), hint=hint)
 
 
@@ -163,7 +168,7 @@ def _drift(drifts: Sequence[Drift], *, skip_drifted: bool) -> Check:
     return Check(
         "drift",
         verdict,
-        f"{len(drifts)} planned partitions have changed since planning: {_some(map(str, drifts), '; ')}",
+        f"{counted_noun(len(drifts), 'planned partition')} changed since planning: {_some(map(str, drifts), '; ')}",
     )
 
 
@@ -171,7 +176,7 @@ def _in_flight(running: Collection[TopicPartition], plan: Plan) -> Check:
     planned = {c.name for c in plan.partitions}
     others = [str(name) for name in running if name not in planned]
     if others:
-        message = f"{len(others)} other reassignments in flight: {_some(others)}"
+        message = f"{counted_noun(len(others), 'other reassignment')} in flight: {_some(others)}"
         return Check(Overridable.OTHER_REASSIGNMENTS, Verdict.OVERRIDABLE, message)
     return Check(Overridable.OTHER_REASSIGNMENTS, Verdict.OK, "no other reassignment in flight")
 
@@ -179,7 +184,9 @@ def _in_flight(running: Collection[TopicPartition], plan: Plan) -> Check:
 def _rule(check: Overridable, what: str, broken: Iterator[str]) -> Check:
     names = list(broken)
     if names:
-        return Check(check, Verdict.OVERRIDABLE, f"{len(names)} planned partitions {what}: {_some(names)}")
+        return Check(
+            check, Verdict.OVERRIDABLE, f"{counted_noun(len(names), 'planned partition')} {what}: {_some(names)}"
+        )
     return Check(check, Verdict.OK, f"no planned partition {what}")
 
 
@@ -190,8 +197,10 @@ def _recently_dead(plan: Plan, state: ClusterState, brokers: Collection[int]) ->
         rows = np.unique(r.partition[np.isin(state.brokers.id[r.broker], list(brokers))])
         names = [name for name in map(state.topic_partition, rows.tolist()) if name in planned]
         if names:
-            ids = ", ".join(map(str, sorted(brokers)))
-            message = f"{len(names)} planned partitions have a replica on broker {ids}, dead for less than --dead-after"
+            message = (
+                f"{counted_noun(len(names), 'planned partition')} with a replica on "
+                f"{brokers_by_id(sorted(brokers))}, dead for less than --dead-after"
+            )
             return Check(Overridable.RECENTLY_DEAD, Verdict.OVERRIDABLE, message)
     return Check(Overridable.RECENTLY_DEAD, Verdict.OK, "no planned partition waits for a broker to come back")
 
@@ -202,10 +211,10 @@ def _offline(plan: Plan, state: ClusterState) -> Check:
     names = _names(state, state.partitions.leader < 0)
     concerned = [name for name in names if name in planned]
     if concerned:
-        message = f"{len(concerned)} planned partitions have no leader: {_some(concerned)}"
+        message = f"{counted_noun(len(concerned), 'planned partition')} without a leader: {_some(concerned)}"
         return Check(Overridable.OFFLINE_PARTITIONS, Verdict.OVERRIDABLE, message)
     if names:
-        message = f"{len(names)} partitions have no leader, none of them planned: {_some(names)}"
+        message = f"{counted_noun(len(names), 'unplanned partition')} without a leader: {_some(names)}"
         return Check(Overridable.OFFLINE_PARTITIONS, Verdict.WARNING, message)
     return Check(Overridable.OFFLINE_PARTITIONS, Verdict.OK, "every partition has a leader")
 
@@ -225,10 +234,12 @@ def _under_replicated(plan: Plan, state: ClusterState) -> Check:
         elif not _replaces_only(change, brokers, state, row):
             concerned.append(str(state.topic_partition(row)))
     if concerned:
-        message = f"{len(concerned)} planned partitions have live replicas out of sync: {_some(concerned)}"
+        message = (
+            f"{counted_noun(len(concerned), 'planned partition')} with live replicas out of sync: {_some(concerned)}"
+        )
         return Check(Overridable.UNDER_REPLICATED, Verdict.OVERRIDABLE, message)
     if others:
-        message = f"{others} partitions have live replicas out of sync, none of them planned"
+        message = f"{counted_noun(others, 'unplanned partition')} with live replicas out of sync"
         return Check(Overridable.UNDER_REPLICATED, Verdict.WARNING, message)
     return Check(Overridable.UNDER_REPLICATED, Verdict.OK, "no planned partition has a live replica out of sync")
 
@@ -276,7 +287,7 @@ def _disks(plan: Plan, state: ClusterState, options: RunOptions) -> Check:
                 tight.add(broker)
             disks.reserve(broker, wanted, size)
     if tight:
-        message = f"little disk space on brokers {_some(map(str, sorted(tight)))}: moves will wait for free space"
+        message = f"little disk space on {brokers_by_id(sorted(tight))}: moves will wait for free space"
         return Check("disks", Verdict.WARNING, message)
     return Check("disks", Verdict.OK, "every disk has room for all of its new replicas at once")
 

@@ -12,6 +12,8 @@ from kafkabal.executor.run_options import Timeouts
 
 _T = TypeVar("_T")
 _LONGEST_PAUSE_S = 15.0
+"""A controller or coordinator is replaced within seconds: longer pauses would only delay the run, and with it the end
+of its throttles; much shorter ones would load a cluster that is in trouble."""
 
 PASSING_ERRORS = (UnreachableError, RefusedByClusterError)
 """Errors of a whole call that may be gone at the next try."""

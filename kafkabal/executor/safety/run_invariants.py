@@ -13,6 +13,7 @@ from kafkabal.executor.state.run_record import PlannedPartition, RunRecord
 from kafkabal.executor.state.run_states import RunState
 from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS, list_entries
 from kafkabal.model import TopicPartition
+from kafkabal.wording import counted_noun
 
 
 class BrokenInvariantError(AssertionError):
@@ -43,7 +44,7 @@ class RunInvariants:
             if planned is None:
                 raise BrokenInvariantError(f"{name} is not part of the run")
             if len(set(target)) < _least_replicas(planned):
-                raise BrokenInvariantError(f"{name} would be left with {len(set(target))} replicas")
+                raise BrokenInvariantError(f"{name} would be left with {counted_noun(len(set(target)), 'replica')}")
             if not planned.brokers.issuperset(target):
                 raise BrokenInvariantError(f"{name} would get replicas on brokers {target} that the plan does not name")
 

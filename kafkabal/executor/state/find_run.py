@@ -157,8 +157,12 @@ def _has_first_line(path: Path) -> bool:
 
 
 def _merged(local: RunState, remembered: RunState) -> RunState:
-    """The newer of the two, with every rate and every original that either knows."""
-    newer, older = (remembered, local) if remembered.at > local.at else (local, remembered)
+    """The newer of the two, with every rate and every original that either knows.
+
+    Times come from clocks that differ between hosts and may be set: they count only within one opening of the run.
+    """
+    is_local_older = (remembered.openings, remembered.at) > (local.openings, local.at)
+    newer, older = (remembered, local) if is_local_older else (local, remembered)
     newer.rates |= older.rates
     newer.later_originals += [o for o in older.later_originals if o not in newer.later_originals]
     return newer

@@ -58,6 +58,8 @@ class Entered(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag
     at: str
     goal: Goal
     phase: Phase
+    openings: int = 0
+    """How often the run was opened again."""
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="rate"):
@@ -291,6 +293,7 @@ class _Fold:
                 self.is_started = True
                 self.state.goal = record.goal
                 self.state.phase, self.state.outcome = record.phase, None
+                self.state.openings = record.openings
             case Intended():
                 self.effects = record.number
                 self.batches += record.kind is EffectKind.REASSIGN

@@ -13,8 +13,9 @@ import msgspec
 from kafkabal.clusters import ConfigResource, ConfigSource, ConfigValue, ResourceKind
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.input_files import Int32, Int64
-from kafkabal.model import TopicPartition, can_choose_log_dir
+from kafkabal.model import TopicPartition
 from kafkabal.plan import ANY_DIR, Placement
+from kafkabal.wording import counted_noun
 
 
 class PlannedPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="planned"):
@@ -33,7 +34,7 @@ class PlannedPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="rec
 
     def __post_init__(self) -> None:
         if not self.replicas or len(self.log_dirs) != len(self.replicas):
-            raise ValueError(f"{len(self.replicas)} replicas but {len(self.log_dirs)} log_dirs")
+            raise ValueError(f"{len(self.log_dirs)} log_dirs for {counted_noun(len(self.replicas), 'replica')}")
 
     @property
     def name(self) -> TopicPartition:
@@ -61,6 +62,8 @@ class PlannedPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="rec
         return self._chosen(self.start.replicas, self.start.log_dirs)
 
     def _chosen(self, brokers: tuple[int, ...], paths: tuple[str, ...]) -> Mapping[int, str]:
+        from kafkabal.model import can_choose_log_dir  # needs numpy, which a record that is only read does not
+
         # asking for a dir is refused for the longest names, and the move that waits for it never starts
         if not can_choose_log_dir(self.topic, self.partition):
             return {}

@@ -7,6 +7,7 @@ interrupted takes the latest when it is resumed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,10 +20,11 @@ from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.find_run import FoundRun, find_run, open_cluster_record
-from kafkabal.executor.throttle.auto_rate import FIRST_LEAST_BYTES_PER_S
 from kafkabal.files import replacing
 
 LOOK_EVERY_S = 5.0
+"""Reading the record of the cluster costs a request: at every poll it would be the most frequent one of the run; a
+pause that is obeyed within 5 s is still soon."""
 
 
 class ThrottleChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +52,8 @@ class ThrottleChange(msgspec.Struct, frozen=True, kw_only=True):
 
     def applied_to(self, throttle: Throttle) -> Throttle:
         """The throttle that a run continues with."""
+        from kafkabal.executor.throttle.auto_rate import FIRST_LEAST_BYTES_PER_S  # measures, and so needs numpy
+
         rate = throttle.bytes_per_s if self.bytes_per_s is None else self.bytes_per_s
         return replace(
             throttle,
@@ -120,16 +124,8 @@ def request_throttle(environment: RunEnvironment, requested: ThrottleChange, *, 
     OutputError, OperationError
         If the request cannot be written.
     """
-    found = _open_run(environment, journal)
-    requests = _requests_of(environment, found)
-    before = requests.latest()
-    is_paused = before is not None and before.is_paused
-    if before is not None and before.asked_at != found.state.asked_at:
-        requested = requested.over(before.requested)
-    at = environment.clock.utc_now().isoformat()
     # a run reads only the latest request: one that left the pause out would end it
-    requests.put(RunRequest(requested=requested, is_paused=is_paused, asked_at=at))
-    return found.record.run_id
+    return _replace_request(environment, journal, lambda kept: replace(kept, requested=requested.over(kept.requested)))
 
 
 def request_pause(environment: RunEnvironment, *, is_paused: bool) -> str:
@@ -144,14 +140,7 @@ def request_pause(environment: RunEnvironment, *, is_paused: bool) -> str:
     OutputError, OperationError
         If the request cannot be written.
     """
-    found = _open_run(environment, None)
-    requests = _requests_of(environment, found)
-    before = requests.latest()
-    is_untaken = before is not None and before.asked_at != found.state.asked_at
-    requested = before.requested if before is not None and is_untaken else ThrottleChange()
-    at = environment.clock.utc_now().isoformat()
-    requests.put(RunRequest(requested=requested, is_paused=is_paused, asked_at=at))
-    return found.record.run_id
+    return _replace_request(environment, None, lambda kept: replace(kept, is_paused=is_paused))
 
 
 def is_pause_requested(environment: RunEnvironment) -> bool:
@@ -171,9 +160,26 @@ def request_cancel(environment: RunEnvironment, *, journal: Path | None = None) 
     OutputError, OperationError
         If the request cannot be written.
     """
+    return _replace_request(environment, journal, lambda kept: RunRequest(is_cancelled=True, asked_at=kept.asked_at))
+
+
+def _replace_request(
+    environment: RunEnvironment, journal: Path | None, change: Callable[[RunRequest], RunRequest]
+) -> str:
+    """Put a request in place of the latest one, made from what of that still holds; returns the id of the run.
+
+    A pause holds until another request ends it; a throttle only until the run has taken it.
+    """
     found = _open_run(environment, journal)
-    request = RunRequest(is_cancelled=True, asked_at=environment.clock.utc_now().isoformat())
-    _requests_of(environment, found).put(request)
+    requests = _requests_of(environment, found)
+    before = requests.latest()
+    is_untaken = before is not None and before.asked_at != found.state.asked_at
+    kept = RunRequest(
+        requested=before.requested if before is not None and is_untaken else ThrottleChange(),
+        is_paused=before is not None and before.is_paused,
+        asked_at=environment.clock.utc_now().isoformat(),
+    )
+    requests.put(change(kept))
     return found.record.run_id
 
 

@@ -82,7 +82,9 @@ class RunState(msgspec.Struct, kw_only=True):
     """What has become of a run, folded from its journal or read from the cluster's own record of it."""
 
     at: str = ""
-    """When it was last written down."""
+    """When it was last written down, by the clock of the host that did."""
+    openings: int = 0
+    """How often the run was opened again: tells older from newer where clocks of hosts differ or are set."""
     goal: Goal = Goal.APPLY
     phase: Phase = Phase.PREPARED
     rates: set[str] = set()

@@ -74,7 +74,7 @@ class RunStore:
         matters = goal is not self.state.goal or Phase.PAUSED in (phase, self.state.phase)
         self.state.goal = goal
         self.state.enter(phase)
-        self.append(Entered(at=self.now(), goal=goal, phase=phase))
+        self.append(Entered(at=self.now(), goal=goal, phase=phase, openings=self.state.openings))
         return matters
 
     def close_run(self, outcome: Outcome, pending: list[str], problems: dict[str, str]) -> None:
@@ -125,6 +125,7 @@ class RunStore:
         """
         if self.cluster_record is not None:
             self._fence.check()
+            # the time orders this state against the journal of another host: without it the older one could win
             self.state.at = self.now()
             self.cluster_record.update(self.record.run_id, self.state)
 

@@ -14,17 +14,29 @@ from dataclasses import dataclass
 from kafkabal.clusters import Clock, Cluster
 from kafkabal.executor.observe.cluster_load import Moves, Sample, load_between, take_sample
 from kafkabal.model import ClusterState
+from kafkabal.wording import counted_noun
 
 FIRST_LEAST_BYTES_PER_S = 10_000_000
+"""A tenth of a link of 1 Gbit/s: too little to be felt by clients of any broker, enough to copy 36 GB an hour
+meanwhile."""
 _LEAST_BYTES_PER_S = 1_000_000
 """Below that Kafka keeps no rate well."""
 _MARGIN = 1.5
+"""Copies take in what producers write as well: at 1.0 they never end, at 1.5 a third of the rate is progress."""
 _OF_CARRIED = 0.25
+"""Brokers are sized with at least this much to spare for the failure of a peer; half would be felt on a busy one."""
 _STEP_S = 30.0
+"""Consumers commit every 5 s and replicas fall out of sync after 30 s (replica.lag.time.max.ms): what a rate does to
+others does not show any sooner."""
 _LOOKS_COST_AT_MOST = 0.05
+"""Share of the time spent on looking: on clusters of 200,000 partitions, where a look takes seconds, steps get
+longer."""
 _USED = 0.7
+"""Copies that use less are held up by something else than the throttle, so that a higher one would tell nothing."""
 _RAISE = 1.25
+"""Slowly up and quickly down, as in TCP: ten times the rate takes five minutes of steps without any impact."""
 _LOWER = 0.5
+"""What was too much is halved, so that a consumer group catches up within the next step or two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +77,12 @@ def next_rate(rate: int, impact: StepImpact) -> tuple[int, str] | None:
     """The next rate and why; None while it may stay."""
     lowest = lowest_rate(impact.incoming_bytes_per_s)
     lower = max(lowest, round(rate * _LOWER))
+    # first: below what producers write no copy ever ends, however much others suffer from it
     if rate < lowest:
         return lowest, "producers write more"
+    # replicas before consumers: one that falls out of the ISR makes the next failure an outage
     if impact.fell_out:
-        return (lower, f"{impact.fell_out} replicas fell out of sync") if lower < rate else None
+        return (lower, f"{counted_noun(impact.fell_out, 'replica')} fell out of sync") if lower < rate else None
     if impact.behind:
         return (lower, f"consumer groups fall behind: {', '.join(sorted(impact.behind))}") if lower < rate else None
     if impact.used_share >= _USED and not impact.still_out:

@@ -1,10 +1,9 @@
-"""Leftover throttles: those of a known run are restored, others listed and, if requested, removed."""
+"""Leftover throttles, which no run and no reassignment needs: found, and removed if requested."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from kafkabal.clusters import (
     Cluster,
@@ -16,16 +15,12 @@ from kafkabal.clusters import (
     ResourceKind,
 )
 from kafkabal.errors import PartialFailureError
-from kafkabal.executor.begin_run import reopen_run
-from kafkabal.executor.execute_run import restore_only
-from kafkabal.executor.observe.observation import observe
-from kafkabal.executor.reassign.target_placement import target_by_plan
 from kafkabal.executor.run_environment import RunEnvironment
-from kafkabal.executor.run_result import RunResult
-from kafkabal.executor.safety.cluster_lock import release_lock, take_lock
+from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.safety.cluster_lock import release_lock
+from kafkabal.executor.safety.command_lock import lock_cluster
 from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS
-
-_SESSION_S = 30.0
+from kafkabal.wording import counted_noun
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -35,17 +30,6 @@ class LeftoverThrottle:
     resource: ConfigResource
     key: str
     value: str
-
-
-def repair_run(
-    environment: RunEnvironment, *, journal: Path | str | None = None, lock: ClusterLock | None = None
-) -> RunResult:
-    """Restore the throttles of the latest run; reassignments in flight continue and keep theirs."""
-    context = reopen_run(environment, journal=journal, lock=lock)
-    by_steps = context.options.limits.one_replica_at_a_time
-    targets = [target_by_plan(p, by_steps=by_steps) for p in context.record.partitions]
-    seen = context.retries.until_success(lambda: observe(context.cluster, targets))
-    return restore_only(context, {w.name for w in targets} & seen.reassignments.keys())
 
 
 def find_leftovers(cluster: Cluster) -> tuple[LeftoverThrottle, ...]:
@@ -75,14 +59,14 @@ def remove_leftovers(
         Naming those that could not be deleted.
     """
     cluster = environment.cluster
-    held = lock or take_lock(cluster, environment.owner, _SESSION_S, environment.folder(cluster.cluster_id()) / "lock")
+    held = lock or lock_cluster(environment, RunOptions().session_s)
     try:
         failed = cluster.alter_configs([ConfigChange(s.resource, s.key, None) for s in leftovers])
     finally:
         release_lock(held)
     if failed:
         raise PartialFailureError(
-            f"cannot remove {len(failed)} of {len({s.resource for s in leftovers})} throttles",
+            f"cannot remove {len(failed)} of {counted_noun(len({s.resource for s in leftovers}), 'throttle')}",
             [(str(resource), str(fault)) for resource, fault in failed.items()],
         )
 

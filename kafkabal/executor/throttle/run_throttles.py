@@ -122,6 +122,7 @@ class Throttling:
         dict
             Tasks that must not start, with the reason.
         """
+        # rates before lists: an entry of a list takes effect at once, under whatever rate the broker has then
         silent = self._settle_rates(self._rates_for((*starting, *running), alive))
         refused = {t: silent[b] for t in starting for b in (t.leader, *t.adding, *t.misplaced) if b in silent}
         if self.rate is not None:
@@ -133,6 +134,7 @@ class Throttling:
     def restore(self, still_running: Collection[TopicPartition] = ()) -> Leftovers:
         """Restore every config as it was found, except entries of partitions that still move, and all rates then."""
         left = Leftovers()
+        # lists before rates: should this process die in between, a rate without entries throttles nothing
         self._restore_lists(still_running, left)
         # a rate serves all moves of a broker, so that one which is still in flight keeps all of them
         if still_running:

@@ -8,7 +8,7 @@ it comes. Whatever is found that we never wrote stays.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from kafkabal.clusters import ConfigSource, ConfigValue
@@ -38,9 +38,27 @@ NOTHING = RateRestore(is_needed=False)
 def rate_to_set(original: Original, rate: int, *, override: bool) -> str | None:
     """The rate to set on a broker, None where what is in force is as low already and is to be kept."""
     in_force = _number(original.value)
+    # an operator who has set less knows why: raising it could take the bandwidth of the broker from its clients
     if in_force is not None and in_force <= rate and not override:
         return None
     return str(rate)
+
+
+def kept_rates(
+    originals: Iterable[Original], partitions: Iterable[PlannedPartition], rate: int
+) -> dict[int, list[int]]:
+    """By lower rate in bytes a second, the brokers that send or receive copies and keep it from before the run."""
+    moved = [p for p in partitions if p.adding]
+    roles = {
+        LEADER_RATE: {b for p in moved for b in p.start.replicas},
+        FOLLOWER_RATE: {b for p in moved for b in p.adding},
+    }
+    kept: dict[int, set[int]] = {}
+    for original in originals:
+        found = _number(original.value)
+        if found is not None and found < rate and original.key in roles:
+            kept.setdefault(found, set()).update({int(original.resource)} & roles[original.key])
+    return {lower: sorted(kept[lower]) for lower in sorted(kept) if kept[lower]}
 
 
 def restore_rate(original: Original, current: ConfigValue | None, ours: Collection[str]) -> RateRestore:
@@ -58,6 +76,7 @@ def restore_rate(original: Original, current: ConfigValue | None, ours: Collecti
             if before is None
             else RateRestore(False, complaint=f"earlier value {before} deleted by another tool; kept so")
         )
+    # done already, as by a try whose answer was lost
     if current.value == before:
         return NOTHING
     if current.value in ours:
@@ -118,6 +137,7 @@ def list_steps(
     """
     own = current.value if current is not None and current.source is ConfigSource.OWN else None
     found, before = _split(own), _split(original.own_value)
+    # every replica is throttled already; to remove the star for our entries would end what an operator asked for
     if ALL_REPLICAS in found:
         return ListSteps()
     added = tuple(sorted(set(active).difference(found, before)))

@@ -1,1 +1,1 @@
-"""The phases of the search, one a file; each works on one :class:`~kafkabal.planner.search.solution.State`."""
+"""The phases of the search, one a file; each works on one :class:`~kafkabal.planner.search.solution.Solution`."""

@@ -10,12 +10,14 @@ import numpy as np
 
 from kafkabal.model import F64, I32, I64
 from kafkabal.planner.problem import Problem
-from kafkabal.planner.search.solution import State
+from kafkabal.planner.search.solution import Solution
 from kafkabal.scoring import Grain, WeightedScore, parts_of, placeable_loads
 
 _OF_ITS_OWN = frozenset({"disk", "replicas", "leaders", "topic-spread", "log-dir"})
 """Scores that have a part of the search of their own."""
 _ROUNDING = 1e-9
+"""Of a fair share, by which edges are drawn in: loads are kept up to date by sums, which drift from those of the
+score."""
 _LEAST = 0.01
 """Of the mean: what a broker is taken to be due at least where loads are divided by it."""
 
@@ -33,9 +35,9 @@ def _is_simple(problem: Problem, weighted: WeightedScore) -> bool:
 class FurtherLoads:
     """Load of every broker under each of some scores; the first axis counts scores."""
 
-    def __init__(self, state: State, leader: I32) -> None:
-        problem = state.problem
-        self.state = state
+    def __init__(self, solution: Solution, leader: I32) -> None:
+        problem = solution.problem
+        self.solution = solution
         self.leader = leader
         """shape (n_partitions,): the leader, -1 for none yet."""
         self.scores = further_scores(problem)
@@ -54,7 +56,7 @@ class FurtherLoads:
             self._fill(row, weighted)
 
     def _fill(self, row: int, weighted: WeightedScore) -> None:
-        state, problem = self.state, self.state.problem
+        solution, problem = self.solution, self.solution.problem
         cluster = problem.cluster
         parts = parts_of(weighted.score, cluster)
         r = cluster.replicas
@@ -63,8 +65,8 @@ class FurtherLoads:
         sums = np.bincount(r.partition, parts.replica_load, len(cluster.partitions))
         self.arriving[row] = sums / np.maximum(cluster.replication_factor, 1)
         self.led[row] = parts.leader_load
-        p, k = np.nonzero(state.place >= 0)
-        carried = np.bincount(state.place[p, k], self.of_slots(p, k, state.place[p, k])[row], problem.n_brokers)
+        p, k = np.nonzero(solution.place >= 0)
+        carried = np.bincount(solution.place[p, k], self.of_slots(p, k, solution.place[p, k])[row], problem.n_brokers)
         led = self.leader >= 0
         carried += np.bincount(self.leader[led], parts.leader_load[led], problem.n_brokers)
         known = ~np.isnan(parts.base_load)
@@ -78,7 +80,7 @@ class FurtherLoads:
         if band is None or total <= 0:
             return
         fair = total / float(due[counted].sum()) * due[counted]
-        low, high = band.edges(fair, self.state.problem.options.tolerance)
+        low, high = band.edges(fair, self.solution.problem.options.tolerance)
         rounding = _ROUNDING * fair
         self.low[row, counted], self.high[row, counted] = low + rounding, high - rounding
         self.price[row, counted] = weighted.weight / np.maximum(fair, _LEAST * total / len(fair))
@@ -90,7 +92,7 @@ class FurtherLoads:
 
     def of_slots(self, p: I64, k: I64, broker: I32 | I64) -> F64:
         """shape (scores, n): what replicas in these slots add to these brokers, followers or not."""
-        at_home = self.state.problem.home[p, k] == broker
+        at_home = self.solution.problem.home[p, k] == broker
         return np.where(at_home, self.held[:, p, k], self.arriving[:, p])
 
     def violation(self) -> F64:
@@ -116,7 +118,7 @@ class FurtherLoads:
 
     def move(self, p: I64, k: I64, target: I64) -> None:
         """Take slots to other brokers, and leadership with a replica that leads."""
-        source = self.state.place[p, k].astype(np.int64)
+        source = self.solution.place[p, k].astype(np.int64)
         leads = self.leader[p] == source
         for row, (leaving, coming) in enumerate(
             zip(self.of_slots(p, k, source), self.of_slots(p, k, target), strict=True)
@@ -124,7 +126,7 @@ class FurtherLoads:
             np.subtract.at(self.load[row], source, leaving)
             np.add.at(self.load[row], target, coming)
         self.lead(p[leads], target[leads])
-        self.state.move(p, k, target)
+        self.solution.move(p, k, target)
 
 
 def _spread(column: F64, n_axes: int) -> F64:

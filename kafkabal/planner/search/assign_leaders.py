@@ -1,4 +1,14 @@
-"""Choose the leader of every partition among its replicas: the counts inside their band, with the fewest changes."""
+"""Choose the leader of every partition among its replicas: the counts inside their band, with the fewest changes.
+
+::
+
+    the present leader stays wherever it may; partitions without one go to the candidate that leads least
+    repeat: brokers above their band hand partitions over to the candidate that leads least
+    repeat: brokers below their band take over from those that lead most
+    what is left: hand on along shortest paths from broker to broker (augmenting paths, see _along_paths)
+
+The greedy rounds do nearly all of the work in time linear in the partitions; the paths make the result exact.
+"""
 
 from __future__ import annotations
 
@@ -12,27 +22,28 @@ from kafkabal.planner.problem import NONE
 from kafkabal.planner.search.additional_loads import FurtherLoads, further_scores
 from kafkabal.planner.search.additional_scores import even_leadership
 from kafkabal.planner.search.grouped_arrays import running_count
-from kafkabal.planner.search.solution import State
+from kafkabal.planner.search.solution import Solution
 
 _MOST_ROUNDS = 64
+"""An end that is not reached: a round fills half of the room, and 8 give the same plans."""
 _FULL = np.iinfo(np.int64).max // 2
 
 
 class Leadership:
     """Who leads each partition, who else may, and how many partitions each broker leads."""
 
-    def __init__(self, state: State) -> None:
-        problem = state.problem
-        self.state = state
-        there = state.place >= 0
-        arrived = state.moved()
-        self.candidates: I32 = np.where(there & (problem.electable | arrived), state.place, NONE)
+    def __init__(self, solution: Solution) -> None:
+        problem = solution.problem
+        self.solution = solution
+        there = solution.place >= 0
+        arrived = solution.moved()
+        self.candidates: I32 = np.where(there & (problem.electable | arrived), solution.place, NONE)
         self.candidates[~problem.counted[self.candidates] & (self.candidates >= 0)] = NONE
         self.free: Bools = problem.movable.copy()
         limit = problem.options.max_leader_changes
         # of a broker that is drained, a limit may leave replicas for later, and their leadership with them
         leads_on = problem.counted if limit is None else problem.cluster.brokers.is_live
-        stays = (state.place == problem.leader[:, None]).any(1) & leads_on[problem.leader]
+        stays = (solution.place == problem.leader[:, None]).any(1) & leads_on[problem.leader]
         self.leader: I32 = np.where(stays | ~self.free, problem.leader, NONE)
         self.free &= (self.candidates >= 0).any(1)
         self.leader[~self.free & (self.leader < 0)] = problem.leader[~self.free & (self.leader < 0)]
@@ -53,7 +64,7 @@ class Leadership:
         return np.asarray(self.candidates[p, load.argmin(1)])
 
 
-def choose_leaders(state: State) -> I32:
+def choose_leaders(solution: Solution) -> I32:
     """Choose leaders.
 
     Returns
@@ -61,16 +72,31 @@ def choose_leaders(state: State) -> I32:
     int32, shape (n_partitions,)
         Broker that is to lead; the present one wherever that does no harm.
     """
-    leadership = Leadership(state)
+    leadership = Leadership(solution)
     _fill_vacancies(leadership)
-    if state.problem.options.mode in {Mode.FULL, Mode.LEADERS_ONLY, Mode.ONLY_TO_NEW}:
-        bands = state.bands
+    # what is only repaired gets a leader and keeps it: to the next plan it is a partition that may not move
+    leadership.free &= solution.problem.rules.movable
+    if solution.problem.options.mode in {Mode.FULL, Mode.LEADERS_ONLY, Mode.ONLY_TO_NEW}:
+        bands = solution.bands
         _even_counts(leadership, bands.low_leaders, bands.high_leaders)
-        if not further_scores(state.problem):
+        if not further_scores(solution.problem):
             # an election copies nothing; further scores may need the width of the band
-            _even_counts(leadership, bands.fewest_leaders, bands.most_leaders)
-        even_leadership(leadership, FurtherLoads(state, leadership.leader.copy()))
+            _even_counts(leadership, *_even_edges(leadership))
+        even_leadership(leadership, FurtherLoads(solution, leadership.leader.copy()))
     return leadership.leader
+
+
+def _even_edges(leadership: Leadership) -> tuple[I64, I64]:
+    """Fewest and most leaders of each broker once those of partitions that may move are even, within the band.
+
+    The others are left out: Kafka creates internal topics when they are first used, and a run the topic of its record.
+    Were they counted, each would have later plans hand on leadership of a partition that was where it should be.
+    """
+    solution, bands = leadership.solution, leadership.solution.bands
+    others = leadership.leader[~solution.problem.rules.movable & (leadership.leader >= 0)]
+    beside = np.bincount(others, minlength=solution.problem.n_brokers)
+    low, high = bands.fewest_own_leaders + beside, bands.most_own_leaders + beside
+    return np.clip(low, bands.low_leaders, bands.high_leaders), np.clip(high, bands.low_leaders, bands.high_leaders)
 
 
 def _even_counts(leadership: Leadership, low: I64, high: I64) -> None:
@@ -93,7 +119,7 @@ def _fill_vacancies(leadership: Leadership) -> None:
 
 def _hand_over(leadership: Leadership, high: I64, low: I64) -> int:
     """From brokers that lead too many to the least loaded candidate of each partition."""
-    surplus = np.where(leadership.state.problem.counted, leadership.count - high, 0)
+    surplus = np.where(leadership.solution.problem.counted, leadership.count - high, 0)
     p = np.flatnonzero((np.append(surplus, 0) > 0)[leadership.leader] & leadership.free)
     if not p.size:
         return 0
@@ -102,7 +128,7 @@ def _hand_over(leadership: Leadership, high: I64, low: I64) -> int:
 
 def _take_over(leadership: Leadership, low: I64) -> int:
     """To brokers that lead too few, from those that can spare it."""
-    lack = np.where(leadership.state.problem.counted, low - leadership.count, 0)
+    lack = np.where(leadership.solution.problem.counted, low - leadership.count, 0)
     wanting = np.append(lack > 0, False)[leadership.candidates]
     spare = np.maximum(leadership.count - low, 0)
     p = np.flatnonzero(wanting.any(1) & leadership.free & (spare[leadership.leader] > 0))
@@ -142,7 +168,7 @@ def _along_paths(leadership: Leadership, low: I64, high: I64) -> None:
 
     Source: augmenting paths of a flow, shortest first (J. Edmonds and R. M. Karp, J. ACM 19, 1972).
     """
-    counted = leadership.state.problem.counted
+    counted = leadership.solution.problem.counted
     handovers: _Handovers | None = None
     while True:
         over = counted & (leadership.count > high)

@@ -3,6 +3,15 @@
 Arrivals go, the largest first, to the dir of their broker that is least full after it. Where a dir is still outside
 its band, replicas are copied to other dirs of the broker: arrivals first, which costs nothing, then the replicas
 nearest in size to what is in excess.
+
+::
+
+    for each arrival, the largest first: the dir of its broker that is least full once it has come
+    for each broker with several dirs, while one is outside its band
+        from the dir that is furthest above to the one that is least full: the replica that takes most out of what is
+        outside, arrivals for nothing, others at a price of a twentieth of their bytes
+
+Source: largest processing time first (R. L. Graham, SIAM J. Appl. Math. 17, 1969), then descent.
 """
 
 from __future__ import annotations
@@ -11,7 +20,7 @@ import numpy as np
 
 from kafkabal.model import F64, I32, I64, Bools, LogDirState, dir_room_bytes, with_choosable_log_dir
 from kafkabal.planner.problem import NONE
-from kafkabal.planner.search.solution import State
+from kafkabal.planner.search.solution import Solution
 from kafkabal.scoring import load_score
 
 LOG_DIR = load_score("log-dir")
@@ -20,17 +29,17 @@ LOG_DIR = load_score("log-dir")
 class Shelving:
     """Log dir of every slot, with the bytes in each dir."""
 
-    def __init__(self, state: State) -> None:
-        problem = state.problem
+    def __init__(self, solution: Solution) -> None:
+        problem = solution.problem
         cluster = problem.cluster
         dirs = cluster.log_dirs
-        self.state = state
+        self.solution = solution
         self.first: I64 = dirs.first
         self.n_dirs: I64 = np.diff(dirs.first)
         slot = np.arange(problem.width)
         own = cluster.partitions.first[:-1, None] + np.minimum(slot, cluster.replication_factor[:, None] - 1)
         self.before: I32 = np.where(problem.home >= 0, cluster.replicas.log_dir[own], NONE)
-        self.dir: I32 = np.where(state.at_home(), self.before, NONE)
+        self.dir: I32 = np.where(solution.at_home(), self.before, NONE)
         self.capacity: F64 = LOG_DIR.capacity(cluster)
         self.is_open: Bools = dirs.state == LogDirState.ONLINE
         self.has_offline_dir: Bools = (
@@ -72,7 +81,7 @@ class Shelving:
         self.room -= taken.astype(np.int64)[self.volume]
 
 
-def choose_log_dirs(state: State) -> tuple[I32, I64]:
+def choose_log_dirs(solution: Solution) -> tuple[I32, I64]:
     """Choose log dirs.
 
     Returns
@@ -82,20 +91,20 @@ def choose_log_dirs(state: State) -> tuple[I32, I64]:
     int64, shape (n,)
         Cells of arrivals for which no dir of their broker has room.
     """
-    shelving = Shelving(state)
+    shelving = Shelving(solution)
     left = _shelve_arrivals(shelving)
-    if state.problem.has_score("log-dir") and state.problem.options.mode.evens_log_dirs:
+    if solution.problem.has_score("log-dir") and solution.problem.options.mode.evens_log_dirs:
         even_out(shelving)
-    moved = state.moved()
-    shelving.dir[moved & (shelving.has_offline_dir[state.place] | ~shelving.is_choosable[:, None])] = NONE
+    moved = solution.moved()
+    shelving.dir[moved & (shelving.has_offline_dir[solution.place] | ~shelving.is_choosable[:, None])] = NONE
     return shelving.dir, left
 
 
 def _shelve_arrivals(shelving: Shelving) -> I64:
-    state = shelving.state
-    p, k = np.nonzero(state.moved())
-    broker = state.place[p, k]
-    bytes_ = state.problem.arriving_bytes[p]
+    solution = shelving.solution
+    p, k = np.nonzero(solution.moved())
+    broker = solution.place[p, k]
+    bytes_ = solution.problem.arriving_bytes[p]
     single = shelving.n_dirs[broker] == 1
     shelving.put(p[single], k[single], shelving.first[broker[single]], bytes_[single])
     p, k, broker, bytes_ = p[~single], k[~single], broker[~single], bytes_[~single]
@@ -109,7 +118,7 @@ def _shelve_arrivals(shelving: Shelving) -> I64:
         target = _emptiest(shelving, broker[now], bytes_[now])
         found = target >= 0
         shelving.put(p[now][found], k[now][found], target[found], bytes_[now][found])
-        left.append((p[now] * state.width + k[now])[~found])
+        left.append((p[now] * solution.width + k[now])[~found])
     return np.concatenate(left) if left else np.empty(0, np.int64)
 
 
@@ -127,13 +136,13 @@ def _emptiest(shelving: Shelving, broker: I32, bytes_: I64) -> I64:
 
 def even_out(shelving: Shelving) -> None:
     """Copy replicas between the dirs of each broker until every dir is inside its band or nothing helps."""
-    problem = shelving.state.problem
+    problem = shelving.solution.problem
     several = np.flatnonzero(problem.counted & (shelving.n_dirs > 1) & ~shelving.has_offline_dir)
     if not several.size:
         return
     may = problem.movable & shelving.is_choosable
     p, k = np.nonzero((shelving.dir >= 0) & may[:, None] & problem.size_known[:, None])
-    broker = shelving.state.place[p, k]
+    broker = shelving.solution.place[p, k]
     order = np.argsort(broker, kind="stable")
     p, k, broker = p[order], k[order], broker[order]
     first = np.searchsorted(broker, np.arange(problem.n_brokers + 1))
@@ -143,11 +152,11 @@ def even_out(shelving: Shelving) -> None:
 
 
 def _even_broker(shelving: Shelving, broker: int, p: I64, k: I64) -> None:
-    state = shelving.state
+    solution = shelving.solution
     dirs = np.arange(shelving.first[broker], shelving.first[broker + 1])
     low, high = _band(shelving, dirs)
-    bytes_ = state.load(p, k, np.full(len(p), broker))
-    arrived = state.place[p, k] != state.problem.home[p, k]
+    bytes_ = solution.load(p, k, np.full(len(p), broker))
+    arrived = solution.place[p, k] != solution.problem.home[p, k]
     for _ in range(len(p)):
         now = shelving.load[dirs]
         surplus, lack = np.maximum(now - high, 0), np.maximum(low - now, 0)
@@ -166,7 +175,7 @@ def _band(shelving: Shelving, dirs: I64) -> tuple[I64, I64]:
     mean = float(shelving.load[dirs][counts].sum()) / max(float(capacity.sum()), 1.0)
     band = LOG_DIR.band
     assert band is not None  # log dirs have one
-    low, high = band.edges(mean * capacity, shelving.state.problem.options.tolerance)
+    low, high = band.edges(mean * capacity, shelving.solution.problem.options.tolerance)
     return np.ceil(low).astype(np.int64), np.floor(high).astype(np.int64)
 
 

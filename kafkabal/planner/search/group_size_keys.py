@@ -7,6 +7,7 @@ import numpy as np
 from kafkabal.model import F64, I32, I64
 
 _SIZE_BITS = 43
+"""Replicas of up to 8 TiB to the byte; what is left of 63 bits numbers a million groups, two a broker."""
 _SIZE_MASK = (1 << _SIZE_BITS) - 1
 
 

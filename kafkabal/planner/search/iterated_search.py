@@ -22,7 +22,7 @@ from kafkabal.planner.search.grouped_arrays import is_first
 from kafkabal.planner.search.joint_moves import move_jointly
 from kafkabal.planner.search.local_search import CONVEXITY, Violation, search_locally
 from kafkabal.planner.search.reduce_cost import reduce_cost
-from kafkabal.planner.search.solution import State
+from kafkabal.planner.search.solution import Solution
 
 FEW_CELLS = 400
 """Slots up to which it is worth the time: with more the first plan is near the bound, and joint moves take seconds."""
@@ -43,7 +43,7 @@ _JOINT_MOVES = 20
 """Plans that are near, though not better, on which joint moves are tried: 0.2 % less in the mean, a fifth more time."""
 
 
-def search_further(state: State, enough_bytes: float) -> State:
+def search_further(solution: Solution, enough_bytes: float) -> Solution:
     """The best placement found from one that is a local optimum; the rules stay kept.
 
     Parameters
@@ -51,10 +51,10 @@ def search_further(state: State, enough_bytes: float) -> State:
     enough_bytes
         A placement inside all bands that moves no more is not improved any further.
     """
-    best, merit = state, _merit(state)
+    best, merit = solution, _merit(solution)
     current, joint_left = best, _JOINT_MOVES
-    random = np.random.default_rng(state.problem.options.seed)
-    rounds = min(_MOST_ROUNDS, _ROUNDS_A_MOVE * int(state.moved().sum()))
+    random = np.random.default_rng(solution.problem.options.seed)
+    rounds = min(_MOST_ROUNDS, _ROUNDS_A_MOVE * int(solution.moved().sum()))
     for i in range(rounds):
         if merit[0] <= 0 and merit[1] <= enough_bytes:
             break
@@ -65,7 +65,7 @@ def search_further(state: State, enough_bytes: float) -> State:
         search_locally(found)
         reduce_cost(found)
         outside, moved = _merit(found)
-        if outside > merit[0] or moved > merit[1] * _NEAR or not _is_within_limits(found, state):
+        if outside > merit[0] or moved > merit[1] * _NEAR or not _is_within_limits(found, solution):
             current = best
             continue
         current = found
@@ -77,39 +77,39 @@ def search_further(state: State, enough_bytes: float) -> State:
     return best
 
 
-def _merit(state: State) -> tuple[float, int]:
+def _merit(solution: Solution) -> tuple[float, int]:
     """What is outside the bands, then bytes: the less the better."""
-    return float(Violation(state, CONVEXITY).now().sum()), state.moved_bytes()
+    return float(Violation(solution, CONVEXITY).now().sum()), solution.moved_bytes()
 
 
-def _is_within_limits(found: State, state: State) -> bool:
+def _is_within_limits(found: Solution, solution: Solution) -> bool:
     """Whether no broker is filled above its limits, beyond what it held in a placement that is known to be allowed."""
     problem = found.problem
-    full = found.used > np.maximum(problem.limit_bytes, state.used)
-    return not bool((full | (found.count > np.maximum(problem.limit_replicas, state.count))).any())
+    full = found.used > np.maximum(problem.limit_bytes, solution.used)
+    return not bool((full | (found.count > np.maximum(problem.limit_replicas, solution.count))).any())
 
 
-def _send_home(state: State, chosen: Bools) -> None:
+def _send_home(solution: Solution, chosen: Bools) -> None:
     """Undo moves that no rule asks for."""
-    p, k = np.nonzero(state.moved() & (state.why < Why.RACK) & chosen & (state.problem.home >= 0))
-    home = state.problem.home[p, k]
-    allowed = state.may_go(p, k, home)
+    p, k = np.nonzero(solution.moved() & (solution.why < Why.RACK) & chosen & (solution.problem.home >= 0))
+    home = solution.problem.home[p, k]
+    allowed = solution.may_go(p, k, home)
     # each is allowed by itself: of one partition, and of one topic on a broker, only one goes at a time
-    allowed &= is_first(p) & is_first(state.problem.topic[p].astype(np.int64) * state.problem.n_brokers + home)
-    state.move(p[allowed], k[allowed], home[allowed])
+    allowed &= is_first(p) & is_first(solution.problem.topic[p].astype(np.int64) * solution.problem.n_brokers + home)
+    solution.move(p[allowed], k[allowed], home[allowed])
 
 
-def _move_any(state: State, random: np.random.Generator) -> None:
+def _move_any(solution: Solution, random: np.random.Generator) -> None:
     """Move a replica that is at home to any broker that may take it."""
-    p, k = np.nonzero(state.at_home() & state.problem.loose & ~state.must_leave())
+    p, k = np.nonzero(solution.at_home() & solution.problem.loose & ~solution.must_leave())
     if not p.size:
         return
     one = int(random.random() * len(p))
     p, k = p[one : one + 1], k[one : one + 1]
-    allowed = state.may_go_anywhere(p, k)[0] & (
-        state.used + state.problem.arriving_bytes[p] <= state.problem.limit_bytes
+    allowed = solution.may_go_anywhere(p, k)[0] & (
+        solution.used + solution.problem.arriving_bytes[p] <= solution.problem.limit_bytes
     )
-    allowed[state.place[p, k]] = False
+    allowed[solution.place[p, k]] = False
     targets = np.flatnonzero(allowed)
     if targets.size:
-        state.move(p, k, targets[[int(random.random() * len(targets))]])
+        solution.move(p, k, targets[[int(random.random() * len(targets))]])

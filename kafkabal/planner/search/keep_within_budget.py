@@ -2,6 +2,17 @@
 
 What leaves a dead or drained broker, or one above its band, counts fully; what only makes room or mends a rack counts
 less. Among equals the small ones come last: what is moved for its number alone is decided once the bytes are balanced.
+
+::
+
+    order partitions by worth, then the large ones by lot, then by falling size
+    repeat
+        take them in that order as long as every budget pays, passing over what no longer fits
+        leave out what would overfill its new broker, since what was to leave there stays; its share goes to others
+    until nothing is left out
+
+Source: the greedy order of the knapsack problem, by worth for each byte (G. B. Dantzig, Discrete-Variable Extremum
+Problems, Operations Research 5, 1957).
 """
 
 from __future__ import annotations
@@ -11,20 +22,23 @@ import numpy as np
 from kafkabal.model import F64, I64, Bools
 from kafkabal.planner.move_cause import Why
 from kafkabal.planner.search.grouped_arrays import running_count, running_sum
-from kafkabal.planner.search.solution import Counts, State
+from kafkabal.planner.search.solution import Counts, Solution
 
 _MOST_PASSES = 20
+"""5 and 80 give the same plans at a third of the bytes: each pass fills what the one before left over."""
 _MOST_REFILLS = 8
+"""2 and 32 give the same plans there."""
 _MOST_OF_THE_BYTES = 0.95
+"""Of four clusters, a third of the bytes leaves 165 brokers and topics outside a band; 168 with 0.8, 162 with 0.99."""
 
 
-def exceeds_budget(state: State) -> bool:
+def exceeds_budget(solution: Solution) -> bool:
     """Whether bytes, moves, leaders or time are limited, and what moves is more than that."""
-    p = np.flatnonzero(state.moved().any(1))
-    return not _affordable(state, p, np.ones(len(p), np.bool_)).all()
+    p = np.flatnonzero(solution.moved().any(1))
+    return not _affordable(solution, p, np.ones(len(p), np.bool_)).all()
 
 
-def trim_to_budget(start: State, state: State, barred: Bools, lot: F64, *, crowd: bool = False) -> None:
+def trim_to_budget(start: Solution, solution: Solution, barred: Bools, lot: F64, *, crowd: bool = False) -> None:
     """Send replicas home again until what is left fits the budget; partitions stay whole.
 
     Parameters
@@ -36,19 +50,19 @@ def trim_to_budget(start: State, state: State, barred: Bools, lot: F64, *, crowd
     crowd
         Brokers may be filled up to their limits, and with a topic, for as long as what is to leave them is still there.
     """
-    p = np.flatnonzero(state.moved().any(1))
-    p = _in_turn(p, state, _worth(state, p, start.used > start.bands.high_bytes), lot)
-    most = _Most(start, state, crowd=crowd)
-    _send_all_home(state, p[~_kept(state, p, ~barred[p], most.bytes - start.used, most.count - start.count)])
-    _leave_out_crowding(state, most.of_topics)
+    p = np.flatnonzero(solution.moved().any(1))
+    p = _in_turn(p, solution, _worth(solution, p, start.used > start.bands.high_bytes), lot)
+    most = _Most(start, solution, crowd=crowd)
+    _send_all_home(solution, p[~_kept(solution, p, ~barred[p], most.bytes - start.used, most.count - start.count)])
+    _leave_out_crowding(solution, most.of_topics)
 
 
-def _kept(state: State, p: I64, among: Bools, bytes_room: I64, count_room: I64) -> Bools:
+def _kept(solution: Solution, p: I64, among: Bools, bytes_room: I64, count_room: I64) -> Bools:
     """What is affordable and finds room; what finds none leaves its share of the budget to others."""
     keep = among
     for _ in range(_MOST_REFILLS):
-        bought = _affordable(state, p, among)
-        keep = _without_overflow(state, p, bought, bytes_room, count_room)
+        bought = _affordable(solution, p, among)
+        keep = _without_overflow(solution, p, bought, bytes_room, count_room)
         if (keep == bought).all():
             break
         among = among & (keep | ~bought)
@@ -58,97 +72,101 @@ def _kept(state: State, p: I64, among: Bools, bytes_room: I64, count_room: I64) 
 class _Most:
     """What each broker may hold meanwhile: no more than its band, or it did before, or is to in the end."""
 
-    def __init__(self, start: State, state: State, *, crowd: bool) -> None:
+    def __init__(self, start: Solution, solution: Solution, *, crowd: bool) -> None:
         problem, bands = start.problem, start.bands
         most_bytes, most_count = bands.high_bytes, bands.high_count
         if crowd:
             most_bytes, most_count = problem.limit_bytes, problem.limit_replicas
-        self.bytes: I64 = np.maximum(most_bytes, np.maximum(start.used, state.used))
-        self.count: I64 = np.maximum(most_count, np.maximum(start.count, state.count))
+        self.bytes: I64 = np.maximum(most_bytes, np.maximum(start.used, solution.used))
+        self.count: I64 = np.maximum(most_count, np.maximum(start.count, solution.count))
         self.of_topics: Counts | None = None
-        if start.topic_count is not None and state.topic_count is not None and not crowd:
-            self.of_topics = np.maximum(start.topic_count, state.topic_count)
+        if start.topic_count is not None and solution.topic_count is not None and not crowd:
+            self.of_topics = np.maximum(start.topic_count, solution.topic_count)
 
 
-def _in_turn(p: I64, state: State, worth: F64, lot: F64) -> I64:
+def _in_turn(p: I64, solution: Solution, worth: F64, lot: F64) -> I64:
     """Order partitions by worth; then those that carry most of the bytes by lot, and the others by falling size.
 
     So what is left is like the whole, and is as easily planned. Where moves are scarce, size decides at once.
     """
-    bytes_ = _cost(state, p)
+    bytes_ = _cost(solution, p)
     falling = np.sort(bytes_)[::-1]
     carried = np.cumsum(falling)
     is_large = bytes_ >= falling[np.searchsorted(carried, carried[-1] * _MOST_OF_THE_BYTES)]
-    options = state.problem.options
+    options = solution.problem.options
     by_lot = is_large & (options.max_moves is None)
     # what crosses racks for a part of its bytes only comes first where such bytes are scarce
-    far = np.zeros(len(p)) if options.max_cross_rack_bytes is None else _across_racks(state, p) / np.maximum(bytes_, 1)
+    far = (
+        np.zeros(len(p)) if options.max_cross_rack_bytes is None else _across_racks(solution, p) / np.maximum(bytes_, 1)
+    )
     return p[np.lexsort((p, -bytes_, np.where(by_lot, lot[p], 1.0), far, -worth))]
 
 
-def _cost(state: State, p: I64) -> I64:
-    cost: I64 = state.problem.arriving_bytes[p] * state.moved()[p].sum(1)
+def _cost(solution: Solution, p: I64) -> I64:
+    cost: I64 = solution.problem.arriving_bytes[p] * solution.moved()[p].sum(1)
     return cost
 
 
-def _across_racks(state: State, p: I64) -> I64:
+def _across_racks(solution: Solution, p: I64) -> I64:
     """Bytes that come to another rack than the leader's, which sends them."""
-    problem = state.problem
+    problem = solution.problem
     leader = problem.leader[p]
     home = np.where(leader >= 0, problem.rack[leader], -1)
-    crosses = state.moved()[p] & (problem.rack[state.place[p]] != home[:, None])
+    crosses = solution.moved()[p] & (problem.rack[solution.place[p]] != home[:, None])
     cost: I64 = problem.arriving_bytes[p] * crosses.sum(1)
     return cost
 
 
-def _leave_out_crowding(state: State, most: Counts | None) -> None:
+def _leave_out_crowding(solution: Solution, most: Counts | None) -> None:
     """Send home what crowds a topic on its new broker, because what was to leave there stays."""
-    if state.topic_count is None or most is None:
+    if solution.topic_count is None or most is None:
         return
-    problem = state.problem
-    p, k = np.nonzero(state.moved())
-    topic, target = problem.topic[p], state.place[p, k]
-    crowded = state.topic_count[topic, target] > np.maximum(state.bands.topic_most(topic, target), most[topic, target])
-    _send_all_home(state, np.unique(p[crowded & (state.why[p, k] < Why.RACK)]))
+    problem = solution.problem
+    p, k = np.nonzero(solution.moved())
+    topic, target = problem.topic[p], solution.place[p, k]
+    crowded = solution.topic_count[topic, target] > np.maximum(
+        solution.bands.topic_most(topic, target), most[topic, target]
+    )
+    _send_all_home(solution, np.unique(p[crowded & (solution.why[p, k] < Why.RACK)]))
 
 
-def _send_all_home(state: State, p: I64) -> None:
+def _send_all_home(solution: Solution, p: I64) -> None:
     """Send whatever moves of some partitions home."""
-    row, slot = np.nonzero(state.moved()[p])
-    send_home(state, p[row], slot)
+    row, slot = np.nonzero(solution.moved()[p])
+    send_home(solution, p[row], slot)
 
 
-def _worth(state: State, p: I64, over: Bools) -> F64:
+def _worth(solution: Solution, p: I64, over: Bools) -> F64:
     """Share of the moved replicas of each partition that relieve a broker."""
-    problem = state.problem
-    moved = state.moved()[p]
+    problem = solution.problem
+    moved = solution.moved()[p]
     home = problem.home[p]
     relieves = moved & ((over | problem.leaves)[home] | (home < 0) | problem.lost[p])
-    return np.asarray(relieves.sum(1) / moved.sum(1)) + np.where((state.why[p] == Why.LEAVES).any(1), 1.0, 0.0)
+    return np.asarray(relieves.sum(1) / moved.sum(1)) + np.where((solution.why[p] == Why.LEAVES).any(1), 1.0, 0.0)
 
 
-def _affordable(state: State, p: I64, among: Bools) -> Bools:
+def _affordable(solution: Solution, p: I64, among: Bools) -> Bools:
     """Take partitions in order, passing over those that no longer fit."""
-    options = state.problem.options
+    options = solution.problem.options
     keep = among.copy()
     costs = (
-        (options.max_bytes, _cost(state, p)),
-        (options.max_cross_rack_bytes, _across_racks(state, p)),
-        (options.max_moves, state.moved()[p].sum(1)),
-        (options.max_leader_changes, _led_elsewhere(state, p)),
+        (options.max_bytes, _cost(solution, p)),
+        (options.max_cross_rack_bytes, _across_racks(solution, p)),
+        (options.max_moves, solution.moved()[p].sum(1)),
+        (options.max_leader_changes, _led_elsewhere(solution, p)),
     )
     for limit, cost in costs:
         if limit is not None:
             keep &= _first_fit(cost, keep, limit)
     if options.max_duration_s is not None and options.throttle_bytes_per_s:
-        keep &= _within_links(state, p, keep, int(options.max_duration_s * options.throttle_bytes_per_s))
+        keep &= _within_links(solution, p, keep, int(options.max_duration_s * options.throttle_bytes_per_s))
     return keep
 
 
-def _led_elsewhere(state: State, p: I64) -> I64:
+def _led_elsewhere(solution: Solution, p: I64) -> I64:
     """1 where the leader's replica moves, so that another one has to lead."""
-    leads = state.problem.home[p] == state.problem.cluster.partitions.leader[p, None]
-    return np.asarray((state.moved()[p] & leads).any(1), np.int64)
+    leads = solution.problem.home[p] == solution.problem.cluster.partitions.leader[p, None]
+    return np.asarray((solution.moved()[p] & leads).any(1), np.int64)
 
 
 def _first_fit(cost: I64, among: Bools, limit: int) -> Bools:
@@ -167,12 +185,12 @@ def _first_fit(cost: I64, among: Bools, limit: int) -> Bools:
     return taken
 
 
-def _within_links(state: State, p: I64, among: Bools, limit: int) -> Bools:
+def _within_links(solution: Solution, p: I64, among: Bools, limit: int) -> Bools:
     """No broker sends or takes more than its throttle lets through in the time; what no longer fits is skipped."""
-    problem = state.problem
-    row, slot = np.nonzero(state.moved()[p] & among[:, None])
+    problem = solution.problem
+    row, slot = np.nonzero(solution.moved()[p] & among[:, None])
     size = problem.arriving_bytes[p[row]]
-    ends = (state.place[p[row], slot], problem.leader[p[row]])
+    ends = (solution.place[p[row], slot], problem.leader[p[row]])
     # a leader sends as many copies as are new
     alone = (size, np.bincount(row, size, len(p)).astype(np.int64)[row])
     left = [np.full(problem.n_brokers, limit) for _ in ends]
@@ -194,12 +212,12 @@ def _within_links(state: State, p: I64, among: Bools, limit: int) -> Bools:
     return taken
 
 
-def _without_overflow(state: State, p: I64, keep: Bools, bytes_room: I64, count_room: I64) -> Bools:
+def _without_overflow(solution: Solution, p: I64, keep: Bools, bytes_room: I64, count_room: I64) -> Bools:
     """Leave out what would overfill its new broker because what was to leave there stays."""
-    problem = state.problem
+    problem = solution.problem
     for _ in range(_MOST_PASSES):
-        row, slot = np.nonzero(state.moved()[p] & keep[:, None])
-        home, target = problem.home[p[row], slot], state.place[p[row], slot]
+        row, slot = np.nonzero(solution.moved()[p] & keep[:, None])
+        home, target = problem.home[p[row], slot], solution.place[p[row], slot]
         known = home >= 0
         leaving = problem.held_bytes[p[row], slot][known].astype(np.float64)
         bytes_left = bytes_room + np.bincount(home[known], leaving, problem.n_brokers).astype(np.int64)
@@ -213,10 +231,10 @@ def _without_overflow(state: State, p: I64, keep: Bools, bytes_room: I64, count_
     return keep
 
 
-def send_home(state: State, p: I64, k: I64) -> None:
+def send_home(solution: Solution, p: I64, k: I64) -> None:
     """Return moved replicas to where they were; drop new ones."""
-    home = state.problem.home[p, k]
-    state.lift(p, k, Why.NOTHING)
+    home = solution.problem.home[p, k]
+    solution.lift(p, k, Why.NOTHING)
     known = home >= 0
-    state.put(p[known], k[known], home[known])
-    state.is_slot[p[~known], k[~known]] = False
+    solution.put(p[known], k[known], home[known])
+    solution.is_slot[p[~known], k[~known]] = False

@@ -3,6 +3,9 @@
 Load above the upper edges has to go somewhere: brokers below are filled up to a common level. If more is missing
 below the lower edges than is above the upper ones, those above a common level give the rest. Where every partition
 has a replica in every rack, replicas can only move within their rack, and each rack is such a world of its own.
+
+The common level is found by halving: what the brokers hold at a level only grows with it ("water filling", as in
+S. Boyd and L. Vandenberghe, Convex Optimization, Cambridge 2004, example 5.2).
 """
 
 from __future__ import annotations
@@ -14,9 +17,10 @@ import numpy as np
 
 from kafkabal.model import F64, I32, I64
 from kafkabal.planner.problem import Problem
-from kafkabal.planner.search.solution import State
+from kafkabal.planner.search.solution import Solution
 
 _HALVINGS = 60
+"""A float64 has 53 bits: further halvings change nothing."""
 _MOST = float(np.iinfo(np.int64).max // 2)
 """What a level is cut off at: an edge that never binds, against another capacity, would not fit 64 bits."""
 
@@ -36,21 +40,21 @@ def zones(problem: Problem) -> I32:
     return problem.rack if bound_to_racks else np.zeros(problem.n_brokers, np.int32)
 
 
-def make_targets(state: State, zone: I32, waiting_bytes: int = 0, waiting_count: int = 0) -> Targets:
+def make_targets(solution: Solution, zone: I32, waiting_bytes: int = 0, waiting_count: int = 0) -> Targets:
     """Targets for what lies on the brokers now, and for what waits to be put onto one."""
-    problem, bands = state.problem, state.bands
-    bytes_, count = state.used.copy(), state.count.copy()
+    problem, bands = solution.problem, solution.bands
+    bytes_, count = solution.used.copy(), solution.count.copy()
     # who may take nothing cannot be filled
-    low_bytes = np.where(problem.takes, bands.low_bytes, np.minimum(bands.low_bytes, state.used))
-    low_count = np.where(problem.takes, bands.low_count, np.minimum(bands.low_count, state.count))
-    high_bytes = np.where(problem.takes, bands.high_bytes, np.clip(state.used, low_bytes, bands.high_bytes))
-    high_count = np.where(problem.takes, bands.high_count, np.clip(state.count, low_count, bands.high_count))
+    low_bytes = np.where(problem.takes, bands.low_bytes, np.minimum(bands.low_bytes, solution.used))
+    low_count = np.where(problem.takes, bands.low_count, np.minimum(bands.low_count, solution.count))
+    high_bytes = np.where(problem.takes, bands.high_bytes, np.clip(solution.used, low_bytes, bands.high_bytes))
+    high_count = np.where(problem.takes, bands.high_count, np.clip(solution.count, low_count, bands.high_count))
     for z in np.unique(zone[problem.counted]):
         rows = np.flatnonzero((zone == z) & problem.counted)
-        capacity = state.due.byte_weight[rows]
-        bytes_[rows] = _level(state.used[rows], low_bytes[rows], high_bytes[rows], capacity, waiting_bytes)
-        even = state.due.count_weight[rows]
-        count[rows] = _level(state.count[rows], low_count[rows], high_count[rows], even, waiting_count)
+        capacity = solution.due.byte_weight[rows]
+        bytes_[rows] = _level(solution.used[rows], low_bytes[rows], high_bytes[rows], capacity, waiting_bytes)
+        even = solution.due.count_weight[rows]
+        count[rows] = _level(solution.count[rows], low_count[rows], high_count[rows], even, waiting_count)
     return Targets(bytes=bytes_, count=count)
 
 

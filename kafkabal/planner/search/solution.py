@@ -29,7 +29,7 @@ class Guidance(NamedTuple):
     """shape (n_partitions, width): what moving each slot costs, net of what that is worth, for each byte copied."""
 
 
-class State:
+class Solution:
     """A placement that can be changed, and loads that are kept in step with it."""
 
     def __init__(self, problem: Problem) -> None:
@@ -46,13 +46,16 @@ class State:
         """A :class:`~kafkabal.planner.move_cause.Why` for each slot that has left its place."""
         self.guidance: Guidance | None = None
         """Where copies of a partition differ in size: some take more off their broker than they cost."""
+        self.bound_found: tuple[int, int] | None = None
+        """Of the state before the plan: bytes of a plan, and the bound for it, so that it is computed once."""
         self._recount()
         self.due: DueShares = due_shares(problem, self.place, bytes_agree=self.sizes_agree())
         self.bands: Bands = make_bands(problem, self.due, self._total_bytes())
 
-    def copy(self) -> State:
+    def copy(self) -> Solution:
         """The same placement, to be changed on its own."""
         twin = copy(self)
+        twin.bound_found = None
         for name in ("place", "is_slot", "why", "used", "count"):
             setattr(twin, name, getattr(self, name).copy())
         if self.topic_count is not None:

@@ -10,12 +10,11 @@ from kafkabal.inspection import (
     broker_figures,
     broker_severity,
     broker_states,
-    foreign_bytes,
     partition_figures,
     sum_by,
     worst_first,
 )
-from kafkabal.model import F64, I64, ClusterState, broker_capacity_bytes
+from kafkabal.model import I64, ClusterState, broker_capacity_bytes, foreign_of_brokers
 from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.report import Column, Table
 from kafkabal.scoring import Grain
@@ -60,12 +59,3 @@ def rack_column(cluster: ClusterState, order: I64) -> Column:
     """Rack of each broker, None where it has none."""
     racks = [cluster.racks[r] if r >= 0 else None for r in cluster.brokers.rack[order].tolist()]
     return Column(key="rack", title="rack", values=racks, quiet=True, dispensable=4)
-
-
-def foreign_of_brokers(cluster: ClusterState) -> F64:
-    """float64, shape (n_brokers,): bytes of other programs on a broker's volumes; NaN where none is known."""
-    foreign, broker = foreign_bytes(cluster), cluster.log_dirs.broker
-    known = ~np.isnan(foreign)
-    total = np.bincount(broker[known], foreign[known], len(cluster.brokers))
-    some = np.bincount(broker[known], minlength=len(cluster.brokers)) > 0
-    return np.where(some, total, np.nan)

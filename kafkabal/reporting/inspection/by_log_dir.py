@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.inspection import Inspection, Scored, dir_conditions, dir_figures, foreign_bytes, worst_first
-from kafkabal.model import I32, I64, dir_capacity_bytes
+from kafkabal.inspection import Inspection, Scored, dir_conditions, dir_figures, worst_first
+from kafkabal.model import I32, I64, dir_capacity_bytes, foreign_bytes
 from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.report import Column, Table
 from kafkabal.scoring import evaluate, has_several_log_dirs, load_score

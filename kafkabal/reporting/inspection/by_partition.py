@@ -33,6 +33,7 @@ def partition_table(inspection: Inspection) -> Table:
             _size(figures, order),
             Column(key="bar", title=" ", kind=Kind.BAR, dispensable=2, values=relative.tolist()),
             Column(key="all_replicas_bytes", title="", values=figures.bytes[order].tolist()),
+            shared_columns.remote(p.remote_bytes[order]),
             Column(key="start_offset", title="", values=counted(p.start_offset[order])),
             Column(key="end_offset", title="", values=counted(p.end_offset[order])),
             Column(

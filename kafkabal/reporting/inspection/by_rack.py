@@ -16,9 +16,8 @@ from kafkabal.inspection import (
     sum_by,
     worst_first,
 )
-from kafkabal.model import F64, I32, ClusterState, broker_capacity_bytes
+from kafkabal.model import F64, I32, ClusterState, broker_capacity_bytes, foreign_of_brokers
 from kafkabal.reporting.inspection import shared_columns
-from kafkabal.reporting.inspection.by_broker import foreign_of_brokers
 from kafkabal.reporting.report import Column, Kind, Metric, Table, known
 from kafkabal.scoring import Grain
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.inspection import Inspection, partition_figures, rate_by, sum_by
-from kafkabal.model import F64, I64, REMOTE_STORAGE_ENABLE, Bools, ClusterState, broker_capacity_bytes, replica_bytes
+from kafkabal.model import (
+    DISKLESS,
+    F64,
+    I64,
+    REMOTE_STORAGE_ENABLE,
+    Bools,
+    ClusterState,
+    broker_capacity_bytes,
+    replica_bytes,
+)
 from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.report import Column, Kind, Table, Tone
 
@@ -36,6 +45,7 @@ def topic_table(inspection: Inspection) -> Table:
             _count("partitions", "partitions", np.bincount(p.topic, minlength=n), order),
             _count("replicas", "replicas", sum_by(p.topic, cluster.replication_factor.astype(np.int64), n), order),
             shared_columns.used("topic", total, sum_by(p.topic, figures.estimated, n) > 0, order),
+            shared_columns.remote(remote_bytes_of_topics(cluster)[order]),
             Column(key="share_of_bytes", title="of all", kind=Kind.SHARE, dispensable=4, values=share.tolist()),
             Column(
                 key="uneven_bytes",
@@ -75,8 +85,26 @@ def uneven_bytes(cluster: ClusterState) -> F64:
 
 def is_tiered(cluster: ClusterState) -> Bools:
     """bool, shape (n_topics,): has remote segments, which no local size counts (KIP-405)."""
-    configs = cluster.topics.configs
-    return np.fromiter(((c or {}).get(REMOTE_STORAGE_ENABLE) == "true" for c in configs), np.bool_, len(configs))
+    return _has_set(cluster, REMOTE_STORAGE_ENABLE)
+
+
+def is_diskless(cluster: ClusterState) -> Bools:
+    """bool, shape (n_topics,): all of its bytes are in an object store (KIP-1150)."""
+    return _has_set(cluster, *DISKLESS)
+
+
+def _has_set(cluster: ClusterState, *keys: str) -> Bools:
+    """Topics of which one of these configs is true."""
+    configs = (c or {} for c in cluster.topics.configs)
+    return np.fromiter((any(c.get(key) == "true" for key in keys) for c in configs), np.bool_, len(cluster.topics))
+
+
+def remote_bytes_of_topics(cluster: ClusterState) -> I64:
+    """int64, shape (n_topics,): bytes that only remote storage holds, -1 where that is known of no partition."""
+    p, n = cluster.partitions, len(cluster.topics)
+    known = p.remote_bytes >= 0
+    total = sum_by(p.topic, np.where(known, p.remote_bytes, 0), n)
+    return np.where(sum_by(p.topic, known, n) > 0, total, -1)
 
 
 def _weights(cluster: ClusterState) -> F64:
@@ -87,8 +115,11 @@ def _weights(cluster: ClusterState) -> F64:
 
 
 def _kind_column(cluster: ClusterState, tiered: Bools, order: I64) -> Column:
-    internal = cluster.topics.internal
-    texts = ["internal" if internal[i] else "tiered" if tiered[i] else None for i in order.tolist()]
+    internal, diskless = cluster.topics.internal, is_diskless(cluster)
+    texts = [
+        "internal" if internal[i] else "tiered" if tiered[i] else "diskless" if diskless[i] else None
+        for i in order.tolist()
+    ]
     return Column(
         key="kind",
         title="kind",

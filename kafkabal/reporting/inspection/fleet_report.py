@@ -7,20 +7,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from kafkabal.inspection import ClusterFigures, Inspection, Member, Severity, TopicCopy, counted_noun
+from kafkabal.inspection import ClusterFigures, Inspection, Member, Severity, TopicCopy
 from kafkabal.reporting.inspection.grouping import By
 from kafkabal.reporting.inspection.inspection_report import holder_table, score_table
 from kafkabal.reporting.report import Column, Kind, Metric, Report, Table, Tone
 from kafkabal.units import format_duration
+from kafkabal.wording import counted_noun, first_of
 
-_NO_ANSWER: Final = "no-answer"
+_NO_RESPONSE: Final = "no-response"
 _TONES: Final[Mapping[str, Tone]] = {
     Severity.BALANCED: Tone.GOOD,
     Severity.IMBALANCED: Tone.WARNING,
     Severity.BROKEN: Tone.BAD,
-    _NO_ANSWER: Tone.BAD,
+    _NO_RESPONSE: Tone.BAD,
 }
-_MOST_NAMED: Final = 5
 _MOST_DESCRIBED: Final = 10
 
 
@@ -68,7 +68,7 @@ def data_set_report(copies: Sequence[TopicCopy], patterns: Sequence[str], member
     patterns
         What was asked for.
     members
-        All clusters that were asked; those that did not answer are named.
+        All clusters that were asked; those that did not respond are named.
     """
     n_sets, n_clusters = len({copy.data_set for copy in copies}), len({copy.cluster for copy in copies})
     found = f"{counted_noun(n_sets, 'data set')} on {n_clusters} of {counted_noun(len(members), 'cluster')}"
@@ -105,7 +105,7 @@ def data_set_report(copies: Sequence[TopicCopy], patterns: Sequence[str], member
                 ),
             ),
         ),
-        notes=tuple(f"{m.name} did not answer: {m.problem}" for m in members if m.inspection is None),
+        notes=tuple(f"{m.name} did not respond: {m.problem}" for m in members if m.inspection is None),
     )
 
 
@@ -117,24 +117,22 @@ _COPY_METRICS: Final[Mapping[str, Metric]] = {
 
 
 def _state(member: Member) -> str:
-    return _NO_ANSWER if member.figures is None else member.figures.verdict.severity
+    return _NO_RESPONSE if member.figures is None else member.figures.verdict.severity
 
 
 def _headline(members: Sequence[Member]) -> str:
     counted = counted_noun(len(members), "cluster")
-    words = {_NO_ANSWER: "did not answer", Severity.BROKEN: "broken", Severity.IMBALANCED: "imbalanced"}
+    words = {_NO_RESPONSE: "did not respond", Severity.BROKEN: "broken", Severity.IMBALANCED: "imbalanced"}
     parts = []
     for state, word in words.items():
         names = [member.name for member in members if _state(member) == state]
         if names:
-            listed = ", ".join(names[:_MOST_NAMED])
-            more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-            parts.append(f"{len(names)} {word} ({listed}{more})")
+            parts.append(f"{len(names)} {word} ({first_of(names)})")
     return f"{counted}: {'; '.join(parts)}." if parts else f"{counted}: balanced."
 
 
 def _cluster_table(members: Sequence[Member], read_at_s: float) -> Table:
-    """One row a cluster; a cluster that did not answer has nothing but its name and the reason."""
+    """One row a cluster; a cluster that did not respond has nothing but its name and the reason."""
 
     def column(
         key: str, title: str, kind: Kind = Kind.NUMBER, metric: str = "", help_: str = "", **more: Any
@@ -289,6 +287,6 @@ def _notes(members: Sequence[Member]) -> Iterator[str]:
     for member in bad[:_MOST_DESCRIBED]:
         figures: ClusterFigures | None = member.figures
         if figures is None:
-            yield f"{member.name} did not answer: {member.problem}"
+            yield f"{member.name} did not respond: {member.problem}"
         else:
             yield f"{member.name}: {figures.verdict.sentence}"

@@ -3,49 +3,44 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.history import HistoryPoint as _Point
 from kafkabal.history import (
     HolderGrowth,
-    PartitionGrowth,
-    Retention,
     TopicGrowth,
     broker_growth,
     dir_growth,
     topic_growth,
 )
-from kafkabal.inspection import broker_figures, counted_noun, dir_figures
-from kafkabal.model import F64, I64, ClusterState, broker_capacity_bytes, dir_capacity_bytes
+from kafkabal.inspection import broker_figures, dir_figures
+from kafkabal.model import (
+    F64,
+    I64,
+    ClusterState,
+    broker_capacity_bytes,
+    dir_capacity_bytes,
+    foreign_bytes,
+    foreign_of_brokers,
+)
+from kafkabal.reporting.inspection import shared_columns
+from kafkabal.reporting.inspection.disk_charts import growth_charts
 from kafkabal.reporting.inspection.grouping import By
+from kafkabal.reporting.inspection.measured_growth import Growth
 from kafkabal.reporting.report import Column, Fact, Kind, Metric, Report, Table, Tone, known
 from kafkabal.units import format_bytes, format_duration
+from kafkabal.wording import counted_noun, first_of
 
 GROWTH_VIEWS: Final = (By.BROKER, By.LOG_DIR, By.TOPIC)
 _DAY_S: Final = 86400.0
 _SHOWN_TOPICS: Final = 20
 # of a datetime; and a disk that is full in 300 years never is
 _FARTHEST_S: Final = 300 * 365 * _DAY_S
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Growth:
-    """What was measured of one cluster, and what it was measured from."""
-
-    state: ClusterState
-    partitions: PartitionGrowth
-    retention: Retention
-    oldest: _Point
-    points: int
-    now_s: float
-    is_default_read: bool
-    """Whether the brokers said what holds for topics that set no retention."""
 
 
 def growth_report(
@@ -87,18 +82,19 @@ def growth_report(
         facts=(
             Fact(key="cluster_id", value=growth.state.cluster_id),
             Fact(key="over_s", value=growth.partitions.over_s),
-            Fact(key="points", value=growth.points),
+            Fact(key="points", value=len(growth.past)),
             Fact(key="written_bytes_per_day", value=float(np.nansum(brokers.written)) * _DAY_S),
             Fact(key="first_full_s", value=_finite(float(soonest.min())) if soonest.size else None),
         ),
         tables=(table,),
         notes=tuple(_notes(growth)),
+        charts=partial(growth_charts, growth),
         metric_labels={"cluster": cluster_label or growth.state.cluster_id},
     )
 
 
 def _dirs(growth: Growth) -> HolderGrowth:
-    return dir_growth(growth.state, growth.partitions, growth.retention, growth.oldest, growth.now_s)
+    return dir_growth(growth.state, growth.partitions, growth.retention, growth.past[0], growth.now_s)
 
 
 def _holder_table(
@@ -107,8 +103,10 @@ def _holder_table(
     state = growth.state
     if by is By.BROKER:
         used, capacity = broker_figures(state).bytes, broker_capacity_bytes(state)
+        foreign = foreign_of_brokers(state)
     else:
         used, capacity = dir_figures(state).bytes, dir_capacity_bytes(state)
+        foreign = foreign_bytes(state)
     order = np.lexsort((np.arange(len(used)), -found.written, np.where(np.isnan(found.full_s), np.inf, found.full_s)))
     prefix = "broker" if by is By.BROKER else "log_dir"
     return Table(
@@ -117,13 +115,7 @@ def _holder_table(
         columns=(
             *_names(state, by, order),
             Column(key="used_bytes", title="used", kind=Kind.BYTES, values=used[order].tolist()),
-            Column(
-                key="full",
-                title="full",
-                kind=Kind.SHARE,
-                values=known((used / np.where(capacity > 0, capacity, np.nan))[order]),
-                quiet=True,
-            ),
+            shared_columns.fullness(used, foreign, capacity, order),
             *_written(prefix, found.written, found.low, found.high, order),
             Column(key="net_bytes_per_day", title="", values=known(_finite_or_nan(found.net * _DAY_S)[order])),
             Column(
@@ -246,20 +238,15 @@ def _notes(growth: Growth) -> Iterator[str]:
     unlimited = np.isinf(retention.keep_s) & np.isinf(retention.keep_bytes) & ~retention.is_compacted
     topics = np.unique(state.partitions.topic[unlimited & (growth.partitions.mean > 0)])
     if topics.size:
-        names = _listed([state.topics.name[t] for t in topics.tolist()])
+        names = first_of([state.topics.name[t] for t in topics.tolist()])
         yield f"without retention, growing without limit: {names}"
     unknown = int(np.count_nonzero(~growth.partitions.is_known))
     if unknown:
         yield f"{counted_noun(unknown, 'partition')} of unknown growth, counted as they are"
     if not growth.is_default_read:
         yield "topics that set no retention are taken to have Kafka's own defaults (7 days)"
-    if growth.points == 1:
+    if len(growth.past) == 1:
         yield "no interval: only one moment to compare with; record more of them"
-
-
-def _listed(names: Sequence[str], most: int = 5) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def _outlook(seconds: float) -> str:

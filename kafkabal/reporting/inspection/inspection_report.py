@@ -10,13 +10,13 @@ from typing import Final
 
 import numpy as np
 
+from kafkabal.clusters import ConsumerRacks
 from kafkabal.config import DEFAULT_CHECK_TOLERANCE
 from kafkabal.inspection import (
     Inspection,
     Severity,
     SmallRack,
     advice,
-    counted_noun,
     judge,
     partition_figures,
     small_racks,
@@ -30,10 +30,12 @@ from kafkabal.reporting.inspection.by_broker import broker_table
 from kafkabal.reporting.inspection.by_log_dir import log_dir_table
 from kafkabal.reporting.inspection.by_partition import partition_table
 from kafkabal.reporting.inspection.by_rack import no_traffic, rack_table, traffic_table
-from kafkabal.reporting.inspection.by_topic import is_tiered, topic_table
+from kafkabal.reporting.inspection.by_topic import is_diskless, is_tiered, topic_table
 from kafkabal.reporting.inspection.grouping import By
 from kafkabal.reporting.inspection.share_charts import inspection_charts
 from kafkabal.reporting.report import Column, Fact, Kind, Metric, Report, Table, Tone
+from kafkabal.units import format_bytes
+from kafkabal.wording import counted_noun, first_of
 
 _TABLES: Final[Mapping[By, Callable[[Inspection], Table]]] = {
     By.BROKER: broker_table,
@@ -58,6 +60,7 @@ def inspection_report(
     rack_level: int | None = None,
     price_per_gb: float | None = None,
     full_s: float | None = None,
+    consumer_racks: ConsumerRacks | None = None,
 ) -> Report:
     """Everything ``inspect`` has to say.
 
@@ -77,6 +80,8 @@ def inspection_report(
         By rack: what 10^9 bytes across racks cost.
     full_s
         Seconds until the first disk is full, by history; infinite for never, None where it is not known.
+    consumer_racks
+        By rack: where consumers say that they are; None where it was not asked.
     """
     verdict = judge(inspection)
     shown = inspection
@@ -94,7 +99,12 @@ def inspection_report(
         tone=_TONES[verdict.severity],
         facts=(*_facts(inspection, command, read_at_s), *_full_facts(full_s)),
         tables=(table, score_table(inspection), _rack_table(small), traffic),
-        notes=(*_notes(inspection, command), *_on_racks(small), *_on_traffic(shown.cluster, by)),
+        notes=(
+            *_notes(inspection, command),
+            *_on_racks(small),
+            *_on_traffic(shown.cluster, by),
+            *_on_consumers(consumer_racks),
+        ),
         charts=partial(inspection_charts, inspection),
         metric_labels={"cluster": cluster_label or inspection.cluster.cluster_id},
     )
@@ -162,7 +172,7 @@ def _on_racks(small: Sequence[SmallRack]) -> Iterator[str]:
     """What the racks cost, and what would help."""
     yield from (str(rack) for rack in small[:_MOST_RACKS])
     if len(small) > _MOST_RACKS:
-        yield f"and {len(small) - _MOST_RACKS} more racks with too few brokers"
+        yield f"and {counted_noun(len(small) - _MOST_RACKS, 'more rack')} with too few brokers"
     if advice(small):
         yield advice(small)
 
@@ -187,6 +197,21 @@ def _on_traffic(cluster: ClusterState, by: By) -> Iterator[str]:
         yield "bytes across racks need rates: add --sample 10s"
         return
     yield "* if clients are spread evenly over the racks: brokers do not know where producers are"
+
+
+def _on_consumers(racks: ConsumerRacks | None) -> Iterator[str]:
+    """Which consumers may read from another rack without need."""
+    if racks is None:
+        return
+    stating, without = sum(racks.members_by_rack.values()), racks.without_rack
+    if stating or without:
+        total = counted_noun(stating + len(without), "consumer")
+        yield f"{stating:,} of {total} that can tell brokers their rack set client.rack"
+    if without:
+        yield f"without client.rack: {first_of(without)}"
+    if racks.classic_groups:
+        groups = counted_noun(racks.classic_groups, "group")
+        yield f"{groups} of the classic protocol: brokers do not know the racks of their consumers"
 
 
 def _facts(inspection: Inspection, command: str, read_at_s: float) -> Iterator[Fact]:
@@ -226,12 +251,28 @@ def _on_sizes(cluster: ClusterState) -> Iterator[str]:
     lost = int(np.count_nonzero(unknown_sizes(cluster)))
     told_by_others, of_all = (
         int(np.count_nonzero(is_estimated(cluster))) - lost,
-        f"of {len(cluster.replicas):,} replicas",
+        f"of {counted_noun(len(cluster.replicas), 'replica')}",
     )
     if told_by_others:
         yield f"~ {told_by_others:,} {of_all}: size estimated from other replicas"
     if lost:
         yield f"~ {lost:,} {of_all}: size unknown, counted as 0"
+
+
+def _on_remote_storage(cluster: ClusterState) -> Iterator[str]:
+    """What brokers keep elsewhere: it fills no disk, and a move copies none of it."""
+    remote = cluster.partitions.remote_bytes
+    held = int(remote[remote > 0].sum())
+    tiered = max(int(is_tiered(cluster).sum()), len(np.unique(cluster.partitions.topic[remote > 0])))
+    if tiered:
+        elsewhere = f"; about {format_bytes(held)} more are in remote storage" if held else ""
+        yield (
+            f"{counted_noun(tiered, 'topic')} with tiered storage: only local bytes are counted, "
+            f"and only those are copied by a move{elsewhere}"
+        )
+    diskless = int(is_diskless(cluster).sum())
+    if diskless:
+        yield f"{counted_noun(diskless, 'diskless topic')}: counted by leaders and replicas only, at zero bytes"
 
 
 def _rounded(inspection: Inspection) -> list[str]:
@@ -250,11 +291,9 @@ def _notes(inspection: Inspection, command: str) -> Iterator[str]:
         if inspection.tolerance == DEFAULT_CHECK_TOLERANCE:
             yield TWO_TOLERANCES
     yield from rounding_note(_rounded(inspection), inspection.tolerance)
-    yield from inspection.lacking
+    yield from inspection.unavailable
     yield from _on_sizes(cluster)
-    tiered = int(is_tiered(cluster).sum())
-    if tiered:
-        yield f"{counted_noun(tiered, 'topic')} with tiered storage: only local bytes are counted"
+    yield from _on_remote_storage(cluster)
     moving = _moving(inspection)
     if moving:
         yield f"{counted_noun(moving, 'partition')} being reassigned: old and new replicas are both counted"

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from kafkabal.inspection import HolderFigures, Scored
+from kafkabal.inspection import DEAD, NO_RESPONSE, OFFLINE_DIRS, ONLINE, HolderFigures, Scored
 from kafkabal.model import F64, I64, Bools
-from kafkabal.reporting.report import Column, Kind, Metric, Tone, known
+from kafkabal.reporting.report import Column, Kind, Metric, Tone, counted, known
 
 _VISIBLE = 0.005
 """Of the mean: less is not seen in a figure of two decimals."""
-_BAD_CONDITIONS = ("dead", "no response", "offline")
+_BAD_STATES = frozenset({DEAD, NO_RESPONSE, OFFLINE_DIRS, "offline"})
+"""Of brokers and log dirs: data cannot be reached."""
 
 
 def used(prefix: str, values: I64, estimated: Bools, order: I64) -> Column:
@@ -24,6 +25,13 @@ def used(prefix: str, values: I64, estimated: Bools, order: I64) -> Column:
         values=values[order].tolist(),
         estimated=estimated[order].tolist(),
         metric=Metric(f"kafkabal_{prefix}_used_bytes", "Bytes of the replicas, including estimates."),
+    )
+
+
+def remote(values: I64) -> Column:
+    """Bytes that only remote storage holds."""
+    return Column(
+        key="remote_bytes", title="remote", kind=Kind.BYTES, values=counted(values), quiet=True, dispensable=5
     )
 
 
@@ -186,18 +194,18 @@ def state(states: Sequence[str], conditions: Sequence[str], order: I64) -> tuple
         Column(key="state", title="", values=[states[i] for i in order.tolist()]),
         Column(
             key="condition",
-            title="state" if any(text != "online" for text in texts) else "",
+            title="state" if any(text != ONLINE for text in texts) else "",
             for_people=True,
             values=texts,
-            tones=[_condition_tone(text) for text in texts],
+            tones=[_state_tone(states[i]) for i in order.tolist()],
         ),
     )
 
 
-def _condition_tone(text: str) -> Tone:
-    if any(bad in text for bad in _BAD_CONDITIONS):
+def _state_tone(state: str) -> Tone:
+    if state in _BAD_STATES:
         return Tone.BAD
-    return Tone.FAINT if text == "online" else Tone.WARNING
+    return Tone.FAINT if state == ONLINE else Tone.WARNING
 
 
 def _tone(side: int) -> Tone:

@@ -9,9 +9,9 @@ from typing import Final
 
 from kafkabal.errors import KafkabalError
 from kafkabal.executor import Event, Finished, Outcome, Started, Warned
-from kafkabal.inspection import counted_noun
 from kafkabal.reporting.notifications.notifier import Notification, Notifier
 from kafkabal.units import format_bytes, format_duration
+from kafkabal.wording import counted_noun
 
 _FAILED: Final = "run-failed"
 
@@ -49,7 +49,8 @@ class RunNotifications:
 
     def _finish(self, event: Finished) -> None:
         done = (
-            f"run {event.run_id} {event.outcome}: {event.done_partitions} of {event.total_partitions} partitions, "
+            f"run {event.run_id} {event.outcome}: {event.done_partitions} of "
+            f"{counted_noun(event.total_partitions, 'partition')}, "
             f"{format_bytes(event.done_bytes)} in {format_duration(event.elapsed_s)}"
         )
         if event.pending:

@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from kafkabal.executor import ForeignReassignment
 from kafkabal.reporting.plan_moves import brokers_in_words
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
+from kafkabal.wording import counted_noun
 
 _SHOWN = 20
 
 
-def adopt_report(foreign: Sequence[ForeignReassignment]) -> Report:
-    """One row a reassignment."""
+def adopt_report(foreign: Sequence[ForeignReassignment], unfinished: str | None, *, acts: bool) -> Report:
+    """One row a reassignment.
+
+    Parameters
+    ----------
+    unfinished
+        Id of an open run of ours, whose reassignments are not listed.
+    acts
+        They are about to be taken over.
+    """
     changes = [f"{brokers_in_words(f.before)} -> {brokers_in_words(f.reassignment.target)}" for f in foreign]
     count = len(foreign)
     return Report(
         command="rebalance adopt",
         headline=(
-            f"{count} reassignment{'' if count == 1 else 's'} of another tool in flight"
+            f"{counted_noun(count, 'reassignment')} of another tool in flight"
             if count
             else "no reassignment of another tool in flight"
         ),
         tone=Tone.PLAIN if count else Tone.GOOD,
-        facts=(Fact(key="moved_bytes", value=sum(f.moved_bytes for f in foreign), title="bytes", kind=Kind.BYTES),),
+        facts=(
+            Fact(
+                key="moved_bytes",
+                value=sum(f.moved_bytes for f in foreign),
+                title="bytes" if count else "",
+                kind=Kind.BYTES,
+            ),
+        ),
         tables=(
             Table(
                 key="reassignments",
@@ -39,5 +55,12 @@ def adopt_report(foreign: Sequence[ForeignReassignment]) -> Report:
                 ),
             ),
         ),
-        notes=(("take them over with --finish (wait, with --throttle if given) or --cancel",) if count else ()),
+        notes=tuple(_notes(count, unfinished, acts=acts)),
     )
+
+
+def _notes(count: int, unfinished: str | None, *, acts: bool) -> Iterator[str]:
+    if count and not acts:
+        yield "take them over with --finish (wait, with --throttle if given) or --cancel"
+    if unfinished is not None:
+        yield f"those of run {unfinished}, which is open, are not listed: 'kafkabal rebalance status' shows them"

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from kafkabal.executor import RunSummary
 from kafkabal.reporting.report import Column, Kind, Report, Table
+from kafkabal.wording import counted_noun
 
 _UNKNOWN_END = "open"
 
 
 def history_report(runs: Sequence[RunSummary]) -> Report:
     """One row a run, the latest first."""
-    number = f"{len(runs)} run{'' if len(runs) == 1 else 's'}" if runs else "no runs"
+    number = counted_noun(len(runs), "run") if runs else "no runs"
     outcomes = [run.outcome.value if run.outcome else None for run in runs]
     return Report(
         command="rebalance history",
@@ -27,7 +28,9 @@ def history_report(runs: Sequence[RunSummary]) -> Report:
                     Column(key="user", title="", values=[run.user or None for run in runs]),
                     Column(key="host", title="", values=[run.host for run in runs]),
                     Column(key="who", title="who", values=[_who(run) for run in runs], for_people=True, dispensable=3),
-                    Column(key="why", title="why", values=[run.why or None for run in runs], wraps=True, dispensable=2),
+                    Column(
+                        key="reason", title="why", values=[run.why or None for run in runs], wraps=True, dispensable=2
+                    ),
                     Column(key="goal", title="goal", values=[run.goal.value for run in runs], dispensable=4),
                     Column(key="phase", title="", values=[run.phase.value for run in runs]),
                     Column(key="outcome", title="", values=outcomes),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkabal.executor import FoundRun, Goal, RunPreview
-from kafkabal.inspection import counted_noun
 from kafkabal.units import format_bytes
+from kafkabal.wording import counted_noun, first_of
 
 _SHOWN = 5
 _DOES = {Goal.APPLY: "moves", Goal.ROLL_BACK: "moves back", Goal.CANCEL: "cancels"}
@@ -24,8 +24,7 @@ def preview_lines(found: FoundRun, goal: Goal, preview: RunPreview) -> Iterator[
     if len(moves) > _SHOWN:
         yield f"  and {len(moves) - _SHOWN} more"
     if preview.skipped:
-        more = f" and {len(preview.skipped) - _SHOWN} more" if len(preview.skipped) > _SHOWN else ""
-        yield f"skipped, moved by another run or tool since: {', '.join(preview.skipped[:_SHOWN])}{more}"
+        yield f"skipped, moved by another run or tool since: {first_of(preview.skipped, _SHOWN)}"
 
 
 def _list(brokers: tuple[int, ...]) -> str:

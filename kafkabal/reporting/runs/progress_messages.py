@@ -23,9 +23,9 @@ from kafkabal.executor import (
     Trouble,
     Warned,
 )
-from kafkabal.inspection import counted_noun
 from kafkabal.reporting.transfer_progress import Progress as Display
 from kafkabal.units import format_bytes, format_duration, format_stated_rate
+from kafkabal.wording import counted_noun
 
 _DOING = {Goal.APPLY: "moving", Goal.ROLL_BACK: "rolling back", Goal.CANCEL: "cancelling"}
 _PHASES = {
@@ -123,7 +123,10 @@ class ProgressMessages:
         if self._display is None:
             self._display = self._stack.enter_context(self._open_display(self._doing, event.total_bytes))
         waiting = f", {event.aside} postponed" if event.aside else ""
-        note = f"{event.done_partitions}/{event.total_partitions} partitions, {event.in_flight} in flight{waiting}"
+        note = (
+            f"{event.done_partitions} of {counted_noun(event.total_partitions, 'partition')}, "
+            f"{event.in_flight} in flight{waiting}"
+        )
         self._display.update(event.done_bytes, total_bytes=event.total_bytes, note=note)
 
     def close(self) -> None:

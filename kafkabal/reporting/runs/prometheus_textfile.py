@@ -8,9 +8,8 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from kafkabal.errors import OutputError
 from kafkabal.executor import Event, Finished, Outcome, Progress, Started
-from kafkabal.files import replacing
+from kafkabal.reporting.metrics_file import MetricsFile
 
 _PREFIX: Final = "kafkabal_rebalance"
 
@@ -37,11 +36,9 @@ class PrometheusTextfile:
         *,
         every_s: float = 5.0,
     ) -> None:
-        self._path = path
+        self._file = MetricsFile(path, warn)
         self._cluster = cluster
         self._wall_clock = wall_clock
-        self._warn = warn
-        self._is_warned = False
         self._every_s = every_s
         self._written_s = 0.0
         self._values: dict[str, tuple[str, float]] = {}
@@ -59,7 +56,7 @@ class PrometheusTextfile:
             case _:
                 return
         if isinstance(event, Finished) or self._wall_clock() - self._written_s >= self._every_s:
-            self._try_to_write()
+            self._write()
 
     def _progress(self, event: Progress) -> None:
         self._set("done_bytes", "Bytes copied.", event.done_bytes)
@@ -81,21 +78,10 @@ class PrometheusTextfile:
     def _set(self, name: str, meaning: str, value: float) -> None:
         self._values[f"{_PREFIX}_{name}"] = (meaning, float(value))
 
-    def _try_to_write(self) -> None:
-        self._written_s = self._wall_clock()
-        try:
-            self._write()
-        except OutputError as error:
-            if not self._is_warned:
-                self._warn(error.message)
-            self._is_warned = True
-        else:
-            self._is_warned = False
-
     def _write(self) -> None:
+        self._written_s = self._wall_clock()
         registry = CollectorRegistry()
         for name, (meaning, value) in self._values.items():
             gauge = Gauge(name, meaning, ["cluster"], registry=registry)
             gauge.labels(self._cluster).set(value)
-        with replacing(self._path) as file:
-            file.write(generate_latest(registry))
+        self._file.write(generate_latest(registry))

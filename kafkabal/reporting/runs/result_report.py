@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from kafkabal.executor import Goal, Outcome, RunResult
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
 from kafkabal.units import format_bytes, format_duration
+from kafkabal.wording import counted_noun
 
 _DONE = {Goal.APPLY: "moved", Goal.ROLL_BACK: "rolled back", Goal.CANCEL: "cancelled"}
 
@@ -18,7 +19,8 @@ def summary(result: RunResult) -> str:
         what += "all its reassignments are cancelled"
     else:
         what += (
-            f"{result.done} of {result.total} partitions {_DONE[result.goal]}, {format_bytes(result.copied_bytes)} "
+            f"{result.done} of {counted_noun(result.total, 'partition')} "
+            f"{_DONE[result.goal]}, {format_bytes(result.copied_bytes)} "
             f"in {format_duration(result.elapsed_s)}"
         )
     if result.outcome is Outcome.DETACHED:

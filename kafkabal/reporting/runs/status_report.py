@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kafkabal.executor import PartitionState, Phase, RunStatus, Stage
-from kafkabal.inspection import counted_noun
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
 from kafkabal.units import format_bytes, format_duration, format_rate
+from kafkabal.wording import counted_noun
 
 _SHOWN = 20
 _MOVING = (Stage.MOVING, Stage.ASTRAY, Stage.COPYING)
@@ -73,7 +73,9 @@ def _headline(status: RunStatus, moving: int) -> str:
         return f"{run}: {progress_line(status)}"
     if status.is_settled:
         return f"{run}: completed; all partitions in place, no throttles left"
-    parts = [f"{len(status.differing)} of {len(status.found.record.partitions)} partitions are not in place"]
+    parts = [
+        f"{len(status.differing)} of {counted_noun(len(status.found.record.partitions), 'partition')} not in place"
+    ]
     if moving:
         parts.append(f"{moving} in flight")
     if status.throttles:
@@ -124,8 +126,8 @@ def _differing(rows: Sequence[PartitionState]) -> Table:
         columns=(
             Column(key="partition", title="partition", values=[r.name for r in rows], label=True),
             Column(key="stage", title="stage", values=[r.stage.value for r in rows]),
-            Column(key="wanted", title="target brokers", values=[list(r.target) for r in rows]),
-            Column(key="found", title="current brokers", values=[list(r.found) for r in rows]),
+            Column(key="target_replicas", title="target brokers", values=[list(r.target) for r in rows]),
+            Column(key="current_replicas", title="current brokers", values=[list(r.found) for r in rows]),
             Column(key="leader", title="leader", kind=Kind.NUMBER, values=[r.leader for r in rows]),
             Column(key="arrived_bytes", title="arrived", kind=Kind.BYTES, values=[r.arrived_bytes for r in rows]),
         ),

@@ -15,6 +15,7 @@ from kafkabal.routing.topic_view import RoutingView
 from kafkabal.routing.weighted_rings import replay, smooth_weighted
 
 _RING = 400
+"""Turns of Astraea's own ring: weights are kept to a quarter of a percent."""
 _ANY = -1
 
 

@@ -15,6 +15,7 @@ from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
 from kafkabal.routing.topic_view import RoutingView
 
 _POINTS_A_PARTITION = 64
+"""Arcs differ by 1/sqrt(64), an eighth, which the bound on the load then cuts off; fewer send more keys onward."""
 _CIRCLE_BITS = 31
 _CIRCLE = 2.0**_CIRCLE_BITS
 

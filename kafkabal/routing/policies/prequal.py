@@ -15,6 +15,7 @@ from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
 from kafkabal.routing.topic_view import RoutingView
 
 _MEMORY = 0.9
+"""About the last ten responses count, so that one slow answer condemns no broker and a slow broker shows in ten."""
 
 
 class State(NamedTuple):

@@ -14,6 +14,7 @@ from kafkabal.routing.fair_weights import FairWeights
 from kafkabal.routing.policy_protocol import About, Context, Input, Pick, PolicyBase, RecordBatch, Slot
 from kafkabal.routing.random_stream import Uniforms
 from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.weight_ring import WeightRing
 
 # batches that a slot takes at most, by the time that they take and where records come so fast that time is no matter
 _LONGEST_SLOT, _LONGEST_AT_SPEED = 2, 16
@@ -49,6 +50,8 @@ class ScoreWeighted(PolicyBase):
     horizon
         Part of the bytes now on the brokers that may be written until all have their fair share, above 0 and
         at most 1000. The shorter, the fewer brokers take most of the writes meanwhile.
+    least_horizon_bytes
+        The horizon is at least so many bytes, 1 to 2^50: what is written before an imbalance can be seen to be gone.
     batch_size
         Bytes, 1 to 2^31 - 1, that go to one partition before the next is considered; up to sixteen times as many where
         they are little beside what a partition gets within the horizon, and what waits for it where that is more.
@@ -68,6 +71,7 @@ class ScoreWeighted(PolicyBase):
             "floor": Range(0, 1, above=True),
             "max-change": Range(0, 1000, above=True),
             "horizon": Range(0, 1000, above=True),
+            "least-horizon-bytes": Range(1, 2**50),
             "batch-size": BATCH_BYTES,
             "linger-ms": LINGER_MS,
         },
@@ -80,16 +84,23 @@ class ScoreWeighted(PolicyBase):
         floor: float = 0.1,
         max_change: float = 0.5,
         horizon: float = 0.2,
+        least_horizon_bytes: int = 1,
         batch_size: int = 16384,
         linger_ms: float = 5.0,
     ) -> None:
         self.about.expect(
-            floor=floor, max_change=max_change, horizon=horizon, batch_size=batch_size, linger_ms=linger_ms
+            floor=floor,
+            max_change=max_change,
+            horizon=horizon,
+            least_horizon_bytes=least_horizon_bytes,
+            batch_size=batch_size,
+            linger_ms=linger_ms,
         )
         super().__init__(context)
         self._floor = floor
         self._max_change = max_change
         self._horizon = horizon
+        self._least_horizon_bytes = float(least_horizon_bytes)
         self._batch_bytes = batch_size
         self._linger_s = linger_ms / 1000
         self._stride = ByteStride(batch_size, Uniforms(context.seed).next(), self._weigh_again)
@@ -124,6 +135,15 @@ class ScoreWeighted(PolicyBase):
         self._set_slots(view)
         nothing = np.zeros(view.n_partitions)
         self._calm = fair.weights(nothing, _FAR * self._horizon_bytes, *self._widest(fair), _CLOSE_ENOUGH)
+
+    def ring(self) -> WeightRing:
+        """See :class:`~kafkabal.routing.weight_ring.RingPolicy`."""
+        assert self._fair is not None
+        view = self._fair.view
+        # one batch: how fast other clients are is not known, and requests of the Java client have one a partition.
+        # A sixteenth less, so that whole records of it fit into a batch with what the format adds
+        slot_bytes = max(1, self._batch_bytes - self._batch_bytes // 16)
+        return WeightRing(self._weights, view.leader, slot_bytes, SLOT_PART if _evens_bytes(view) else inf)
 
     @property
     def pick(self) -> Pick:
@@ -263,7 +283,7 @@ class ScoreWeighted(PolicyBase):
     def _bytes_ahead(self, sent: I64) -> float:
         """Horizon in bytes of one copy; at least twice what comes between two views, so that nothing overshoots."""
         own_bytes = float(sent.sum() - self._seen.sum())
-        return max(self._horizon * (self._held_bytes + own_bytes), 2 * self._grown_bytes, 1.0)
+        return max(self._horizon * (self._held_bytes + own_bytes), 2 * self._grown_bytes, self._least_horizon_bytes)
 
 
 def _is_near(weights: F64, others: F64, close_enough: float) -> bool:

@@ -1,26 +1,20 @@
-"""Make a jar of the plug-in's Java source with the Eclipse compiler, which needs a Java runtime but no JDK."""
+"""Build the broker plug-in against the jars of a Kafka that it fits."""
 
 from __future__ import annotations
 
-import subprocess
-import tempfile
 import zipfile
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Final
 
-from kafkabal.errors import InputFileError, OperationError
-from kafkabal.files import replacing
+from kafkabal.errors import InputFileError
+from kafkabal.java_jar import build_jar
 
 REPORTER_CLASS: Final = "kafkabal.telemetry.TelemetryForwarder"
 """What ``metric.reporters`` of a broker is to name."""
 
-_JAVA_LEVEL: Final = "11"
 _NEEDED_CLASS: Final = "org/apache/kafka/server/telemetry/ClientTelemetry.class"
-_TIMEOUT_S: Final = 120.0
-_SAME_TIME: Final = (1980, 1, 1, 0, 0, 0)
-_MANIFEST: Final = b"Manifest-Version: 1.0\r\nImplementation-Title: kafkabal telemetry forwarder\r\n\r\n"
 
 
 def kafka_jars(libs: Sequence[Path]) -> tuple[Path, ...]:
@@ -37,26 +31,15 @@ def kafka_jars(libs: Sequence[Path]) -> tuple[Path, ...]:
 
 
 def build_plugin(jar: Path, class_path: Sequence[Path], *, java: Path, compiler: Path) -> None:
-    """Compile the plug-in; equal source and compiler give equal bytes.
+    """Compile the plug-in; see :func:`~kafkabal.java_jar.build_jar`.
 
     Parameters
     ----------
     class_path
         Jars of Kafka, see :func:`kafka_jars`.
-    java, compiler
-        A Java runtime of 17 or later, and the jar of the Eclipse compiler for Java.
-
-    Raises
-    ------
-    OperationError
-        If the source does not compile against these jars.
-    OutputError
-        If the jar cannot be written.
     """
-    with tempfile.TemporaryDirectory() as scratch:
-        classes = Path(scratch)
-        _compile(class_path, classes, java, compiler)
-        _pack(classes, jar)
+    with resources.as_file(resources.files("kafkabal.telemetry.broker_plugin") / "java") as source:
+        build_jar(jar, source, class_path, title="kafkabal telemetry forwarder", java=java, compiler=compiler)
 
 
 def _jars(lib: Path) -> list[Path]:
@@ -77,36 +60,3 @@ def _expect_telemetry(class_path: Sequence[Path], libs: Sequence[Path]) -> None:
             raise InputFileError(jar, f"not a jar: {error}") from error
     where = ", ".join(map(str, libs))
     raise InputFileError(where, "no Kafka with client telemetry found", hint="it requires Kafka 3.7 or later (KIP-714)")
-
-
-def _compile(class_path: Sequence[Path], classes: Path, java: Path, compiler: Path) -> None:
-    with resources.as_file(resources.files("kafkabal.telemetry.broker_plugin") / "java") as source:
-        command = [
-            str(java),
-            "-jar",
-            str(compiler),
-            f"-{_JAVA_LEVEL}",
-            "-proc:none",
-            "-nowarn",
-            "-encoding",
-            "UTF-8",
-            "-cp",
-            ":".join(map(str, class_path)),
-            "-d",
-            str(classes),
-            str(source),
-        ]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise OperationError(f"cannot run the Java compiler: {error}") from error
-    if done.returncode != 0:
-        raise OperationError(f"the plug-in does not compile against these jars:\n{(done.stdout + done.stderr).strip()}")
-
-
-def _pack(classes: Path, jar: Path) -> None:
-    with replacing(jar) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as content:
-        content.writestr(zipfile.ZipInfo("META-INF/MANIFEST.MF", _SAME_TIME), _MANIFEST)
-        for path in sorted(classes.rglob("*.class")):
-            name = path.relative_to(classes).as_posix()
-            content.writestr(zipfile.ZipInfo(name, _SAME_TIME), path.read_bytes())

@@ -50,7 +50,9 @@ T = TypeVar("T")
 
 CASE_VERSION: Final = 1
 MOST_DAYS: Final = 3650
+"""Ten years; a slip of the keyboard must not simulate for days."""
 _MOST_ENTRIES: Final = 1000
+"""Of one list in a case; more is not written by hand."""
 _FOREVER: Final = "forever"
 
 

@@ -2,11 +2,15 @@
 
 ::
 
+    the beginning                                        one plan, if a score is outside the outer band or a broker is
+                                                         empty; it aims at the inner one
     a broker that stays dead longer than --dead-after    repaired at once, when that has passed
-    the end of a day, with every broker there            one plan, if a score is outside the outer band by then or a
-                                                         broker is empty; it aims at the inner one
+    the end of a day, with every broker there            one plan, as at the beginning
 
 Copies take no time, and nothing keeps a replica from moving again. What a day brings and takes back costs nothing.
+
+What the cluster begins with is known to the watch as well, so both plan for it at once: a day of noise later another
+placement is as cheap, and whether that or this one drifts out of its band first, months later, is chance.
 """
 
 from __future__ import annotations
@@ -18,13 +22,15 @@ from kafkabal.clusters import ReadRequest
 from kafkabal.model import ClusterState, TopicPartition
 from kafkabal.plan import ANY_DIR, Plan
 from kafkabal.planner import Mode, PlanOptions, make_plan
-from kafkabal.watch.cluster_findings import find
 from kafkabal.watch.heal_policy import HealLevel
 from kafkabal.watch.simulation.simulated_scene import SimulatedScene
 from kafkabal.watch.simulation.simulation_case import DAY_S, BrokerFault, FaultKind, SimulationCase
+from kafkabal.watch.state_findings import find
 
 _NO_TIME_S = 1.0
+"""One step of the simulated clock: a plan made in hindsight is applied at once."""
 _ANY_BANDWIDTH_BYTES_PER_S = 1e18
+"""No plan of any size takes longer than that step."""
 
 
 def hindsight_bytes(state: ClusterState, case: SimulationCase, faults: Sequence[BrokerFault], days: float) -> int:
@@ -44,6 +50,7 @@ class _Hindsight:
 
     def play(self, days: float) -> int:
         clock = self._scene.clock
+        self._plan_of_the_day()
         for day in range(1, int(days) + 1):
             clock.sleep(day * DAY_S - clock.monotonic())
             if not self._scene.missing:

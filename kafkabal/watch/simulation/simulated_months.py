@@ -24,7 +24,7 @@ from kafkabal.model import ClusterState
 from kafkabal.plan import PartitionChange, Plan
 from kafkabal.watch.decide import Healing
 from kafkabal.watch.heal import HealResult, RunHealer
-from kafkabal.watch.ledger import DAY_S
+from kafkabal.watch.healing_ledger import DAY_S
 from kafkabal.watch.simulation.hindsight_plans import hindsight_bytes
 from kafkabal.watch.simulation.scripted_failures import faults_of, last_change_s
 from kafkabal.watch.simulation.simulated_scene import SimulatedScene
@@ -41,7 +41,9 @@ the last come when --dead-after and the ten minutes of a broker that is well aga
 _UNWELL_PAUSE_S = 600.0
 """While a broker is not well, or something is healed or held back."""
 _RUN_POLL_S = 60.0
+"""Copies take hours: polls of a second would be a million a month, and show the same."""
 _SETTLED_S = 2 * DAY_S
+"""After the last failure or new broker a watch has had its daily budget twice: what moves later is flapping."""
 
 
 def simulate(state: ClusterState, case: SimulationCase, days: float, folder: Path) -> SimulationResult:
@@ -109,7 +111,7 @@ class _SimulatedWatch:
             events=tuple(self._events),
             healings=tuple(self._healer.healings),
             in_band_share=self._in_band_s / self._counted_s if self._counted_s else 1.0,
-            unprompted=len(steady),
+            steady_state_actions=len(steady),
         )
 
     def on_event(self, event: WatchEvent) -> None:

@@ -13,8 +13,11 @@ from kafkabal.watch.simulation.partition_growth import PartitionGrowth
 from kafkabal.watch.simulation.simulation_case import BrokerFault, FaultKind, NewBroker, SimulationCase
 
 USUAL_RESPONSE_S = 0.02
+"""What a broker in one data centre takes for a metadata request."""
 _SLOWED_BY = 2.5
+"""Well above the 20 % at which a broker counts as slow, so that noise does not decide."""
 _BANDWIDTH_BYTES_PER_S = 100e6
+"""A link of 1 Gbit/s, less what clients use."""
 
 
 class SimulatedScene:

@@ -22,6 +22,8 @@ from tests.live.executor.scenery import MOVES_BYTES, STAYS_BYTES  # noqa: E402 (
 from tests.live.executor.stage import Stage  # noqa: E402
 
 _numbers = count(1)
+SESSION_OF_A_TOKEN_S = 4.0
+"""After so long brokers want new credentials of those who come by SASL (KIP-368), and close connections without."""
 FOUR_BROKERS = SandboxSpec(
     brokers=4,
     racks=2,
@@ -29,12 +31,13 @@ FOUR_BROKERS = SandboxSpec(
     listeners=(Listener(name="SASL", protocol="SASL_PLAINTEXT"),),
     properties={
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "super.users": "User:ANONYMOUS",
+        "super.users": "User:ANONYMOUS;User:operator",
         "sasl.enabled.mechanisms": "OAUTHBEARER",
         "listener.name.sasl.oauthbearer.sasl.jaas.config": (
             "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required "
             'unsecuredLoginStringClaim_sub="broker";'
         ),
+        "listener.name.sasl.oauthbearer.connections.max.reauth.ms": f"{SESSION_OF_A_TOKEN_S * 1000:.0f}",
         "group.min.session.timeout.ms": "1000",
         "broker.session.timeout.ms": "3000",
         "broker.heartbeat.interval.ms": "500",
@@ -72,19 +75,6 @@ def four_brokers(sandbox_home: Path) -> Iterator[Sandbox]:
 def stage(four_brokers: Sandbox, tmp_path: Path) -> Iterator[Stage]:
     """Two of the four brokers nearly empty."""
     yield from make_stage(four_brokers, tmp_path)
-
-
-@pytest.fixture(scope="module")
-def zookeeper_brokers(sandbox_home: Path) -> Iterator[Sandbox]:
-    """Four brokers and a ZooKeeper."""
-    spec = SandboxSpec(
-        brokers=4,
-        racks=2,
-        zookeeper=True,
-        properties={"group.min.session.timeout.ms": "1000", "auto.leader.rebalance.enable": "false"},
-    )
-    with up(spec, f"executor-zookeeper-{os.getpid()}", home=sandbox_home) as sandbox:
-        yield sandbox
 
 
 @pytest.fixture

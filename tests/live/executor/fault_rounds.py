@@ -36,6 +36,7 @@ from tests.live.executor.stage import Stage, options
 _VALUE = bytes(500)
 _CONTROLLERS = (101, 102, 103)
 _MOST_TRIES = 5
+_CLOCK_STEPS_S = (-86_400, -3_600, -2, 2, 3_600, 86_400)
 
 
 @dataclass
@@ -121,6 +122,7 @@ class Round:
 
     def __post_init__(self) -> None:
         self._random = Random(self.seed)
+        self._began_s = time.monotonic()
 
     def run(self) -> int:
         """Run it; returns the number of records that were written and acknowledged."""
@@ -137,10 +139,13 @@ class Round:
             traffic.is_over.set()
             writer.join()
         assert not traffic.refused, f"{traffic.refused} records refused"
-        return traffic.check(starts)
+        self._tell("checking records")
+        acknowledged = traffic.check(starts)
+        self._tell(f"{acknowledged} records checked")
+        return acknowledged
 
     def _run_among_faults(self) -> None:
-        process = self.stage.begin(self._options())
+        process = self.stage.begin(self._options(), is_watched=True)
         self.stage.until(lambda: self.stage.in_flight() or process.popen.poll() is not None)
         number = 1 if self.is_short else self._random.randint(1, 3)
         faults = self._random.sample(self._faults(process), number)
@@ -193,7 +198,7 @@ class Round:
                 assert all(dirs.get(b) == d for b, d in wanted if d != ANY_DIR), name
 
     def _tell(self, what: str) -> None:
-        self.story.append(what)
+        self.story.append(f"{time.monotonic() - self._began_s:.0f} s: {what}")
 
     def _faults(self, process: Process) -> list[Callable[[], AbstractContextManager[None]]]:
         quick = [
@@ -206,6 +211,8 @@ class Round:
             lambda: self._signalled(process, signal.SIGINT),
             lambda: self._stopped_tool(process),
             lambda: self._killed_broker(),
+            lambda: self._lost_output(process),
+            lambda: self._stepped_clock(process),
         ]
         if self.is_short:
             return quick
@@ -293,6 +300,24 @@ class Round:
         if process.popen.poll() is None:
             process.send(which)
         yield
+
+    @contextmanager
+    def _lost_output(self, process: Process) -> Iterator[None]:
+        """Who reads the output of the tool goes away for good."""
+        self._tell("the output of the tool is lost")
+        assert process.reader is not None
+        process.reader.go_away()
+        yield
+
+    @contextmanager
+    def _stepped_clock(self, process: Process) -> Iterator[None]:
+        """The clock of the tool's host is stepped, and set right again."""
+        seconds = self._random.choice(_CLOCK_STEPS_S)
+        self._tell(f"the clock of the tool is stepped by {seconds:+d} s")
+        assert process.clock is not None
+        process.clock.step_to(seconds)
+        yield
+        process.clock.step_to(0)
 
     @contextmanager
     def _stopped_tool(self, process: Process) -> Iterator[None]:

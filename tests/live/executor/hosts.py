@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, TypeVar
 
 import msgspec
 
@@ -23,11 +25,35 @@ from kafkabal.plan.plan import Plan
 from kafkabal.plan.plan_file import write_plan
 from kafkabal.sandbox import Sandbox
 from kafkabal.sandbox.sandbox_spec import CONTROLLER_LISTENER
+from tests.live.executor.own_clock import OwnClock
 
 _T = TypeVar("_T")
 SESSION_S = 3.0
 _DRIVER = Path(__file__).with_name("work_on_run.py")
 _numbers = count(1)
+
+
+class Reader:
+    """Reads what a process writes into a file, until it goes away."""
+
+    def __init__(self, source: IO[bytes], said: Path) -> None:
+        self._source = source
+        self._is_gone = threading.Event()
+        self.thread = threading.Thread(target=self._read, args=(said,), daemon=True)
+        self.thread.start()
+
+    def go_away(self) -> None:
+        """Close the pipe: from then on each write of the process fails."""
+        self._is_gone.set()
+        self.thread.join()
+
+    def _read(self, said: Path) -> None:
+        with self._source as source, said.open("wb", buffering=0) as file:
+            while not self._is_gone.is_set():
+                if select.select([source], [], [], 0.1)[0]:
+                    if not (some := os.read(source.fileno(), 1 << 16)):
+                        return
+                    file.write(some)
 
 
 @dataclass
@@ -36,6 +62,10 @@ class Process:
 
     popen: subprocess.Popen[bytes]
     said: Path
+    clock: OwnClock | None = None
+    """The clock that it sees, where that is not the one of its host."""
+    reader: Reader | None = None
+    """Who reads what it writes, where that is not a file."""
 
     def send(self, which: signal.Signals) -> None:
         """Send it a signal."""
@@ -43,7 +73,10 @@ class Process:
 
     def end(self, timeout_s: float = 180.0) -> tuple[int, str]:
         """Wait for its end; its exit code and what it said."""
-        return self.popen.wait(timeout_s), self.said.read_text()
+        code = self.popen.wait(timeout_s)
+        if self.reader is not None:
+            self.reader.thread.join(timeout_s)
+        return code, self.said.read_text()
 
     def kill(self) -> None:
         """Kill it (SIGKILL), unless it has ended."""
@@ -87,10 +120,11 @@ class Hosts:
         whole = max(self.journals(host)).read_bytes().rpartition(b"\n")[0]  # the last line may be on its way
         return [msgspec.json.decode(line, type=Record) for line in whole.splitlines()]
 
-    def command(self, *words: str, host: str = "one") -> subprocess.CompletedProcess[str]:
-        """Have a host run ``kafkabal rebalance``."""
+    def command(self, *words: str, host: str = "one", given: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Have a host run ``kafkabal rebalance``, with something on its standard input."""
         return subprocess.run(
             self.command_line(*words),
+            input=given,
             env=self.environment_variables(host),
             capture_output=True,
             text=True,
@@ -110,8 +144,9 @@ class Hosts:
 
     def environment_variables(self, host: str) -> dict[str, str]:
         """The environment of a host: its own state, and the package under test, installed or not."""
-        package = str(Path(kafkabal.__file__).parents[1])
-        return {**os.environ, "XDG_STATE_HOME": str(self.folder / host), "PYTHONPATH": package}
+        folders = (Path(kafkabal.__file__).parents[1], Path(__file__).parents[3])
+        path = os.pathsep.join(map(str, folders))
+        return {**os.environ, "XDG_STATE_HOME": str(self.folder / host), "PYTHONPATH": path}
 
     def start_process(
         self,
@@ -121,12 +156,22 @@ class Hosts:
         *,
         host: str,
         controllers: tuple[str, ...],
+        is_watched: bool = False,
     ) -> Process:
-        """Let another process carry the plan out, or go on with a run."""
+        """Let another process carry the plan out, or go on with a run.
+
+        Parameters
+        ----------
+        is_watched
+            It reports every event to a reader that may go away, and its clock can be stepped.
+        """
         number = next(_numbers)
         path, order, said = (self.folder / f"{number}.{kind}" for kind in ("plan.json", "order.json", "said"))
         write_plan(plan, path)
+        steps = self.folder / f"{number}.clock"
+        steps.write_text("0")
         fields = {
+            "clock": str(steps),
             "servers": self.servers,
             "controllers": controllers,
             "zookeeper": self.sandbox.zookeeper,
@@ -135,16 +180,19 @@ class Hosts:
             "action": action,
             "plan": str(path),
             "options": options,
+            "is_reporting": is_watched,
         }
         order.write_bytes(msgspec.json.encode(fields))
-        with said.open("wb") as file:
-            popen = subprocess.Popen(
-                [sys.executable, str(_DRIVER), str(order)],
-                env=self.environment_variables(host),
-                stdout=file,
-                stderr=file,
-            )
-        self.processes.append(Process(popen, said))
+        words = [sys.executable, str(_DRIVER), str(order)]
+        variables = self.environment_variables(host)
+        if is_watched:
+            popen = subprocess.Popen(words, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0)
+            assert popen.stdout is not None
+            self.processes.append(Process(popen, said, OwnClock(steps), Reader(popen.stdout, said)))
+        else:
+            with said.open("wb") as file:
+                popen = subprocess.Popen(words, env=variables, stdout=file, stderr=file)
+            self.processes.append(Process(popen, said))
         return self.processes[-1]
 
     @staticmethod

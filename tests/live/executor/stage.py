@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient
 from msgspec.structs import replace
 
 from kafkabal.clusters.protocol import Cluster, ConfigResource, NewTopic, ReplicaOn, ResourceKind
-from kafkabal.executor.run_actions import cancel
+from kafkabal.executor.execute_run import cancel
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import Limits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.state.find_run import find_run
@@ -99,6 +99,7 @@ class Stage(Hosts):
         """Ask the run of a host for rates that hold nothing up."""
         asked = self.command("throttle", "50MB", "--log-dir-throttle", "60MB", host=host)
         assert asked.returncode == 0, asked.stderr
+        assert "within seconds" in asked.stderr
 
     def begin(
         self,
@@ -108,9 +109,12 @@ class Stage(Hosts):
         host: str = "one",
         plan: Plan | None = None,
         controllers: tuple[str, ...] = (),
+        is_watched: bool = False,
     ) -> Process:
         """Let another process carry the plan out, or go on with a run."""
-        return self.start_process(plan or self.plan, options, action, host=host, controllers=controllers)
+        return self.start_process(
+            plan or self.plan, options, action, host=host, controllers=controllers, is_watched=is_watched
+        )
 
     def execute(self, action: str, host: str = "one", options: RunOptions | None = None) -> tuple[int, str]:
         """Have a process do it once the lock of one that died has run out; its exit code and what it said."""

@@ -33,6 +33,20 @@ def test_destination_log_dir_goes_offline(stage: Stage) -> None:
     stage.assert_as_planned()
 
 
+def test_rehearsal_on_a_cluster_with_a_failed_log_dir(stage: Stage) -> None:
+    """Each request of a repair is shown once; the rehearsal ends, and what it cannot bring about has an exit code."""
+    lost = stage.moving(0)
+    path = stage.start[lost][2][1]
+    with _offline(stage, 1, Path(path)):
+        stage.until(lambda: lost not in {r[:2] for r in stage.cluster.replica_logs([1], [lost])[0]})
+        shown = stage.command("--repair-only", "--dry-run", "--topics", stage.moves, "--throttle", "50MB")
+        requests = [line.split(" s  ", 1)[1] for line in shown.stdout.splitlines() if " s  " in line]
+        moves = [request for request in requests if request.startswith("Alter")]
+        assert moves, shown.stdout + shown.stderr
+        assert len(moves) == len(set(moves)), shown.stdout
+        assert shown.returncode in (0, 3), shown.stderr
+
+
 def _is_held(stage: Stage, name: TopicPartition, broker: int) -> bool:
     logs, silent = stage.cluster.replica_logs([broker], [name])
     return bool(logs or silent)

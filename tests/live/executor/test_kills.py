@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from kafkabal.executor.current_run import run_status
-from kafkabal.executor.run_actions import apply, cancel, resume, roll_back
+from kafkabal.executor.execute_run import apply, cancel, resume, roll_back
 from kafkabal.executor.run_options import Limits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.state.find_run import find_run
 from kafkabal.executor.state.journal import Entered

@@ -71,7 +71,8 @@ def test_coordinator_of_the_lock_that_hangs(stage: Stage) -> None:
     stage.sandbox.pause(coordinator)
     time.sleep(2 * stage.slow.session_s)
     stage.sandbox.start(coordinator)
-    stage.hasten()
+    asked = stage.command("throttle", "50MB", "--log-dir-throttle", "60MB")
+    assert (asked.returncode, "will use 50 MB/s" in asked.stderr) == (0, True), asked.stderr
     code, said = process.end()
     assert code == 0, said
     stage.assert_as_planned()

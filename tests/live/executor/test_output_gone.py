@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import pty
 import shlex
 import signal
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,10 @@ import pytest
 from kafkabal.executor.state.run_states import Outcome
 from kafkabal.plan.plan_file import write_plan
 from tests.live.executor.stage import Stage
+
+_ERRORS = (errno.EIO, errno.EPIPE, errno.ENOSPC)
+_FAILING = Path(__file__).with_name("failing_output.py")
+_NEVER = 10**6
 
 
 @pytest.fixture
@@ -58,3 +66,103 @@ def test_reader_that_goes_away(stage: Stage, words: list[str], reader: str) -> N
         stage.until(lambda: _is_closed(stage))
     assert stage.journal().state.outcome is Outcome.STOPPED
     stage.assert_clean()
+
+
+def _failing_at(stage: Stage, number: int, code: int, *words: str) -> tuple[int, int]:
+    """Run a command whose output fails from one write on; its exit code and how many writes it tried."""
+    counted = stage.folder / "writes"
+    python, _, _, *rest = stage.command_line(*words, "-o", "jsonl")
+    done = subprocess.run(
+        [python, str(_FAILING), str(number), str(code), *rest],
+        env={**stage.environment_variables("one"), "WRITES_FILE": str(counted)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, int(counted.read_text())
+
+
+def _there_and_back(stage: Stage, plan: Path, number: int, code: int) -> int:
+    """Apply the plan and roll it back with an output that fails; how many writes the longer of the two tried."""
+    there, n_there = _failing_at(stage, number, code, "apply", str(plan), "--yes", "--force", "--throttle", "50MB")
+    assert there == 0, number
+    stage.assert_as_planned()
+    back, n_back = _failing_at(stage, number, code, "rollback", stage.journal().record.run_id, "--yes")
+    assert back == 0, number
+    stage.assert_as_at_start()
+    return max(n_there, n_back)
+
+
+@pytest.mark.parametrize(("number", "code"), [(1, errno.EIO), (12, errno.EPIPE), (25, errno.ENOSPC)])
+def test_output_that_fails_in_the_middle(stage: Stage, tmp_path: Path, number: int, code: int) -> None:
+    """A run whose streams fail from some write on comes to its end, there and back, as if nothing had happened."""
+    path = tmp_path / "plan.json"
+    write_plan(stage.plan, path)
+    assert _there_and_back(stage, path, number, code) >= number
+
+
+@pytest.mark.sweep
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("code", _ERRORS)
+def test_output_that_fails_at_every_event(stage: Stage, tmp_path: Path, code: int) -> None:
+    """The same for each write that the run makes."""
+    path = tmp_path / "plan.json"
+    write_plan(stage.plan, path)
+    number, last = 1, _there_and_back(stage, path, _NEVER, code)
+    while number <= last:
+        _there_and_back(stage, path, number, code)
+        number += 1
+
+
+@contextmanager
+def _full_pipe() -> Iterator[tuple[int, int]]:
+    """Both ends of a pipe that takes nothing more, as behind a pager that is stopped."""
+    read, write = os.pipe()
+    flags = fcntl.fcntl(write, fcntl.F_GETFL)
+    fcntl.fcntl(write, fcntl.F_SETFL, flags | os.O_NONBLOCK)
+    try:
+        while True:
+            os.write(write, b"x" * 4096)
+    except BlockingIOError:
+        fcntl.fcntl(write, fcntl.F_SETFL, flags)
+    try:
+        yield read, write
+    finally:
+        os.close(read)
+
+
+def test_reader_that_is_stopped(stage: Stage, tmp_path: Path) -> None:
+    """Nobody reads what it prints: the run is complete, another host gets the lock, and the lines come when read."""
+    path = tmp_path / "plan.json"
+    write_plan(stage.plan, path)
+    words = stage.command_line("apply", str(path), "--yes", "--force", "--throttle", "50MB")
+    with _full_pipe() as (read, write):
+        process = subprocess.Popen(words, env=stage.environment_variables("one"), stdout=write, stderr=write)
+        os.close(write)
+        stage.until(lambda: _is_closed(stage))
+        assert stage.journal().state.outcome is Outcome.COMPLETE
+        stage.assert_as_planned()
+        stage.until(lambda: not stage.cluster.lock_holders())
+        assert process.poll() is None, "it still has something to print"
+        with os.fdopen(os.dup(read), "rb") as reader:
+            said = reader.read()
+        assert process.wait(60) == 0
+    assert b"7 of 7 partitions moved" in said
+
+
+def test_standard_streams_that_are_closed(stage: Stage, tmp_path: Path) -> None:
+    """Without any output (``>&- 2>&-``), as some schedulers start commands, a run is complete with exit 0."""
+    path = tmp_path / "plan.json"
+    write_plan(stage.plan, path)
+    words = stage.command_line("apply", str(path), "--yes", "--force", "--throttle", "50MB")
+    done = subprocess.run(
+        ["bash", "-c", f"{shlex.join(words)} <&- >&- 2>&-"],
+        env=stage.environment_variables("one"),
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0
+    stage.assert_as_planned()

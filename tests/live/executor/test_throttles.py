@@ -28,7 +28,7 @@ from kafkabal.config.connection_settings import (
     SecurityProtocol,
 )
 from kafkabal.errors import NotAuthorizedError
-from kafkabal.executor.run_actions import apply
+from kafkabal.executor.execute_run import apply
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.state.run_states import Outcome
 from kafkabal.model.kafka_configs import FOLLOWER_RATE, LEADER_RATE, LEADER_REPLICAS

@@ -97,7 +97,7 @@ def test_takes_over_from_a_killed_process_at_once_with_a_zookeeper(zookeeper_sta
     stage.assert_as_planned()
 
 
-def test_waits_for_another_run_as_long_as_it_is_told_to(stage: Stage, plan_file: Path) -> None:
+def test_waits_for_another_run_as_long_as_asked(stage: Stage, plan_file: Path) -> None:
     """With --wait a line says for whom; a time that is too short ends with 75, a longer one with the work done."""
     first = stage.begin(stage.slow)
     stage.until(stage.in_flight)

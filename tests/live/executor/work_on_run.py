@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -12,14 +15,16 @@ from kafkabal.cli.commands.rebalance.stop_signals import stop_on_signals
 from kafkabal.clusters.open_cluster import connect
 from kafkabal.config.connection_settings import ConnectionSettings, ZookeeperAddress
 from kafkabal.errors import KafkabalError
-from kafkabal.executor.run_actions import apply, cancel, resume, roll_back
+from kafkabal.executor.execute_run import apply, cancel, repair_run, resume, roll_back
 from kafkabal.executor.run_environment import RunEnvironment
+from kafkabal.executor.run_events import NullListener, RunListener, report_in_background
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.state.run_states import Outcome
-from kafkabal.executor.throttle.leftover_throttles import repair_run
 from kafkabal.plan.plan_file import read_plan
+from kafkabal.reporting.runs.event_lines import EventLines
 from kafkabal.reporting.runs.result_report import summary
+from tests.live.executor.own_clock import OwnClock
 
 _LONGEST_ANSWER_S = 10.0
 """So long a broker that is paused holds up a look."""
@@ -36,6 +41,10 @@ class Order(msgspec.Struct, kw_only=True):
     action: Literal["apply", "resume", "roll back", "cancel", "repair"]
     plan: str
     options: RunOptions
+    clock: str
+    """File with the seconds by which its clock is wrong."""
+    is_reporting: bool = False
+    """It writes every event, as a command with ``--output jsonl`` does."""
 
 
 def follow(order: Order) -> int:
@@ -47,8 +56,14 @@ def follow(order: Order) -> int:
     )
     address = ZookeeperAddress(servers=order.zookeeper, connection=settings) if order.zookeeper else settings
     try:
-        with connect(address) as cluster:
-            environment = RunEnvironment(cluster=cluster, state_dir=Path(order.state_dir), host=order.host)
+        with connect(address) as cluster, _reporter(order) as listener:
+            environment = RunEnvironment(
+                cluster=cluster,
+                state_dir=Path(order.state_dir),
+                host=order.host,
+                listener=listener,
+                clock=OwnClock(Path(order.clock)),
+            )
             with stop_on_signals(environment.stop, lambda _: None):
                 result = _act(environment, order)
     except KafkabalError as error:
@@ -56,6 +71,16 @@ def follow(order: Order) -> int:
         return error.exit_code
     sys.stderr.writelines(f"{line}\n" for line in (summary(result), *result.problems.items()))
     return 0 if result.outcome is Outcome.COMPLETE and not result.pending else 1
+
+
+@contextmanager
+def _reporter(order: Order) -> Iterator[RunListener]:
+    if not order.is_reporting:
+        yield NullListener()
+        return
+    background = report_in_background(EventLines(sys.stdout, "rebalance", time.time))
+    yield background
+    background.close()
 
 
 def _act(environment: RunEnvironment, order: Order) -> RunResult:

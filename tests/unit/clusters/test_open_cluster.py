@@ -39,7 +39,7 @@ def test_a_live_cluster_is_not_spoken_to_before_it_is_asked_something() -> None:
     assert cluster.name == "127.0.0.1:1,127.0.0.1:2"
 
 
-def test_what_is_no_cluster_is_told_at_once(tmp_path: Path) -> None:
+def test_what_is_no_cluster_is_reported_at_once(tmp_path: Path) -> None:
     """A file that is not there, and an address that is none."""
     with pytest.raises(InputFileError, match=r"nowhere\.jsonl"):
         connect(SnapshotAddress(str(tmp_path / "nowhere.jsonl")))

@@ -11,17 +11,21 @@ from typing import Any
 
 import pytest
 
+from kafkabal.clusters.protocol import PartitionStatus, Reassignment, ReplicaLog, ReplicaOn
 from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster
+from kafkabal.executor.execute_run import apply
+from kafkabal.executor.observe.observation import Observation
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Event
 from kafkabal.executor.run_options import Limits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.safety.lock_holder import LockHolder
+from kafkabal.executor.state.run_record import PlannedPartition
 from kafkabal.model.rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
-from kafkabal.testing.cluster_builders import brokers, cluster, partition
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 
 MB = 10**6
 LEADER_RATE = "leader.replication.throttled.rate"
@@ -48,6 +52,42 @@ class Recorder:
     def of(self, kind: type) -> list[Any]:
         """Events of one kind, in order."""
         return [e for e in self.events if isinstance(e, kind)]
+
+
+def planned_partition(
+    start: tuple[int, ...],
+    target: tuple[int, ...],
+    dirs: tuple[str, ...] | None = None,
+    *,
+    number: int = 0,
+    size: int = GB,
+) -> PlannedPartition:
+    """A partition of topic ``t``, whose replicas are in /d0 at the start."""
+    return PlannedPartition(
+        topic="t",
+        partition=number,
+        start=Placement(replicas=start, leader=start[0], log_dirs=("/d0",) * len(start)),
+        replicas=target,
+        log_dirs=dirs or (ANY_DIR,) * len(target),
+        copy_bytes=size,
+    )
+
+
+def observation_of(
+    replicas: tuple[int, ...] | None,
+    running: Reassignment | None = None,
+    logs: dict[int, ReplicaLog] | None = None,
+) -> Observation:
+    """What is seen of partition ``t-0``; None where its topic is gone."""
+    name = TopicPartition("t", 0)
+    status = {name: PartitionStatus(leader=replicas[0], replicas=replicas, isr=replicas)} if replicas else {}
+    return Observation(
+        brokers=frozenset(range(1, 9)),
+        reassignments={name: running} if running else {},
+        status=status,
+        logs={ReplicaOn(*name, b): log for b, log in (logs or {}).items()},
+        silent={},
+    )
 
 
 def change(
@@ -163,6 +203,18 @@ class Scene:
         self.memory = self.memory.connect("next")
         self.faulty = FaultyCluster(self.memory)
         return self.environment(host=host)
+
+    def crash_at(self, call: int) -> RunEnvironment:
+        """Let a run of the plan die before the call of that number; returns the environment of the next process."""
+
+        def die(made: Any) -> None:
+            if made.number == call:
+                raise Crash
+
+        self.faulty.before.append(die)
+        with pytest.raises(Crash):
+            apply(self.environment(), self.plan, self.options)
+        return self.next_process()
 
     def configs_now(self) -> dict[str, dict[str, str]]:
         """Every config that is set anywhere."""

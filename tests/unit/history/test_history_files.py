@@ -125,3 +125,14 @@ def test_bytes_are_bounded_too() -> None:
     left = kept_within([(t, 10) for t in times], times[-1], 100)
     assert len(left) == 10
     assert (left[0], left[-1]) == (times[0], times[-1])
+
+
+def test_a_file_that_holds_another_time_than_its_name_says_is_skipped(tmp_path: Path) -> None:
+    """Read in the order of names, it would make the time between two moments negative, and growth no number."""
+    warnings: list[str] = []
+    folder = HistoryFolder(tmp_path, "id", warnings.append)
+    folder.record(a_point(1_000.0)).rename(folder.record(a_point(2_000.0)).with_name(f"{3_000_000:013d}.jsonl.gz"))
+    found = folder.read(folder.times_s())
+    assert [point.at_s for point in found] == [2_000.0]
+    assert len(warnings) == 1
+    assert "holds another time than its name says; skipped" in warnings[0]

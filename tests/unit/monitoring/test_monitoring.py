@@ -92,7 +92,7 @@ def _metrics_of_a_watch(tmp_path_factory: pytest.TempPathFactory) -> str:
         health={1: BrokerHealth.WELL},
         findings=SimpleNamespace(offline_dirs=(), out_of_sync=0, imbalanced=()),
     )
-    WatchTextfile(path, "c", lambda: 0.0, pytest.fail).write(summary)
+    WatchTextfile(path, "c", lambda: 0.0, pytest.fail).on_event(summary)
     return path.read_text()
 
 

@@ -36,7 +36,7 @@ def test_topics_are_created_as_placed() -> None:
 
 
 def test_log_dirs_are_wished_for_before_the_topic_exists() -> None:
-    """The wish goes first, so that nothing has to be copied; without a choice unknown partition: wish."""
+    """A log dir is asked for before the topic exists, so that nothing is copied; none where none is chosen."""
     target = two_dirs()
     create_all(target, [wanted("a", 2, log_dir="/d1"), wanted("b", 1)])
 

@@ -115,7 +115,7 @@ def changed(**changes: Any) -> dict[str, Any]:
         (changed(replicas=[1, 1]), "t-0: duplicate broker"),
         (changed(replicas=["1"]), "Expected `int`, got `str`"),
         (changed(partition=-1), "t--1: invalid partition number"),
-        (changed(log_dirs=["any"]), "t-0: 2 replicas but 1 log_dirs"),
+        (changed(log_dirs=["any"]), "t-0: 1 log_dirs for 2 replicas"),
         (changed(log_dirs=["any", "d1"]), "t-0: log dir must be 'any' or an absolute path, not 'd1'"),
         ({"partitions": changed()["partitions"] * 2}, "duplicate partition: t-0"),
         ({"topics": [{"topic": "t"}], "version": 1}, "missing required field `partitions`"),
@@ -190,7 +190,7 @@ def test_a_full_disk_leaves_the_old_plan(tmp_path: Path, monkeypatch: pytest.Mon
         (lambda text: b'{"version":1,"partitions":' + b"[" * 100_000, "not a plan file"),
         (lambda text: text.replace(b'"bytes":120', b'"bytes":99999999999999999999'), "an integer of more than 63 bits"),
         (lambda text: text.replace(b'"leader":3', b'"leader":3000000000'), r"previous.leader"),
-        (lambda text: text.replace(b'["/d0","/d0","/d0"]', b'["/d0"]'), "3 replicas but 1 log_dirs"),
+        (lambda text: text.replace(b'["/d0","/d0","/d0"]', b'["/d0"]'), "1 log_dirs for 3 replicas"),
         (lambda text: text.replace(b'"topic":"img"', b'"topic":""'), "partition 0 has no topic"),
     ],
 )

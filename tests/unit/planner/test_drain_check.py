@@ -23,10 +23,10 @@ def test_a_broker_that_can_be_drained() -> None:
     """Replicas, leaders, bytes and time are those that leave; a plan for it can be made."""
     state = cluster(brokers(4), [topic("img", (3, 1), (1, 3), (1, 2), size_bytes=GB)])
     found = check_drain(state, [3], throttle_bytes_per_s=_RATE)
-    assert found.may_go
+    assert found.can_drain
     assert (found.replicas, found.leaders, found.bytes) == (2, 1, 2 * GB)
     # both come from one broker each at best, and to three
-    assert found.seconds == pytest.approx(GB / _RATE)
+    assert found.duration_s == pytest.approx(GB / _RATE)
     make_plan(state, PlanOptions(drain=frozenset({3})))
 
 
@@ -34,7 +34,7 @@ def test_a_replication_factor_that_the_others_cannot_keep() -> None:
     """The topic is named, and a plan for it is refused too."""
     state = cluster(brokers(3), [topic("three", (1, 2, 3)), topic("two", (1, 3))])
     found = check_drain(state, [3], throttle_bytes_per_s=_RATE)
-    assert not found.may_go
+    assert not found.can_drain
     assert _reasons(found) == {"three": "replication factor: too few other brokers"}
     with pytest.raises(InfeasibleError):
         make_plan(state, PlanOptions(drain=frozenset({3})))
@@ -63,10 +63,10 @@ def test_racks_copies_and_min_isr() -> None:
 def test_room_that_is_missing() -> None:
     """What does not fit into the log dirs of the others is said in bytes; excluded brokers offer none."""
     state = cluster(brokers(3, dir_bytes=10 * GB), [topic("img", (3,), (3,), (3,), size_bytes=5 * GB)])
-    assert check_drain(state, [3], throttle_bytes_per_s=_RATE).may_go
+    assert check_drain(state, [3], throttle_bytes_per_s=_RATE).can_drain
     found = check_drain(state, [3], throttle_bytes_per_s=_RATE, excluded=[2])
-    assert not found.may_go
-    assert found.lacking_bytes == 15 * GB - round(8.5 * GB)
+    assert not found.can_drain
+    assert found.missing_bytes == 15 * GB - round(8.5 * GB)
     assert set(found.target) == {1}
 
 
@@ -76,7 +76,7 @@ def test_a_lagging_replica_that_leaves_blocks_nothing() -> None:
     rows[2] = replace(rows[2], state="dead", log_dirs=[])
     behind = replace(partition(0, [1, 3]), isr=[1], log_dirs=[0, None], sizes=[GB, None])
     state = cluster(rows, [TopicRow(topic="img", partitions=[behind])])
-    assert check_drain(state, [3], throttle_bytes_per_s=_RATE).may_go
+    assert check_drain(state, [3], throttle_bytes_per_s=_RATE).can_drain
 
 
 def test_a_stranger_and_a_last_broker() -> None:

@@ -34,7 +34,7 @@ def _warnings_of_drain(options: PlanOptions) -> list[str]:
 def test_what_stays_on_a_drained_broker_is_named() -> None:
     """Partitions that are on their way already are named; internal topics move with a drain."""
     assert _warnings_of_drain(PlanOptions(drain=frozenset({3}))) == [
-        "broker 3 keeps 1 replicas of partitions that another tool is reassigning",
+        "broker 3 keeps 1 replica of partitions that another tool is reassigning",
     ]
 
 
@@ -55,7 +55,7 @@ def _warnings_of_dirs(options: PlanOptions, *, brokers_: int = 2) -> list[str]:
     ]
     state = cluster(brokers(brokers_, dirs=2), [TopicRow(topic="big", partitions=parts)])
     plan = make_plan(state, options)
-    return [line for line in plan.warnings if "log dirs remain outside" in line or "have log dirs outside" in line]
+    return [line for line in plan.warnings if "log dirs remain outside" in line or "with log dirs outside" in line]
 
 
 @pytest.mark.parametrize("mode", [Mode.FULL, Mode.LOG_DIRS_ONLY, Mode.ONLY_TO_NEW])
@@ -69,7 +69,7 @@ def test_log_dirs_that_stay_outside_are_named_with_what_keeps_them_there(mode: M
     ]
 
 
-def test_log_dirs_are_told_of_only_where_they_are_aimed_at() -> None:
+def test_log_dirs_are_named_only_where_they_are_aimed_at() -> None:
     """Not in a mode that leaves them as they are, and not where another score was chosen."""
     assert _warnings_of_dirs(PlanOptions(mode=Mode.REPAIR_ONLY)) == []
     assert _warnings_of_dirs(PlanOptions(scores=load_scores(["disk"]))) == []
@@ -79,4 +79,4 @@ def test_many_brokers_with_uneven_log_dirs_are_summed_up() -> None:
     """Ten are named, the others counted."""
     told = _warnings_of_dirs(PlanOptions(), brokers_=13)
 
-    assert (len(told), told[-1]) == (11, "3 more brokers have log dirs outside their bands")
+    assert (len(told), told[-1]) == (11, "3 more brokers with log dirs outside their bands")

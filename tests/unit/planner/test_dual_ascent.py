@@ -12,7 +12,7 @@ from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.plan_phases import make_plan
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.relaxation import Relaxation
-from kafkabal.planner.search.solution import State
+from kafkabal.planner.search.solution import Solution
 from kafkabal.scoring.registry import load_scores
 from kafkabal.testing.synthetic_clusters import World, make_world
 
@@ -44,7 +44,7 @@ def least_by_linear_program(relaxation: Relaxation) -> float:
 
 def test_the_ascent_reaches_the_linear_program() -> None:
     """The dual of a linear program is as high as its optimum: within 0.3 % of it, and never above."""
-    state = State(build_problem(make_world(DIFFERENT), PlanOptions(scores=load_scores(["disk"]))))
+    state = Solution(build_problem(make_world(DIFFERENT), PlanOptions(scores=load_scores(["disk"]))))
     relaxation = Relaxation(state)
     assert not relaxation.pinned
     found = ascend(relaxation, 120, math.inf)
@@ -55,7 +55,7 @@ def test_the_ascent_reaches_the_linear_program() -> None:
 
 def test_an_ascent_stops_where_it_is_good_enough() -> None:
     """What is asked for is not exceeded for its own sake."""
-    relaxation = Relaxation(State(build_problem(make_world(DIFFERENT), PlanOptions(scores=load_scores(["disk"])))))
+    relaxation = Relaxation(Solution(build_problem(make_world(DIFFERENT), PlanOptions(scores=load_scores(["disk"])))))
     evaluated = 0
     evaluate = relaxation.evaluate
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import BrokerRow, TopicRow
+from kafkabal.model.rows import BrokerRow, LogDirRow, TopicRow
 from kafkabal.plan.planned_state import apply_plan
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.plan_phases import make_plan
@@ -48,7 +48,7 @@ def test_a_plan_reaches_what_racks_allow_and_proves_its_bytes(world: World) -> N
     assert make_plan(after, PlanOptions()).partitions == ()
 
 
-def test_fair_shares_are_told_apart_from_the_mean() -> None:
+def test_fair_shares_differ_from_the_mean() -> None:
     """A rack of one broker of five carries a third, which is 1.67 times the mean, and its share is 1."""
     cluster = make_world(World(seed=2, brokers=5, racks=3, topics=60))
     found = evaluate(load_score("replicas"), cluster, tolerance=0.1)
@@ -119,3 +119,44 @@ def test_where_a_band_is_out_of_reach_the_others_are_evened_among_each_other() -
     assert np.ptp(found.share[1:]) < 0.1
     assert plan.moved_bytes <= 24 * gb
     assert make_plan(after, by_disk).partitions == ()
+
+
+def test_a_topic_that_may_not_move_leaves_leaders_where_they_are() -> None:
+    """The topic of a run's record is led by the broker that leads one more; the leaders that are even stay."""
+    brokers = cluster_builders.brokers(3)
+    topic = cluster_builders.topic("t", *[[1 + (p + i) % 3 for i in range(3)] for p in range(61)])
+    record = TopicRow(topic="__kafkabal", partitions=[cluster_builders.partition(0, [1, 2, 3], 0)], internal=True)
+
+    assert make_plan(cluster_builders.cluster(brokers, [topic]), PlanOptions()).partitions == ()
+    assert make_plan(cluster_builders.cluster(brokers, [topic, record]), PlanOptions()).partitions == ()
+
+
+def test_a_disk_full_of_other_files_is_named_with_what_they_occupy() -> None:
+    """Not a multiple of a share that is next to nothing: bytes of replicas, room for them, and what takes the rest.
+
+    The fourth partition would fill the other disk of the rack above its limit.
+    """
+    gb = cluster_builders.GB
+    disks = {1: ("a", 100, 100), 2: ("b", 100, 0), 3: ("c", 100, 100), 4: ("b", 30, 22)}
+    rows = [
+        BrokerRow(
+            broker=b,
+            rack=rack,
+            host=f"b{b}",
+            port=9092,
+            log_dirs=[LogDirRow(path="/d0", total_bytes=total * gb, usable_bytes=usable * gb)],
+        )
+        for b, (rack, total, usable) in disks.items()
+    ]
+    topic = cluster_builders.topic("t", *[[1, 2, 3]] * 4, size_bytes=9 * gb // 2)
+    plan = make_plan(cluster_builders.cluster(rows, [topic]), PlanOptions(scores=load_scores(["disk"])))
+
+    assert plan.warnings == (
+        (
+            "broker 2 remains at 4.19 GiB of replicas, with room for 2.79 GiB: "
+            "other files occupy 76.4 GiB of its disks; remove them, or add a broker"
+        ),
+        "broker 4 remains at 0.90x of its fair disk share",
+    )
+    # the search goes on from its own result: what that fills is not free a second time
+    assert sum(4 in change.replicas for change in plan.partitions) == 3

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkabal.producer.delivery_ledger import Ledger
+from kafkabal.producer.delivery_ledger import DeliveryLedger
 
 
 def test_through_stops_at_the_first_open_record() -> None:
     """Records that are done out of order count only once the gap before them is closed."""
-    ledger = Ledger(0, {})
+    ledger = DeliveryLedger(0, {})
     for number in (1, 2, 4):
         ledger.acknowledge(number, 0, number)
     assert ledger.through == 0
@@ -22,7 +22,7 @@ def test_through_stops_at_the_first_open_record() -> None:
 
 def test_records_found_in_the_topic_are_done_from_the_start() -> None:
     """What a read-back found needs not be sent."""
-    ledger = Ledger(10, {0: 7}, done=[10, 12])
+    ledger = DeliveryLedger(10, {0: 7}, done=[10, 12])
     assert ledger.through == 11
     assert [ledger.is_done(n) for n in (9, 10, 11, 12)] == [True, True, False, True]
     assert ledger.offsets == {0: 7}
@@ -30,7 +30,7 @@ def test_records_found_in_the_topic_are_done_from_the_start() -> None:
 
 def test_a_record_may_be_finished_twice() -> None:
     """A late acknowledgement of a record that was given up changes nothing."""
-    ledger = Ledger(0, {})
+    ledger = DeliveryLedger(0, {})
     ledger.finish(0)
     ledger.acknowledge(0, 3, 9)
     assert ledger.through == 1
@@ -38,7 +38,7 @@ def test_a_record_may_be_finished_twice() -> None:
 
 def test_offsets_move_up_once_all_before_a_mark_is_done() -> None:
     """The offsets of a mark count as soon as no record sent before it is open any more."""
-    ledger = Ledger(0, {0: 100, 1: 200})
+    ledger = DeliveryLedger(0, {0: 100, 1: 200})
     ledger.acknowledge(1, 1, 200)
     ledger.mark(2)
     assert ledger.offsets == {0: 100, 1: 200}
@@ -46,9 +46,9 @@ def test_offsets_move_up_once_all_before_a_mark_is_done() -> None:
     assert ledger.offsets == {0: 100, 1: 201}
 
 
-def test_a_gap_is_told() -> None:
+def test_a_gap_is_reported() -> None:
     """Whoever remembers ``through`` alone would forget the records behind a gap."""
-    ledger = Ledger(0, {}, done=[2])
+    ledger = DeliveryLedger(0, {}, done=[2])
     assert ledger.has_gaps
     ledger.finish(0)
     assert ledger.has_gaps
@@ -58,7 +58,7 @@ def test_a_gap_is_told() -> None:
 
 def test_offsets_do_not_pass_records_that_were_found_behind_a_gap() -> None:
     """A record that an earlier run left behind a gap is looked for again as long as the gap is open."""
-    ledger = Ledger(0, {0: 10}, done=[4])
+    ledger = DeliveryLedger(0, {0: 10}, done=[4])
     ledger.acknowledge(0, 0, 12)
     ledger.mark(1)
     ledger.acknowledge(1, 0, 13)
@@ -80,7 +80,7 @@ class World:
     def start(self) -> None:
         """Begin a run, as after a crash: all that is not in a log is gone."""
         through, offsets = self.remembered
-        self.ledger = Ledger(through, offsets, set() if self.is_clean else self.found())
+        self.ledger = DeliveryLedger(through, offsets, set() if self.is_clean else self.found())
         self.on_their_way: list[list[int]] = [[], [], []]
         self.unacknowledged: list[list[tuple[int, int]]] = [[], [], []]
         self.given = through

@@ -18,7 +18,7 @@ def test_healthy_brokers_are_alike() -> None:
 
 @pytest.mark.parametrize("brokers", [2, 3, 6])
 @pytest.mark.parametrize("slow_s", [0.008, 0.05, 1.0])
-def test_a_slow_broker_is_told_at_once_and_for_good(brokers: int, slow_s: float) -> None:
+def test_a_slow_broker_is_reported_at_once_and_for_good(brokers: int, slow_s: float) -> None:
     """From its first slow measurement on it keeps its latency, however much that varies; the others are alike."""
     generator, noise = random.Random(2), LatencyNoise()
     for _ in range(20):

@@ -66,7 +66,7 @@ def test_a_record_that_failed_keeps_the_others_from_counting() -> None:
     assert [(lane.records, lane.failed) for lane in bench.finished] == [(2, 1)]
 
 
-def test_an_offset_that_no_broker_told_is_left_out() -> None:
+def test_an_offset_that_no_broker_reported_is_left_out() -> None:
     """A record that was there already counts, without saying where."""
     bench = Bench([0])
     bench.flight.close(1)

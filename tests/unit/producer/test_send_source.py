@@ -26,17 +26,11 @@ from kafkabal.errors import (
 )
 from kafkabal.producer.delivery_listener import Progress
 from kafkabal.producer.manifest import Manifest, ManifestHeader
+from kafkabal.producer.record_names import found_records, record_names
 from kafkabal.producer.record_sender import RecordSender
-from kafkabal.producer.send_source import (
-    Outcome,
-    Run,
-    check_sizes,
-    found_records,
-    has_other_rows,
-    record_names,
-    same_topic_check,
-    totals,
-)
+from kafkabal.producer.record_sizes import check_sizes
+from kafkabal.producer.same_topic_check import same_topic_check
+from kafkabal.producer.send_source import Outcome, Run, has_other_rows, totals
 from kafkabal.producer.target_topic import TopicReader
 from kafkabal.routing.checked_policy import PolicyFaultError
 from kafkabal.routing.policies.random import Random
@@ -131,7 +125,7 @@ def test_a_folder_is_sent_once_however_often_the_run_is_repeated(bench: Bench, d
     assert bench.topic() == CONTENT + Counter({b"new": 1, b"newer": 1})
 
 
-def test_bytes_are_told_by_partition(bench: Bench, data: Path) -> None:
+def test_bytes_are_reported_by_partition(bench: Bench, data: Path) -> None:
     """The outcome says how many bytes of values each partition got."""
     outcome = bench.run(FolderSource(data))
     assert sum(outcome.bytes_by_partition.values()) == sum(len(value) for value in CONTENT)
@@ -295,7 +289,7 @@ def test_a_file_that_fails_does_not_stop_the_others(bench: Bench, data: Path) ->
     assert bench.topic() == CONTENT - Counter([b"content 4"]) + Counter([b"content 4, changed"])
 
 
-def test_a_file_that_changed_after_it_was_sent_is_told_and_not_sent_again(bench: Bench, data: Path) -> None:
+def test_a_file_that_changed_after_it_was_sent_is_reported_and_not_sent_again(bench: Bench, data: Path) -> None:
     """What the topic holds is the older content; the outcome names the file."""
     bench.run(FolderSource(data))
     (data / "label1" / "04.bin").write_bytes(b"changed")
@@ -327,7 +321,7 @@ def test_rows_of_a_changed_file_are_refused(bench: Bench, tmp_path: Path) -> Non
     (tmp_path / "a.txt").write_bytes(b"a\nb\n")
     bench.run(RowSource(tmp_path / "a.txt"))
     (tmp_path / "a.txt").write_bytes(b"x\na\nb\n")
-    with pytest.raises(InputFileError, match="are not the rows that were sent before"):
+    with pytest.raises(InputFileError, match="differs from the 2 rows sent before"):
         bench.run(RowSource(tmp_path / "a.txt"))
     assert bench.topic() == Counter([b"a", b"b"])
 
@@ -398,7 +392,7 @@ def test_progress_tells_what_is_new_from_what_was_there(bench: Bench, tmp_path: 
         assert heard[-1] == Progress(records=100, bytes=400, sent=30, handed_over=30, skipped_bytes=280)
 
 
-def test_progress_is_told_each_second_however_long_a_record_takes(bench: Bench, tmp_path: Path) -> None:
+def test_progress_is_reported_each_second_however_long_a_record_takes(bench: Bench, tmp_path: Path) -> None:
     """A few records that take a second each, as large files do, or rows of a slow stream, are told of one by one."""
     (tmp_path / "rows.txt").write_bytes(b"a\nb\nc\nd\n")
     seconds = [0.0]
@@ -456,7 +450,7 @@ def test_a_row_of_standard_input_that_is_too_large_is_named(bench: Bench) -> Non
     """It shows only when it is sent; the message says which line it is, and what was sent before."""
     stream = io.BytesIO(b"first\n" + b"x" * 3_000_000 + b"\n")
     source = RowSource(None, stream=stream, row_format=RowFormat.TEXT)
-    with pytest.raises(OperationError, match=r"^standard input, line 2: .*too large; 1 records sent"):
+    with pytest.raises(OperationError, match=r"^standard input, line 2: .*too large; 1 record sent"):
         bench.run(source)
 
 
@@ -495,7 +489,7 @@ def test_oversize_records_are_named_before_anything_is_sent(data: Path) -> None:
 
 @pytest.mark.parametrize("key", [None, "path"])
 @pytest.mark.parametrize("chunk", [None, 2**20, 2**20 - 5])
-def test_the_largest_chunk_that_fits_is_told(tmp_path: Path, chunk: int | None, key: str | None) -> None:
+def test_the_largest_chunk_that_fits_is_reported(tmp_path: Path, chunk: int | None, key: str | None) -> None:
     """Chunks that fill a topic's default are refused for their headers; what the hint says instead is taken."""
     (tmp_path / "data" / "label").mkdir(parents=True)
     (tmp_path / "data" / "label" / "a long name of a file.bin").write_bytes(bytes(5 * 2**20))
@@ -517,7 +511,7 @@ def test_rows_that_are_too_large_are_not_to_be_split(tmp_path: Path) -> None:
     assert caught.value.hint == "raise max.message.bytes of the topic"
 
 
-def test_a_long_look_at_sizes_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_look_at_sizes_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each row takes a fifth of a second here: it is said after the fifth of them, and not again."""
     monkeypatch.setattr("kafkabal.sources.row_formats._READ_BYTES", 2)
     (tmp_path / "a.txt").write_bytes(b"x\n" * 20 + b"x" * 10 + b"\n")
@@ -628,7 +622,7 @@ def test_other_lines_on_standard_input_are_noticed(bench: Bench) -> None:
     assert run(b"1\n2\n3\n").sent == 3
     with pytest.raises(InputFileError, match="rows 1 to 3 are not the rows that were sent before"):
         run(b"4\n5\n6\n7\n")
-    with pytest.raises(InputFileError, match="ends after 2 rows, of which 3 were sent before"):
+    with pytest.raises(InputFileError, match="ends after 2 rows; 3 were sent before"):
         run(b"1\n2\n")
     assert run(b"1\n2\n3\n4\n").sent == 1
     assert bench.topic() == Counter([b"1", b"2", b"3", b"4"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from kafkabal.clusters.kafka.fetch import FetchedRange
-from kafkabal.clusters.kafka.packed_records import PackedRecords, RawRecord
+from kafkabal.clusters.kafka.lazy_records import PackedRecords, RawRecord
 from kafkabal.reader.blocks import BrokerBlocks
 from kafkabal.reader.manifest import Manifest, PartitionRange, block_counts
 from kafkabal.reader.metrics import ReaderMetrics

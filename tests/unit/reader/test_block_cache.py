@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import multiprocessing as mp
 import os
+import random
 import threading
 from pathlib import Path
 
 import pytest
 
-from kafkabal.clusters.kafka.packed_records import PackedRecords, RawRecord
+from kafkabal.clusters.kafka.lazy_records import PackedRecords, RawRecord
 from kafkabal.errors import OutputError
 from kafkabal.reader.block_cache import BlockCache, CachedBlocks
 from kafkabal.reader.blocks import BrokerBlocks, LoadedBlock
@@ -22,7 +24,7 @@ BLOCK = LoadedBlock(PackedRecords.of(zip((4, 4, 5), RECORDS, strict=True)), 100)
 
 def _content(block: LoadedBlock | None) -> list[tuple[int, RawRecord]]:
     assert block is not None
-    return [block.take(at) for at in range(len(block.records))]
+    return [(block.records.take(at)[0], block.records[at]) for at in range(len(block.records))]
 
 
 def test_blocks_come_back_as_they_were(tmp_path: Path) -> None:
@@ -79,9 +81,34 @@ def test_the_total_is_right_after_many_writers(tmp_path: Path) -> None:
     assert int((tmp_path / "total").read_text()) == sum(sizes)
 
 
+def _use(folder: Path, number: int) -> None:
+    cache, randomness = BlockCache(folder, 8 * 1150), random.Random(number)
+    block = LoadedBlock(PackedRecords.of([(0, (0, 0, None, bytes(1000), b"\0"))]), 1000)
+    for _ in range(60):
+        name = f"b{randomness.randrange(20)}"
+        if cache.get(name) is None:
+            cache.put(name, block)
+    assert cache.fault is None
+
+
+def test_five_processes_share_a_folder(tmp_path: Path) -> None:
+    """Each adds, reads and makes room; the folder stays within its limit, whole, and its total right."""
+    processes = [mp.get_context("fork").Process(target=_use, args=(tmp_path, number)) for number in range(5)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0] * 5
+    sizes = [path.stat().st_size for path in tmp_path.glob("*.block")]
+    assert 0 < sum(sizes) <= 8 * 1150
+    assert int((tmp_path / "total").read_text()) == sum(sizes)
+    assert {path.suffix for path in tmp_path.iterdir()} == {".block", ""}
+
+
 def test_a_full_disk_ends_caching_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first write that fails is named once, nothing half written stays, and blocks are still read."""
-    cache = BlockCache(tmp_path, 10_000)
+    faults: list[str] = []
+    cache = BlockCache(tmp_path, 10_000, faults.append)
     cache.put("a", BLOCK)
 
     def full(path: Path, packed: bytes) -> int:
@@ -89,10 +116,9 @@ def test_a_full_disk_ends_caching_only(tmp_path: Path, monkeypatch: pytest.Monke
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.warns(UserWarning, match="No space left on device: no further blocks are cached"):
-        cache.put("b", BLOCK)
-    assert cache.fault is not None
-    assert "No space left" in cache.fault
+    cache.put("b", BLOCK)
+    cache.put("c", BLOCK)
+    assert faults == [f"{tmp_path}: No space left on device"]
     assert _content(cache.get("a")) == _content(BLOCK)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.block", "total"]
 

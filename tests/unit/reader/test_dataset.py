@@ -15,8 +15,9 @@ import pytest
 
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.errors import InputFileError, OperationError, UsageError
-from kafkabal.reader import TopicReader, combine_states
+from kafkabal.reader import Sample, TopicReader, combine_states
 from kafkabal.reader.blocks import BrokerBlocks
+from kafkabal.reader.decode import load_decoder
 from kafkabal.reader.manifest import load_manifest, publish_manifest
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.torch_dataset import topic_dataset_type
@@ -35,7 +36,7 @@ def topic() -> MemoryTopic:
 def read(topic: MemoryTopic, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Make a reader whose blocks come from memory."""
     manifest = topic.manifest()
-    monkeypatch.setattr(TopicReader, "_source", lambda self: BrokerBlocks(self.manifest, topic))
+    monkeypatch.setattr(TopicReader, "_source", lambda self, _kept: BrokerBlocks(self.manifest, topic))
 
     def make(**options: Any) -> TopicReader:
         given = {"connection": CONNECTION, "manifest": manifest, "shuffle_seed": 1, **options}
@@ -153,6 +154,24 @@ def test_records_that_cannot_be_decoded(read: Any) -> None:
     assert len(list(skipping)) == 329
     assert sorted({s.decoded for s in counting}, key=str) == [10, None]
     assert (skipping.metrics.corrupt, counting.metrics.corrupt) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("decode", "message"),
+    [("image", "not an image that Pillow knows"), ("json", "codec can't decode|Expecting value"), ("text", None)],
+)
+def test_decoders_say_what_is_wrong(decode: str, message: str | None) -> None:
+    """In words of the format, not of an object in memory or of another encoding."""
+    sample = Sample(0, 7, 0, None, b"\xff\x00bad" if message else b"text", b"\0")
+    decoder = load_decoder(decode)
+    assert decoder is not None
+    if message is None:
+        assert decoder(sample) == "text"
+        return
+    with pytest.raises(ValueError, match=message) as caught:
+        decoder(sample)
+    assert "object at" not in str(caught.value)
+    assert "utf-16" not in str(caught.value)
 
 
 def test_metrics_are_shown(read: Any, tmp_path: Path) -> None:

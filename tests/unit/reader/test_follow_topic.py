@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from kafkabal.clusters.kafka.packed_records import RawRecord
+from kafkabal.clusters.kafka.lazy_records import RawRecord
 from kafkabal.reader.follow_topic import as_json, follow
 from kafkabal.reader.sample import Sample
 from tests.unit.reader.conftest import packed_headers
@@ -43,7 +43,7 @@ def test_each_record_comes_once() -> None:
 def test_lines_are_json_whatever_the_bytes() -> None:
     """Text stays text, other bytes are base64, and what is absent is null."""
     headers = packed_headers([("label", b"cat"), ("raw", b"\xff"), ("none", None)])
-    line = json.loads(as_json(Sample(3, (9, 1000, None, b"\xff\x00", headers))))
+    line = json.loads(as_json(Sample(3, 9, 1000, None, b"\xff\x00", headers)))
     assert line == {
         "partition": 3,
         "offset": 9,

@@ -103,6 +103,16 @@ def test_an_error_of_the_source_ends_the_reader(topic: MemoryTopic) -> None:
         list(places(topic.sequence(Share())))
 
 
+def test_a_source_that_cannot_be_made_ends_the_reader(topic: MemoryTopic) -> None:
+    """As where no broker can be reached once the topic is pinned: raised, not waited for."""
+
+    def unreachable() -> BrokerBlocks:
+        raise OperationError("no broker can be reached")
+
+    with pytest.raises(OperationError, match="no broker"):
+        list(places(topic.sequence(Share(), source=unreachable)))
+
+
 def test_missing_records_are_refused() -> None:
     """A gap where every offset should hold a record is named, with what to do."""
     topic = MemoryTopic([100], missing=frozenset({(0, 41)}))

@@ -10,13 +10,15 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.errors import UnreachableError
 from kafkabal.producer.delivery_listener import Progress
 from kafkabal.reporting.delivery_display import DeliveryDisplay
+from kafkabal.reporting.transfer_textfile import TransferTextfile
 
 
 def display_of(monotonic: Callable[[], float] = float) -> tuple[DeliveryDisplay, io.StringIO]:
     """A display whose lines can be read."""
     stream = io.StringIO()
     context = CommandContext(stderr=stream, environ={}, monotonic=monotonic)
-    return DeliveryDisplay(context, partial(context.progress, "sending")), stream
+    textfile = TransferTextfile(None, "produce", cluster="c", topic="t", wall_clock=lambda: 0.0, warn=context.warn)
+    return DeliveryDisplay(context, partial(context.progress, "sending"), textfile), stream
 
 
 def progress_of(sent: int, skipped: int, *, handed_over: int | None = None) -> Progress:

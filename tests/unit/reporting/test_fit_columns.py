@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkabal.reporting.drawable_area import Surface
-from kafkabal.reporting.elide import elide
+from kafkabal.reporting.fit_columns import elide
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.report import Column, Kind, Report, Table
 

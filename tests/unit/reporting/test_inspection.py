@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkabal.errors import ConfigError, UsageError
+from kafkabal.inspection.broker_condition import broker_conditions, broker_states
 from kafkabal.inspection.check import has_findings, is_broken, performance_data
 from kafkabal.inspection.figures import broker_figures, partition_figures
 from kafkabal.inspection.inspection import Inspection, inspect_cluster, worst_first
@@ -20,10 +21,12 @@ from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.replica_health import offline_replicas
 from kafkabal.model.rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.reporting.drawable_area import Surface
+from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.inspection.by_topic import uneven_bytes
 from kafkabal.reporting.inspection.grouping import By
 from kafkabal.reporting.inspection.inspection_report import inspection_report
 from kafkabal.reporting.output_formats import render
+from kafkabal.reporting.report import Tone
 from kafkabal.scoring.selection import choose_scores
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
 from kafkabal.testing.strategies import ClusterRows, cluster_rows, clusters
@@ -194,7 +197,7 @@ def test_a_score_that_cannot_be_fed_is_left_out_and_said_or_refused() -> None:
     inspection = inspect_cluster(state)
 
     assert "disk" not in names(inspection)
-    assert any("'disk' needs log-dirs" in note for note in inspection.lacking)
+    assert any("'disk' needs log-dirs" in note for note in inspection.unavailable)
     with pytest.raises(UsageError, match="needs log-dirs"):
         choose_scores(state, ["disk"])
 
@@ -255,3 +258,19 @@ def test_replicas_in_an_offline_dir_are_found_though_nobody_tells_of_them() -> N
     state = cluster([BrokerRow(broker=1, log_dirs=dirs)], [TopicRow(topic="t", partitions=parts)])
 
     assert offline_replicas(state).tolist() == [False, True]
+
+
+def test_brokers_that_cannot_be_reached_are_marked_as_bad() -> None:
+    """A dead broker, one that did not respond and one with an offline log dir stand out; an online one does not."""
+    online, offline = LogDirRow(path="/d"), LogDirRow(path="/d", state="offline")
+    rows = [
+        BrokerRow(broker=1, log_dirs=[online]),
+        BrokerRow(broker=2, state="dead"),
+        BrokerRow(broker=3),
+        BrokerRow(broker=4, log_dirs=[offline]),
+    ]
+    state = cluster(rows, [])
+
+    _, shown = shared_columns.state(broker_states(state), broker_conditions(state), np.arange(4))
+
+    assert shown.tones == [Tone.FAINT, Tone.BAD, Tone.BAD, Tone.BAD]

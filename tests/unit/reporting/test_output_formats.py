@@ -89,7 +89,7 @@ def test_programs_get_raw_values() -> None:
     document = json.loads(render(REPORT, "json", Surface()))
 
     assert next(iter(document)) == "kafkabal"
-    assert document["kafkabal"] == {"command": "probe", "version": 2}
+    assert document["kafkabal"] == {"command": "probe", "version": 3}
     assert document["n_brokers"] == 3
     assert document["brokers"][1] == {
         "broker": 2,
@@ -108,7 +108,7 @@ def test_programs_get_every_key_of_an_empty_report() -> None:
     columns = (Column(key="used_bytes", title="used", kind=Kind.BYTES, values=[], estimated=[]),)
     empty = Report(command="probe", tables=(Table(key="brokers", columns=columns),))
     assert json.loads(render(empty, "json", Surface())) == {
-        "kafkabal": {"command": "probe", "version": 2},
+        "kafkabal": {"command": "probe", "version": 3},
         "headline": "",
         "notes": [],
         "brokers": [],

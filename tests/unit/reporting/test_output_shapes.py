@@ -17,7 +17,8 @@ from kafkabal.reporting.report import Report
 from kafkabal.reporting.runs.result_report import nothing_report, result_report
 from kafkabal.reporting.runs.status_report import status_report as run_status_report
 from kafkabal.reporting.sandbox_report import status_report as sandbox_report
-from kafkabal.reporting.telemetry_report import latency_report, subscriptions_report
+from kafkabal.reporting.telemetry_report import latency_report, metrics_report, subscriptions_report
+from kafkabal.telemetry.client_metrics import ClientMetric
 from kafkabal.telemetry.subscriptions import Subscription
 from tests.output_schemas import SCHEMAS, check_csv, check_document
 from tools.reference.json_schemas import value_schema
@@ -44,6 +45,8 @@ REPORTS = [
     subscriptions_report([]),
     subscriptions_report([Subscription(name="s", metrics=("a.",), match={"client_id": "x"})]),
     latency_report({}, [], payloads=0),
+    metrics_report((), payloads=0),
+    metrics_report([ClientMetric("c", "m", float("nan"), (("node", "1"),))], payloads=1),
     latency_report({1: 0.25}, [1, 2], payloads=9),
 ]
 
@@ -78,7 +81,7 @@ def test_every_command_that_writes_json_has_a_schema() -> None:
     published = {path.name.removesuffix(".schema.json") for path in SCHEMAS.glob("*.json")}
     views = {"rebalance-plan-frontier", "rebalance-explain-why-not", "rebalance-check", "read-to"}
     views |= {"inspect-all-profiles", "inspect-topics", "inspect-growth"}
-    assert published - views - {"rebalance-events"} == offering
+    assert published - views - {"rebalance-events", "weights-record"} == offering
 
 
 @pytest.mark.parametrize(

@@ -61,13 +61,13 @@ def test_a_run_that_has_sent_something_cleans_up_aloud() -> None:
 
 
 @pytest.mark.parametrize(("predicted_s", "told"), [(None, False), (0.07, False), (90.0, True)])
-def test_a_prediction_of_less_than_the_rest_of_a_run_is_not_told(predicted_s: float | None, told: bool) -> None:
+def test_a_prediction_of_less_than_the_rest_of_a_run_is_not_reported(predicted_s: float | None, told: bool) -> None:
     """A run of a few bytes takes seconds all the same."""
     (line,) = _said(_started(predicted_s=predicted_s))
     assert ("about" in line) is told
 
 
-def test_a_throttle_is_told_as_it_was_written() -> None:
+def test_a_throttle_is_reported_as_it_was_written() -> None:
     """50MB stays 50 MB/s."""
     changed = ThrottleChanged(bytes_per_s=20 * 2**20, reason="asked for")
     assert "at 50 MB/s per broker" in _said(_started())[0]

@@ -9,7 +9,7 @@ import pytest
 
 from kafkabal.reporting.drawable_area import PLAIN
 from kafkabal.reporting.output_formats import render
-from kafkabal.reporting.report import Column, Fact, HeatMap, Kind, Report, ShareChart, Table, Tone
+from kafkabal.reporting.report import Column, Fact, HeatMap, Kind, LineChart, Report, ShareChart, Table, Tone
 
 HOSTILE = '<script>alert(1)</script>"\x1b[31m'
 
@@ -40,6 +40,14 @@ REPORT = Report(
             low=[0.9, None],
             high=[1.1, None],
         ),
+        LineChart(
+            title=HOSTILE,
+            note=HOSTILE,
+            past=[(0.0, 1.0), (100.0, 2.0)],
+            future=[(100.0, 2.0, 2.0, 2.0), (200.0, 4.0, 3.0, 5.0)],
+            limit=3.0,
+        ),
+        LineChart(title="empty", note="", past=[(0.0, 0.0)], future=[(0.0, 0.0, 0.0, 0.0)], limit=None),
         HeatMap(title="heat", row_labels=[HOSTILE], column_labels=["1", "2"], shares=[[0.25, None]]),
     ),
 )

@@ -186,7 +186,7 @@ def test_what_a_batch_is_filled_with_are_partitions(
         policy.pick_batch(mixed_records, np.empty(len(mixed_records), np.int32))
 
 
-def test_a_fault_of_an_acknowledgement_is_told_at_the_next_pick(uneven_view: RoutingView) -> None:
+def test_a_fault_of_an_acknowledgement_is_reported_at_the_next_pick(uneven_view: RoutingView) -> None:
     """Who reports the acknowledgement goes on counting."""
     policy = fresh(uneven_view, acked=raising(ValueError("late")))
     assert policy.pick(None, 1) == 0

@@ -109,7 +109,7 @@ def test_options_that_are_numbers_have_a_limit(name: str, option: str, value: st
         ("power-of-d:d=200000", "power-of-d: d must be 1 to 100, not 200000"),
     ],
 )
-def test_a_limit_is_told(text: str, message: str) -> None:
+def test_a_limit_is_reported(text: str, message: str) -> None:
     """Who exceeds a range reads which option, what it may be, and what it was."""
     with pytest.raises(UsageError) as error:
         load_policy(text).create(Context())

@@ -91,6 +91,6 @@ def test_an_unknown_node_is_refused_with_the_known_ones() -> None:
     assert "2 (broker 2)" in (caught.value.hint or "")
 
 
-def test_log_dirs_lie_in_the_folder_of_their_broker() -> None:
+def test_log_dirs_are_in_the_folder_of_their_broker() -> None:
     """Each broker has its own."""
     assert RECORD.log_dirs(Path("/s"))[2] == [Path("/s/broker-2/d0"), Path("/s/broker-2/d1")]

@@ -12,7 +12,7 @@ TOLERANCES = [0.0, 0.01, 0.02, 0.09, 0.1, 0.5]
 
 
 @pytest.mark.parametrize("t", TOLERANCES)
-def test_a_count_lies_between_the_whole_numbers_around_the_tolerance(t: float) -> None:
+def test_a_count_is_between_the_whole_numbers_around_the_tolerance(t: float) -> None:
     """floor(mean x (1 - t)) to ceil(mean x (1 + t)), in the floats in which they are written."""
     for total, n in COUNTS:
         mean = total / n
@@ -27,7 +27,7 @@ def test_noise_beside_a_whole_number_is_not_part_of_it() -> None:
 
 
 @pytest.mark.parametrize("t", TOLERANCES)
-def test_an_amount_lies_within_the_tolerance_of_its_fair_load(t: float) -> None:
+def test_an_amount_is_within_the_tolerance_of_its_fair_load(t: float) -> None:
     """mean x (1 - t) to mean x (1 + t), both included, up to a rounding error of 1e-9."""
     fair = np.array([0.0, 1.0, 12345.0, 4e12])
     low, high = RelativeBand().edges(fair, t)

@@ -79,7 +79,7 @@ def test_limits_that_leave_no_room_for_everything_are_ignored() -> None:
     assert shares("aabc", {3: 1.0}, most=[0.1] * 4) == pytest.approx([2 / 3, 2 / 3, 4 / 3, 4 / 3])
 
 
-def test_equal_utilisation_is_told_apart_from_figures_that_happen_to_agree() -> None:
+def test_equal_utilisation_differs_from_figures_that_happen_to_agree() -> None:
     """Where no rule binds there is nothing to compute with, so that equal clusters stay as they are to the bit."""
     assert fair_utilisation(Holders.free(np.array([0, 0, 1, 1], np.int32), np.ones(4)), {2: 0.1, 3: 0.7}) is None
     assert fair_utilisation(Holders.free(np.empty(0, np.int32), np.empty(0)), {}) is None

@@ -9,7 +9,7 @@ import pytest
 
 from kafkabal.config.yaml_document import parse_yaml
 from kafkabal.errors import InputFileError, UsageError
-from kafkabal.producer.send_source import RECORD_HEADER
+from kafkabal.producer.record_names import RECORD_HEADER
 from kafkabal.simulator.data_set_sizes import folder_sizes, manifest_sizes
 from kafkabal.simulator.synthetic_topic import Leaders, SyntheticCluster, build_synthetic
 from kafkabal.simulator.workload import Change, Event, Log, LogNormalSize, Process, UniformKeys, ZipfKeys
@@ -225,7 +225,7 @@ def test_data_sets_without_data_are_refused(tmp_path: Path) -> None:
             load_workload(str(tmp_path / "w.yaml"))
 
 
-def test_synthetic_cluster_is_laid_out_as_told() -> None:
+def test_synthetic_cluster_is_laid_out_as_asked() -> None:
     """One leader a broker and two more, followers on the next brokers, existing bytes by leader."""
     spec = SyntheticCluster(
         brokers=4, racks=2, leaders=Leaders.BROKERS_PLUS_2, replication_factor=2, own_existing_bytes={1: 600}, seed=3

@@ -239,7 +239,7 @@ def test_names_that_are_no_text_survive(tmp_path: Path) -> None:
     assert dict(record.headers)["path"] == b"\xff.jpg"
 
 
-def test_options_that_make_other_records_are_told(data: Path) -> None:
+def test_options_that_make_other_records_are_reported(data: Path) -> None:
     """The key by its option, the size of chunks in the name."""
     assert FolderSource(data).options == {}
     assert FolderSource(data, key="label").options == {"--key": "label"}

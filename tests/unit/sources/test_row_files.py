@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import struct
 from hashlib import sha256
 from pathlib import Path
 
@@ -238,7 +239,7 @@ def test_other_rows_on_standard_input_are_noticed() -> None:
     assert sent(b"1\n2\n3\n") == []
     with pytest.raises(ChangedRowsError, match="rows 1 to 3 are not the rows that were sent before"):
         sent(b"1\n2\nx\n4\n")
-    with pytest.raises(ChangedRowsError, match="it ends after 2 rows, of which 3 were sent before") as caught:
+    with pytest.raises(ChangedRowsError, match="it ends after 2 rows; 3 were sent before") as caught:
         sent(b"1\n2\n")
     assert "--resend" not in (caught.value.hint or "")
 
@@ -271,7 +272,7 @@ def test_what_cannot_be_read_so_is_refused(
         RowSource(tmp_path / path if path else None, stream=stream, row_format=row_format, **fields)
 
 
-def test_options_that_make_other_records_are_told(tmp_path: Path) -> None:
+def test_options_that_make_other_records_are_reported(tmp_path: Path) -> None:
     """Key, value and a format that the name does not tell; what the name tells as well is not mentioned."""
     path = written(tmp_path, "a.jsonl", b"{}\n")
     assert RowSource(path).options == RowSource(path, row_format=RowFormat.JSONL).options == {}
@@ -322,3 +323,20 @@ def test_the_checksum_of_rows_covers_headers_however_they_are_read(tmp_path: Pat
     written(tmp_path, "a.jsonl", b'{"v":1,"l":"x"}\n{"v":2,"l":"z"}\n')
     (changed,) = source.listing().parts
     assert not source.begins_with(changed, whole)
+
+
+def test_a_damaged_arrow_file_is_refused(tmp_path: Path) -> None:
+    """Texts that are said to end far outside the file: read as they are, they would crash the process."""
+    pyarrow = pytest.importorskip("pyarrow")
+    path = tmp_path / "rows.arrow"
+    table = pyarrow.table({"name": ["abc"] * 6})
+    with pyarrow.ipc.new_file(str(path), table.schema) as writer:
+        writer.write_table(table)
+    ends, wrong_ends = struct.pack("<7i", *range(0, 21, 3)), struct.pack("<7i", *range(0, 18, 3), 2**31 - 1)
+    assert ends in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(ends, wrong_ends))
+    source = RowSource(path)
+    (part,) = source.listing().parts
+    with pytest.raises(InputFileError, match="row 1: is not Arrow") as refused:
+        records_of(source, part)
+    assert "\n" not in refused.value.message

@@ -57,7 +57,7 @@ def test_a_compiler_that_fails_leaves_no_jar(tmp_path: Path) -> None:
     assert jar.read_bytes() == b"older"
 
 
-def test_a_java_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_java_that_is_not_there_is_reported(tmp_path: Path) -> None:
     """A missing runtime is an error of the operation, not a traceback."""
     with pytest.raises(OperationError, match="cannot run the Java compiler"):
         build_plugin(tmp_path / "x.jar", [], java=tmp_path / "java", compiler=tmp_path / "ecj.jar")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkabal.telemetry.client_latency import produce_latencies_s, take_payload
+from kafkabal.telemetry.client_latency import produce_latencies_s
 from kafkabal.telemetry.latency_store import LatencyTable
 from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, read_samples
 
@@ -65,8 +65,8 @@ def test_samples_carry_the_attributes_of_their_resource(push: Callable[..., byte
 def test_pushes_of_two_clients_are_averaged(push: Callable[..., bytes]) -> None:
     """A broker's latency is the mean over the clients that wrote to it."""
     table = LatencyTable(max_age_s=60, clock=lambda: 0.0)
-    take_payload(table, "a", push({1: 10.0}))
-    take_payload(table, "b", push({1: 30.0, 2: 1.0}))
+    table.take("a", read_samples(push({1: 10.0})))
+    table.take("b", read_samples(push({1: 30.0, 2: 1.0})))
     assert table.latencies_s() == {1: pytest.approx(0.02), 2: pytest.approx(0.001)}
 
 

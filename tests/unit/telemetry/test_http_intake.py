@@ -42,7 +42,7 @@ def test_metrics_are_taken(post: httpx.Client, table: LatencyTable, encoding: st
     assert table.latencies_s() == {1: pytest.approx(0.02)}
 
 
-def test_clients_without_an_id_are_told_apart_by_their_attributes(
+def test_clients_without_an_id_are_distinguished_by_their_attributes(
     post: httpx.Client, table: LatencyTable, push: Callable[..., bytes]
 ) -> None:
     """Two resources in two posts are two clients, though neither has an id."""
@@ -98,7 +98,7 @@ def test_a_bomb_does_not_grow_beyond_the_limit(post: httpx.Client, table: Latenc
     assert table.latencies_s() == {}
 
 
-def test_an_address_in_use_is_told(table: LatencyTable) -> None:
+def test_an_address_in_use_is_reported(table: LatencyTable) -> None:
     """Two intakes cannot share a port."""
     with HttpIntake(table, port=0) as intake, pytest.raises(UsageError, match=f"cannot listen on .*{intake.port}"):
         HttpIntake(table, port=intake.port)
@@ -117,7 +117,7 @@ def test_an_address_of_ipv6_is_listened_on(table: LatencyTable, push: Callable[.
 
 
 @pytest.mark.parametrize("host", ["..", "2001:db8::1"])
-def test_a_host_that_is_none_is_told(table: LatencyTable, host: str) -> None:
+def test_a_host_that_is_none_is_reported(table: LatencyTable, host: str) -> None:
     """A name that cannot be one, or an address that is not of this machine, is an error of usage."""
     with pytest.raises(UsageError, match="cannot listen on"):
         HttpIntake(table, host=host, port=0)

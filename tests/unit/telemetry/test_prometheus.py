@@ -81,7 +81,7 @@ def test_no_answer() -> None:
         source(refuse)()
 
 
-def test_a_url_that_is_none_is_told() -> None:
+def test_a_url_that_is_none_is_reported() -> None:
     """What httpx does not take for a URL is an error of configuration."""
     with pytest.raises(ConfigError, match="invalid URL: http://p:port/api/v1/query"):
         PrometheusSource("http://p:port", "x", "broker")()

@@ -10,7 +10,7 @@ from kafkabal.config.time_window import TimeWindow
 from kafkabal.plan.plan import Plan
 from kafkabal.watch.decide import NOTHING, Decision, HealKind, Sight, decide
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
-from kafkabal.watch.ledger import Entry, Ledger
+from kafkabal.watch.healing_ledger import HealingEntry, HealingLedger
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NOW_S = NOON.timestamp()
@@ -20,9 +20,9 @@ IMBALANCED = Sight(imbalanced_looks=10)
 SLOW = Sight(slow={2: 60.0}, led=frozenset({2}))
 
 
-def decided(sight: Sight, policy: HealPolicy = ALL, ledger: Ledger | None = None) -> Decision:
+def decided(sight: Sight, policy: HealPolicy = ALL, ledger: HealingLedger | None = None) -> Decision:
     """What is decided at noon."""
-    return decide(sight, policy, ledger or Ledger(), at_s=NOW_S, local=NOON)
+    return decide(sight, policy, ledger or HealingLedger(), at_s=NOW_S, local=NOON)
 
 
 def kind_of(decision: Decision) -> HealKind | None:
@@ -30,9 +30,13 @@ def kind_of(decision: Decision) -> HealKind | None:
     return decision.healing.kind if decision.healing else None
 
 
-def entry(kind: str = "rebalance", *, ago_s: float = 60.0, succeeded: bool = True, moved_bytes: int = 0) -> Entry:
+def entry(
+    kind: str = "rebalance", *, ago_s: float = 60.0, succeeded: bool = True, moved_bytes: int = 0
+) -> HealingEntry:
     """A healing of a while ago."""
-    return Entry(at_s=NOW_S - ago_s, kind=kind, moved_bytes=moved_bytes, succeeded=succeeded, plan=Plan(partitions=()))
+    return HealingEntry(
+        at_s=NOW_S - ago_s, kind=kind, moved_bytes=moved_bytes, succeeded=succeeded, plan=Plan(partitions=())
+    )
 
 
 @pytest.mark.parametrize("sight", [DEAD, IMBALANCED, SLOW])
@@ -68,20 +72,30 @@ def test_what_is_found_is_healed_the_worst_first(sight: Sight, kind: HealKind) -
 @pytest.mark.parametrize(
     ("sight", "policy", "ledger", "why"),
     [
-        (Sight(dead={3: 9e9, 4: 9e9}, dead_with_replicas=frozenset({3, 4})), ALL, Ledger(), "missing at once"),
-        (DEAD, ALL, Ledger(entries=(entry("repair", succeeded=False),)), "tried again later"),
-        (IMBALANCED, HealPolicy(level=HealLevel.ALL, max_actions_per_day=1), Ledger(entries=(entry(),)), "actions"),
-        (Sight(imbalanced_looks=10, out_of_sync=3), ALL, Ledger(), "out of sync"),
-        (IMBALANCED, HealPolicy(level=HealLevel.ALL, window=TimeWindow.parse("01:00-05:00")), Ledger(), "window"),
+        (Sight(dead={3: 9e9, 4: 9e9}, dead_with_replicas=frozenset({3, 4})), ALL, HealingLedger(), "missing at once"),
+        (DEAD, ALL, HealingLedger(entries=(entry("repair", succeeded=False),)), "tried again later"),
+        (
+            IMBALANCED,
+            HealPolicy(level=HealLevel.ALL, max_actions_per_day=1),
+            HealingLedger(entries=(entry(),)),
+            "actions",
+        ),
+        (Sight(imbalanced_looks=10, out_of_sync=3), ALL, HealingLedger(), "out of sync"),
+        (
+            IMBALANCED,
+            HealPolicy(level=HealLevel.ALL, window=TimeWindow.parse("01:00-05:00")),
+            HealingLedger(),
+            "window",
+        ),
         (
             IMBALANCED,
             HealPolicy(level=HealLevel.ALL, max_bytes_per_day=100),
-            Ledger(entries=(entry(moved_bytes=100),)),
+            HealingLedger(entries=(entry(moved_bytes=100),)),
             "bytes of the day",
         ),
     ],
 )
-def test_what_holds_a_healing_back(sight: Sight, policy: HealPolicy, ledger: Ledger, why: str) -> None:
+def test_what_holds_a_healing_back(sight: Sight, policy: HealPolicy, ledger: HealingLedger, why: str) -> None:
     """Each brake holds, and says which it is."""
     found = decided(sight, policy, ledger)
 
@@ -93,7 +107,7 @@ def test_a_repair_waits_for_no_budget_and_no_window() -> None:
     """Missing copies are made up for at once, though the bytes of the day are spent and it is noon."""
     policy = HealPolicy(level=HealLevel.ALL, max_bytes_per_day=1, window=TimeWindow.parse("01:00-05:00"))
 
-    assert kind_of(decided(DEAD, policy, Ledger(entries=(entry(moved_bytes=100),)))) is HealKind.REPAIR
+    assert kind_of(decided(DEAD, policy, HealingLedger(entries=(entry(moved_bytes=100),)))) is HealKind.REPAIR
 
 
 def test_a_dead_broker_gets_time_to_come_back() -> None:
@@ -103,7 +117,7 @@ def test_a_dead_broker_gets_time_to_come_back() -> None:
 
 def test_leadership_goes_back_after_ten_minutes() -> None:
     """Not as soon as a demoted broker is well, or it would flap."""
-    ledger = Ledger(demoted={2: Plan(partitions=())})
+    ledger = HealingLedger(demoted={2: Plan(partitions=())})
 
     assert decided(Sight(well={2: 60.0}), ledger=ledger) == NOTHING
     assert kind_of(decided(Sight(well={2: 601.0}), ledger=ledger)) is HealKind.PROMOTE
@@ -111,9 +125,9 @@ def test_leadership_goes_back_after_ten_minutes() -> None:
 
 def test_failures_back_off_longer_and_longer() -> None:
     """A quarter of an hour, then half an hour, never more than a day; other kinds are not held back."""
-    one = Ledger(entries=(entry(ago_s=0, succeeded=False),))
-    two = Ledger(entries=(entry(ago_s=9, succeeded=False), entry(ago_s=0, succeeded=False)))
-    many = Ledger(entries=tuple(entry(ago_s=9, succeeded=False) for _ in range(40)))
+    one = HealingLedger(entries=(entry(ago_s=0, succeeded=False),))
+    two = HealingLedger(entries=(entry(ago_s=9, succeeded=False), entry(ago_s=0, succeeded=False)))
+    many = HealingLedger(entries=tuple(entry(ago_s=9, succeeded=False) for _ in range(40)))
 
     assert one.backs_off_until_s("rebalance", 900) - NOW_S == pytest.approx(900)
     assert two.backs_off_until_s("rebalance", 900) - NOW_S == pytest.approx(1800)

@@ -15,7 +15,7 @@ from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
 from kafkabal.watch.heal import RunHealer
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
-from kafkabal.watch.ledger import read_ledger
+from kafkabal.watch.healing_ledger import read_ledger
 from kafkabal.watch.watch_events import EventKind, WatchEvent
 from kafkabal.watch.watcher import Watcher, WatchOptions
 

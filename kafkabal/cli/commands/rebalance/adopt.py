@@ -1,7 +1,7 @@
 """``kafkabal rebalance adopt``: take over reassignments of another tool."""
 
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,10 @@ from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import Format, OutputOptions, Uses
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
+from kafkabal.wording import counted_noun
+
+if TYPE_CHECKING:
+    from kafkabal.cli.commands.rebalance.run_session import RunSession
 
 
 def adopt(
@@ -39,29 +43,39 @@ def adopt(
         raise UsageError("--finish and --cancel cannot be combined")
     from msgspec.structs import replace as changed
 
-    from kafkabal.cli.commands.rebalance.run_command import open_run_command
+    from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.executor import adopt as take_over
     from kafkabal.executor import find_foreign
     from kafkabal.reporting.runs.adopt_report import adopt_report
 
     # whoever started them chose how fast they run: only a throttle that is given changes that
     settings = settings if settings.throttle is not None else replace(settings, throttle="none")
-    with open_run_command("rebalance adopt", settings, context, output) as command:
+    with open_run_session("rebalance adopt", settings, context, output) as command:
         context = command.context
         foreign = find_foreign(command.environment)
         acts = foreign and (finish or cancel)
         if not acts or (output.output is RunFormat.TABLE and not context.quiet):
             form = Format.TABLE if acts or output.output is RunFormat.JSONL else Format(output.output.value)
             if form is not Format.TABLE or not context.quiet:
-                show(adopt_report(foreign), OutputOptions(output=form), context)
+                report = adopt_report(foreign, _open_run(command), acts=bool(acts))
+                show(report, OutputOptions(output=form), context)
         if not acts:
             return ExitCode.DONE
         what = "cancel" if cancel else "take over"
-        if not command.confirm(f"{what} {len(foreign)} reassignments?", yes=yes):
+        if not command.confirm(f"{what} {counted_noun(len(foreign), 'reassignment')}?", yes=yes):
             return ExitCode.FAILED
         moves = {f.name: f.reassignment.adding for f in foreign}
         options = command.run_options(flags, command.measured_load(moves), moves)
         options = changed(options, elect_leaders=False)
-        result = command.execute(lambda: take_over(command.environment, foreign, options, cancels=cancel))
-        assert result is not None
+        with command.stopping_on_signals():
+            lock = command.lock.take()
+            result = take_over(command.environment, foreign, options, cancels=cancel, lock=lock)
         return command.end(result)
+
+
+def _open_run(command: "RunSession") -> str | None:
+    """Id of the run that is open on this cluster, if one is."""
+    from kafkabal.executor import find_run
+
+    found = find_run(command.environment)
+    return found.record.run_id if found is not None and found.is_open else None

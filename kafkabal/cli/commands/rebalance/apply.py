@@ -50,8 +50,8 @@ def apply(
 
       kafkabal rebalance apply plan.json --dry-run
     """
-    from kafkabal.cli.commands.rebalance.begin_run import PlanCommand
-    from kafkabal.cli.commands.rebalance.run_command import open_run_command
+    from kafkabal.cli.commands.rebalance.check_and_apply import ApplyCommand
+    from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.plan import read_plan
     from kafkabal.reporting.plan_report import plan_report
 
@@ -59,5 +59,5 @@ def apply(
     if output.output is RunFormat.TABLE and not context.quiet and (begin.dry_run or not begin.yes):
         show(plan_report(plan, "rebalance apply"), OutputOptions(output=Format.TABLE), context)
     cluster = open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes)
-    with open_run_command("rebalance apply", settings, context, output, cluster, wait_s) as command:
-        return PlanCommand(command, begin, flags, skip_drifted).resume_unfinished().apply(plan)
+    with open_run_session("rebalance apply", settings, context, output, cluster, wait_s) as command:
+        return ApplyCommand(command, begin, flags, skip_drifted).resume_unfinished().apply(plan)

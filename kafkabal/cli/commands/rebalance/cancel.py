@@ -11,7 +11,7 @@ from kafkabal.config import Settings
 from kafkabal.errors import BusyError, ExitCode
 
 if TYPE_CHECKING:
-    from kafkabal.cli.commands.rebalance.run_command import RunCommand
+    from kafkabal.cli.commands.rebalance.run_session import RunSession
 
 _LONGEST_ANSWER_S = 60.0
 """A run looks for requests every 5 s, and is done once the brokers have cancelled what is in flight."""
@@ -38,27 +38,27 @@ def cancel(
 
       kafkabal rebalance cancel --journal run.jsonl
     """
-    from kafkabal.cli.commands.rebalance.run_command import open_run_command
+    from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.executor import RunClosedError
     from kafkabal.executor import cancel as go
 
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
-    with open_run_command("rebalance cancel", settings, context, output, cluster) as command:
+    with open_run_session("rebalance cancel", settings, context, output, cluster) as command:
         context = command.context
         try:
             command.lock.take()
         except BusyError:
             return _cancel_elsewhere(command, journal, _LONGEST_ANSWER_S if wait_s is None else wait_s)
         try:
-            result = command.execute(lambda: go(command.environment, journal=journal, lock=command.lock.take()))
+            with command.stopping_on_signals():
+                result = go(command.environment, journal=journal, lock=command.lock.take())
         except RunClosedError as closed:
             context.say(closed.message)
             return ExitCode.DONE
-        assert result is not None
         return command.end(result)
 
 
-def _cancel_elsewhere(command: "RunCommand", journal: Path | None, wait_s: float) -> ExitCode:
+def _cancel_elsewhere(command: "RunSession", journal: Path | None, wait_s: float) -> ExitCode:
     """Leave a request for the process that works on the run, and wait until it has ended.
 
     Raises

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kafkabal.cli.framework.cluster_access import note_brokers, read_cluster, sightings_file
 from kafkabal.config import DEFAULT_DEAD_AFTER_S
+from kafkabal.errors import FindingsError
 from kafkabal.units import format_duration
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def look_past_grace(
 
     def look() -> tuple[ClusterState, Mapping[int, float]]:
         before = known_before(cluster, settings, context)
-        state = _when_answered(cluster, settings, context, clock)
+        state = _when_responded(cluster, settings, context, clock)
         return state, recently_dead(cluster, state, settings, context, drained=drained, before=before, tells=True)
 
     state, waiting = look()
@@ -52,7 +53,7 @@ def look_past_grace(
     return state, waiting
 
 
-def _when_answered(cluster: Cluster, settings: Settings, context: CommandContext, clock: Clock) -> ClusterState:
+def _when_responded(cluster: Cluster, settings: Settings, context: CommandContext, clock: Clock) -> ClusterState:
     """The cluster when every registered broker has answered, or has not for long enough to be fenced."""
     from kafkabal.model import is_silent
 
@@ -135,14 +136,22 @@ def known_before(cluster: Cluster, settings: Settings, context: CommandContext) 
     return None if settings.snapshot else read_sightings(sightings_file(cluster.cluster_id(), context))
 
 
-def waiting_for(waiting: Mapping[int, float], settings: Settings) -> str:
-    """Why nothing is moved yet."""
-    limit = format_duration(_limit_s(settings))
-    return f"{_dead_for(waiting)} and may come back: nothing is moved before {limit} (--dead-after)"
+def waiting_for(waiting: Mapping[int, float], settings: Settings) -> FindingsError:
+    """Why nothing is moved yet: a finding, as ``inspect --check`` has it, for whoever reads the mail of a cron job."""
+    limit_s = _limit_s(settings)
+    left = format_duration(limit_s - min(waiting.values()))
+    return FindingsError(
+        f"{_dead_for(waiting)} and may come back: nothing is moved before {format_duration(limit_s)} (--dead-after)",
+        hint=f"a 'kafkabal rebalance' in {left} or later repairs it, and one with --dead-after 0 now",
+    )
 
 
 def _dead_for(waiting: Mapping[int, float]) -> str:
-    return ", ".join(f"broker {b} was first seen dead {format_duration(s)} ago" for b, s in waiting.items())
+    return ", ".join(f"broker {b} was first seen dead {_ago(s)}" for b, s in waiting.items())
+
+
+def _ago(seconds: float) -> str:
+    return "just now" if seconds < 1 else f"{format_duration(seconds)} ago"
 
 
 def _limit_s(settings: Settings) -> float:

@@ -8,9 +8,10 @@ from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import Format, OutputOptions
 from kafkabal.errors import ExitCode, FindingsError, UsageError
 from kafkabal.gc_pause import cycle_collection_paused
+from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
-    from kafkabal.cli.commands.rebalance.begin_run import PlanCommand
+    from kafkabal.cli.commands.rebalance.check_and_apply import ApplyCommand
     from kafkabal.cli.commands.rebalance.plan_flags import PlanFlags
     from kafkabal.cli.commands.rebalance.run_flags import RunOutput
     from kafkabal.cli.framework.command_context import CommandContext
@@ -46,10 +47,10 @@ def check_of_drain(
     if output.output is RunFormat.JSON or not context.quiet:
         report = drain_report(found, rate, is_assumed=given is None)
         show(report, OutputOptions(output=Format(output.output.value)), context)
-    return ExitCode.DONE if found.may_go else ExitCode.UNSAFE
+    return ExitCode.DONE if found.can_drain else ExitCode.UNSAFE
 
 
-def finish_drain(applying: "PlanCommand", planning: "PlanFlags", before: "ClusterState", gone: frozenset[int]) -> None:
+def finish_drain(applying: "ApplyCommand", planning: "PlanFlags", before: "ClusterState", gone: frozenset[int]) -> None:
     """Drain again what has come to the brokers meanwhile, and say whether they are safe to stop.
 
     Parameters
@@ -80,7 +81,9 @@ def finish_drain(applying: "PlanCommand", planning: "PlanFlags", before: "Cluste
         plan = make(settings, again, state, gone)
         if not plan.partitions:
             break
-        context.say(f"{len(now)} partitions are on the drained brokers, new ones among them: draining again")
+        context.say(
+            f"{counted_noun(len(now), 'partition')} on the drained brokers, new ones among them: draining again"
+        )
         applying.apply(plan)
     found = prove_safe_to_stop(cluster, state, drained)
     for one in found:

@@ -20,7 +20,7 @@ def history(
         typer.Option("--last", metavar="TIME", parser=parse_some_time, help="Only runs that began so recently."),
     ] = None,
 ) -> None:
-    """List the runs of the cluster's record and of this host's journals.
+    """List earlier runs, from the cluster's record and this host's journals.
 
     Shows who began each run, when, why, how much it was to copy, and what came of it; the latest first.
 
@@ -32,11 +32,11 @@ def history(
     """
     from datetime import timedelta
 
-    from kafkabal.cli.commands.rebalance.run_command import open_run_command
+    from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.executor import run_history
     from kafkabal.reporting.runs.history_report import history_report
 
-    with open_run_command("rebalance history", settings, context) as command:
+    with open_run_session("rebalance history", settings, context) as command:
         now = command.environment.clock.utc_now()
         found = run_history(command.environment, None if last_s is None else now - timedelta(seconds=last_s))
     show(history_report(found), output, context)

@@ -9,7 +9,7 @@ from kafkabal.config import Settings
 from kafkabal.errors import BusyError, ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from kafkabal.cli.commands.rebalance.run_command import RunCommand
+    from kafkabal.cli.commands.rebalance.run_session import RunSession
 
 _LONGEST_ANSWER_S: Final = 60.0
 """A run looks for requests every 5 s, and pauses once the brokers have cancelled what is in flight."""
@@ -33,9 +33,9 @@ def pause(
 
       kafkabal rebalance pause --wait 10m
     """
-    from kafkabal.cli.commands.rebalance.run_command import open_run_command
+    from kafkabal.cli.commands.rebalance.run_session import open_run_session
 
-    with open_run_command("rebalance pause", settings, context) as command:
+    with open_run_session("rebalance pause", settings, context) as command:
         try:
             command.lock.take()
         except BusyError:
@@ -43,7 +43,7 @@ def pause(
     raise UsageError("no active run to pause", hint="an interrupted run moves nothing more until it is resumed")
 
 
-def _pause_elsewhere(command: "RunCommand", wait_s: float) -> ExitCode:
+def _pause_elsewhere(command: "RunSession", wait_s: float) -> ExitCode:
     from kafkabal.executor import Phase, find_run, request_pause
 
     environment, context = command.environment, command.context

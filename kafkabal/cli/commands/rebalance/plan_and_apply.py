@@ -37,7 +37,7 @@ def rebalance(
         bool,
         typer.Option(
             "--check",
-            help="With --drain: say within seconds whether the brokers can be drained, and exit 4 if not.",
+            help="With --drain: show whether the brokers can be drained; exit 4 if not.",
             rich_help_panel=SCOPE_SECTION,
         ),
     ] = False,
@@ -63,7 +63,8 @@ def rebalance(
     """
     if check:
         return check_of_drain(context, settings, planning.drain, output)
-    from kafkabal.cli.commands.rebalance.begin_run import PlanCommand
+    from kafkabal.cli.commands.rebalance.await_healthy_cluster import await_healthy_cluster
+    from kafkabal.cli.commands.rebalance.check_and_apply import ApplyCommand
     from kafkabal.cli.commands.rebalance.dead_after import (
         gone_brokers,
         known_before,
@@ -72,14 +73,13 @@ def rebalance(
         waiting_for,
     )
     from kafkabal.cli.commands.rebalance.plan_flags import make
-    from kafkabal.cli.commands.rebalance.run_command import open_run_command
-    from kafkabal.cli.commands.rebalance.still_broken import refuse_still_broken
+    from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.executor import Overridable
 
     cluster = open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes)
-    with open_run_command("rebalance", settings, context, output, cluster, wait_s) as command:
+    with open_run_session("rebalance", settings, context, output, cluster, wait_s) as command:
         context = command.context
-        applying = PlanCommand(command, begin, flags).resume_unfinished()
+        applying = ApplyCommand(command, begin, flags).resume_unfinished()
         drained = planning.drain or ()
         if begin.dry_run:
             before = known_before(cluster, settings, context)
@@ -88,8 +88,8 @@ def rebalance(
         else:
             state, waiting = look_past_grace(cluster, settings, context, command.environment.clock, drained)
         if waiting:
-            applying.nothing_to_do(waiting_for(waiting, settings))
-            return ExitCode.DONE
+            applying.report_nothing()
+            raise waiting_for(waiting, settings)
         gone = gone_brokers(cluster, state, settings, context, {*drained, *settings.exclude_brokers})
         plan = make(settings, planning, state, gone)
         if output.output is RunFormat.TABLE and plan.partitions and not context.quiet:
@@ -98,13 +98,13 @@ def rebalance(
 
             rows = None if all_rows else FIRST_MOVES
             show(plan_report(plan, "rebalance", rows), OutputOptions(output=Format.TABLE), context)
-        else:
-            # the table shows them itself
+        elif not context.quiet:
+            # the table shows them itself; what a plan leaves uneven is never why a run fails, and no news for cron
             for warning in plan.warnings:
                 context.warn(warning)
         code = applying.apply(plan)
         if drained and output.output is RunFormat.TABLE and not begin.dry_run:
             finish_drain(applying, planning, state, gone)
         if code is ExitCode.DONE and not begin.dry_run and Overridable.UNDER_REPLICATED not in begin.allowed:
-            refuse_still_broken(command, state)
+            await_healthy_cluster(command, state)
         return code

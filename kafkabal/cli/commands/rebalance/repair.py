@@ -10,6 +10,7 @@ from kafkabal.cli.framework.shared_options import Uses
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode
 from kafkabal.printable import printable
+from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,10 +38,10 @@ def repair(
 
       kafkabal rebalance repair --remove --yes
     """
-    from kafkabal.cli.commands.rebalance.run_command import open_run_command
+    from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.executor import find_leftovers, find_run, remove_leftovers, repair_run
 
-    with open_run_command("rebalance repair", settings, context, output, wait_s=wait_s) as command:
+    with open_run_session("rebalance repair", settings, context, output, wait_s=wait_s) as command:
         context = command.context
         command.lock.take()
         environment = command.environment
@@ -52,11 +53,11 @@ def repair(
         if leftovers and not remove:
             context.say("not set by kafkabal, so kept; delete them with --remove")
             return ExitCode.FINDINGS
-        if leftovers and not command.confirm(f"remove {len(leftovers)} throttles?", yes=yes):
+        if leftovers and not command.confirm(f"remove {counted_noun(len(leftovers), 'throttle')}?", yes=yes):
             return ExitCode.FAILED
         if leftovers:
             remove_leftovers(environment, leftovers, lock=command.lock.take())
-            context.say(f"removed {len(leftovers)} throttles")
+            context.say(f"removed {counted_noun(len(leftovers), 'throttle')}")
     return ExitCode.DONE
 
 

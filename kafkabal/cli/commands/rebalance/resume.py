@@ -19,7 +19,7 @@ from kafkabal.config import Settings
 from kafkabal.errors import BusyError, ExitCode
 
 if TYPE_CHECKING:
-    from kafkabal.cli.commands.rebalance.run_command import RunCommand
+    from kafkabal.cli.commands.rebalance.run_session import RunSession
     from kafkabal.executor import RunOptions
 
 
@@ -48,12 +48,12 @@ def resume(
 
       kafkabal rebalance resume --journal run.jsonl
     """
-    from kafkabal.cli.commands.rebalance.run_command import open_run_command
+    from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.executor import RunClosedError, find_run, is_pause_requested, request_pause
     from kafkabal.executor import resume as go
 
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
-    with open_run_command("rebalance resume", settings, context, output, cluster, wait_s) as command:
+    with open_run_session("rebalance resume", settings, context, output, cluster, wait_s) as command:
         context = command.context
         try:
             command.lock.take()
@@ -71,17 +71,15 @@ def resume(
             return ExitCode.FAILED
         options = _options(command, flags, journal)
         try:
-            result = command.execute(
-                lambda: go(command.environment, journal=journal, options=options, lock=command.lock.take())
-            )
+            with command.stopping_on_signals():
+                result = go(command.environment, journal=journal, options=options, lock=command.lock.take())
         except RunClosedError as closed:
             context.say("; ".join(filter(None, (closed.message, closed.hint))))
             return ExitCode.DONE
-        assert result is not None
         return command.end(result)
 
 
-def _options(command: "RunCommand", flags: RunFlags, journal: Path | None) -> "RunOptions | None":
+def _options(command: "RunSession", flags: RunFlags, journal: Path | None) -> "RunOptions | None":
     """Options given here override those of the run; without any it keeps its options and its last rate."""
     from kafkabal.executor import find_run, moves_of_run
 

@@ -40,12 +40,12 @@ def rollback(
 
       kafkabal rebalance rollback --journal run.jsonl
     """
-    from kafkabal.cli.commands.rebalance.run_command import open_run_command
+    from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.executor import Goal, find_run_by_id
     from kafkabal.executor import roll_back as go
 
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
-    with open_run_command("rebalance rollback", settings, context, output, cluster, wait_s) as command:
+    with open_run_session("rebalance rollback", settings, context, output, cluster, wait_s) as command:
         command.lock.take()
         found = find_run_by_id(command.environment, run, journal)
         run_id = found.record.run_id
@@ -57,6 +57,6 @@ def rollback(
         if not command.confirm_run(found, Goal.ROLL_BACK, yes=yes):
             return ExitCode.FAILED
         path = journal if found.journal is None else found.journal.path
-        result = command.execute(lambda: go(command.environment, journal=path, lock=command.lock.take()))
-        assert result is not None
+        with command.stopping_on_signals():
+            result = go(command.environment, journal=path, lock=command.lock.take())
         return command.end(result)

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, SAFETY_SECTION, NotifyOption
+from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, SAFETY_SECTION, NotifyOption, TextfileOption
 from kafkabal.errors import UsageError
 from kafkabal.executor import OnInterrupt, Overridable
 from kafkabal.files import check_replaceable
@@ -37,16 +37,7 @@ class RunOutput:
     output: Annotated[
         RunFormat, typer.Option("-o", "--output", help="Output format.", rich_help_panel=OUTPUT_SECTION)
     ] = RunFormat.TABLE
-    textfile: Annotated[
-        Path | None,
-        typer.Option(
-            "--textfile",
-            metavar="FILE",
-            parser=check_replaceable,
-            help="Update a Prometheus textfile during the run.",
-            rich_help_panel=OUTPUT_SECTION,
-        ),
-    ] = None
+    textfile: TextfileOption = None
     notify: NotifyOption = None
 
 
@@ -117,13 +108,15 @@ class BeginFlags:
         typer.Option(
             "--allow",
             metavar="CHECK",
-            help="Preflight check that does not stop the run (repeatable).",
+            help="Preflight check to override. Repeatable.",
             rich_help_panel=SAFETY_SECTION,
         ),
     ] = None
     force: Annotated[
         bool,
-        typer.Option("--force", help="Allow every check that can be allowed.", rich_help_panel=SAFETY_SECTION),
+        typer.Option(
+            "--force", help="Override every preflight check that can be overridden.", rich_help_panel=SAFETY_SECTION
+        ),
     ] = False
     on_unfinished: Annotated[
         OnUnfinished,
@@ -168,7 +161,7 @@ WaitOption = Annotated[
         "--wait",
         metavar="TIME",
         parser=parse_some_time,
-        help="How long to wait while another kafkabal works on the cluster (default: exit 75 at once).",
+        help="How long to wait while another kafkabal works on the cluster. [default: exit 75 at once]",
         rich_help_panel=SAFETY_SECTION,
     ),
 ]

@@ -13,7 +13,7 @@ from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from kafkabal.cli.commands.rebalance.run_command import RunCommand
+    from kafkabal.cli.commands.rebalance.run_session import RunSession
     from kafkabal.executor import RunStatus
 
 _SAMPLE_S: Final = 2.0
@@ -49,10 +49,10 @@ def status(
     """
     if watch and output.output is not Format.TABLE:
         raise UsageError(f"--watch has no -o {output.output.value}", hint="leave out -o")
-    from kafkabal.cli.commands.rebalance.run_command import open_run_command
+    from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.reporting.runs.status_report import status_report
 
-    with open_run_command("rebalance status", settings, context) as command:
+    with open_run_session("rebalance status", settings, context) as command:
         known = _look_twice(command, journal)
         if watch:
             known = _watch(command, journal, known)
@@ -60,14 +60,14 @@ def status(
     return ExitCode.DONE if known is None or known.is_settled else ExitCode.FINDINGS
 
 
-def _look(command: "RunCommand", journal: Path | None) -> "RunStatus | None":
+def _look(command: "RunSession", journal: Path | None) -> "RunStatus | None":
     from kafkabal.executor import find_run, run_status
 
     found = find_run(command.environment, journal)
     return run_status(command.cluster, found) if found is not None and found.state.has_begun else None
 
 
-def _look_twice(command: "RunCommand", journal: Path | None) -> "RunStatus | None":
+def _look_twice(command: "RunSession", journal: Path | None) -> "RunStatus | None":
     """With the rate, where a process works on the run."""
     clock = command.environment.clock
     first, at_s = _look(command, journal), clock.monotonic()
@@ -78,7 +78,7 @@ def _look_twice(command: "RunCommand", journal: Path | None) -> "RunStatus | Non
     return second.since(first, clock.monotonic() - at_s) if second is not None else None
 
 
-def _watch(command: "RunCommand", journal: Path | None, known: "RunStatus | None") -> "RunStatus | None":
+def _watch(command: "RunSession", journal: Path | None, known: "RunStatus | None") -> "RunStatus | None":
     """Show each look until no process works on the run any more, whatever became of it."""
     from kafkabal.reporting.runs.status_report import progress_line
 

@@ -58,8 +58,8 @@ def throttle(
 
       kafkabal rebalance throttle auto --log-dir-throttle 100MB
     """
-    from kafkabal.cli.commands.rebalance.run_command import open_run_command
-    from kafkabal.executor import ThrottleChange, request_throttle
+    from kafkabal.cli.commands.rebalance.run_session import open_run_session
+    from kafkabal.executor import ThrottleChange, current_holder, request_throttle
 
     if rate is None and log_dir_throttle is None:
         raise UsageError("no rate given", hint="give RATE, --log-dir-throttle, or both")
@@ -68,9 +68,18 @@ def throttle(
         is_auto=rate is not None and rate.bytes_per_s is None,
         log_dir_bytes_per_s=log_dir_throttle,
     )
-    with open_run_command("rebalance throttle", settings, context) as command:
+    with open_run_session("rebalance throttle", settings, context) as command:
         run_id = request_throttle(command.environment, requested)
-    context.say(f"run {run_id} will use {' and '.join(_in_words(requested))} within seconds")
+        # only asked for: taking the lock to see whether it is free would fence a process that is cut off for a moment
+        holder = current_holder(command.cluster)
+    rates = " and ".join(_in_words(requested))
+    if holder is not None:
+        context.say(f"run {run_id} will use {rates} within seconds")
+    else:
+        context.say(
+            f"no process holds the lock of the cluster now: run {run_id} will use {rates} once it is resumed, "
+            "with 'kafkabal rebalance resume'"
+        )
 
 
 def _in_words(requested: "ThrottleChange") -> Iterator[str]:

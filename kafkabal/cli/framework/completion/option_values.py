@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
+from kafkabal.cli.framework.command_table import COMMANDS
 from kafkabal.config import PRESETS
+from kafkabal.reporting.help_pages import page_names
 from kafkabal.routing import BUILT_IN as POLICIES
 from kafkabal.scoring import BUILT_IN as SCORES
 from kafkabal.simulator import PROFILES as STORAGES
 from kafkabal.simulator import workload_names
+from kafkabal.sources import RowFormat
 
 
 class Source(StrEnum):
@@ -48,6 +51,9 @@ _BY_METAVAR: Final[Mapping[str, Values]] = {
     "FILE": _FILES,
     "FILE.jar": _FILES,
     "DIR": _FILES,
+    "DIR|FILE": _FILES,
+    "FIRST": _FILES,
+    "SECOND": _FILES,
     "PATH": _FILES,
     "PLAN": _FILES,
     "SOURCE": _FILES,
@@ -65,6 +71,7 @@ _BY_FLAG: Final[Mapping[str, Values]] = {
     "--workload": Values(Source.WORDS, tuple(workload_names())),
     "--storage": Values(Source.WORDS, (*STORAGES, "all")),
     "--placement": Values(Source.WORDS, ("score", "even", "brokers+2", "binomial:0.5")),
+    "--format": Values(Source.WORDS, tuple(form.value for form in RowFormat)),
     "--count-capacity": Values(Source.WORDS, ("equal", "disk")),
     "--throttle": Values(Source.WORDS, ("auto", "none")),
 }
@@ -73,6 +80,7 @@ _BY_COMMAND: Final[Mapping[tuple[str, str], Values]] = {
     ("profiles", "name"): Values(Source.PROFILES),
     ("profiles", "names"): Values(Source.PROFILES),
     ("demo", "--name"): Values(Source.SANDBOXES),
+    ("help", "topic"): Values(Source.WORDS, tuple(dict.fromkeys((*COMMANDS, *page_names())))),
     ("policies", "names"): Values(Source.WORDS, tuple(POLICIES)),
     ("scores", "names"): Values(Source.WORDS, tuple(SCORES)),
 }

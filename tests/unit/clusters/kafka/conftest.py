@@ -18,6 +18,7 @@ import pytest
 from kafka.protocol.broker_version_data import BROKER_API_VERSIONS
 
 from kafkabal.clusters.clock import SystemClock
+from kafkabal.clusters.kafka import messages
 from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.config.connection_settings import ConnectionSettings
 
@@ -30,6 +31,7 @@ _REQUESTS: dict[int, Any] = {
     for name in module.__all__
     if name.endswith("Request") and hasattr(kind := getattr(module, name), "API_KEY")
 }
+_REQUESTS[messages.DescribeShareGroupOffsetsRequest.API_KEY] = messages.DescribeShareGroupOffsetsRequest
 VERSIONS: dict[int, tuple[int, int]] = {17: (0, 1), 36: (0, 2), **BROKER_API_VERSIONS[4, 1]}
 SILENCE = object()
 """An answer that never comes."""

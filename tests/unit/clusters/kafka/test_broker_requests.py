@@ -17,7 +17,7 @@ from kafka.protocol.admin import (
 from kafka.protocol.metadata import ApiVersionsResponse
 
 from kafkabal.clusters.kafka.broker_requests import KafkaClient
-from kafkabal.errors import ConfigError, NoAnswerError, RefusedByClusterError, UnreachableError
+from kafkabal.errors import ConfigError, NoResponseError, RefusedByClusterError, UnreachableError
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_a_bootstrap_server_that_hangs_does_not_matter(
     assert cluster.brokers[2].asked("Metadata")
 
 
-def test_no_bootstrap_server_is_told_with_every_reason(
+def test_no_bootstrap_server_is_reported_with_every_reason(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], nobody: str
 ) -> None:
     """Each address stands in the message with what is wrong with it."""
@@ -81,7 +81,7 @@ def test_no_bootstrap_server_is_told_with_every_reason(
         make_client(settings).nodes()
 
 
-def test_a_reason_that_all_bootstrap_servers_share_is_told_once(
+def test_a_reason_that_all_bootstrap_servers_share_is_reported_once(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], nobody: str
 ) -> None:
     """The others are named behind it."""
@@ -91,7 +91,7 @@ def test_a_reason_that_all_bootstrap_servers_share_is_told_once(
     assert caught.value.message == f"cannot reach {nobody}: connection refused (the same with 127.0.0.1:1)"
 
 
-def test_a_bootstrap_server_that_is_no_address_is_told_before_anything_is_sent(
+def test_a_bootstrap_server_that_is_no_address_is_reported_before_anything_is_sent(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
 ) -> None:
     """The settings are wrong, not the network."""
@@ -183,7 +183,7 @@ def test_a_change_follows_the_controller(
     assert [len(broker.asked("ElectLeaders")) for broker in cluster.brokers.values()] == [1, 1]
 
 
-def test_a_controller_that_never_settles_is_told_in_time(
+def test_a_controller_that_never_settles_is_reported_in_time(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
 ) -> None:
     """When the time is over the last answer comes back as it is."""
@@ -199,7 +199,7 @@ def test_a_change_without_an_answer_is_not_repeated(
     """It may have taken effect, so the caller has to decide."""
     cluster = fake_cluster(2)
     cluster.answer("ElectLeaders", lambda request: hang_up)
-    with pytest.raises(NoAnswerError):
+    with pytest.raises(NoResponseError):
         _elect(make_client(cluster.settings()))
     assert len(cluster.asked("ElectLeaders")) == 1
 
@@ -260,7 +260,7 @@ def test_versions_decide_what_is_supported(
     assert not client.supports(AlterPartitionReassignmentsRequest)
 
 
-def test_refused_credentials_are_told_as_such_although_another_server_is_down(
+def test_refused_credentials_are_reported_as_such_although_another_server_is_down(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], nobody: str
 ) -> None:
     """The reason that the user can do something about wins over an address that does not answer."""

@@ -20,7 +20,7 @@ from kafka.protocol.metadata import MetadataResponse
 from kafkabal.clusters.kafka import reassignments
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.clusters.protocol import ConfigChange, ConfigResource, ConfigSource, ConfigValue, NewTopic, ResourceKind
-from kafkabal.errors import MissingCapabilityError, NoAnswerError, NotAuthorizedError
+from kafkabal.errors import MissingCapabilityError, NoResponseError, NotAuthorizedError
 from kafkabal.model.topic_partition import TopicPartition
 
 _A, _B, _C = (TopicPartition("t", n) for n in range(3))
@@ -124,7 +124,7 @@ def test_a_later_request_without_an_answer_fails_with_its_partitions(
 def test_a_first_request_without_an_answer_is_raised(cluster: Any, kafka: KafkaCluster, silence: object) -> None:
     """Nothing is known, and it may have taken effect."""
     cluster.answer("AlterPartitionReassignments", lambda request: silence)
-    with pytest.raises(NoAnswerError):
+    with pytest.raises(NoResponseError):
         kafka.alter_reassignments({_A: (1,)})
 
 

@@ -171,7 +171,7 @@ def test_a_write_without_an_answer_is_repeated(
     assert store.get_all() == {"a": b"1"}
 
 
-def test_a_write_that_is_refused_is_told(store: TopicRecordStore, log: Log) -> None:
+def test_a_write_that_is_refused_is_reported(store: TopicRecordStore, log: Log) -> None:
     """No permission, and too large a value, do not pass by waiting."""
     log.codes = [29]
     with pytest.raises(NotAuthorizedError, match="write to topic __kafkabal"):
@@ -196,7 +196,7 @@ def test_a_reader_waits_for_a_new_leader(store: TopicRecordStore, log: Log, clus
     assert store.get_all() == {"a": b"1"}
 
 
-def test_a_topic_without_a_leader_is_told(store: TopicRecordStore, log: Log, cluster: Any) -> None:
+def test_a_topic_without_a_leader_is_reported(store: TopicRecordStore, log: Log, cluster: Any) -> None:
     """What cannot be read is not taken for empty."""
     log.exist()
     cluster.strangers[0].partitions[0].leader_id = -1

@@ -28,7 +28,7 @@ from kafkabal.config.connection_settings import (
     SecurityProtocol,
     TlsSettings,
 )
-from kafkabal.errors import MissingCapabilityError, NoAnswerError, RefusedByClusterError, UnreachableError
+from kafkabal.errors import MissingCapabilityError, NoResponseError, RefusedByClusterError, UnreachableError
 
 _CERTIFICATES = Path(__file__).parent / "certificates"
 _TRUSTING = TlsSettings(ca_file=str(_CERTIFICATES / "broker.pem"))
@@ -191,7 +191,7 @@ def test_a_broker_without_an_answer_is_not_taken_for_one_that_was_not_asked(
         broker = fake_broker()
         broker.answers["DescribeLogDirs"] = lambda request, answer=answer: answer
         connection = _open(_address(broker))
-        with pytest.raises(NoAnswerError, match=reason):
+        with pytest.raises(NoResponseError, match=reason):
             connection.call(DescribeLogDirsRequest(topics=None), Deadline(0.1, _CLOCK))
         connection.close()
 
@@ -229,7 +229,7 @@ def test_credentials_are_given(fake_broker: Callable[..., Any]) -> None:
     assert bytes(broker.asked("SaslAuthenticate")[0].auth_bytes) == b"alice\0alice\0wonderland"
 
 
-def test_credentials_that_are_not_accepted_are_told_without_them(fake_broker: Callable[..., Any]) -> None:
+def test_credentials_that_are_not_accepted_are_reported_without_them(fake_broker: Callable[..., Any]) -> None:
     """The reason of the broker is passed on, the password is not."""
     broker = fake_broker()
     _let_in(broker, error="Authentication failed: Invalid username or password")
@@ -239,7 +239,7 @@ def test_credentials_that_are_not_accepted_are_told_without_them(fake_broker: Ca
     assert "wonderland" not in repr(caught.value) + str(caught.value.hint)
 
 
-def test_a_mechanism_that_is_not_offered_is_told_with_those_that_are(fake_broker: Callable[..., Any]) -> None:
+def test_a_mechanism_that_is_not_offered_is_reported_with_those_that_are(fake_broker: Callable[..., Any]) -> None:
     """The user learns which mechanisms would do."""
     broker = fake_broker()
     _let_in(broker)
@@ -253,7 +253,7 @@ def test_a_port_that_wants_credentials_is_recognised(fake_broker: Callable[..., 
     broker = fake_broker()
     broker.answers["DescribeLogDirs"] = lambda request: hang_up
     connection = _open(_address(broker))
-    with pytest.raises(NoAnswerError) as caught:
+    with pytest.raises(NoResponseError) as caught:
         connection.call(DescribeLogDirsRequest(topics=None), Deadline(1, _CLOCK))
     assert "credentials" in str(caught.value.hint)
     connection.close()

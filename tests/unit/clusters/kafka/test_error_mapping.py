@@ -14,7 +14,7 @@ from kafkabal.errors import (
     ConfigError,
     KafkabalError,
     MissingCapabilityError,
-    NoAnswerError,
+    NoResponseError,
     NotAuthorizedError,
     RefusedByClusterError,
     UnreachableError,
@@ -47,8 +47,8 @@ def test_every_error_of_the_library_becomes_one_of_ours(kind: type[Exception]) -
         (foreign.TopicAuthorizationFailedError, NotAuthorizedError),
         (foreign.IncompatibleBrokerVersion, MissingCapabilityError),
         (foreign.UnsupportedVersionError, MissingCapabilityError),
-        (foreign.RequestTimedOutError, NoAnswerError),
-        (foreign.KafkaTimeoutError, NoAnswerError),
+        (foreign.RequestTimedOutError, NoResponseError),
+        (foreign.KafkaTimeoutError, NoResponseError),
         (foreign.KafkaConnectionError, UnreachableError),
         (foreign.KafkaConfigurationError, ConfigError),
         (foreign.PolicyViolationError, RefusedByClusterError),
@@ -111,5 +111,5 @@ def test_names_are_those_of_kafka(code: int, name: str) -> None:
 def test_faults_tell_what_was_not_sent_from_what_was_not_answered() -> None:
     """A request without an answer may have taken effect, one that was not sent has not."""
     assert fault_of_error(UnreachableError("gone")) == Fault("unreachable", "gone", retriable=True)
-    assert fault_of_error(NoAnswerError("late")) == Fault("timeout", "late", retriable=True)
+    assert fault_of_error(NoResponseError("late")) == Fault("timeout", "late", retriable=True)
     assert fault_of_error(NotAuthorizedError("no")) == Fault("refused", "no", retriable=False)

@@ -113,7 +113,7 @@ def test_it_is_held_as_long_as_heartbeats_are_answered(cluster: Any, coordinator
     lock.release()
 
 
-def test_the_second_one_is_told_who_holds_it(cluster: Any, coordinator: Coordinator) -> None:
+def test_the_second_one_hears_who_holds_it(cluster: Any, coordinator: Coordinator) -> None:
     """The name that the holder gave comes back."""
     lock = _take(cluster, "alice on host-a")
     with pytest.raises(BusyError, match="cluster locked by alice on host-a"):
@@ -122,7 +122,7 @@ def test_the_second_one_is_told_who_holds_it(cluster: Any, coordinator: Coordina
     lock.release()
 
 
-def test_a_holder_without_a_name_is_told_by_its_address(cluster: Any, coordinator: Coordinator) -> None:
+def test_a_holder_without_a_name_is_reported_by_its_address(cluster: Any, coordinator: Coordinator) -> None:
     """While the group is being settled only client and host are known."""
     lock = _take(cluster, "")
     with pytest.raises(BusyError, match=r"kafkabal at 10\.0\.0\.1"):
@@ -180,14 +180,29 @@ def test_a_rebalance_is_joined_again(cluster: Any, coordinator: Coordinator) -> 
     lock.release()
 
 
-def test_no_permission_is_told(cluster: Any, coordinator: Coordinator) -> None:
-    """Without READ on the group unknown partition: lock of this kind."""
+def test_a_coordinator_that_does_not_know_the_id_of_the_former_one(cluster: Any, coordinator: Coordinator) -> None:
+    """A group that moves to another broker between two requests is joined again."""
+    codes = [25]
+
+    def join(request: Any) -> Any:
+        if request.member_id and codes:
+            return JoinGroupResponse(error_code=codes.pop(), member_id="", protocol_name="", leader="", members=[])
+        return coordinator.join(request)
+
+    cluster.answer("JoinGroup", join)
+    lock = _take(cluster)
+    assert lock.is_held()
+    lock.release()
+
+
+def test_no_permission_is_reported(cluster: Any, coordinator: Coordinator) -> None:
+    """Without READ on the group the lock cannot be taken, and the error says which permission is missing."""
     coordinator.find_code = 30
     with pytest.raises(NotAuthorizedError, match="__kafkabal-lock"):
         _take(cluster)
 
 
-def test_a_coordinator_that_never_comes_is_told_in_time(cluster: Any, coordinator: Coordinator) -> None:
+def test_a_coordinator_that_never_comes_is_reported_in_time(cluster: Any, coordinator: Coordinator) -> None:
     """The wait for one is bounded."""
     coordinator.find_code = 15
     with pytest.raises(UnreachableError, match="coordinator of group __kafkabal-lock not available"):

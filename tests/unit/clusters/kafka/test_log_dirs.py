@@ -92,7 +92,7 @@ def test_a_refusal_is_an_error_and_no_empty_broker(cluster: Any, client: KafkaCl
 
 
 def test_an_old_broker_refuses_by_an_empty_list(cluster: Any, client: KafkaClient) -> None:
-    """Before version 3 unknown partition: error at the top, and a broker without dirs does not exist."""
+    """Before version 3, without an error code, an empty list is a refusal: every broker has log dirs."""
     cluster.answer("DescribeLogDirs", _answer())
     with pytest.raises(NotAuthorizedError, match="it reported none"):
         describe_log_dirs(client, 1, client.deadline())
@@ -115,7 +115,7 @@ def test_with_two_offline_dirs_nobody_knows_which(cluster: Any, client: KafkaCli
     assert describe_log_dirs(client, 1, client.deadline()).only_offline_dir is None
 
 
-def test_any_other_error_of_a_dir_is_told(cluster: Any, client: KafkaClient) -> None:
+def test_any_other_error_of_a_dir_is_reported(cluster: Any, client: KafkaClient) -> None:
     """What is neither fine nor offline is not guessed at."""
     cluster.answer("DescribeLogDirs", _answer(_dir("/d0", error_code=-1)))
     with pytest.raises(RefusedByClusterError, match="log dir /d0 of broker 1: UNKNOWN_SERVER_ERROR"):

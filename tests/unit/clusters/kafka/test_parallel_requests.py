@@ -10,7 +10,7 @@ import pytest
 from kafkabal.clusters.clock import Deadline, SystemClock
 from kafkabal.clusters.kafka import parallel_requests
 from kafkabal.clusters.kafka.parallel_requests import run_all, run_first
-from kafkabal.errors import NoAnswerError, UnreachableError
+from kafkabal.errors import NoResponseError, UnreachableError
 
 
 def _fail(message: str) -> str:
@@ -38,7 +38,7 @@ def test_a_task_that_never_ends_is_left_behind(monkeypatch: pytest.MonkeyPatch) 
     never = threading.Event()
     found = run_all({1: lambda: "one", 2: lambda: str(never.wait())}, _deadline(0.05))
     assert found[1] == "one"
-    assert isinstance(found[2], NoAnswerError)
+    assert isinstance(found[2], NoResponseError)
     never.set()
 
 

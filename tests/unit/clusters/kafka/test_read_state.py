@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -17,10 +18,12 @@ from kafka.protocol.consumer import ListOffsetsResponse, OffsetFetchResponse
 from kafka.protocol.metadata import MetadataResponse
 
 from kafkabal.clusters.kafka.cluster import KafkaCluster
+from kafkabal.clusters.kafka.messages import DescribeShareGroupOffsetsResponse
 from kafkabal.clusters.protocol import ReadRequest
 from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.errors import NotAuthorizedError, UnreachableError
 from kafkabal.model.cluster_state import LogDirState
+from kafkabal.telemetry import bytes_per_record
 
 _TOPIC = MetadataResponse.MetadataResponseTopic
 _DIR = DescribeLogDirsResponse.DescribeLogDirsResult
@@ -133,7 +136,7 @@ def test_no_broker_at_all_is_an_error(cluster: Any, silence: object) -> None:
     cluster.answer("DescribeLogDirs", lambda request: silence)
     with (
         KafkaCluster(cluster.settings()) as kafka,
-        pytest.raises(UnreachableError, match="none of the 2 brokers reported its log dirs; broker 1: "),
+        pytest.raises(UnreachableError, match="none of 2 brokers reported its log dirs; broker 1: "),
     ):
         kafka.read(ReadRequest(deadline_s=0.2))
 
@@ -219,32 +222,60 @@ def test_configs_come_when_asked_for(cluster: Any, kafka: KafkaCluster) -> None:
     assert kafka.read(ReadRequest(configs=True)).state.topics.configs == ({"remote.storage.enable": "true"},)
 
 
-def test_offsets_come_from_the_leaders(cluster: Any, kafka: KafkaCluster) -> None:
-    """Each leader is asked for its own partitions, twice: where they start and where they end."""
+def _offsets(of_timestamp: dict[int, int]) -> Callable[[Any], Any]:
+    """The same offsets for every partition, by the timestamp that stands for what is asked."""
     topic = ListOffsetsResponse.ListOffsetsTopicResponse
 
-    def answer(request: Any) -> Any:
-        return ListOffsetsResponse(
-            topics=[
-                topic(
-                    name=asked.name,
-                    partitions=[
-                        topic.ListOffsetsPartitionResponse(
-                            partition_index=p.partition_index, error_code=0, offset=5 if p.timestamp == -2 else 50
-                        )
-                        for p in asked.partitions
-                    ],
-                )
-                for asked in request.topics
-            ]
-        )
+    def partition(p: Any) -> Any:
+        offset = of_timestamp[p.timestamp]
+        return topic.ListOffsetsPartitionResponse(partition_index=p.partition_index, error_code=0, offset=offset)
 
-    cluster.answer("ListOffsets", answer)
+    return lambda request: ListOffsetsResponse(
+        topics=[topic(name=asked.name, partitions=[partition(p) for p in asked.partitions]) for asked in request.topics]
+    )
+
+
+def test_what_remote_storage_holds_is_counted_apart_from_local_disks(cluster: Any, kafka: KafkaCluster) -> None:
+    """Of records 5 to 49 those from 40 on are on disk: the others, of the same size each, are remote."""
+    cluster.answer("ListOffsets", _offsets({-2: 5, -1: 50, -4: 40}))
+    state = kafka.read(ReadRequest(offsets=True)).state
+    assert state.replicas.size_bytes.tolist() == [100, 100, 200, 200]
+    assert state.partitions.remote_bytes.tolist() == [350, 700]
+    assert bytes_per_record(state).tolist() == [10.0, 20.0]
+
+
+@pytest.mark.parametrize(("local_start", "remote"), [(5, 0), (50, -1)])
+def test_a_log_that_is_all_here_or_all_there(cluster: Any, kafka: KafkaCluster, local_start: int, remote: int) -> None:
+    """Nothing is remote where the log on disk begins at the start; how much is not known where it is empty."""
+    cluster.answer("ListOffsets", _offsets({-2: 5, -1: 50, -4: local_start}))
+    assert kafka.read(ReadRequest(offsets=True)).state.partitions.remote_bytes.tolist() == [remote] * 2
+
+
+def test_brokers_that_report_an_object_store(cluster: Any, kafka: KafkaCluster) -> None:
+    """What a dir named remote:// holds (Redpanda) counts as remote, beyond what is on disk too, and as no log dir."""
+
+    def answer(request: Any) -> Any:
+        local = _logs({("t", 0): 100, ("t", 1): 200})(request)
+        store = _logs({("t", 0): 900, ("t", 1): 150})(request).results[0]
+        store.log_dir = "remote://bucket"
+        local.results.append(store)
+        return local
+
+    cluster.answer("DescribeLogDirs", answer)
+    state = kafka.read(_QUICK).state
+    assert state.log_dirs.path == ("/d0", "/d0")
+    assert state.replicas.size_bytes.tolist() == [100, 100, 200, 200]
+    assert state.partitions.remote_bytes.tolist() == [800, 0]
+
+
+def test_offsets_come_from_the_leaders(cluster: Any, kafka: KafkaCluster) -> None:
+    """Each leader is asked for its own partitions: where they start, on disk too, and where they end."""
+    cluster.answer("ListOffsets", _offsets({-2: 5, -1: 50, -4: 5}))
     partitions = kafka.read(ReadRequest(offsets=True)).state.partitions
     assert partitions.start_offset.tolist() == [5, 5]
     assert partitions.end_offset.tolist() == [50, 50]
     asked = [p.partition_index for r in cluster.brokers[2].asked("ListOffsets") for t in r.topics for p in t.partitions]
-    assert asked == [1, 1]
+    assert asked == [1, 1, 1]
 
 
 @pytest.mark.parametrize("batched", [True, False])
@@ -280,6 +311,36 @@ def _committed(topic: Any, partition: Any) -> list[Any]:
         topic(name=name, partitions=[partition(partition_index=n, committed_offset=offset, metadata="", error_code=0)])
         for name, n, offset in (("t", 0, -1), ("t", 1, 7), ("gone", 0, 3))
     ]
+
+
+def test_share_groups_have_come_to_their_start_offsets(cluster: Any, kafka: KafkaCluster) -> None:
+    """Their coordinators say so in a request of its own (KIP-932); a partition not begun with is left out."""
+    for broker in cluster.brokers.values():
+        broker.versions = broker.versions | {90: (0, 1)}
+    listed = ListGroupsResponse.ListedGroup
+    cluster.answer("ListGroups", lambda request: ListGroupsResponse(error_code=0, groups=[]))
+    cluster.brokers[1].answers["ListGroups"] = lambda request: ListGroupsResponse(
+        error_code=0,
+        groups=[listed(group_id=name, protocol_type=name, group_type=name) for name in ("consumer", "share")],
+    )
+    group = DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseGroup
+    topic = group.DescribeShareGroupOffsetsResponseTopic
+    partition = topic.DescribeShareGroupOffsetsResponsePartition
+
+    def answer(request: Any) -> Any:
+        partitions = [
+            partition(partition_index=n, start_offset=offset, leader_epoch=0, error_code=0, error_message=None)
+            for n, offset in ((0, -1), (1, 40))
+        ]
+        topics = [topic(topic_name="t", topic_id=UUID(int=1), partitions=partitions)]
+        groups = [group(group_id=g.group_id, topics=topics, error_code=0, error_message=None) for g in request.groups]
+        return DescribeShareGroupOffsetsResponse(throttle_time_ms=0, groups=groups)
+
+    cluster.answer("DescribeShareGroupOffsets", answer)
+    cluster.answer("OffsetFetch", _offset_fetch)
+    committed = kafka.read(ReadRequest(group_offsets=True)).state.committed
+    assert committed.groups == ("consumer", "share")
+    assert np.stack((committed.group, committed.partition, committed.offset)).T.tolist() == [[0, 1, 7], [1, 1, 40]]
 
 
 def test_groups_that_are_hidden_are_an_error(cluster: Any, kafka: KafkaCluster) -> None:

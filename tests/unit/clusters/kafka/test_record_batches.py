@@ -10,7 +10,7 @@ import pytest
 from kafka.protocol.consumer import FetchResponse
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from kafkabal.clusters.kafka.fetch_answer import fetch_answer
+from kafkabal.clusters.kafka.fetch_response import fetch_response
 from kafkabal.clusters.kafka.record_batches import BatchReader, unpack_headers
 from kafkabal.errors import MissingCapabilityError, RefusedByClusterError
 
@@ -133,5 +133,5 @@ def test_answers_of_every_version_are_read(version: int) -> None:
     )
     body = answer.encode(version=version)
     header = (1).to_bytes(4, "big") + (b"\0" if version >= 12 else b"")
-    found = fetch_answer(memoryview(header + body), version)
+    found = fetch_response(memoryview(header + body), version)
     assert (found.error_code, bytes(found.records), found.aborted) == (6, b"records", ((5, 2), (4, 3)))

@@ -16,6 +16,7 @@ from kafkabal.clusters.kafka.log_dirs import move_log_dirs, replica_logs
 from kafkabal.clusters.kafka.metadata import partition_status
 from kafkabal.clusters.kafka.offsets import leader_offsets
 from kafkabal.clusters.kafka.reassignments import alter_reassignments
+from kafkabal.clusters.kafka.share_groups import share_group_offsets
 from kafkabal.clusters.protocol import ConfigChange, ConfigResource, NewTopic, ReplicaOn, ResourceKind
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.model.topic_partition import TopicPartition
@@ -131,8 +132,9 @@ def _read_replicas(client: Any) -> None:
             client, [NewTopic(name=f"t{n}", assignment=((1, 2, 3),) * 100) for n in range(1000)], validate_only=False
         ),
         _read_replicas,
+        lambda client: share_group_offsets(client, 1, [f"g{n}" for n in range(_LARGE)], client.deadline()),
     ],
-    ids=["reassign", "log dirs", "alter", "describe", "elect", "offsets", "metadata", "create", "replicas"],
+    ids=["reassign", "log dirs", "alter", "describe", "elect", "offsets", "metadata", "create", "replicas", "share"],
 )
 def test_no_request_is_too_large(call: Callable[[Any], None]) -> None:
     """What is asked of hundreds of thousands of partitions is cut into requests that are accepted."""

@@ -58,7 +58,7 @@ def test_a_key_that_does_not_fit_is_refused_without_asking(settings: TlsSettings
         tls_context(settings)
 
 
-def test_hostnames_are_checked_unless_told_otherwise() -> None:
+def test_hostnames_are_checked_unless_switched_off() -> None:
     """An empty ssl.endpoint.identification.algorithm turns off the name, never the certificate."""
     assert tls_context(TlsSettings()).check_hostname
     lenient = tls_context(TlsSettings(check_hostname=False))

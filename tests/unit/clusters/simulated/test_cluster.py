@@ -20,7 +20,7 @@ from kafkabal.clusters.protocol import (
 from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster, Outcome
-from kafkabal.errors import BusyError, MissingCapabilityError, NoAnswerError, RefusedByClusterError
+from kafkabal.errors import BusyError, MissingCapabilityError, NoResponseError, RefusedByClusterError
 from kafkabal.model.state_to_rows import broker_rows, topic_rows
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
@@ -222,8 +222,8 @@ def test_topics_and_records(memory: InMemoryCluster) -> None:
     ("outcome", "error", "took_effect"),
     [
         (Outcome.REFUSED, RefusedByClusterError, False),
-        (Outcome.TIMEOUT, NoAnswerError, False),
-        (Outcome.ANSWER_LOST, NoAnswerError, True),
+        (Outcome.TIMEOUT, NoResponseError, False),
+        (Outcome.ANSWER_LOST, NoResponseError, True),
     ],
 )
 def test_scripted_faults(memory: InMemoryCluster, outcome: Outcome, error: type[Exception], took_effect: bool) -> None:

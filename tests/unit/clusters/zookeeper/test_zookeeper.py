@@ -94,7 +94,7 @@ def test_brokers_are_found_by_the_protocol_of_their_listeners(
     assert znodes.bootstrap_servers(protocol) == servers
 
 
-def test_a_cluster_without_brokers_is_told(znodes: Znodes, zookeeper: FakeZookeeper) -> None:
+def test_a_cluster_without_brokers_is_reported(znodes: Znodes, zookeeper: FakeZookeeper) -> None:
     """No broker at all, and none with a listener that fits, have their own reasons."""
     with pytest.raises(UnreachableError, match="none of its 2 brokers has a listener for SSL"):
         znodes.bootstrap_servers(SecurityProtocol.SSL)

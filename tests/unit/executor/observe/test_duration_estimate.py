@@ -7,32 +7,18 @@ import pytest
 from kafkabal.executor.observe.duration_estimate import predicted_s
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.state.run_record import PlannedPartition
-from kafkabal.plan.plan import Placement
-from kafkabal.testing.cluster_builders import GB
-
-
-def _planned(
-    start: tuple[int, ...], target: tuple[int, ...], dirs: tuple[str, ...] | None = None, size: int = GB
-) -> PlannedPartition:
-    return PlannedPartition(
-        topic="t",
-        partition=0,
-        start=Placement(replicas=start, leader=start[0], log_dirs=("/d0",) * len(start)),
-        replicas=target,
-        log_dirs=dirs or ("any",) * len(target),
-        copy_bytes=size,
-    )
+from tests.unit.executor.conftest import planned_partition
 
 
 @pytest.mark.parametrize(
     ("partitions", "expected_s"),
     [
-        ([_planned((1, 2), (3, 2))], 100.0),
-        ([_planned((1, 2), (3, 4))], 200.0),
-        ([_planned((1, 2), (3, 2)), _planned((2, 1), (3, 1))], 200.0),
-        ([_planned((1, 2), (3, 2)), _planned((2, 1), (4, 1))], 100.0),
-        ([_planned((1, 2), (1, 2), ("/d1", "any"))], 50.0),
-        ([_planned((1, 2), (2, 1))], 0.0),
+        ([planned_partition((1, 2), (3, 2))], 100.0),
+        ([planned_partition((1, 2), (3, 4))], 200.0),
+        ([planned_partition((1, 2), (3, 2)), planned_partition((2, 1), (3, 1))], 200.0),
+        ([planned_partition((1, 2), (3, 2)), planned_partition((2, 1), (4, 1))], 100.0),
+        ([planned_partition((1, 2), (1, 2), ("/d1", "any"))], 50.0),
+        ([planned_partition((1, 2), (2, 1))], 0.0),
     ],
 )
 def test_predicted_time(partitions: list[PlannedPartition], expected_s: float) -> None:
@@ -43,4 +29,4 @@ def test_predicted_time(partitions: list[PlannedPartition], expected_s: float) -
 
 def test_no_prediction_without_a_throttle() -> None:
     """Without a throttle it is unknown."""
-    assert predicted_s([_planned((1, 2), (3, 2))], Throttle()) is None
+    assert predicted_s([planned_partition((1, 2), (3, 2))], Throttle()) is None

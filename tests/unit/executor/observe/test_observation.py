@@ -4,43 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from kafkabal.clusters.protocol import PartitionStatus, Reassignment, ReplicaLog, ReplicaOn
-from kafkabal.executor.observe.observation import Observation, Stage
+from kafkabal.clusters.protocol import Reassignment, ReplicaLog
+from kafkabal.executor.observe.observation import Stage
 from kafkabal.executor.reassign.target_placement import target_at_start, target_by_plan
-from kafkabal.executor.state.run_record import PlannedPartition
 from kafkabal.model.topic_partition import TopicPartition
-from kafkabal.plan.plan import Placement
-from kafkabal.testing.cluster_builders import GB
+from tests.unit.executor.conftest import observation_of, planned_partition
 
 NAME = TopicPartition("t", 0)
-
-
-def _planned(
-    start: tuple[int, ...], target: tuple[int, ...], dirs: tuple[str, ...] | None = None, size: int = GB
-) -> PlannedPartition:
-    return PlannedPartition(
-        topic="t",
-        partition=0,
-        start=Placement(replicas=start, leader=start[0], log_dirs=("/d0",) * len(start)),
-        replicas=target,
-        log_dirs=dirs or ("any",) * len(target),
-        copy_bytes=size,
-    )
-
-
-def _look(
-    replicas: tuple[int, ...] | None,
-    running: Reassignment | None = None,
-    logs: dict[int, ReplicaLog] | None = None,
-) -> Observation:
-    status = {NAME: PartitionStatus(leader=replicas[0], replicas=replicas, isr=replicas)} if replicas else {}
-    return Observation(
-        brokers=frozenset(range(1, 9)),
-        reassignments={NAME: running} if running else {},
-        status=status,
-        logs={ReplicaOn(*NAME, b): log for b, log in (logs or {}).items()},
-        silent={},
-    )
 
 
 @pytest.mark.parametrize(
@@ -63,9 +33,9 @@ def test_stage(
     replicas: tuple[int, ...] | None, running: tuple[tuple[int, ...], tuple[int, ...]] | None, expected: Stage
 ) -> None:
     """Every placement on the way from 1,2,3 to 4,2,3 is known as ours, and no other is."""
-    wanted = target_by_plan(_planned((1, 2, 3), (4, 2, 3)), by_steps=False)
+    wanted = target_by_plan(planned_partition((1, 2, 3), (4, 2, 3)), by_steps=False)
     going = Reassignment(replicas=replicas or (), adding=running[0], removing=running[1]) if running else None
-    assert _look(replicas, going).stage(wanted) is expected
+    assert observation_of(replicas, going).stage(wanted) is expected
 
 
 @pytest.mark.parametrize(
@@ -81,12 +51,12 @@ def test_stage(
 )
 def test_stage_of_log_dirs(log: ReplicaLog | None, expected: Stage) -> None:
     """A partition is placed only when its replica is seen in the log dir that was asked for."""
-    wanted = target_by_plan(_planned((4, 2, 3), (4, 2, 3), ("/d1", "any", "any")), by_steps=False)
-    assert _look((4, 2, 3), logs={4: log} if log else {}).stage(wanted) is expected
+    wanted = target_by_plan(planned_partition((4, 2, 3), (4, 2, 3), ("/d1", "any", "any")), by_steps=False)
+    assert observation_of((4, 2, 3), logs={4: log} if log else {}).stage(wanted) is expected
 
 
 def test_stage_on_the_way_back() -> None:
     """A rollback sees a reassignment towards the plan as one of its own that goes astray."""
-    wanted = target_at_start(_planned((1, 2, 3), (4, 2, 3)), by_steps=False)
+    wanted = target_at_start(planned_partition((1, 2, 3), (4, 2, 3)), by_steps=False)
     going = Reassignment(replicas=(4, 2, 3, 1), adding=(4,), removing=(1,))
-    assert _look((4, 2, 3, 1), going).stage(wanted) is Stage.ASTRAY
+    assert observation_of((4, 2, 3, 1), going).stage(wanted) is Stage.ASTRAY

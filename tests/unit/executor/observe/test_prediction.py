@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
-from kafkabal.executor.run_actions import apply
+from kafkabal.executor.execute_run import apply
 from kafkabal.executor.run_events import Started
 from kafkabal.executor.run_options import RunOptions, Throttle
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan

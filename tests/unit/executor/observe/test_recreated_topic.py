@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkabal.executor.run_actions import apply, resume, roll_back
+from kafkabal.executor.execute_run import apply, resume, roll_back
 from kafkabal.executor.state.run_states import Outcome
 from kafkabal.model.rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
@@ -31,15 +31,7 @@ def test_rollback_leaves_the_new_topic_alone(scene: Any) -> None:
 @pytest.mark.parametrize("crashed_at", [20, 30])
 def test_resume_leaves_the_new_topic_alone(scene: Any, crashed_at: int) -> None:
     """A run that crashed does not move a topic that was created since."""
-
-    def die(call: Any) -> None:
-        if call.number == crashed_at:
-            raise scene.Crash
-
-    scene.faulty.before.append(die)
-    with pytest.raises(scene.Crash):
-        apply(scene.environment(), scene.plan, scene.options)
-    environment = scene.next_process()
+    environment = scene.crash_at(crashed_at)
     _recreate(scene, 2, 3)
     resume(environment)
     assert scene.placement_now()[TopicPartition("b", 1)][0] == (2, 3)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkabal.executor.run_actions import apply, cancel, roll_back
+from kafkabal.executor.execute_run import apply, cancel, roll_back
 from kafkabal.executor.state.run_states import Outcome
 from kafkabal.model.topic_partition import TopicPartition
 
@@ -37,15 +37,7 @@ def test_rollback_ends_and_leaves_no_throttle(scene: Any) -> None:
 @pytest.mark.parametrize("crashed_at", [20, 30])
 def test_cancel_ends(scene: Any, crashed_at: int) -> None:
     """``cancel`` of a run that crashed waits for nothing that no reassignment moves."""
-
-    def die(call: Any) -> None:
-        if call.number == crashed_at:
-            raise scene.Crash
-
-    scene.faulty.before.append(die)
-    with pytest.raises(scene.Crash):
-        apply(scene.environment(), scene.plan, scene.options)
-    environment = scene.next_process()
+    environment = scene.crash_at(crashed_at)
     scene.memory.kafka.clock.sleep(600.0)
     _raise_replication_factor(scene)
     result = cancel(environment)

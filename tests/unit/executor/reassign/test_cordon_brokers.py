@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from kafkabal.clusters.protocol import Capability
-from kafkabal.executor.run_actions import apply, cancel, resume, roll_back
+from kafkabal.executor.execute_run import apply, cancel, resume, roll_back
 from kafkabal.model.kafka_configs import CORDONED_LOG_DIRS
 from kafkabal.plan.plan import Plan
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from kafkabal.clusters.protocol import PartitionStatus
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster
-from kafkabal.executor.run_actions import apply, roll_back
+from kafkabal.executor.execute_run import apply, roll_back
 from kafkabal.executor.run_events import PhaseEntered
 from kafkabal.executor.state.run_states import Outcome, Phase
 from kafkabal.model.topic_partition import TopicPartition

@@ -2,53 +2,22 @@
 
 from __future__ import annotations
 
-from kafkabal.clusters.protocol import PartitionStatus, Reassignment, ReplicaLog, ReplicaOn
 from kafkabal.executor.observe.disk_room import Disks
-from kafkabal.executor.observe.observation import Observation
 from kafkabal.executor.reassign.move_batches import Slots, choose
 from kafkabal.executor.reassign.partition_task import Task
 from kafkabal.executor.reassign.target_placement import target_by_plan
 from kafkabal.executor.run_options import Limits
-from kafkabal.executor.state.run_record import PlannedPartition
 from kafkabal.model.topic_partition import TopicPartition
-from kafkabal.plan.plan import Placement
 from kafkabal.testing.cluster_builders import GB, brokers, cluster
+from tests.unit.executor.conftest import observation_of, planned_partition
 
 NAME = TopicPartition("t", 0)
 
 
-def _planned(
-    start: tuple[int, ...], target: tuple[int, ...], dirs: tuple[str, ...] | None = None, size: int = GB
-) -> PlannedPartition:
-    return PlannedPartition(
-        topic="t",
-        partition=0,
-        start=Placement(replicas=start, leader=start[0], log_dirs=("/d0",) * len(start)),
-        replicas=target,
-        log_dirs=dirs or ("any",) * len(target),
-        copy_bytes=size,
-    )
-
-
-def _look(
-    replicas: tuple[int, ...] | None,
-    running: Reassignment | None = None,
-    logs: dict[int, ReplicaLog] | None = None,
-) -> Observation:
-    status = {NAME: PartitionStatus(leader=replicas[0], replicas=replicas, isr=replicas)} if replicas else {}
-    return Observation(
-        brokers=frozenset(range(1, 9)),
-        reassignments={NAME: running} if running else {},
-        status=status,
-        logs={ReplicaOn(*NAME, b): log for b, log in (logs or {}).items()},
-        silent={},
-    )
-
-
 def _task(number: int, current: tuple[int, ...], target: tuple[int, ...], size: int = GB) -> Task:
-    planned = _planned(current, target, size=size)
+    planned = planned_partition(current, target, size=size)
     task = Task(target_by_plan(planned, by_steps=False))
-    task.take(_look(current), 0.0)
+    task.take(observation_of(current), 0.0)
     return task
 
 

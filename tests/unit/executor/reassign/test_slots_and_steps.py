@@ -13,19 +13,13 @@ from kafkabal.executor.reassign.partition_task import Task
 from kafkabal.executor.reassign.target_placement import next_step, target_at_start, target_by_plan
 from kafkabal.executor.run_options import Limits
 from kafkabal.executor.state.run_record import PlannedPartition
-from kafkabal.plan.plan import ANY_DIR, Placement
+from kafkabal.plan.plan import ANY_DIR
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
+from tests.unit.executor.conftest import planned_partition
 
 
 def _planned(number: int, start: tuple[int, ...], target: tuple[int, ...], dirs: dict[int, str]) -> PlannedPartition:
-    return PlannedPartition(
-        topic="t",
-        partition=number,
-        start=Placement(replicas=start, leader=start[0], log_dirs=("/d0",) * len(start)),
-        replicas=target,
-        log_dirs=tuple(dirs.get(b, ANY_DIR) for b in target),
-        copy_bytes=GB,
-    )
+    return planned_partition(start, target, tuple(dirs.get(b, ANY_DIR) for b in target), number=number)
 
 
 def _waiting(number: int, start: tuple[int, ...], target: tuple[int, ...], dirs: dict[int, str] | None = None) -> Task:

@@ -8,23 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkabal.executor.reassign.target_placement import next_step, target_by_plan
-from kafkabal.executor.state.run_record import PlannedPartition
-from kafkabal.plan.plan import Placement
-from kafkabal.testing.cluster_builders import GB
-
-
-def _planned(
-    start: tuple[int, ...], target: tuple[int, ...], dirs: tuple[str, ...] | None = None, size: int = GB
-) -> PlannedPartition:
-    return PlannedPartition(
-        topic="t",
-        partition=0,
-        start=Placement(replicas=start, leader=start[0], log_dirs=("/d0",) * len(start)),
-        replicas=target,
-        log_dirs=dirs or ("any",) * len(target),
-        copy_bytes=size,
-    )
-
+from tests.unit.executor.conftest import planned_partition
 
 _replicas = st.lists(st.integers(1, 8), min_size=1, max_size=5, unique=True).map(tuple)
 
@@ -39,7 +23,10 @@ def test_steps_lead_to_the_target(start: tuple[int, ...], target: tuple[int, ...
         assert len(set(following)) == len(following)
         current, steps = following, steps + 1
         assert steps <= len(target) + 1
-    assert target_by_plan(_planned(start, target), by_steps=True).resting >= {frozenset(start), frozenset(target)}
+    assert target_by_plan(planned_partition(start, target), by_steps=True).resting >= {
+        frozenset(start),
+        frozenset(target),
+    }
 
 
 @given(_replicas, _replicas, st.randoms(use_true_random=False), st.lists(st.booleans(), max_size=8))
@@ -47,7 +34,7 @@ def test_steps_stay_the_runs_own(
     start: tuple[int, ...], target: tuple[int, ...], random: random.Random, turns: list[bool]
 ) -> None:
     """There, back and there again, by replicas in any order, as cancelled steps leave them: all is known as its own."""
-    wanted = target_by_plan(_planned(start, target), by_steps=True)
+    wanted = target_by_plan(planned_partition(start, target), by_steps=True)
     current = start
     for is_ahead in turns:
         following = next_step(tuple(random.sample(current, len(current))), target if is_ahead else start)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kafkabal.clusters.simulated.fault_injection import Outcome as Answer
-from kafkabal.errors import BusyError, NoAnswerError
-from kafkabal.executor.begin_run import reopen_run
-from kafkabal.executor.run_actions import apply, resume
+from kafkabal.errors import BusyError, NoResponseError
+from kafkabal.executor.execute_run import apply, resume
+from kafkabal.executor.reopen_run import reopen_run
 from kafkabal.executor.state.find_run import find_run
 from kafkabal.executor.state.run_states import Outcome
 
@@ -131,7 +131,7 @@ def test_stopped_process_whose_record_got_no_answer(scene: Any, number: int, ans
     ("method", "after", "error"),
     [
         ("lock", ("partition_status", 4), BusyError("the coordinator still counts us in")),
-        ("records.get_all", ("lock", 2), NoAnswerError("it is busy")),
+        ("records.get_all", ("lock", 2), NoResponseError("it is busy")),
     ],
     ids=["its own former membership", "no answer"],
 )

@@ -50,8 +50,8 @@ def test_sound_placements(target: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(
     ("name", "target", "why"),
     [
-        (NAME, (2,), "left with 1 replicas"),
-        (NAME, (2, 2), "left with 1 replicas"),
+        (NAME, (2,), "left with 1 replica"),
+        (NAME, (2, 2), "left with 1 replica"),
         (NAME, (2, 4), "that the plan does not name"),
         (TopicPartition("t", 1), (1, 2), "is not part of the run"),
     ],

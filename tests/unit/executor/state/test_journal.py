@@ -10,7 +10,7 @@ import pytest
 
 from kafkabal.clusters.simulated.cluster import MemoryRecords
 from kafkabal.errors import InputFileError, OutputError
-from kafkabal.executor.run_actions import apply
+from kafkabal.executor.execute_run import apply
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import LockLostError
 from kafkabal.executor.state.cluster_record import ClusterRecord
@@ -176,7 +176,7 @@ def test_remembered_run() -> None:
     [
         (lambda text: text.replace(b'"record":"run"', b'"record":"rate"', 1), "line 1"),
         (lambda text: text.replace(b'"run_id":"', b'"run_id":"../', 1), "run_id"),
-        (lambda text: text.replace(b'"log_dirs":["any"]', b'"log_dirs":[]', 1), "line 2.*1 replicas but 0 log_dirs"),
+        (lambda text: text.replace(b'"log_dirs":["any"]', b'"log_dirs":[]', 1), "line 2.*0 log_dirs for 1 replica"),
         (lambda text: text.replace(b'"poll_s":1.0', b'"poll_s":-1.0', 1), "poll_s"),
         (lambda text: text.replace(b'"topic":"t"', b'"topic":"\xff"', 1), "line 2: invalid journal record: not"),
     ],

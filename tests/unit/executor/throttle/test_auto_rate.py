@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from kafkabal.errors import NotAuthorizedError
+from kafkabal.executor.execute_run import apply
 from kafkabal.executor.observe.cluster_load import load_between, measure_load, moves_of_plan, moves_of_run, take_sample
-from kafkabal.executor.run_actions import apply
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.state.run_record import PlannedPartition
 from kafkabal.executor.throttle.auto_rate import AutoRate, StepImpact, first_rate, next_rate

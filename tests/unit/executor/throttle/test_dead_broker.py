@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafkabal.clusters.protocol import ConfigResource, Fault, ResourceKind
-from kafkabal.executor.run_actions import apply, cancel
+from kafkabal.executor.execute_run import apply, cancel
 
 _DEAD = ConfigResource(ResourceKind.BROKER, "4")
 

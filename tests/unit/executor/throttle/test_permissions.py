@@ -9,7 +9,7 @@ import pytest
 
 from kafkabal.clusters.protocol import Fault, ResourceKind
 from kafkabal.errors import NotAuthorizedError
-from kafkabal.executor.run_actions import apply, resume
+from kafkabal.executor.execute_run import apply, resume
 from kafkabal.executor.run_events import Warned
 from kafkabal.executor.state.run_states import Outcome
 

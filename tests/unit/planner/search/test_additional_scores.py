@@ -94,7 +94,7 @@ def test_no_more_leaders_change_than_allowed() -> None:
     assert 0 < len(make_plan(state, options).partitions) <= 5
 
 
-def test_a_partition_heavier_than_the_band_is_told() -> None:
+def test_a_partition_heavier_than_the_band_is_reported() -> None:
     """What one partition alone puts outside its band is named with its broker, and the rest is still planned."""
     state = rated(2)
     rate = state.partitions.in_bytes_per_s.copy()

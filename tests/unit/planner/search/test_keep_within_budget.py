@@ -7,7 +7,7 @@ from kafkabal.model.rows import TopicRow
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search.keep_within_budget import exceeds_budget, trim_to_budget
-from kafkabal.planner.search.solution import State
+from kafkabal.planner.search.solution import Solution
 from kafkabal.testing.cluster_builders import brokers, cluster, partition
 
 MOVED = {0: 1, 1: 2, 2: 2}
@@ -19,7 +19,7 @@ def trimmed(max_bytes: int) -> set[int]:
     sizes = [(60, 1), (50, 1), (60, 2), (60, 1), (40, 2), (20, 3)]
     rows = [partition(n, [broker], size) for n, (size, broker) in enumerate(sizes)]
     options = PlanOptions(tolerance=0.1, max_bytes=max_bytes)
-    start = State(build_problem(cluster(brokers(3), [TopicRow(topic="t", partitions=rows)]), options))
+    start = Solution(build_problem(cluster(brokers(3), [TopicRow(topic="t", partitions=rows)]), options))
     state = start.copy()
     p = np.array(list(MOVED))
     state.move(p, np.zeros_like(p), np.array(list(MOVED.values())))

@@ -7,7 +7,7 @@ from kafkabal.model.rows import TopicRow
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search.reduce_cost import reduce_cost
-from kafkabal.planner.search.solution import State
+from kafkabal.planner.search.solution import Solution
 from kafkabal.testing.cluster_builders import brokers, cluster, partition, topic
 
 WIDE = 0.6
@@ -15,11 +15,11 @@ WIDE = 0.6
 FILLER = [topic(f"even-{n:02}", (1,), (2,), (3,), size_bytes=1000 + n) for n in range(60)]
 
 
-def improved(sizes: list[int], gone: dict[int, int]) -> State:
+def improved(sizes: list[int], gone: dict[int, int]) -> Solution:
     """Broker 1 holds the replicas of one topic, of which some have gone to other brokers, by their row."""
     rows = [partition(n, [1], size) for n, size in enumerate(sizes)]
     crowded = TopicRow(topic="crowded", partitions=rows)
-    state = State(build_problem(cluster(brokers(3), [crowded, *FILLER]), PlanOptions(tolerance=WIDE)))
+    state = Solution(build_problem(cluster(brokers(3), [crowded, *FILLER]), PlanOptions(tolerance=WIDE)))
     p = np.array(list(gone))
     state.move(p, np.zeros_like(p), np.array(list(gone.values())))
     reduce_cost(state)

@@ -1,0 +1,47 @@
+"""Waits until what no move repairs is over: brokers that do not respond, replicas out of sync; fails where it lasts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkabal.cli.framework.cluster_access import read_cluster
+from kafkabal.errors import FindingsError
+
+if TYPE_CHECKING:
+    from kafkabal.cli.commands.rebalance.run_session import RunSession
+    from kafkabal.model import ClusterState
+
+_PASSING_S = 30.0
+"""Kafka counts a follower out of sync after replica.lag.time.max.ms, 30 s by default, and misses a broker that was
+killed after broker.session.timeout.ms, 9 s: what is over by then was the end of a restart and is worth no mail."""
+_LOOK_EVERY_S = 5.0
+
+
+def await_healthy_cluster(command: RunSession, before: ClusterState) -> None:
+    """Look again at a cluster that was broken in a way that no plan mends, until that is over or has lasted.
+
+    Parameters
+    ----------
+    before
+        The cluster that the plan was made for; where all was well then, nothing is looked at.
+
+    Raises
+    ------
+    FindingsError
+        If live brokers still do not answer, or their replicas still are out of sync.
+    """
+    from kafkabal.inspection import beyond_moves
+
+    settings, context, clock = command.settings, command.context, command.environment.clock
+    if settings.snapshot:
+        return  # nothing in a snapshot comes about by waiting
+    give_up_at_s = clock.monotonic() + _PASSING_S
+    state = before
+    while broken := list(beyond_moves(state)):
+        if clock.monotonic() >= give_up_at_s:
+            raise FindingsError(
+                f"not repaired: {'; '.join(broken)}",
+                hint="no move repairs that: see to these brokers; 'kafkabal inspect' shows them",
+            )
+        clock.sleep(_LOOK_EVERY_S)
+        state = read_cluster(command.cluster, settings, context).state

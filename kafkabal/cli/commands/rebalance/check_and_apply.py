@@ -1,0 +1,208 @@
+"""From a plan to a run: show preflight checks, prompt, apply."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from kafkabal.errors import BusyError, ExitCode, FindingsError, UnsafeError
+from kafkabal.printable import printable
+from kafkabal.wording import counted_noun
+
+if TYPE_CHECKING:
+    from kafkabal.cli.commands.rebalance.run_flags import BeginFlags, RunFlags
+    from kafkabal.cli.commands.rebalance.run_session import RunSession
+    from kafkabal.executor import Load, RunEnvironment, RunOptions
+    from kafkabal.model import ClusterState
+    from kafkabal.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyCommand:
+    """A command that applies a plan."""
+
+    command: RunSession
+    begin: BeginFlags
+    flags: RunFlags
+    skip_drifted: bool = False
+
+    def resume_unfinished(self) -> ApplyCommand:
+        """Finish an unfinished run of this host without a prompt.
+
+        Returns
+        -------
+        ApplyCommand
+            The environment to continue in; --max-runtime counts from before a resumed run.
+
+        Raises
+        ------
+        KafkabalError
+            If it could not be finished; then no new run is started.
+        """
+        from kafkabal.cli.commands.rebalance.run_flags import OnUnfinished
+        from kafkabal.executor import find_run, is_pause_requested, resume
+        from kafkabal.reporting.runs.result_report import summary
+
+        command, environment = self.command, self._environment
+        if self.begin.dry_run:
+            self._refuse_live_run()
+            return self
+        # before anything is read: a live holder is busy, and must not be taken for one that crashed
+        command.lock.take()
+        if not self.begin.yes or self.begin.on_unfinished is OnUnfinished.REFUSE:
+            return self
+        found = find_run(environment)
+        if found is None or not found.is_open or found.record.host != environment.host:
+            return self
+        if is_pause_requested(environment):
+            # whoever paused it did not mean the next cron job to go on with it
+            raise BusyError(
+                f"run {found.record.run_id} is paused, and its process has ended",
+                hint="continue with 'kafkabal rebalance resume', or end it with 'kafkabal rebalance cancel'",
+            )
+        if self.flags.max_runtime_s is not None:
+            ends_at_s = environment.clock.monotonic() + self.flags.max_runtime_s
+            command = replace(command, environment=replace(environment, ends_at_s=ends_at_s))
+        command.context.say(f"run {found.record.run_id} is unfinished (phase: {found.state.phase}); resuming it first")
+        with command.stopping_on_signals():
+            result = resume(command.environment, lock=command.lock.take())
+        if result.is_complete:
+            command.context.say(summary(result))
+        else:
+            command.end(result)
+        return replace(self, command=command)
+
+    def _refuse_live_run(self) -> None:
+        """A rehearsal takes no lock, so that any number of them may run; only who holds it tells live from crashed.
+
+        Raises
+        ------
+        BusyError
+            If the latest run is active in another process; one that crashed is left to the preflight checks.
+        """
+        from kafkabal.executor import find_run
+
+        found = find_run(self._environment)
+        if found is not None and found.is_open:
+            self.command.lock.take()
+            self.command.lock.release()
+
+    def apply(self, plan: Plan) -> ExitCode:
+        """Check, prompt and apply a plan; or show the requests that would be sent.
+
+        Raises
+        ------
+        KafkabalError
+            With the exit code of the contract.
+        """
+        from kafkabal.executor import apply, moves_of_plan
+
+        command, begin = self.command, self.begin
+        if not plan.partitions:
+            self.nothing_to_do("nothing to do")
+            return _done(plan)
+        moves = moves_of_plan(plan.partitions)
+        load = command.measured_load(moves)
+        options = command.run_options(self.flags, load, moves)
+        self._check(plan, options, load)
+        if begin.dry_run:
+            self._dry_run(plan, options)
+            return _done(plan)
+        if not command.confirm(f"apply {counted_noun(len(plan.partitions), 'change')}?", yes=begin.yes):
+            return ExitCode.FAILED
+        with command.stopping_on_signals():
+            result = apply(
+                self._environment,
+                plan,
+                options,
+                rollback_file=begin.rollback_file,
+                skip_drifted=self.skip_drifted,
+                lock=command.lock.take(),
+            )
+        if result is None:
+            self.nothing_to_do("nothing to do: all partitions are as planned")
+            return _done(plan)
+        command.end(result)
+        return _done(plan)
+
+    @property
+    def _environment(self) -> RunEnvironment:
+        return self.command.environment
+
+    def _check(self, plan: Plan, options: RunOptions, load: Load | None) -> None:
+        from kafkabal.executor import Verdict, enforce, find_run, preflight
+
+        environment, context = self._environment, self.command.context
+        state = environment.completed(load.state) if load is not None else environment.read_state()
+        checks = preflight(
+            environment,
+            plan,
+            options,
+            find_run(environment),
+            state=state,
+            skip_drifted=self.skip_drifted,
+            recently_dead=self._recently_dead(plan, state),
+        )
+        for check in checks:
+            if check.verdict is Verdict.OK:
+                context.detail(f"preflight check {check.name}: {check.message}")
+            elif not check.stops(self.begin.allowed):
+                context.warn(check.message)
+        enforce(checks, self.begin.allowed)
+
+    def _recently_dead(self, plan: Plan, state: ClusterState) -> frozenset[int]:
+        from kafkabal.cli.commands.rebalance.dead_after import known_before, recently_dead
+
+        settings, context, cluster = self.command.settings, self.command.context, self.command.cluster
+        before = known_before(cluster, settings, context)
+        return frozenset(recently_dead(cluster, state, settings, context, drained=plan.drained, before=before))
+
+    def nothing_to_do(self, text: str) -> None:
+        """Say why no run is begun, in the form that was asked for."""
+        self.command.context.say(text)
+        self.report_nothing()
+
+    def report_nothing(self) -> None:
+        """Write the JSON of a command that began no run, where JSON was asked for."""
+        from kafkabal.cli.commands.rebalance.run_flags import RunFormat
+        from kafkabal.cli.framework.output import show
+        from kafkabal.cli.framework.shared_options import Format, OutputOptions
+        from kafkabal.reporting.runs.result_report import nothing_report
+
+        if self.command.output.output is RunFormat.JSON:
+            show(nothing_report(self.command.name), OutputOptions(output=Format.JSON), self.command.context)
+
+    def _dry_run(self, plan: Plan, options: RunOptions) -> None:
+        from kafkabal.cli.commands.rebalance.dry_run import rehearse
+        from kafkabal.units import format_duration
+
+        context = self.command.context
+        rehearsal = rehearse(plan, self._environment.read_state(), options)
+        for line in rehearsal.calls:
+            context.stdout.write(printable(line) + "\n")
+        took = format_duration(rehearsal.elapsed_s)
+        context.say(f"{counted_noun(len(rehearsal.calls), 'request')}, about {took}; nothing changed")
+        if rehearsal.problems:
+            name, reason = next(iter(rehearsal.problems.items()))
+            raise UnsafeError(
+                f"{len(rehearsal.problems)} of {counted_noun(len(plan.partitions), 'partition')} "
+                f"would not be moved: {name}: {reason}"
+            )
+        if self.begin.exit_code and rehearsal.calls:
+            raise FindingsError("a plan is pending")
+
+
+def _done(plan: Plan) -> ExitCode:
+    """The end of a command that did what was planned.
+
+    Raises
+    ------
+    FindingsError
+        If the plan leaves something broken: a cron job must report it.
+    """
+    if plan.unrepaired:
+        raise FindingsError(
+            f"not repaired: {'; '.join(plan.unrepaired)}",
+            hint="see 'kafkabal inspect'; bring the brokers back, or add brokers or room",
+        )
+    return ExitCode.DONE

@@ -1,0 +1,342 @@
+"""What every command that works on a run does: open the cluster, report the run, obey signals, and end."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kafkabal.cli.framework.cluster_access import open_cluster
+from kafkabal.cli.framework.command_settings import cluster_label
+from kafkabal.cli.framework.nonblocking_output import background_streams
+from kafkabal.errors import (
+    ExitCode,
+    FindingsError,
+    InterruptedRunError,
+    OperationError,
+    PartialFailureError,
+)
+from kafkabal.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kafkabal.cli.commands.rebalance.run_flags import RunFlags, RunOutput
+    from kafkabal.cli.framework.command_context import CommandContext
+    from kafkabal.clusters import Cluster
+    from kafkabal.config import Settings
+    from kafkabal.executor import (
+        CommandLock,
+        Event,
+        FoundRun,
+        Goal,
+        Load,
+        Moves,
+        RunEnvironment,
+        RunListener,
+        RunOptions,
+        RunResult,
+        Throttle,
+        Timeouts,
+    )
+    from kafkabal.isolated_listeners import BackgroundListener, Reporters
+    from kafkabal.reporting.notifications.run_notifications import RunNotifications
+
+_NO_WAIT_S = 0.01
+_PATIENCE_S = 0.5
+
+
+@contextmanager
+def open_run_session(
+    name: str,
+    settings: Settings,
+    context: CommandContext,
+    output: RunOutput | None = None,
+    cluster: Cluster | None = None,
+    wait_s: float | None = None,
+) -> Iterator[RunSession]:
+    """Connect to the cluster, and report its runs as asked, until the end of the ``with`` block.
+
+    Parameters
+    ----------
+    output
+        None for a command that asks about runs and works on none.
+    cluster
+        Connected already; None connects to the one that the settings name.
+    wait_s
+        How long the lock of the cluster is waited for.
+    """
+    from dataclasses import replace
+
+    from kafkabal.cli.commands.rebalance.run_flags import RunOutput
+    from kafkabal.executor import CommandLock, report_in_background
+    from kafkabal.isolated_listeners import Reporters
+
+    works_on_runs = output is not None
+    output = output or RunOutput()
+    with ExitStack() as stack:
+        # ends after the lock is released: what is still to be written then keeps no other command waiting
+        direct = context
+        context = stack.enter_context(background_streams(context)) if works_on_runs else context
+        opened = stack.enter_context(cluster or open_cluster(settings, context))
+
+        def label() -> str:
+            return cluster_label(settings, context) or opened.cluster_id()
+
+        listeners = list(_reporters(output, direct, name, label))
+        if output.notify is not None:
+            notifications = stack.enter_context(_notifications(output.notify, opened.name, name, context))
+            listeners.append(report_in_background(notifications))
+        reporters = stack.enter_context(Reporters(listeners))
+        environment = replace(make_environment(opened, settings, context, reporters), lock_wait_s=wait_s or 0.0)
+        lock = CommandLock(environment)
+        stack.callback(lock.release)
+        yield RunSession(name, settings, context, output, environment, reporters, lock)
+
+
+def make_environment(
+    cluster: Cluster, settings: Settings, context: CommandContext, listener: RunListener
+) -> RunEnvironment:
+    """Where runs on this cluster keep their journals and lock; runs on a snapshot have their own place."""
+    from kafkabal.clusters import ReadRequest
+    from kafkabal.config import with_stated_disks
+    from kafkabal.executor import RunEnvironment
+
+    return RunEnvironment(
+        cluster=cluster,
+        state_dir=context.state_dir / ("snapshot-runs" if settings.snapshot else "runs"),
+        listener=listener,
+        broker_timeout_s=settings.broker_timeout_s or ReadRequest().deadline_s,
+        completed=partial(with_stated_disks, settings=settings),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RunSession:
+    """A command that works on runs of a cluster, and what it needs for that."""
+
+    name: str
+    """As typed, for reports: ``rebalance apply``."""
+    settings: Settings
+    context: CommandContext
+    output: RunOutput
+    environment: RunEnvironment
+    reporters: Reporters[Event]
+    lock: CommandLock
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster that the settings name."""
+        return self.environment.cluster
+
+    @contextmanager
+    def stopping_on_signals(self) -> Iterator[None]:
+        """Let the first signal of the process stop the run that is worked on within, and a second one abort it.
+
+        Raises
+        ------
+        InterruptedRunError
+            On a second signal; the message names what may be left on the cluster.
+        """
+        from kafkabal.cli.commands.rebalance.stop_signals import stop_on_signals
+        from kafkabal.executor import HardStop, StopReason, StopRequested, latest_journal
+
+        stop = self.environment.stop
+        try:
+            with stop_on_signals(stop, lambda reason: self.reporters.on_event(StopRequested(reason=reason))):
+                yield
+        except HardStop:
+            terminated = stop.reason is StopReason.TERMINATE
+            left = latest_journal(self.environment.folder(self.cluster.cluster_id()))
+            raise InterruptedRunError(
+                f"aborted; {left.left_behind() if left else 'nothing had started'}",
+                terminated=terminated,
+                hint="continue with 'kafkabal rebalance resume', or stop with 'kafkabal rebalance cancel'",
+            ) from None
+        finally:
+            self.reporters.flush()
+
+    def end(self, result: RunResult) -> ExitCode:
+        """Report how a run ended and return its exit code.
+
+        Raises
+        ------
+        KafkabalError
+            With the exit code of the contract, where it did not do all that it was to do.
+        """
+        from kafkabal.cli.commands.rebalance.run_flags import RunFormat
+        from kafkabal.executor import Outcome, StopReason
+        from kafkabal.reporting.runs.result_report import summary
+
+        self.lock.release()
+        self._show(result)
+        resume = "continue with 'kafkabal rebalance resume'"
+        match result.stop_reason:
+            case StopReason.INTERRUPT | StopReason.TERMINATE:
+                terminated = result.stop_reason is StopReason.TERMINATE
+                raise InterruptedRunError(summary(result), terminated=terminated, hint=resume)
+            case StopReason.MAX_RUNTIME:
+                raise FindingsError(f"{summary(result)}; stopped: --max-runtime reached", hint=resume)
+            case StopReason.CANCELLED:
+                raise FindingsError(f"{summary(result)}; stopped: cancelled by another command", hint=resume)
+        if result.outcome is Outcome.PARTIAL:
+            raise PartialFailureError(summary(result), list(result.problems.items()), hint=resume)
+        if result.pending:
+            raise OperationError(
+                summary(result), hint="restore them with 'kafkabal rebalance repair' once the brokers respond"
+            )
+        if self.output.output is RunFormat.TABLE and not self.context.quiet:
+            self.context.show_result(printable(summary(result)) + "\n")
+        return ExitCode.DONE
+
+    def confirm_run(self, found: FoundRun, goal: Goal, *, yes: bool) -> bool:
+        """Show what a run would move from here, and ask; True where nothing is to be asked.
+
+        Raises
+        ------
+        UsageError
+            Without a terminal and without ``--yes``.
+        """
+        from kafkabal.executor import Goal, preview_run
+        from kafkabal.reporting.runs.preview_lines import preview_lines
+
+        for line in preview_lines(found, goal, preview_run(self.environment, found, goal)):
+            self.context.say(line)
+        if yes or self.settings.snapshot:
+            return True
+        verb = "roll back" if goal is Goal.ROLL_BACK else "resume"
+        return self.confirm(f"{verb} run {found.record.run_id}?", yes=False)
+
+    def confirm(self, question: str, *, yes: bool) -> bool:
+        """Prompt for a yes, without keeping other commands waiting for the answer.
+
+        The lock is released meanwhile: a prompt may stay open overnight. A command that takes it
+        again has to read the cluster again, which may have been changed.
+
+        Raises
+        ------
+        UsageError
+            Without a terminal and without ``--yes``.
+        """
+        if yes:
+            return True
+        self.lock.release()
+        is_confirmed = self.context.confirm(question, flag="--yes")
+        if not is_confirmed:
+            self.context.say("nothing changed")
+        return is_confirmed
+
+    def measured_load(self, moves: Moves) -> Load | None:
+        """Current load of the brokers; None if no throttle depends on it or the cluster cannot report it."""
+        from kafkabal.clusters import Capability
+        from kafkabal.executor import SAMPLE_S, measure_load
+        from kafkabal.units import format_duration
+
+        environment, settings = self.environment, self.settings
+        is_live = not settings.snapshot and Capability.OFFSETS in environment.cluster.capabilities
+        if not is_live or settings.throttle not in (None, "auto") or not any(moves.values()):
+            return None  # a rate that is given needs no measuring
+        self.context.say(f"measuring broker load for {format_duration(SAMPLE_S)}")
+        brokers = environment.cluster.broker_ids()
+        return measure_load(environment.cluster, environment.clock, brokers, environment.broker_timeout_s)
+
+    def run_options(self, flags: RunFlags, load: Load | None = None, moves: Moves | None = None) -> RunOptions:
+        """Options of a run, from settings and flags.
+
+        Parameters
+        ----------
+        load
+            Measured load of the brokers, if any.
+        moves
+            Destination brokers of each partition.
+        """
+        from kafkabal.executor import Limits, RunOptions, Timeouts
+
+        return RunOptions(
+            throttle=_throttle(self.settings, flags, self.cluster, load, moves or {}),
+            limits=Limits(
+                moves_in_per_broker=flags.moves_per_broker,
+                moves_out_per_broker=flags.moves_per_broker,
+                one_replica_at_a_time=flags.one_replica_at_a_time,
+            ),
+            timeouts=_on_a_snapshot() if self.settings.snapshot else Timeouts(),
+            on_interrupt=flags.on_interrupt,
+            window=self.settings.window,
+            max_runtime_s=flags.max_runtime_s,
+        )
+
+    def _show(self, result: RunResult) -> None:
+        from kafkabal.cli.commands.rebalance.run_flags import RunFormat
+        from kafkabal.reporting.output_formats import render
+        from kafkabal.reporting.runs.result_report import result_report
+
+        if self.output.output is RunFormat.JSON:
+            # a full disk or a closed pipe does not turn a run that is complete into one that failed
+            self.context.show_result(render(result_report(result, self.name), "json", self.context.out))
+        elif self.output.output is RunFormat.JSONL:
+            # what the event lines could not write is lost already, and has been warned of
+            self.context.show_result("")
+
+
+def _throttle(settings: Settings, flags: RunFlags, cluster: Cluster, load: Load | None, moves: Moves) -> Throttle:
+    from kafkabal.clusters import Capability
+    from kafkabal.executor import Throttle, initial_throttle
+
+    wanted = settings.throttle or "auto"
+    if wanted == "none" or (settings.snapshot and Capability.CONFIGS not in cluster.capabilities):
+        return Throttle(log_dir_bytes_per_s=None if settings.snapshot else settings.log_dir_throttle_bytes_per_s)
+    return initial_throttle(
+        wanted,
+        moves,
+        load,
+        log_dir_bytes_per_s=settings.log_dir_throttle_bytes_per_s,
+        override=flags.override_throttle,
+    )
+
+
+def _reporters(
+    output: RunOutput, context: CommandContext, command: str, cluster: Callable[[], str]
+) -> Iterator[BackgroundListener[Event]]:
+    """One background listener each, so that one that is blocked holds up no other."""
+    from kafkabal.cli.commands.rebalance.run_flags import RunFormat
+    from kafkabal.executor import report_in_background
+    from kafkabal.reporting.runs.event_lines import EventLines
+    from kafkabal.reporting.runs.progress_messages import ProgressMessages
+
+    messages = ProgressMessages(context.say, context.warn, context.progress)
+    yield report_in_background(messages, at_end=messages.close)
+    others: list[tuple[str, RunListener]] = []
+    if output.output is RunFormat.JSONL:
+        others.append(("events", EventLines(context.stdout, command, context.wall_clock)))
+    if output.textfile is not None:
+        from kafkabal.reporting.runs.prometheus_textfile import PrometheusTextfile  # costly to import
+
+        textfile = PrometheusTextfile(output.textfile, cluster(), context.wall_clock, context.warn)
+        others.append((str(output.textfile), textfile))
+    for what, listener in others:
+        yield report_in_background(listener, on_failure=partial(_warn_of_failure, context, what))
+
+
+def _notifications(url: str, cluster: str, command: str, context: CommandContext) -> RunNotifications:
+    from kafkabal.reporting.notifications.notifier import Notifier
+    from kafkabal.reporting.notifications.run_notifications import RunNotifications
+
+    return RunNotifications(Notifier(url, cluster, context.warn), command, context.wall_clock)
+
+
+def _warn_of_failure(context: CommandContext, what: str, error: Exception) -> None:
+    context.warn(f"{what}: not written any more, the run goes on: {error}")
+
+
+def _on_a_snapshot() -> Timeouts:
+    """Nothing in a snapshot comes about by waiting: a copy that does not arrive at once never does."""
+    from kafkabal.executor import Timeouts
+
+    return Timeouts(
+        poll_s=_NO_WAIT_S,
+        unreachable_s=_PATIENCE_S,
+        broker_grace_s=0,
+        broker_return_s=_PATIENCE_S,
+        stall_s=_PATIENCE_S,
+    )

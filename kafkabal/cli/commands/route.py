@@ -1,0 +1,294 @@
+"""``kafkabal route``: show and publish the weights that Java producers route by."""
+
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kafkabal.cli.framework.chosen_scores import named_scores, profile_watcher
+from kafkabal.cli.framework.cluster_access import CompletedCluster, live_connection, open_cluster
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.measurement_options import MeasurementOptions
+from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.service_notify import notify_ready
+from kafkabal.cli.framework.shared_options import SAFETY_SECTION, Format, Forms, OutputOptions, Uses
+from kafkabal.cli.framework.termination_signals import Terminated
+from kafkabal.config import Settings
+from kafkabal.errors import ExitCode, InterruptedRunError, KafkabalError, UsageError
+from kafkabal.units import format_duration, parse_some_time
+
+if TYPE_CHECKING:
+    from kafkabal.clusters import Cluster
+    from kafkabal.producer import ProfileWatcher, TopicWeights, WeighedTopic, WeightPublisher
+    from kafkabal.reporting.report import Report
+
+_DEFAULT_SCORES = ("disk",)
+_REFRESH_S = 5.0
+_VALID_S = 60.0
+# so that one reading that fails, and one that is late, leave clients their weights
+_REFRESHES_VALID = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishOptions:
+    """Whether, how often and for how long weights are published."""
+
+    publish: Annotated[
+        bool, typer.Option("--publish", help="Publish the weights, for producers with kafkabal-routing.jar.")
+    ] = False
+    once: Annotated[bool, typer.Option("--once", help="Publish once and exit, for cron.")] = False
+    refresh_s: Annotated[
+        float | None,
+        typer.Option(
+            "--refresh",
+            metavar="TIME",
+            parser=parse_some_time,
+            help="Interval for re-reading the cluster and publishing again. [default: 5s]",
+        ),
+    ] = None
+    valid_s: Annotated[
+        float | None,
+        typer.Option(
+            "--valid-for",
+            metavar="TIME",
+            parser=parse_some_time,
+            help="How long producers follow weights that are not renewed. [default: 1m, or three times --refresh]",
+            rich_help_panel=SAFETY_SECTION,
+        ),
+    ] = None
+
+    @property
+    def interval_s(self) -> float:
+        """Seconds from one reading to the next."""
+        return _REFRESH_S if self.refresh_s is None else self.refresh_s
+
+    @property
+    def validity_s(self) -> float:
+        """Seconds."""
+        return max(_VALID_S, _REFRESHES_VALID * self.interval_s) if self.valid_s is None else self.valid_s
+
+
+def route(
+    context: CommandContext,
+    settings: Annotated[
+        Settings, Uses("bootstrap_servers", "command_config", "profile", "snapshot", "broker_timeout", "scores")
+    ],
+    output: Annotated[OutputOptions, Forms("table", "json", "jsonl", "yaml", "csv")],
+    publishing: PublishOptions,
+    measurements: MeasurementOptions,
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="Existing topics.")],
+    policy: Annotated[
+        str, typer.Option("--policy", metavar="score[:OPTION=VALUE,...]", help="Options of the policy 'score'.")
+    ] = "score",
+) -> ExitCode:
+    """Show where records go by score, and publish it for Java producers.
+
+    Weights say which part of a topic's records each broker and partition gets, so that brokers become and stay
+    balanced. With --publish they are kept in the topic __kafkabal_weights until the command is stopped, and producers
+    with the partitioner of 'kafkabal routing plugin' follow them. Producers whose weights are too old spread records
+    evenly, as Kafka does. One publisher works on a topic at a time; others stand by. Scores from a profile are
+    reloaded when its file changes.
+
+    Examples:
+
+      kafkabal route images
+
+      kafkabal route images events --publish --refresh 5s
+
+      kafkabal route images --publish --once --valid-for 3m
+    """
+    _check(publishing, output)
+    if publishing.publish:
+        _check_live(settings)
+    names = list(dict.fromkeys(topics))
+    with ExitStack() as at_end:
+        cluster = at_end.enter_context(open_cluster(settings, context))
+        weights = _weights(cluster, names, policy, settings, publishing, measurements, context, at_end)
+        if not publishing.publish:
+            show(_report(_weigh_all(weights), published=False), output, context)
+            return ExitCode.DONE
+        publisher = _publisher(settings, context, at_end)
+        if publishing.once:
+            weighed = _weigh_all(weights)
+            for busy in publisher.publish(weighed).values():
+                raise busy
+            show(_report(weighed, published=True), output, context)
+            return ExitCode.DONE
+        try:
+            watcher = profile_watcher(settings, context, default=_DEFAULT_SCORES)
+            _Publishing(weights, publisher, watcher, context, output).keep(publishing.interval_s)
+        except KeyboardInterrupt as signal:
+            raise InterruptedRunError(
+                f"stopped: producers follow the last weights for {format_duration(publishing.validity_s)}",
+                terminated=isinstance(signal, Terminated),
+            ) from signal
+    return ExitCode.DONE
+
+
+def _check_live(settings: Settings) -> None:
+    if settings.snapshot is not None:
+        raise UsageError("--publish requires a live cluster", hint="give --bootstrap-server HOST:PORT")
+
+
+def _check(publishing: PublishOptions, output: OutputOptions) -> None:
+    if not publishing.publish:
+        for option, given in (
+            ("--once", publishing.once),
+            ("--refresh", publishing.refresh_s is not None),
+            ("--valid-for", publishing.valid_s is not None),
+        ):
+            if given:
+                raise UsageError(f"{option} requires --publish")
+    is_kept = publishing.publish and not publishing.once
+    if is_kept and output.output not in (Format.TABLE, Format.JSONL):
+        raise UsageError(
+            f"-o {output.output} requires --once", hint="for a line each time weights are published: -o jsonl"
+        )
+    if is_kept and output.output_file is not None:
+        raise UsageError("--output-file requires --once")
+    if not is_kept and output.output is Format.JSONL:
+        raise UsageError("-o jsonl requires --publish without --once", hint="for one document: -o json")
+    if is_kept and publishing.validity_s < 2 * publishing.interval_s:
+        raise UsageError(
+            f"--valid-for {format_duration(publishing.validity_s)} must be at least twice --refresh "
+            f"{format_duration(publishing.interval_s)}",
+            hint="or one reading that is late leaves producers without weights",
+        )
+
+
+def _weights(
+    cluster: "Cluster",
+    topics: Sequence[str],
+    policy: str,
+    settings: Settings,
+    publishing: PublishOptions,
+    measurements: MeasurementOptions,
+    context: CommandContext,
+    at_end: ExitStack,
+) -> "TopicWeights":
+    from kafkabal.producer import TopicWeights, ViewSource
+    from kafkabal.routing import load_policy
+    from kafkabal.scoring import Need
+    from kafkabal.telemetry import LatencyTable
+
+    scores = named_scores(settings, default=_DEFAULT_SCORES)
+    if measurements.telemetry is None and any(Need.TELEMETRY in weighted.score.needs for weighted in scores):
+        raise UsageError("the score 'latency' requires --telemetry: this command sends no records to measure")
+    latency = None
+    if measurements.telemetry is not None:
+        source = measurements.latencies(cluster, live_connection(settings, "route"), publishing.interval_s, context)
+        latency = at_end.enter_context(source)
+    views = ViewSource(
+        CompletedCluster(cluster, settings),
+        latency=latency or LatencyTable(max_age_s=publishing.interval_s, clock=context.monotonic),
+        prometheus=measurements.query(),
+        clock=context.monotonic,
+        sleep=context.sleep,
+    )
+    return TopicWeights(
+        views,
+        topics,
+        load_policy(policy),
+        scores,
+        valid_s=publishing.validity_s,
+        clock=context.monotonic,
+        now=lambda: datetime.fromtimestamp(context.wall_clock(), UTC),
+        publisher=f"kafkabal on {socket.gethostname()} (process {os.getpid()})",
+    )
+
+
+def _weigh_all(weights: "TopicWeights") -> "list[WeighedTopic]":
+    weighed, faults = weights.weigh()
+    for fault in faults.values():
+        raise fault
+    return weighed
+
+
+def _report(weighed: "Sequence[WeighedTopic]", *, published: bool) -> "Report":
+    from kafkabal.reporting.route_report import route_report
+
+    return route_report(weighed, published=published)
+
+
+def _publisher(settings: Settings, context: CommandContext, at_end: ExitStack) -> "WeightPublisher":
+    """Over connections of its own, so that no reading of the cluster delays it."""
+    from kafkabal.clusters.kafka import KafkaCluster
+    from kafkabal.producer import WEIGHTS_CONFIGS, WeightPublisher
+    from kafkabal.routing import WEIGHTS_TOPIC
+
+    cluster = at_end.enter_context(KafkaCluster(live_connection(settings, "route")))
+    publisher = WeightPublisher(cluster, cluster.records_in(WEIGHTS_TOPIC, WEIGHTS_CONFIGS), context.warn)
+    at_end.callback(publisher.release)
+    return publisher
+
+
+class _Publishing:
+    """Publishes until it is stopped; what goes wrong is said once, and again when it changes."""
+
+    def __init__(
+        self,
+        weights: "TopicWeights",
+        publisher: "WeightPublisher",
+        profile: "ProfileWatcher",
+        context: CommandContext,
+        output: OutputOptions,
+    ) -> None:
+        self._weights, self._publisher, self._profile, self._context = weights, publisher, profile, context
+        self._has_lines = output.output is Format.JSONL
+        self._said: dict[str, str] = {}
+        self._published: set[str] = set()
+
+    def keep(self, interval_s: float) -> None:
+        """Publish now, and then every so often.
+
+        Raises
+        ------
+        KafkabalError
+            If the first reading fails: later ones may.
+        """
+        self._publish(*self._first())
+        notify_ready(self._context.environ)
+        while True:
+            self._context.sleep(interval_s)
+            scores = self._profile.new_scores()
+            if scores is not None:
+                self._weights.follow(scores)
+            try:
+                self._publish(*self._weights.weigh())
+            except KafkabalError as error:
+                self._say("", f"cannot publish, trying again: {error.message}")
+            else:
+                self._recovered("", "publishing again")
+
+    def _first(self) -> "tuple[list[WeighedTopic], Mapping[str, KafkabalError]]":
+        return _weigh_all(self._weights), {}
+
+    def _publish(self, weighed: "list[WeighedTopic]", faults: "Mapping[str, KafkabalError]") -> None:
+        others = self._publisher.publish(weighed)
+        for topic, error in {**faults, **others}.items():
+            self._say(topic, f"{error.message}{'; standing by' if topic in others else ''}")
+            self._published.discard(topic)
+        for each in weighed:
+            topic = each.record.topic
+            if topic in others:
+                continue
+            self._said.pop(topic, None)
+            if topic not in self._published:
+                self._published.add(topic)
+                self._context.say(f"publishing weights of topic {topic}")
+            if self._has_lines:
+                self._context.show_result(each.record.to_json().decode() + "\n")
+
+    def _say(self, about: str, text: str) -> None:
+        if self._said.get(about) != text:
+            self._said[about] = text
+            self._context.warn(text)
+
+    def _recovered(self, about: str, text: str) -> None:
+        if self._said.pop(about, None) is not None:
+            self._context.say(text)

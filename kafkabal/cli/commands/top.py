@@ -1,0 +1,140 @@
+"""``kafkabal top``: a live view of a cluster."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from kafkabal.cli.framework.chosen_scores import chosen_scores
+from kafkabal.cli.framework.cluster_access import open_cluster
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.command_settings import cluster_label
+from kafkabal.cli.framework.shared_options import CLUSTER, Uses
+from kafkabal.config import Settings
+from kafkabal.errors import UsageError
+from kafkabal.reporting.inspection.grouping import By
+from kafkabal.units import parse_some_time
+
+if TYPE_CHECKING:
+    from kafkabal.cli.framework.full_screen import FullScreen
+    from kafkabal.clusters import Cluster
+    from kafkabal.inspection import Inspection
+    from kafkabal.model import ClusterState
+    from kafkabal.reporting.live_frame import LiveFrames
+    from kafkabal.watch import LiveCluster, LiveView
+
+_KEY_WAIT_S: Final = 0.2
+"""Within which a key, a new size or a new reading shows; five wake-ups a second cost a thousandth of a core."""
+_OTHERS: Final = "'kafkabal inspect' shows the cluster once, 'kafkabal watch' reports changes as lines"
+
+
+def top(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses(*CLUSTER, "scores", "tolerance")],
+    by: Annotated[By, typer.Option("--by", help="Show rows by.")] = By.BROKER,
+    every_s: Annotated[
+        float,
+        typer.Option(
+            "--every",
+            metavar="TIME",
+            parser=parse_some_time,
+            help="Interval between readings of brokers and moves. [default: 5s]",
+        ),
+    ] = 5.0,
+) -> None:
+    """Show a live view: brokers against their bands, moves in flight, events.
+
+    Reads brokers and reassignments every 5 seconds and sizes every 30; less often on clusters that take long to read,
+    so that it needs under 3 % of a core. Press q to quit.
+
+    Examples:
+
+      kafkabal top
+
+      kafkabal top --by log-dir --score disk
+    """
+    if not context.out.animated:
+        reason = (
+            "the terminal cannot be redrawn (TERM=dumb)"
+            if context.stdout.isatty()
+            else "standard output is not a terminal"
+        )
+        raise UsageError(reason, hint=_OTHERS)
+    if settings.snapshot is not None:
+        raise UsageError("a snapshot does not change: there is nothing to follow", hint="use 'kafkabal inspect'")
+    from kafkabal.cli.framework.full_screen import FullScreen
+    from kafkabal.reporting.live_frame import LiveFrames
+
+    with open_cluster(settings, context) as cluster:
+        # whoever cannot be reached is an error of the command line, not of the screen
+        name = cluster_label(settings, context) or cluster.cluster_id()
+        follower = _Follower(_live(cluster, settings, by).look, every_s)
+        with FullScreen(context.stdin, context.stdout) as screen:
+            follower.start()
+            _show(screen, LiveFrames(name, by, context.out), follower, context.wall_clock)
+
+
+def _live(cluster: "Cluster", settings: Settings, by: By) -> "LiveCluster":
+    from kafkabal.clusters import ReadRequest, SystemClock
+    from kafkabal.watch import LiveCluster
+
+    detailed = by is By.TOPIC
+    deadline_s = settings.broker_timeout_s or ReadRequest().deadline_s
+    request = ReadRequest(configs=detailed, offsets=detailed, deadline_s=deadline_s)
+    return LiveCluster(cluster, SystemClock(), request, lambda state: _inspection(state, settings), time.process_time)
+
+
+def _inspection(state: "ClusterState", settings: Settings) -> "Inspection":
+    from kafkabal.config import DEFAULT_CHECK_TOLERANCE, with_stated_disks
+    from kafkabal.inspection import inspect_cluster
+
+    state = with_stated_disks(state, settings)
+    tolerance = DEFAULT_CHECK_TOLERANCE if settings.tolerance is None else settings.tolerance
+    return inspect_cluster(state, chosen_scores(settings, state), tolerance=tolerance)
+
+
+def _show(screen: "FullScreen", frames: "LiveFrames", follower: "_Follower", wall_clock: Callable[[], float]) -> None:
+    """Draw what is new until it is to end."""
+    drawn: tuple[object, ...] = ()
+    while True:
+        view, size = follower.view, screen.size()
+        if drawn != (id(view), size) or screen.must_redraw:
+            screen.draw(frames.frame(view, *size, wall_clock()))
+            drawn = (id(view), size)
+        if "q" in screen.key(_KEY_WAIT_S).lower():
+            return
+
+
+class _Follower:
+    """Looks at the cluster on a thread of its own, so that keys are heard while a broker takes its time."""
+
+    def __init__(self, look: "Callable[[], LiveView]", every_s: float) -> None:
+        from kafkabal.watch import LiveView
+
+        self._look, self._every_s = look, every_s
+        self._view, self._error = LiveView(), None
+        self._thread = threading.Thread(target=self._follow, name="kafkabal-top", daemon=True)
+
+    _error: BaseException | None
+
+    @property
+    def view(self) -> "LiveView":
+        """The latest look; what a look raised is raised here."""
+        if self._error is not None:
+            raise self._error
+        return self._view
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def _follow(self) -> None:
+        try:
+            while True:
+                next_s = time.monotonic() + self._every_s
+                self._view = self._look()
+                time.sleep(max(next_s - time.monotonic(), 0.0))
+        except BaseException as error:  # noqa: BLE001 - raised again where it ends the command
+            self._error = error

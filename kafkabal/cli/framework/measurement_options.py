@@ -1,0 +1,161 @@
+"""Live measurements of brokers that Kafka itself does not report, chosen in one way for all commands."""
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from kafkabal.cli.framework.cluster_access import await_broker
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.latency_source import open_http_intake, open_topic_intake
+from kafkabal.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from kafkabal.clusters import Cluster
+    from kafkabal.config import ConnectionSettings, Settings
+    from kafkabal.model import ClusterState
+    from kafkabal.telemetry import LatencySource
+
+_MEASUREMENTS = "Measurements"
+_TOPIC = "topic"
+_TELEMETRY_AGE_S = 60.0
+_COLLECTING_S: Final = 15.0
+"""Longest: clients push every ten seconds unless a subscription says otherwise."""
+_PAUSE_S: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasurementOptions:
+    """Sources of broker metrics that Kafka itself does not report."""
+
+    telemetry: Annotated[
+        str | None,
+        typer.Option(
+            "--telemetry",
+            metavar="SOURCE",
+            help="Source of produce latencies: 'topic' (pushed by all clients) or [HOST:]PORT (OTLP/HTTP receiver). "
+            "[default: none; for 'produce': its own]",
+            rich_help_panel=_MEASUREMENTS,
+        ),
+    ] = None
+    prometheus: Annotated[
+        str | None,
+        typer.Option(
+            "--prometheus",
+            metavar="URL",
+            help="Prometheus server for the score 'prometheus'.",
+            rich_help_panel=_MEASUREMENTS,
+        ),
+    ] = None
+    prometheus_query: Annotated[
+        str | None,
+        typer.Option(
+            "--prometheus-query",
+            metavar="PROMQL",
+            help="PromQL query that returns one series per broker.",
+            rich_help_panel=_MEASUREMENTS,
+        ),
+    ] = None
+    prometheus_label: Annotated[
+        str,
+        typer.Option(
+            "--prometheus-label",
+            metavar="LABEL",
+            help="Label whose value ends in the broker id.",
+            rich_help_panel=_MEASUREMENTS,
+        ),
+    ] = "broker"
+
+    def query(self) -> "Callable[[], Mapping[int, float]] | None":
+        """The Prometheus query, if one is given.
+
+        Raises
+        ------
+        UsageError
+            If only the URL or only the query is given.
+        """
+        if (self.prometheus is None) != (self.prometheus_query is None):
+            raise UsageError("--prometheus and --prometheus-query must be given together")
+        if self.prometheus is None or self.prometheus_query is None:
+            return None
+        from kafkabal.telemetry import PrometheusSource
+
+        return PrometheusSource(self.prometheus, self.prometheus_query, self.prometheus_label)
+
+    @contextmanager
+    def latencies(
+        self, cluster: "Cluster", connection: "ConnectionSettings", refresh_s: float, context: CommandContext
+    ) -> "Iterator[LatencySource | None]":
+        """Wait for a broker, and collect latencies as long as the block lasts; None leaves it to the producer.
+
+        Raises
+        ------
+        UsageError
+            If nothing forwards telemetry, or the address cannot be listened on.
+        UnreachableError
+            If no broker answers.
+        """
+        if self.telemetry is None:
+            await_broker(cluster, context)
+            yield None
+            return
+        from kafkabal.telemetry import LatencyTable
+
+        table = LatencyTable(max_age_s=max(_TELEMETRY_AGE_S, 6 * refresh_s), clock=context.monotonic)
+        if self.telemetry == _TOPIC:
+            # which waits for a broker itself
+            with open_topic_intake(cluster, connection, None, table, context, before_s=_TELEMETRY_AGE_S):
+                yield table
+        else:
+            with open_http_intake(self.telemetry, table):
+                await_broker(cluster, context)
+                yield table
+
+    def completed(
+        self, state: "ClusterState", cluster: "Cluster", settings: "Settings", context: CommandContext
+    ) -> "ClusterState":
+        """A state with what is measured now, for a command that reads the cluster once.
+
+        Latencies are collected until every live broker has one, for some seconds at most; a broker that no client
+        wrote to stays unknown.
+
+        Raises
+        ------
+        UsageError
+            If nothing forwards telemetry, an address cannot be listened on, or options contradict each other.
+        KafkabalError
+            If Prometheus does not answer.
+        """
+        query = self.query()
+        if query is None and self.telemetry is None:
+            return state
+        from kafkabal.model import PRODUCE_LATENCY, PROMETHEUS_VALUE
+        from kafkabal.telemetry import as_column
+
+        measured = dict(state.measured)
+        if query is not None:
+            measured[PROMETHEUS_VALUE] = as_column(query(), state.brokers.id)
+        if self.telemetry is not None:
+            live = frozenset(state.brokers.id[state.brokers.is_live].tolist())
+            found = self._collected(cluster, settings, live, context)
+            measured[PRODUCE_LATENCY] = as_column(found, state.brokers.id)
+        return state.replace(measured=measured)
+
+    def _collected(
+        self, cluster: "Cluster", settings: "Settings", brokers: frozenset[int], context: CommandContext
+    ) -> "Mapping[int, float]":
+        from kafkabal.config import ConnectionSettings, cluster_address
+
+        address = cluster_address(settings)
+        if not isinstance(address, ConnectionSettings):
+            raise ConfigError("--telemetry requires a live cluster", hint="give --bootstrap-server HOST:PORT")
+        end_s = context.monotonic() + _COLLECTING_S
+        with self.latencies(cluster, address, _COLLECTING_S, context) as source:
+            assert source is not None
+            context.say(f"collecting latencies for at most {_COLLECTING_S:g} s")
+            while not brokers <= (found := source.latencies_s()).keys() and context.monotonic() < end_s:
+                context.sleep(_PAUSE_S)
+        return found

@@ -1,0 +1,26 @@
+"""The textfile of a command that transfers records, with the labels that name the cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkabal.cli.framework.command_settings import cluster_label
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kafkabal.cli.framework.command_context import CommandContext
+    from kafkabal.config import Settings
+    from kafkabal.reporting.transfer_textfile import TransferTextfile
+
+
+def open_textfile(
+    path: Path | None, command: str, topic: str, settings: Settings, context: CommandContext
+) -> TransferTextfile:
+    """Keep a textfile, if one is wanted; to be used in a ``with`` block."""
+    from kafkabal.reporting.transfer_textfile import TransferTextfile
+
+    cluster = cluster_label(settings, context) or ",".join(settings.bootstrap_servers)
+    return TransferTextfile(
+        path, command, cluster=cluster, topic=topic, wall_clock=context.wall_clock, warn=context.warn
+    )

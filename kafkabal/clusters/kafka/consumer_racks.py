@@ -1,0 +1,72 @@
+"""In which racks consumers are, as far as they tell their coordinator.
+
+Members of groups of the consumer protocol (KIP-848) send their ``client.rack`` with their heartbeats; those of classic
+groups keep it to themselves, and only fetch with it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kafka.protocol.admin import ListGroupsRequest
+
+from kafkabal.clusters.clock import Deadline
+from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.clusters.kafka.error_mapping import NO_ERROR, check
+from kafkabal.clusters.kafka.messages import ConsumerGroupDescribeRequest
+from kafkabal.clusters.kafka.request_chunks import chunked
+from kafkabal.clusters.protocol import ConsumerRacks
+from kafkabal.errors import KafkabalError
+
+_GROUPS_A_REQUEST = 200
+
+
+def consumer_racks(client: KafkaClient) -> ConsumerRacks:
+    """What all groups say; brokers that do not respond, or may not be asked, say nothing."""
+    can_describe = client.supports(ConsumerGroupDescribeRequest)
+
+    def ask(broker: int, deadline: Deadline) -> ConsumerRacks:
+        return _of_broker(client, broker, deadline, can_describe=can_describe)
+
+    client.metadata(())
+    answers = client.for_each(client.nodes().by_id, ask).values()
+    found = [answer for answer in answers if not isinstance(answer, KafkabalError)]
+    stated: Counter[str] = Counter()
+    for each in found:
+        stated.update(each.members_by_rack)
+    return ConsumerRacks(
+        members_by_rack=dict(sorted(stated.items())),
+        without_rack=tuple(sorted(member for each in found for member in each.without_rack)),
+        classic_groups=sum(each.classic_groups for each in found),
+    )
+
+
+def _of_broker(client: KafkaClient, broker: int, deadline: Deadline, *, can_describe: bool) -> ConsumerRacks:
+    listed = client.call_broker(broker, ListGroupsRequest(), deadline)
+    check(listed.error_code, f"list the consumer groups of broker {broker}")
+    # only groups with an embedded protocol of consumers read; brokers before Kafka 4.0 name no types
+    kinds = {group.group_id: str(getattr(group, "group_type", None) or "classic").lower() for group in listed.groups}
+    classic = [g.group_id for g in listed.groups if kinds[g.group_id] == "classic" and g.protocol_type == "consumer"]
+    described = sorted(name for name, kind in kinds.items() if kind == "consumer") if can_describe else []
+    members = [
+        (group.group_id, member)
+        for names in chunked(described, _GROUPS_A_REQUEST)
+        for group in _described(client, broker, names, deadline)
+        for member in group.members
+    ]
+    return ConsumerRacks(
+        members_by_rack=Counter(member.rack_id for _, member in members if member.rack_id),
+        without_rack=tuple(
+            f"{group}/{member.client_id} ({member.client_host.lstrip('/')})"
+            for group, member in members
+            if not member.rack_id
+        ),
+        classic_groups=len(classic),
+    )
+
+
+def _described(client: KafkaClient, broker: int, names: Sequence[str], deadline: Deadline) -> Iterator[Any]:
+    request = ConsumerGroupDescribeRequest(group_ids=list(names), include_authorized_operations=False)
+    return (group for group in client.call_broker(broker, request, deadline).groups if group.error_code == NO_ERROR)

@@ -1,0 +1,184 @@
+"""The record of a new run: what is to be done, and how everything was before; and the plan that undoes it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from msgspec.structs import replace
+
+from kafkabal.clusters import Capability
+from kafkabal.errors import DriftError, MissingCapabilityError, NotAuthorizedError
+from kafkabal.executor.reassign.cordon_brokers import read_cordons
+from kafkabal.executor.run_environment import RunEnvironment
+from kafkabal.executor.run_events import Warned
+from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord
+from kafkabal.executor.throttle.run_throttles import read_originals
+from kafkabal.model import ClusterState, TopicPartition, move_bytes
+from kafkabal.plan import PartitionChange, Placement, Plan, find_drift, partition_rows, placements
+from kafkabal.wording import counted_noun, first_of
+
+_UNREPORTED = frozenset({"tolerance", "seed", "scores", "keep_moved"})
+"""Options of a plan that every run has: a history that showed them would hide what was special about one."""
+
+
+def new_run_record(
+    environment: RunEnvironment,
+    plan: Plan,
+    options: RunOptions,
+    starts: Mapping[TopicPartition, Placement],
+    *,
+    skip_drifted: bool,
+) -> RunRecord | None:
+    """Compare a plan with the cluster as it is now, and note everything that is needed to resume or undo the run.
+
+    Parameters
+    ----------
+    starts
+        Where partitions were before a reassignment of another tool that this run takes over; they have not drifted.
+    skip_drifted
+        Leave out partitions that have changed since the plan was made.
+
+    Returns
+    -------
+    RunRecord or None
+        None where every partition is as planned.
+
+    Raises
+    ------
+    DriftError
+        If planned partitions have changed.
+    MissingCapabilityError, NotAuthorizedError
+        If a throttle is wanted and the configs that it changes cannot be read.
+    """
+    # read again although the command has read it: a prompt may have been open for hours since
+    state = environment.read_state()
+    partitions = _planned(_without_drifted(plan, state, starts, skip_drifted=skip_drifted), state, starts)
+    if not partitions:
+        return None
+    # without ids a rollback would move a topic that was created again under its name
+    partitions = _with_topic_ids(environment, partitions)
+    return RunRecord(
+        run_id=environment.new_run_id(),
+        plan_id=plan.plan_id,
+        cluster_id=environment.cluster.cluster_id(),
+        started_at=environment.clock.utc_now().isoformat(timespec="milliseconds"),
+        host=environment.host,
+        options=options,
+        partitions=partitions,
+        originals=_originals(environment, options, partitions),
+        cordons=read_cordons(environment.cluster, plan.drained),
+        user=environment.user,
+        why=_asked(plan),
+    )
+
+
+def rollback_plan(record: RunRecord) -> Plan:
+    """The plan that undoes a run, for any tool."""
+    changes = (
+        PartitionChange(
+            topic=p.topic,
+            partition=p.partition,
+            replicas=p.start.replicas,
+            log_dirs=p.start.log_dirs,
+            previous=Placement(replicas=p.replicas, leader=p.replicas[0], log_dirs=p.log_dirs),
+            bytes=p.copy_bytes * sum(b not in p.replicas for b in p.start.replicas),
+            reason=f"rollback of run {record.run_id}",
+        )
+        for p in record.partitions
+    )
+    return Plan(
+        partitions=tuple(changes),
+        cluster_id=record.cluster_id,
+        taken_at=record.started_at,
+        topic_ids={p.topic: p.topic_id for p in record.partitions if p.topic_id},
+    )
+
+
+def _without_drifted(
+    plan: Plan, state: ClusterState, starts: Mapping[TopicPartition, Placement], *, skip_drifted: bool
+) -> tuple[PartitionChange, ...]:
+    drifts = [drift for drift in find_drift(plan, state) if drift.partition not in starts]
+    if drifts and not skip_drifted:
+        of = counted_noun(len(plan.partitions), "planned partition")
+        raise DriftError(
+            f"{len(drifts)} of {of} changed since planning: {first_of(drifts, separator='; ')}",
+            hint="make a new plan, or skip them with --skip-drifted",
+        )
+    drifted = {d.partition for d in drifts}
+    return tuple(c for c in plan.partitions if c.name not in drifted)
+
+
+def _planned(
+    changes: Collection[PartitionChange], state: ClusterState, starts: Mapping[TopicPartition, Placement]
+) -> tuple[PlannedPartition, ...]:
+    """The partitions in which something is to be done."""
+    names = [c.name for c in changes]
+    found = placements(state, names)
+    sizes = move_bytes(state)
+    size_of = {name: max(int(sizes[row]), 0) for name, row in partition_rows(state, names)}
+    planned = [
+        PlannedPartition(
+            topic=c.topic,
+            partition=c.partition,
+            start=starts.get(c.name, found[c.name].placement),
+            replicas=c.replicas,
+            log_dirs=c.log_dirs,
+            copy_bytes=size_of[c.name],
+        )
+        for c in changes
+        if c.name in found
+    ]
+    return tuple(p for p in planned if _has_work(p))
+
+
+def _with_topic_ids(
+    environment: RunEnvironment, partitions: tuple[PlannedPartition, ...]
+) -> tuple[PlannedPartition, ...]:
+    status = environment.cluster.partition_status({p.topic for p in partitions})
+    ids = {name.topic: found.topic_id for name, found in status.items()}
+    return tuple(replace(p, topic_id=ids.get(p.topic, "")) for p in partitions)
+
+
+def _has_work(p: PlannedPartition) -> bool:
+    is_elsewhere = any(p.start_dirs.get(b) != path for b, path in p.target_dirs.items())
+    return p.start.replicas != p.replicas or p.start.leader != p.replicas[0] or is_elsewhere
+
+
+def _asked(plan: Plan) -> str:
+    """What was asked of the plan, as options that differ from their defaults; its file, where no planner made it."""
+    if plan.cluster_id is None:
+        return "plan of another tool"
+    asked = {name: value for name, value in plan.options.items() if name not in _UNREPORTED}
+    if asked.get("adopted"):
+        return "adopted from another tool"
+    words = [
+        f"--{value}" if name == "mode" else f"--{name.replace('_', '-')} {_text(value)}"
+        for name, value in asked.items()
+    ]
+    return " ".join(words) or "balance"
+
+
+def _text(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _originals(
+    environment: RunEnvironment, options: RunOptions, partitions: tuple[PlannedPartition, ...]
+) -> tuple[Original, ...]:
+    """Configs as found; without a throttle of ours they are of no interest."""
+    if options.throttle.bytes_per_s is None and options.throttle.log_dir_bytes_per_s is None:
+        return ()
+    if Capability.CONFIGS not in environment.cluster.capabilities:
+        raise MissingCapabilityError(
+            f"throttles not supported: {environment.cluster.name}", hint="run without a throttle: --throttle none"
+        )
+    originals, faults = read_originals(environment.cluster, partitions)
+    for resource, fault in faults.items():
+        if fault.name.endswith("AUTHORIZATION_FAILED"):
+            raise NotAuthorizedError(
+                f"not authorized to read the configs of {resource}: {fault}",
+                hint="run without a throttle: --throttle none",
+            )
+        environment.listener.on_event(Warned(message=f"cannot read the configs of {resource}: {fault}"))
+    return originals

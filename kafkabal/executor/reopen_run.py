@@ -1,0 +1,146 @@
+"""How the latest run is opened again, in any state, to be resumed, rolled back, cancelled or repaired."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from kafkabal.clusters import ClusterLock
+from kafkabal.errors import NotAuthorizedError, RefusedByClusterError, UsageError
+from kafkabal.executor.open_run import (
+    announce_start,
+    make_context,
+    make_fence,
+    refuse_unfinished,
+    retry_if_lock_lost,
+    write_cluster_record,
+)
+from kafkabal.executor.run_context import RunContext
+from kafkabal.executor.run_environment import RunEnvironment
+from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.safety.cluster_lock import release_lock
+from kafkabal.executor.safety.command_lock import lock_cluster
+from kafkabal.executor.state.cluster_record import ClusterRecord
+from kafkabal.executor.state.find_run import FoundRun, find_run
+from kafkabal.executor.state.journal import Entered, Journal, Rate, ThrottleTaken
+from kafkabal.executor.state.run_states import Goal, Phase, RunState
+from kafkabal.executor.state.run_store import RunStore
+
+
+class RunClosedError(UsageError):
+    """The run has ended, and nothing of it is left to resume or to cancel."""
+
+
+def reopen_run(
+    environment: RunEnvironment,
+    *,
+    journal: Path | str | None = None,
+    options: RunOptions | None = None,
+    goal: Goal | None = None,
+    lock: ClusterLock | None = None,
+) -> RunContext:
+    """Take the lock and open the latest run again, in whatever state it was left.
+
+    Parameters
+    ----------
+    options
+        Replace those that the run was begun with.
+    goal
+        What it is to be brought to now; what it was heading for before if None.
+    lock
+        Taken already; the run gives it up when it ends. Taken now if None.
+
+    Raises
+    ------
+    UsageError
+        If no run is known.
+    BusyError
+        If another run holds the lock.
+    """
+    return retry_if_lock_lost(lambda held: _reopen(environment, journal, options, goal, held), lock)
+
+
+def _reopen(
+    environment: RunEnvironment,
+    journal: Path | str | None,
+    options: RunOptions | None,
+    goal: Goal | None,
+    held: ClusterLock | None,
+) -> RunContext:
+    found = find_run(environment, journal)
+    if found is None or not found.state.has_begun:
+        raise UsageError(
+            "no run found for this cluster",
+            hint="give its journal with --journal; 'kafkabal rebalance repair' lists leftover throttles",
+        )
+    with ExitStack() as undo:
+        # those of the run, where no flag was given: a resume must not turn a throttled run into one at full speed
+        wanted = options or found.record.options
+        lock = held or lock_cluster(environment, wanted.session_s, wait_s=environment.lock_wait_s)
+        undo.callback(release_lock, lock)
+        found = find_run(environment, journal) or found  # an earlier holder of the lock may have resumed it
+        _refuse_closed(found, goal)
+        found.state.openings += 1
+        opened = undo.enter_context(closing(_open_journal(environment, found)))
+        # written before any effect: a process that stood still sees by this time that the run is no longer its own
+        found.state.at = environment.clock.utc_now().isoformat(timespec="milliseconds")
+        cluster_record = write_cluster_record(environment, wanted, lock, lambda r: _reopen_cluster_record(r, found))
+        effects = found.journal.effects if found.journal else 0
+        fence = make_fence(environment, wanted, lock, cluster_record, found.record.run_id)
+        store = RunStore(found.record, found.state, opened, cluster_record, fence, environment.clock)
+        context = make_context(environment, wanted, store, fence, last_effect=effects)
+        if options is not None and options.throttle.bytes_per_s is not None:
+            context.throttling.change(options.throttle)
+        undo.pop_all()
+    announce_start(context, goal)
+    return context
+
+
+def _refuse_closed(found: FoundRun, goal: Goal | None) -> None:
+    """A run that is closed stays closed: to apply its plan again would undo what was done since.
+
+    It can be rolled back, which is another goal; one that was stopped or did a part only can be resumed.
+    """
+    run_id = found.record.run_id
+    if goal is Goal.CANCEL and found.state.is_clean:
+        raise RunClosedError(f"run {run_id} is closed: it has no reassignment in flight and no throttle")
+    if goal is None and not found.is_resumable:
+        hint = f"undo it with 'kafkabal rebalance rollback {run_id}'"
+        raise RunClosedError(f"run {run_id} is complete: nothing to resume", hint=hint)
+
+
+def _reopen_cluster_record(cluster_record: ClusterRecord, found: FoundRun) -> None:
+    """Record on the cluster that the run continues here, unless it holds another that was not ended."""
+    known = cluster_record.load()
+    if known is not None and known[0].run_id == found.record.run_id:
+        try:
+            cluster_record.update(found.record.run_id, found.state)
+        except NotAuthorizedError:
+            raise
+        except RefusedByClusterError:
+            pass  # with too few replicas to write to, a run can still be called back
+        return
+    if known is not None:
+        refuse_unfinished(FoundRun(*known, None))
+    cluster_record.begin(found.record, found.state)
+
+
+def _open_journal(environment: RunEnvironment, found: FoundRun) -> Journal:
+    """Continue the journal of this host, or begin one from the cluster record."""
+    if found.journal is not None:
+        return Journal(found.journal.path, keep_bytes=found.journal.valid_bytes)
+    now = environment.clock.utc_now().isoformat(timespec="milliseconds")
+    return Journal.create(
+        environment.journal_path(found.record.cluster_id, found.record.run_id),
+        found.record,
+        Entered(at=now, goal=found.state.goal, phase=Phase.RECORDED, openings=found.state.openings),
+        *found.state.later_originals,
+        *(Rate(at=now, value=value) for value in sorted(found.state.rates)),
+        *_changed_throttle(found.state, now),
+    )
+
+
+def _changed_throttle(state: RunState, now: str) -> tuple[ThrottleTaken, ...]:
+    if state.throttle is None:
+        return ()
+    return (ThrottleTaken(at=now, throttle=state.throttle, asked_at=state.asked_at),)

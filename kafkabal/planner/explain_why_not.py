@@ -1,0 +1,139 @@
+"""Why a plan does not bring a partition to a broker: the rules that forbid it, and what it would do to the bands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.model import ClusterState, TopicPartition, has_source
+from kafkabal.plan import partition_rows
+from kafkabal.planner.candidate import search
+from kafkabal.planner.plan_listener import SILENT
+from kafkabal.planner.plan_options import PlanOptions
+from kafkabal.planner.problem import build_problem, chosen_topics, is_reassigned
+from kafkabal.planner.search.solution import Solution
+from kafkabal.units import format_bytes
+from kafkabal.wording import counted_noun
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """What keeps a partition from a broker, in the placement that the plan leads to."""
+
+    partition: TopicPartition
+    broker: int
+    holds: bool
+    """The plan has a replica there."""
+    rules: tuple[str, ...]
+    """What forbids it, one clause each."""
+    effects: tuple[str, ...]
+    """What it would do, one clause each, where nothing forbids it."""
+
+
+def why_not(cluster: ClusterState, partition: TopicPartition, broker: int, options: PlanOptions) -> WhyNot:
+    """Ask the placement that a plan with these options leads to.
+
+    Raises
+    ------
+    UsageError
+        If the partition or broker is unknown.
+    """
+    row = next((row for _, row in partition_rows(cluster, [partition])), None)
+    if row is None:
+        raise UsageError(f"unknown partition: {partition}")
+    target = cluster.brokers.index_of(broker)
+    if target < 0:
+        raise UsageError(f"unknown broker: {broker}", hint="see 'kafkabal inspect'")
+    solution = search(Solution(build_problem(cluster, options)), SILENT).solution
+    if (solution.place[row] == target).any():
+        return WhyNot(partition, broker, holds=True, rules=(), effects=())
+    rules = (*_of_broker(solution, target), *_of_partition(solution, row))
+    effects: tuple[str, ...] = ()
+    if not rules:
+        rules = tuple(_of_slots(solution, row, target))
+    if not rules:
+        rules = tuple(_of_room(solution, row, target))
+    if not rules:
+        effects = tuple(_effects(solution, row, target))
+    return WhyNot(partition, broker, holds=False, rules=rules, effects=effects)
+
+
+def _of_broker(solution: Solution, b: int) -> Iterator[str]:
+    problem = solution.problem
+    broker, options = problem.cluster.brokers.id[b], problem.options
+    if not problem.cluster.brokers.is_live[b]:
+        yield f"broker {broker} is dead"
+    elif broker in options.drain:
+        yield f"broker {broker} is drained (--drain)"
+    elif broker in options.exclude_brokers:
+        yield f"broker {broker} takes nothing (--exclude-brokers)"
+    elif not problem.takes[b]:
+        yield f"broker {broker} takes nothing: no log dir of it is known to be online and not cordoned, or the mode"
+
+
+def _of_partition(solution: Solution, row: int) -> Iterator[str]:
+    problem = solution.problem
+    cluster, options = problem.cluster, problem.options
+    topic = int(problem.topic[row])
+    name = cluster.topics.name[topic]
+    if not chosen_topics(cluster, options)[topic]:
+        yield f"topic {name} is not to be touched (--topics, --exclude-topics)"
+    elif cluster.topics.internal[topic] and not options.include_internal:
+        yield f"topic {name} is internal (--include-internal)"
+    if is_reassigned(cluster)[row]:
+        yield "another reassignment is moving it"
+    if not has_source(cluster)[row]:
+        yield "no in-sync replica of it is online"
+    if not problem.size_known[row]:
+        yield "its size is not known"
+    if not options.mode.moves_replicas:
+        yield f"no replica may move (--{options.mode})"
+
+
+def _of_slots(solution: Solution, row: int, b: int) -> Iterator[str]:
+    """Rules that hold for every replica that could give way."""
+    slots = np.flatnonzero(solution.is_slot[row])
+    p = np.full(len(slots), row)
+    if solution.may_go(p, slots, np.full(len(slots), b)).any():
+        return
+    problem, cluster = solution.problem, solution.problem.cluster
+    broker = cluster.brokers.id[b]
+    in_rack = [int(x) for x in solution.place[row] if x >= 0 and problem.rack[x] == problem.rack[b]]
+    if in_rack:
+        other = cluster.brokers.id[in_rack[0]]
+        yield f"its rack already has the replica on broker {other}, and the spread over racks may not shrink"
+    if solution.topic_count is not None:
+        topic = int(problem.topic[row])
+        held, most = int(solution.topic_count[topic, b]), float(solution.bands.topic_most(topic, b))
+        if held >= most:
+            name = cluster.topics.name[topic]
+            yield f"broker {broker} holds {counted_noun(held, 'replica')} of {name}; its band allows {most:.0f}"
+
+
+def _of_room(solution: Solution, row: int, b: int) -> Iterator[str]:
+    problem = solution.problem
+    arriving, broker = int(problem.arriving_bytes[row]), problem.cluster.brokers.id[b]
+    if solution.used[b] + arriving > problem.limit_bytes[b]:
+        room = max(0, int(problem.limit_bytes[b] - solution.used[b]))
+        yield f"its {format_bytes(arriving)} do not fit: broker {broker} has room for {format_bytes(room)}"
+    if solution.count[b] + 1 > problem.limit_replicas[b]:
+        yield f"broker {broker} may hold at most {counted_noun(problem.limit_replicas[b], 'replica')} (--broker-limit)"
+
+
+def _effects(solution: Solution, row: int, b: int) -> Iterator[str]:
+    problem, bands = solution.problem, solution.bands
+    arriving, broker = int(problem.arriving_bytes[row]), problem.cluster.brokers.id[b]
+    yield f"nothing forbids it; it would copy {format_bytes(arriving)}"
+    if solution.used[b] + arriving > bands.high_bytes[b]:
+        over = format_bytes(int(solution.used[b] + arriving - bands.high_bytes[b]))
+        yield f"broker {broker} would be {over} above its disk band"
+    if solution.count[b] + 1 > bands.high_count[b]:
+        yield (
+            f"broker {broker} would hold {counted_noun(solution.count[b] + 1, 'replica')}; "
+            f"its band allows {bands.high_count[b]}"
+        )
+    if (solution.used[b] >= bands.low_bytes[b]) and (solution.count[b] >= bands.low_count[b]):
+        yield f"broker {broker} is inside its bands without it, so that the bytes would buy nothing"

@@ -1,0 +1,47 @@
+"""Whether the topic that a run began with still exists, or was deleted and created again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafkabal.errors import KafkabalError, OperationError
+
+
+class TopicGoneError(OperationError):
+    """The topic that the run began with no longer exists."""
+
+
+def same_topic_check(
+    topic_id: str,
+    current_id: Callable[[], str | None],
+    topic: str,
+    unanswered: Callable[[KafkabalError], None] = lambda _: None,
+) -> Callable[[], None]:
+    """A check that the topic was neither deleted nor re-created since.
+
+    Parameters
+    ----------
+    current_id
+        Gives the id of the topic now, None if there is none.
+    unanswered
+        Told of what ``current_id`` raised: it says nothing about the topic, and what becomes of the records decides.
+    """
+
+    def check() -> None:
+        try:
+            found = current_id()
+        except KafkabalError as error:
+            unanswered(error)
+            return
+        if found is None:
+            raise TopicGoneError(
+                f"topic {topic} was deleted during the run",
+                hint="what was sent before is gone; once the topic exists again, the same command sends everything",
+            )
+        if found != topic_id:
+            raise TopicGoneError(
+                f"topic {topic} was deleted and re-created during the run; records sent before are lost",
+                hint="run the same command again to send everything to the new topic",
+            )
+
+    return check

@@ -1,0 +1,162 @@
+"""One frame of the live view: as many lines as the terminal has, none wider than it is.
+
+From the top: who and when, the verdict, brokers against their bands, moves in flight, what has happened. Where lines
+are few, each section keeps what matters most: the worst brokers, the longest moves, the latest events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, tzinfo
+from typing import Final
+
+from rich.text import Text
+
+from kafkabal.inspection import Inspection, Severity, judge
+from kafkabal.printable import printable
+from kafkabal.reporting.drawable_area import Surface
+from kafkabal.reporting.inspection.grouping import By
+from kafkabal.reporting.inspection.inspection_report import holder_table
+from kafkabal.reporting.render_table import STYLES, draw, table_grid
+from kafkabal.reporting.report import Column, Kind, Table, Tone
+from kafkabal.units import format_bytes, format_duration, format_rate
+from kafkabal.watch import LiveEvent, LiveView, MoveInFlight, MovesInFlight
+from kafkabal.wording import counted_noun
+
+_TONES: Final = {Severity.BALANCED: Tone.GOOD, Severity.IMBALANCED: Tone.WARNING, Severity.BROKEN: Tone.BAD}
+_EVENT_STYLES: Final = {True: STYLES[Tone.GOOD], False: STYLES[Tone.BAD], None: ""}
+_LEAST_LINES: Final = 5
+"""Of a section that has more: a blank one, headings, and what matters most of it."""
+
+
+class LiveFrames:
+    """Makes frames of one cluster; what is computed of a reading is computed once.
+
+    Parameters
+    ----------
+    name
+        What to call the cluster.
+    zone
+        In which times are shown; None for that of this host.
+    """
+
+    def __init__(self, name: str, by: By, surface: Surface, zone: tzinfo | None = None) -> None:
+        self._name, self._by, self._surface, self._zone = name, by, surface, zone
+        self._inspection: Inspection | None = None
+        self._holders: Table | None = None
+        self._verdict = Text("reading the cluster")
+
+    def frame(self, view: LiveView, columns: int, lines: int, now_s: float) -> list[str]:
+        """What a terminal of this size shows, from the top: exactly as many lines as it has, colours included.
+
+        Parameters
+        ----------
+        now_s
+            Seconds since the epoch.
+        """
+        surface = replace(self._surface, width=columns)
+        self._take(view.inspection)
+        top = self._top_lines(view, surface, now_s)
+        sections = (
+            self._holder_lines(surface, lines),
+            _move_lines(view.moves, surface, lines),
+            self._event_lines(view.events[-lines:], surface),
+        )
+        rows = shared_lines([len(section) for section in sections], lines - len(top) - 1)
+        holders, moves, events = sections
+        # the latest events are at the end
+        body = [*holders[: rows[0]], *moves[: rows[1]], *events[:1], *events[1:][len(events) - rows[2] :]]
+        kept = [*top, *body][: max(lines - 1, 1)]
+        foot = _line("q to quit", surface, STYLES[Tone.FAINT])
+        return [*kept, *[""] * (lines - 1 - len(kept)), foot][:lines]
+
+    def _take(self, inspection: Inspection | None) -> None:
+        if inspection is None or inspection is self._inspection:
+            return
+        verdict = judge(inspection)
+        self._inspection, self._holders = inspection, holder_table(inspection, self._by)
+        self._verdict = Text(printable(verdict.sentence), STYLES[_TONES[verdict.severity]])
+
+    def _top_lines(self, view: LiveView, surface: Surface, now_s: float) -> list[str]:
+        age = f", sizes of {self._time(view.read_at_s)}" if view.inspection is not None else ""
+        brokers = counted_noun(len(view.registered), "registered broker")
+        head = _line(f"{self._name}  {self._time(now_s)}  {brokers}{age}", surface, "bold")
+        # the events say so too, but scroll away
+        why = f"the cluster cannot be read: {view.problem}"
+        problem = [_line(why, surface, STYLES[Tone.BAD])] if view.problem else []
+        return [head, *problem, *draw([self._verdict], surface).splitlines()]
+
+    def _holder_lines(self, surface: Surface, lines: int) -> list[str]:
+        if self._holders is None:
+            return []
+        grid, _ = table_grid(replace(self._holders, shown_rows=lines), surface)
+        return ["", *draw([grid], surface).splitlines()]
+
+    def _event_lines(self, events: Sequence[LiveEvent], surface: Surface) -> list[str]:
+        if not events:
+            return []
+        return ["", *(_line(f"{self._time(e.at_s)}  {e.message}", surface, _EVENT_STYLES[e.is_good]) for e in events)]
+
+    def _time(self, at_s: float) -> str:
+        return datetime.fromtimestamp(at_s).astimezone(self._zone).strftime("%H:%M:%S")
+
+
+def shared_lines(wanted: Sequence[int], lines: int) -> list[int]:
+    """How many lines each section gets: all it wants if there is room, else a few each, and the first ones the rest."""
+    given = [min(each, _LEAST_LINES) for each in wanted]
+    for i in reversed(range(len(given))):
+        given[i] = max(0, min(given[i], given[i] + lines - sum(given)))
+    for i, each in enumerate(wanted):
+        given[i] += max(0, min(each - given[i], lines - sum(given)))
+    return given
+
+
+def _move_lines(moves: MovesInFlight, surface: Surface, lines: int) -> list[str]:
+    if not moves.partitions:
+        return []
+    texts = ["", _line(_moves_headline(moves), surface)]
+    if moves.moves:
+        grid, _ = table_grid(_moves_table(moves.moves[:lines]), surface)
+        texts += draw([grid], surface).splitlines()
+    return texts
+
+
+def _moves_headline(moves: MovesInFlight) -> str:
+    """``12 reassignments in flight: 45% of 10 GiB, 50 MiB/s, 3 min 20 s left``."""
+    total = sum(move.total_bytes for move in moves.moves)
+    copied = sum(min(move.copied_bytes, move.total_bytes) for move in moves.moves)
+    rate = sum(move.bytes_per_s or 0.0 for move in moves.moves)
+    parts = [f"{copied / total:.0%} of {format_bytes(total)}"] if total else []
+    if rate:
+        parts += [format_rate(rate), f"{format_duration((total - copied) / rate)} left"]
+    if moves.unmeasured and moves.moves:
+        parts.append(f"{moves.unmeasured:,} not measured")
+    text = f"{counted_noun(len(moves.partitions), 'reassignment')} in flight"
+    return f"{text}: {', '.join(parts)}" if parts else text
+
+
+def _moves_table(moves: Sequence[MoveInFlight]) -> Table:
+    return Table(
+        key="moves",
+        columns=(
+            Column(
+                key="partition",
+                title="partition",
+                values=[f"{move.replica.topic}-{move.replica.partition}" for move in moves],
+            ),
+            Column(key="to", title="to", kind=Kind.NUMBER, values=[move.replica.broker for move in moves]),
+            Column(key="share", title="copied", kind=Kind.SHARE, values=[move.share for move in moves]),
+            Column(key="bar", title=" ", kind=Kind.FAIR_BAR, dispensable=3, values=[move.share for move in moves]),
+            Column(key="total", title="of", kind=Kind.BYTES, values=[move.total_bytes or None for move in moves]),
+            Column(key="rate", title="rate", kind=Kind.RATE, values=[move.bytes_per_s for move in moves]),
+            Column(key="left", title="left", kind=Kind.DURATION, values=[move.left_s for move in moves]),
+        ),
+    )
+
+
+def _line(text: str, surface: Surface, style: str = "") -> str:
+    """One line, cut where the terminal ends."""
+    line = Text(printable(text), style)
+    line.truncate(surface.width or line.cell_len, overflow="ellipsis" if surface.unicode else "crop")
+    return draw([line], surface).rstrip("\n")

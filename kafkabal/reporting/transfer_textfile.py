@@ -1,0 +1,114 @@
+"""What is being sent or read, as a Prometheus textfile that is kept current while it lasts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from kafkabal.isolated_listeners import BackgroundListener
+from kafkabal.reporting.metrics_file import MetricsFile
+
+_EVERY_S: Final = 5.0
+"""A scrape comes every fifteen seconds or more seldom."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    """How far a transfer is."""
+
+    records: int = 0
+    size_bytes: int = 0
+    is_running: bool = True
+    has_succeeded: bool = False
+
+
+class TransferTextfile:
+    """Keeps a textfile; used in a ``with`` block, whose end says whether the transfer has succeeded.
+
+    It is written by a thread of its own: a folder that hangs or is full delays nothing, and is warned of once.
+
+    Parameters
+    ----------
+    path
+        None keeps none.
+    command
+        Part of the names of the metrics: ``produce`` or ``read``.
+    cluster, topic
+        Labels of every metric.
+    wall_clock
+        Seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        command: str,
+        *,
+        cluster: str,
+        topic: str,
+        wall_clock: Callable[[], float],
+        warn: Callable[[str], None],
+    ) -> None:
+        self._extent, self._wall_clock, self._written_s = _Extent(), wall_clock, float("-inf")
+        self._writer: BackgroundListener[_Extent] | None = None
+        if path is not None:
+            self._writer = BackgroundListener(
+                _Writer(path, f"kafkabal_{command}", {"cluster": cluster, "topic": topic}, wall_clock, warn),
+                is_passing=lambda extent: extent.is_running,
+                on_failure=lambda error: warn(f"cannot write {path}: {error}"),
+            )
+
+    def update(self, records: int, size_bytes: int) -> None:
+        """Say how many records and bytes this run has transferred so far; may be called for each of them."""
+        if self._writer is None:
+            return
+        self._extent = replace(self._extent, records=records, size_bytes=size_bytes)
+        now_s = self._wall_clock()
+        if now_s - self._written_s >= _EVERY_S:
+            self._written_s = now_s
+            self._writer.on_event(self._extent)
+
+    def __enter__(self) -> Self:
+        self.update(0, 0)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._writer is not None:
+            self._writer.on_event(replace(self._extent, is_running=False, has_succeeded=kind is None))
+            self._writer.close()
+
+
+class _Writer:
+    """Writes each extent that it is told of."""
+
+    def __init__(
+        self,
+        path: Path,
+        prefix: str,
+        labels: dict[str, str],
+        wall_clock: Callable[[], float],
+        warn: Callable[[str], None],
+    ) -> None:
+        self._file, self._prefix, self._labels = MetricsFile(path, warn), prefix, labels
+        self._wall_clock = wall_clock
+
+    def on_event(self, event: _Extent) -> None:
+        """Write it."""
+        from prometheus_client import CollectorRegistry, Gauge, generate_latest  # costly to import, and seldom needed
+
+        registry = CollectorRegistry()
+        for name, meaning, value in (
+            ("running", "1 while the command runs.", event.is_running),
+            ("records", "Records transferred by the last run.", event.records),
+            ("bytes", "Bytes transferred by the last run.", event.size_bytes),
+            ("success", "1 if the last run completed.", event.has_succeeded),
+            ("last_update_timestamp_seconds", "When this was written.", self._wall_clock()),
+        ):
+            gauge = Gauge(f"{self._prefix}_{name}", meaning, list(self._labels), registry=registry)
+            gauge.labels(**self._labels).set(value)
+        self._file.write(generate_latest(registry))

@@ -1,0 +1,1 @@
+"""The partitioner for Java clients: its source, and how it is built."""

@@ -1,0 +1,26 @@
+"""Build the partitioner that Java clients load, which follows the weights that ``kafkabal route`` publishes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+from kafkabal.java_jar import build_jar
+
+PARTITIONER_CLASS: Final = "kafkabal.routing.ScorePartitioner"
+"""What ``partitioner.class`` of a producer is to name."""
+
+
+def build_partitioner(jar: Path, class_path: Sequence[Path], *, java: Path, compiler: Path) -> None:
+    """Compile the partitioner; see :func:`~kafkabal.java_jar.build_jar`.
+
+    Parameters
+    ----------
+    class_path
+        ``kafka-clients`` and ``slf4j-api``. What it uses of them is the same in all clients since Kafka 3.0, so one jar
+        serves them all.
+    """
+    with resources.as_file(resources.files("kafkabal.routing.java_partitioner") / "java") as source:
+        build_jar(jar, source, class_path, title="kafkabal routing partitioner", java=java, compiler=compiler)

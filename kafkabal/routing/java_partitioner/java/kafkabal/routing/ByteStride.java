@@ -1,0 +1,178 @@
+package kafkabal.routing;
+
+import java.util.Arrays;
+import java.util.PriorityQueue;
+
+/**
+ * Gives partitions their weights in bytes, slot by slot: {@code kafkabal/routing/byte_stride.py}, number for number.
+ *
+ * <p>At the end of a slot its bytes are booked to its partition and to the broker that leads it. The next slot goes to the
+ * broker with the least (bytes + half a slot) / weight, and of its partitions to the one with the least of the same. All
+ * arithmetic is that of IEEE doubles in the same order as in Python, so that both pick the same partitions; a file of
+ * vectors holds them to it. Not thread-safe.
+ */
+final class ByteStride {
+    private final double start;
+    private long usualSlotBytes = 1;
+    private double mostPart = Double.POSITIVE_INFINITY;
+    private Weights awaited;
+    private long totalBytes;
+    private long countedRecords;
+    private long countedBytes;
+    private double[] weights = {1.0};
+    private double[] brokerWeights = {1.0};
+    private long[] booked = {0};
+    private long[] brokerBooked = {0};
+    private double[] turn = {0.0};
+    private double halfBytes;
+    private PriorityQueue<Place> brokers = new PriorityQueue<>();
+    private PriorityQueue<Place>[] partitions;
+    private int broker = -1;
+    private int partition;
+    private long slotEndBytes;
+    private long leftBytes;
+
+    /** Which partition comes first of equals, 0 to 1: producers of one topic start in different places. */
+    ByteStride(double start) {
+        this.start = start;
+    }
+
+    /** Follow new weights from the next record on. Row {@code brokerOf[p]} leads partition p, -1 where none does. */
+    void setWeights(double[] newWeights, int[] brokerOf) {
+        awaited = new Weights(newWeights, brokerOf);
+    }
+
+    /** Take slots of about this length, shorter while they would be more than this part of what each broker got. */
+    void setSlotBytes(long slotBytes, double part) {
+        usualSlotBytes = slotBytes;
+        mostPart = part;
+    }
+
+    /** Whether the next record begins another slot. */
+    boolean isBetweenSlots() {
+        return leftBytes <= 0 || awaited != null;
+    }
+
+    /** Partition of the next record, of {@code sizeBytes} > 0. */
+    int pick(int sizeBytes) {
+        if (isBetweenSlots()) {
+            enterSlot(sizeBytes);
+        }
+        countedRecords++;
+        countedBytes += sizeBytes;
+        leftBytes -= sizeBytes;
+        return partition;
+    }
+
+    private void enterSlot(int nextBytes) {
+        book();
+        if (awaited != null) {
+            Weights following = awaited;
+            awaited = null;
+            startOver(following, nextBytes);
+        }
+        broker = brokers.remove().index;
+        partition = partitions[broker].remove().index;
+        slotEndBytes = slotBytes(nextBytes);
+        leftBytes = slotEndBytes;
+    }
+
+    private void book() {
+        if (broker < 0) {
+            return;
+        }
+        long bytes = slotEndBytes - leftBytes;
+        slotEndBytes = 0;
+        leftBytes = 0;
+        totalBytes += bytes;
+        booked[partition] += bytes;
+        brokerBooked[broker] += bytes;
+        queueUp(partition, broker);
+        double place = (brokerBooked[broker] + halfBytes) / brokerWeights[broker];
+        brokers.add(new Place(place, turn[partition], broker));
+        broker = -1;
+    }
+
+    private void queueUp(int index, int ofBroker) {
+        partitions[ofBroker].add(new Place((booked[index] + halfBytes) / weights[index], turn[index], index));
+    }
+
+    @SuppressWarnings("unchecked")
+    private void startOver(Weights following, int nextBytes) {
+        int n = following.ofPartition.length;
+        int[] rows = new int[n];
+        Arrays.setAll(rows, p -> Math.max(following.brokerOf[p], 0));
+        int nBrokers = Arrays.stream(rows).max().orElse(0) + 1;
+        weights = following.ofPartition;
+        brokerWeights = new double[nBrokers];
+        for (int p = 0; p < n; p++) {
+            brokerWeights[rows[p]] += weights[p];
+        }
+        booked = new long[n];
+        brokerBooked = new long[nBrokers];
+        halfBytes = slotBytes(nextBytes) / 2.0;
+        turn = new double[n];
+        for (int p = 0; p < n; p++) {
+            double place = (double) p / n - start;
+            turn[p] = place < 0 ? place + 1.0 : place;
+        }
+        partitions = new PriorityQueue[nBrokers];
+        Arrays.setAll(partitions, b -> new PriorityQueue<>());
+        double[] firstTurn = new double[nBrokers];
+        Arrays.fill(firstTurn, Double.POSITIVE_INFINITY);
+        for (int p = 0; p < n; p++) {
+            if (weights[p] > 0) {
+                queueUp(p, rows[p]);
+                firstTurn[rows[p]] = Math.min(firstTurn[rows[p]], turn[p]);
+            }
+        }
+        brokers = new PriorityQueue<>();
+        for (int b = 0; b < nBrokers; b++) {
+            if (!partitions[b].isEmpty()) {
+                brokers.add(new Place(halfBytes / brokerWeights[b], firstTurn[b], b));
+            }
+        }
+    }
+
+    /** Whole records of mean length: slots of a record and a quarter would give two to every fourth. */
+    private long slotBytes(int nextBytes) {
+        long mean = countedRecords == 0 ? 0 : countedBytes / countedRecords;
+        long meanBytes = mean == 0 ? nextBytes : mean;
+        double slot = usualSlotBytes;
+        if (mostPart < Double.POSITIVE_INFINITY) {
+            slot = Math.min(slot, totalBytes * mostPart / brokerWeights.length);
+        }
+        // half to even, as Python rounds
+        return Math.max(1, (long) Math.rint(slot / meanBytes)) * meanBytes;
+    }
+
+    private static final class Weights {
+        final double[] ofPartition;
+        final int[] brokerOf;
+
+        Weights(double[] ofPartition, int[] brokerOf) {
+            this.ofPartition = ofPartition;
+            this.brokerOf = brokerOf;
+        }
+    }
+
+    /** A broker or a partition in line. */
+    private static final class Place implements Comparable<Place> {
+        final double place;
+        final double turn;
+        final int index;
+
+        Place(double place, double turn, int index) {
+            this.place = place;
+            this.turn = turn;
+            this.index = index;
+        }
+
+        @Override
+        public int compareTo(Place other) {
+            int order = Double.compare(place, other.place);
+            order = order != 0 ? order : Double.compare(turn, other.turn);
+            return order != 0 ? order : Integer.compare(index, other.index);
+        }
+    }
+}

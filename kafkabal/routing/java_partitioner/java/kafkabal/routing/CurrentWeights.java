@@ -1,0 +1,19 @@
+package kafkabal.routing;
+
+import java.util.concurrent.TimeUnit;
+
+/** Weights as they were read, and until when they are followed. */
+final class CurrentWeights {
+    final WeightRecord record;
+    private final long validUntilNanos;
+
+    /** {@code ageMs}: how old they were when they were read. */
+    CurrentWeights(WeightRecord record, long ageMs) {
+        this.record = record;
+        this.validUntilNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(record.validMs - ageMs);
+    }
+
+    boolean areValid() {
+        return System.nanoTime() - validUntilNanos < 0;
+    }
+}

@@ -1,0 +1,95 @@
+package kafkabal.routing;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+
+/**
+ * Settings of the partitioner, read from those of the producer.
+ *
+ * <ul>
+ *   <li>{@code kafkabal.routing.topic}: where weights are published, {@code __kafkabal_weights}.
+ *   <li>{@code kafkabal.routing.first.weights.ms}: how long the first record of a producer waits for weights, 1000.
+ *   <li>{@code kafkabal.routing.consumer.*}: settings of the consumer that reads them; otherwise it connects as the
+ *       producer does.
+ *   <li>{@code partitioner.ignore.keys} and {@code batch.size} mean what they mean to Kafka's own partitioner.
+ * </ul>
+ */
+final class PartitionerSettings {
+    private static final String PREFIX = "kafkabal.routing.";
+    private static final String CONSUMER_PREFIX = PREFIX + "consumer.";
+    private static final String BYTES = "org.apache.kafka.common.serialization.ByteArrayDeserializer";
+    /** Settings that a producer shares with consumers by name, and that are the producer's alone. */
+    private static final Set<String> NOT_SHARED =
+        Set.of("client.id", "interceptor.classes", "metric.reporters", "group.id", "group.instance.id");
+
+    private final Map<String, ?> configs;
+
+    PartitionerSettings(Map<String, ?> configs) {
+        this.configs = configs;
+    }
+
+    String topic() {
+        return text(PREFIX + "topic", "__kafkabal_weights");
+    }
+
+    long firstWeightsMs() {
+        return whole(PREFIX + "first.weights.ms", 1000);
+    }
+
+    int batchBytes() {
+        return (int) Math.max(1, whole("batch.size", 16384));
+    }
+
+    boolean ignoresKeys() {
+        return Boolean.parseBoolean(text("partitioner.ignore.keys", "false"));
+    }
+
+    String clientId() {
+        return text("client.id", "producer");
+    }
+
+    Map<String, Object> consumer() {
+        Map<String, Object> settings = new HashMap<>();
+        Set<String> known = ConsumerConfig.configNames();
+        configs.forEach((name, value) -> {
+            if (known.contains(name) && !NOT_SHARED.contains(name)) {
+                settings.put(name, value);
+            }
+        });
+        settings.put("client.id", clientId() + "-kafkabal-routing");
+        settings.put("key.deserializer", BYTES);
+        settings.put("value.deserializer", BYTES);
+        settings.put("enable.auto.commit", "false");
+        settings.put("allow.auto.create.topics", "false");
+        settings.put("auto.offset.reset", "earliest");
+        settings.put("isolation.level", "read_uncommitted");
+        // of a thousand producers each asks every five seconds while nothing is published; an answer must come in time
+        settings.put("fetch.max.wait.ms", String.valueOf(Math.min(5000, whole("request.timeout.ms", 30_000) / 2)));
+        if (known.contains("enable.metrics.push")) {
+            settings.put("enable.metrics.push", "false");
+        }
+        configs.forEach((name, value) -> {
+            if (name.startsWith(CONSUMER_PREFIX)) {
+                settings.put(name.substring(CONSUMER_PREFIX.length()), value);
+            }
+        });
+        return settings;
+    }
+
+    private long whole(String name, long otherwise) {
+        String value = text(name, String.valueOf(otherwise));
+        try {
+            return Long.parseLong(value);
+        } catch (NumberFormatException e) {
+            throw new IllegalArgumentException(name + " is not a whole number: " + value, e);
+        }
+    }
+
+    private String text(String name, String otherwise) {
+        Object value = configs.get(name);
+        return value == null || value.toString().isEmpty() ? otherwise : value.toString().trim();
+    }
+}

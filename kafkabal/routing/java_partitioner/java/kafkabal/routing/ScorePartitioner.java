@@ -1,0 +1,109 @@
+package kafkabal.routing;
+
+import java.util.Arrays;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+import org.apache.kafka.clients.producer.Partitioner;
+import org.apache.kafka.common.Cluster;
+
+/**
+ * Sends records without keys to brokers by what they lack to their fair share, as {@code kafkabal route --publish} weighs
+ * them; records with keys go where Kafka's own partitioner sends them.
+ *
+ * <p>Set {@code partitioner.class=kafkabal.routing.ScorePartitioner} with the jar on the class path. Settings, all optional,
+ * are described in {@link PartitionerSettings}. Without valid weights it works like Kafka's partitioner of KIP-794.
+ */
+public final class ScorePartitioner implements Partitioner {
+    /** About what a batch adds to a record: lengths, time, offset (KIP-98). A slot is to fill a batch and no more. */
+    private static final int RECORD_OVERHEAD_BYTES = 8;
+    private static final boolean ASKS_TWICE =
+        Arrays.stream(Partitioner.class.getMethods()).anyMatch(method -> method.getName().equals("onNewBatch"));
+
+    private final Map<String, TopicRoute> routes = new ConcurrentHashMap<>();
+    private final ThreadLocal<LastPick> lastPick = ThreadLocal.withInitial(LastPick::new);
+    private PartitionerSettings settings;
+    private WeightsReader reader;
+    private int batchBytes;
+    private boolean ignoresKeys;
+
+    @Override
+    public void configure(Map<String, ?> configs) {
+        settings = new PartitionerSettings(configs);
+        batchBytes = settings.batchBytes();
+        ignoresKeys = settings.ignoresKeys();
+        reader = new WeightsReader(settings);
+        reader.start();
+    }
+
+    @Override
+    public int partition(String topic, Object key, byte[] keyBytes, Object value, byte[] valueBytes, Cluster cluster) {
+        if (keyBytes != null && !ignoresKeys) {
+            return KeyHash.partition(keyBytes, cluster.partitionsForTopic(topic).size());
+        }
+        int sizeBytes = RECORD_OVERHEAD_BYTES + size(keyBytes) + size(valueBytes);
+        if (!ASKS_TWICE) {
+            return route(topic).pick(cluster, sizeBytes);
+        }
+        LastPick last = lastPick.get();
+        if (!last.isRepeated(topic, keyBytes, valueBytes)) {
+            last.note(topic, keyBytes, valueBytes, route(topic).pick(cluster, sizeBytes));
+        }
+        return last.partition;
+    }
+
+    /**
+     * Called by producers before Kafka 4.0 when a record opens a batch. They then ask for its partition once more: it is
+     * counted once, and stays where it was. Later versions have neither this method nor the second question.
+     */
+    public void onNewBatch(String topic, Cluster cluster, int previous) {
+        lastPick.get().expectAgain(topic, previous);
+    }
+
+    @Override
+    public void close() {
+        if (reader != null) {
+            reader.shutDown();
+        }
+    }
+
+    private TopicRoute route(String topic) {
+        TopicRoute route = routes.get(topic);
+        if (route == null) {
+            reader.awaitFirst(settings.firstWeightsMs());
+            route = routes.computeIfAbsent(topic, name -> new TopicRoute(name, reader, batchBytes));
+        }
+        return route;
+    }
+
+    private static int size(byte[] bytes) {
+        return bytes == null ? 0 : bytes.length;
+    }
+
+    /** The last decision of a thread. */
+    private static final class LastPick {
+        int partition;
+        private String topic = "";
+        private byte[] keyBytes;
+        private byte[] valueBytes;
+        private boolean isExpectedAgain;
+
+        void note(String ofTopic, byte[] ofKey, byte[] ofValue, int picked) {
+            topic = ofTopic;
+            keyBytes = ofKey;
+            valueBytes = ofValue;
+            partition = picked;
+        }
+
+        void expectAgain(String ofTopic, int previous) {
+            isExpectedAgain = previous == partition && topic.equals(ofTopic);
+        }
+
+        /** The arrays are those of the record, not copies. */
+        boolean isRepeated(String ofTopic, byte[] ofKey, byte[] ofValue) {
+            boolean isSame = isExpectedAgain && keyBytes == ofKey && valueBytes == ofValue && topic.equals(ofTopic);
+            isExpectedAgain = false;
+            return isSame;
+        }
+    }
+}

@@ -1,0 +1,70 @@
+package kafkabal.routing;
+
+import java.util.concurrent.ThreadLocalRandom;
+
+import org.apache.kafka.common.Cluster;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The records without keys of one topic of one producer: by weights while they are valid, else by the batch. */
+final class TopicRoute {
+    private static final Logger LOG = LoggerFactory.getLogger(TopicRoute.class);
+
+    private final String topic;
+    private final WeightsReader reader;
+    private final ByteStride ring = new ByteStride(ThreadLocalRandom.current().nextDouble());
+    private final StickyPartition sticky;
+    private final int batchBytes;
+    private CurrentWeights followed;
+    private boolean isDecided;
+    private boolean isByWeights;
+    private boolean isLed;
+    private Cluster seen;
+
+    TopicRoute(String topic, WeightsReader reader, int batchBytes) {
+        this.topic = topic;
+        this.reader = reader;
+        this.batchBytes = batchBytes;
+        this.sticky = new StickyPartition(topic, batchBytes);
+    }
+
+    synchronized int pick(Cluster cluster, int sizeBytes) {
+        CurrentWeights latest = reader.latest(topic);
+        if (latest != followed) {
+            follow(latest);
+        }
+        boolean isNewSlot = ring.isBetweenSlots();
+        if (isNewSlot) {
+            decideWhetherByWeights();
+        }
+        if (!isByWeights) {
+            return sticky.pick(cluster, sizeBytes);
+        }
+        int partition = ring.pick(sizeBytes);
+        if (isNewSlot || cluster != seen) {
+            seen = cluster;
+            // who publishes sees a leader that is gone some seconds later than this client
+            isLed = StickyPartition.hasLeader(cluster, topic, partition);
+        }
+        return isLed ? partition : sticky.pick(cluster, sizeBytes);
+    }
+
+    private void follow(CurrentWeights latest) {
+        followed = latest;
+        if (latest != null) {
+            // the batches of a producer that was given longer ones would never fill
+            ring.setSlotBytes(Math.max(latest.record.slotBytes, batchBytes - batchBytes / 16), latest.record.slotPart);
+            ring.setWeights(latest.record.weights, latest.record.leaders);
+        }
+    }
+
+    private void decideWhetherByWeights() {
+        boolean areValid = followed != null && followed.areValid();
+        if (areValid != isByWeights || !isDecided) {
+            LOG.info(areValid ? "Topic {}: records without keys follow published weights"
+                : "Topic {}: weights are missing or too old, records without keys go to random partitions by the batch", topic);
+        }
+        isDecided = true;
+        isByWeights = areValid;
+    }
+}

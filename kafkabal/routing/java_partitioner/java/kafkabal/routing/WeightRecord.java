@@ -1,0 +1,81 @@
+package kafkabal.routing;
+
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+
+/** What {@code kafkabal route --publish} wrote for a topic: its weights, and how long they may be followed. */
+final class WeightRecord {
+    private static final int VERSION = 1;
+    private static final double CLOSE_ENOUGH = 1e-6;
+
+    /** Of each partition; they sum to 1. */
+    final double[] weights;
+    /** Row of the broker that leads each partition, -1 where none does. */
+    final int[] leaders;
+    final long slotBytes;
+    /** A slot over what each broker got so far, at most; infinite if unlimited. */
+    final double slotPart;
+    final long validMs;
+
+    private WeightRecord(double[] weights, int[] leaders, long slotBytes, double slotPart, long validMs) {
+        this.weights = weights;
+        this.leaders = leaders;
+        this.slotBytes = slotBytes;
+        this.slotPart = slotPart;
+        this.validMs = validMs;
+    }
+
+    /**
+     * Reads the value of a record.
+     *
+     * @throws IllegalArgumentException if it is damaged, or of a later version
+     */
+    static WeightRecord parse(byte[] value) {
+        try {
+            Map<?, ?> fields = (Map<?, ?>) JsonText.parse(new String(value, StandardCharsets.UTF_8));
+            int version = whole(fields, "kafkabal_weights");
+            if (version > VERSION) {
+                throw new IllegalArgumentException("version " + version + " needs a later kafkabal-routing.jar");
+            }
+            Object part = fields.get("slot_part");
+            return new WeightRecord(
+                numbers(fields, "weights"),
+                wholes(fields, "leaders"),
+                whole(fields, "slot_bytes"),
+                part == null ? Double.POSITIVE_INFINITY : (Double) part,
+                whole(fields, "valid_ms")).checked();
+        } catch (ClassCastException | NullPointerException e) {
+            throw new IllegalArgumentException("a field is missing or of the wrong kind", e);
+        }
+    }
+
+    private WeightRecord checked() {
+        double sum = 0;
+        boolean isUsable = weights.length > 0 && weights.length == leaders.length && slotBytes >= 1 && slotPart > 0;
+        for (int p = 0; isUsable && p < weights.length; p++) {
+            isUsable = weights[p] >= 0 && leaders[p] >= -1 && (weights[p] == 0 || leaders[p] >= 0);
+            sum += weights[p];
+        }
+        if (!isUsable || !(Math.abs(sum - 1) < CLOSE_ENOUGH)) {
+            throw new IllegalArgumentException("its weights, leaders or slots do not fit together");
+        }
+        return this;
+    }
+
+    private static int whole(Map<?, ?> fields, String name) {
+        double value = (Double) fields.get(name);
+        if (value != (int) value) {
+            throw new IllegalArgumentException(name + " is not a whole number");
+        }
+        return (int) value;
+    }
+
+    private static double[] numbers(Map<?, ?> fields, String name) {
+        return ((List<?>) fields.get(name)).stream().mapToDouble(each -> (Double) each).toArray();
+    }
+
+    private static int[] wholes(Map<?, ?> fields, String name) {
+        return ((List<?>) fields.get(name)).stream().mapToInt(each -> ((Double) each).intValue()).toArray();
+    }
+}

@@ -1,0 +1,163 @@
+package kafkabal.routing;
+
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.PartitionInfo;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.InterruptException;
+import org.apache.kafka.common.errors.WakeupException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The one thread that may wait for Kafka: reads published weights, and reads on whatever happens to the cluster. */
+final class WeightsReader extends Thread {
+    private static final Logger LOG = LoggerFactory.getLogger(WeightsReader.class);
+    private static final Duration POLL = Duration.ofSeconds(1);
+    private static final Duration ANSWER = Duration.ofSeconds(15);
+    private static final Duration CLOSING = Duration.ofSeconds(1);
+    private static final long PAUSE_MS = 5000;
+
+    private final PartitionerSettings settings;
+    private final Map<String, CurrentWeights> byTopic = new ConcurrentHashMap<>();
+    private final CountDownLatch caughtUp = new CountDownLatch(1);
+    private volatile boolean isRunning = true;
+    private volatile KafkaConsumer<byte[], byte[]> consumer;
+    private String fault = "";
+
+    WeightsReader(PartitionerSettings settings) {
+        super(settings.clientId() + "-kafkabal-routing");
+        setDaemon(true);
+        this.settings = settings;
+    }
+
+    /** The latest weights of a topic, also if they are too old; null where none are published. */
+    CurrentWeights latest(String topic) {
+        return byTopic.get(topic);
+    }
+
+    /** Waits until what is published now has been read, or cannot be. */
+    void awaitFirst(long timeoutMs) {
+        try {
+            caughtUp.await(timeoutMs, TimeUnit.MILLISECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    void shutDown() {
+        isRunning = false;
+        KafkaConsumer<byte[], byte[]> open = consumer;
+        if (open != null) {
+            open.wakeup();
+        }
+        interrupt();
+    }
+
+    @Override
+    public void run() {
+        while (isRunning) {
+            try {
+                consumer = new KafkaConsumer<>(settings.consumer());
+                if (isRunning && assign()) {
+                    read();
+                }
+            } catch (WakeupException | InterruptException e) {
+                LOG.debug("The reader of weights was stopped");
+            } catch (RuntimeException e) {
+                note(String.valueOf(e.getMessage()));
+            } finally {
+                close();
+            }
+            caughtUp.countDown();
+            pause();
+        }
+    }
+
+    private boolean assign() {
+        List<TopicPartition> partitions = new ArrayList<>();
+        for (PartitionInfo each : consumer.partitionsFor(settings.topic(), ANSWER)) {
+            partitions.add(new TopicPartition(each.topic(), each.partition()));
+        }
+        if (partitions.isEmpty()) {
+            note("unknown topic: " + settings.topic());
+            return false;
+        }
+        consumer.assign(partitions);
+        consumer.seekToBeginning(partitions);
+        return true;
+    }
+
+    /** Records from before the start are as old as their time says; of later ones only this machine's clock counts. */
+    private void read() {
+        Map<TopicPartition, Long> ends = consumer.endOffsets(consumer.assignment(), ANSWER);
+        boolean isBehind = true;
+        while (isRunning) {
+            isBehind = isBehind && ends.entrySet().stream().anyMatch(e -> consumer.position(e.getKey()) < e.getValue());
+            if (!isBehind && !fault.isEmpty()) {
+                LOG.info("Weights can be read again");
+                fault = "";
+            }
+            if (!isBehind) {
+                caughtUp.countDown();
+            }
+            for (ConsumerRecord<byte[], byte[]> record : consumer.poll(POLL)) {
+                take(record, isBehind ? Math.max(0, System.currentTimeMillis() - record.timestamp()) : 0);
+            }
+        }
+    }
+
+    private void take(ConsumerRecord<byte[], byte[]> record, long ageMs) {
+        if (record.key() == null) {
+            return;
+        }
+        String topic = new String(record.key(), StandardCharsets.UTF_8);
+        if (record.value() == null) {
+            byTopic.remove(topic);
+            return;
+        }
+        try {
+            byTopic.put(topic, new CurrentWeights(WeightRecord.parse(record.value()), ageMs));
+        } catch (IllegalArgumentException e) {
+            note("weights of topic " + topic + ": " + e.getMessage());
+        }
+    }
+
+    /** Says it once, until it is over or something else. */
+    private void note(String what) {
+        if (!what.equals(fault)) {
+            fault = what;
+            LOG.warn("Weights cannot be read, records go by the last ones for as long as those are valid: {}", what);
+        }
+    }
+
+    private void close() {
+        KafkaConsumer<byte[], byte[]> open = consumer;
+        consumer = null;
+        if (open != null) {
+            try {
+                open.close(CLOSING);
+            } catch (RuntimeException e) {
+                LOG.debug("The consumer of weights did not close", e);
+            }
+        }
+    }
+
+    private void pause() {
+        try {
+            if (isRunning) {
+                Thread.sleep(PAUSE_MS);
+            }
+        } catch (InterruptedException e) {
+            LOG.debug("The reader of weights was stopped");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+"""The record in which the weights of a topic are published, see docs/formats.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isinf
+from typing import Annotated, Final, Literal, Self
+
+import msgspec
+from msgspec import Meta
+
+from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.weight_ring import WeightRing
+
+WEIGHTS_TOPIC: Final = "__kafkabal_weights"
+"""Where weights are published, the latest of each topic under its name."""
+
+_Share = Annotated[float, Meta(ge=0, le=1)]
+_Row = Annotated[int, Meta(ge=-1)]
+_Positive = Annotated[int, Meta(ge=1)]
+
+
+class WeightRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Weights of a topic; its numbers come back from JSON bit for bit, so that all clients pick alike."""
+
+    kafkabal_weights: Literal[1] = 1
+    """Version of the format."""
+    topic: str
+    published_at: str
+    publisher: str
+    scores: dict[str, float]
+    valid_ms: _Positive
+    slot_bytes: _Positive
+    slot_part: Annotated[float, Meta(gt=0)] | None
+    brokers: list[int]
+    leaders: list[_Row]
+    weights: list[_Share]
+
+    @classmethod
+    def of(
+        cls,
+        ring: WeightRing,
+        view: RoutingView,
+        *,
+        scores: Mapping[str, float],
+        valid_s: float,
+        published_at: str,
+        publisher: str,
+    ) -> Self:
+        """The record of a ring that a policy made of a view.
+
+        Parameters
+        ----------
+        scores
+            Weights of the scores by which it was made.
+        valid_s
+            After so long without a newer record clients stop following it.
+        published_at
+            ISO 8601, UTC.
+        publisher
+            Who publishes it, for people.
+        """
+        return cls(
+            topic=view.topic,
+            published_at=published_at,
+            publisher=publisher,
+            scores=dict(scores),
+            valid_ms=round(valid_s * 1000),
+            slot_bytes=ring.slot_bytes,
+            slot_part=None if isinf(ring.slot_part) else ring.slot_part,
+            brokers=view.broker_id.tolist(),
+            leaders=ring.leader.tolist(),
+            weights=ring.weights.tolist(),
+        )
+
+    def to_json(self) -> bytes:
+        """The value of the record; its key is the name of the topic."""
+        return msgspec.json.encode(self)

@@ -1,0 +1,29 @@
+"""What any client needs to give out the bytes of a topic as a policy of ours does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from kafkabal.model import F64, I32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightRing:
+    """The arguments of :class:`~kafkabal.routing.byte_stride.ByteStride`: whoever has them picks alike."""
+
+    weights: F64
+    """float64, shape (n_partitions,), >= 0, summing to 1."""
+    leader: I32
+    """int32, shape (n_partitions,): row of the broker that leads each partition, -1 where none does."""
+    slot_bytes: int
+    slot_part: float
+    """A slot over what each broker got so far, at most; infinite where bytes are not balanced."""
+
+
+@runtime_checkable
+class RingPolicy(Protocol):
+    """A policy whose decisions between two views follow from weights alone."""
+
+    def ring(self) -> WeightRing:
+        """What it routes by; only after a view."""

@@ -1,0 +1,44 @@
+"""What has changed from one state of the cluster to the next, as events without a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kafkabal.watch.state_findings import StateFindings
+from kafkabal.watch.watch_events import EventKind
+from kafkabal.wording import counted_noun
+
+
+@dataclass(frozen=True, slots=True)
+class FindingChange:
+    """One change."""
+
+    event: EventKind
+    message: str
+    broker: int | None = None
+    log_dir: str | None = None
+
+
+def changes_between(before: StateFindings, found: StateFindings, tolerance: float) -> Iterator[FindingChange]:
+    """What is found now and was not, and the other way round.
+
+    Parameters
+    ----------
+    tolerance
+        Half the width of the bands that scores are judged by.
+    """
+    for broker, path in sorted(found.offline_dirs - before.offline_dirs):
+        yield FindingChange(EventKind.LOG_DIR_OFFLINE, f"log dir {path} of broker {broker} is offline", broker, path)
+    for broker, path in sorted(before.offline_dirs - found.offline_dirs):
+        yield FindingChange(EventKind.LOG_DIR_ONLINE, f"log dir {path} of broker {broker} is online", broker, path)
+    if found.out_of_sync and not before.out_of_sync:
+        count = counted_noun(found.out_of_sync, "partition")
+        yield FindingChange(EventKind.OUT_OF_SYNC, f"{count} with live replicas out of sync")
+    elif before.out_of_sync and not found.out_of_sync:
+        yield FindingChange(EventKind.IN_SYNC, "all replicas on live brokers are in sync")
+    if found.imbalanced and not before.imbalanced:
+        names = ", ".join(found.imbalanced)
+        yield FindingChange(EventKind.IMBALANCED, f"outside {tolerance:.0%} of the fair share by {names}")
+    elif before.imbalanced and not found.imbalanced:
+        yield FindingChange(EventKind.BALANCED, "every score is inside the outer band")

@@ -1,0 +1,141 @@
+"""What was healed, when and at what price: budgets, back-off and the rule against moving twice go by it.
+
+It is kept in one small file beside the journals, so that a ``watch`` that is started again knows what was done today.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from kafkabal.errors import InputFileError
+from kafkabal.files import replacing
+from kafkabal.input_files import DOCUMENT, decode_json, read_bytes
+from kafkabal.plan import Plan
+
+DAY_S: Final = 86_400.0
+_VERSION: Final = 1
+
+
+class HealingEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One healing that was begun."""
+
+    at_s: float
+    """Seconds since the epoch."""
+    kind: str
+    moved_bytes: int
+    """As planned while it runs, as copied once it has ended."""
+    succeeded: bool
+    plan: Plan | None = None
+    """What was moved; kept for a day, so that no later plan moves it again. None where nothing could be moved."""
+    ended_at_s: float | None = None
+    """None while it runs, and where the watch was killed meanwhile."""
+    continues: bool = False
+    """It continues what an earlier one began: the same action, planned again."""
+
+    @property
+    def last_s(self) -> float:
+        """When it last moved anything: bytes that were copied after midnight count for that day."""
+        return self.at_s if self.ended_at_s is None else self.ended_at_s
+
+
+class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
+    """Healings of the last days, and brokers that were demoted."""
+
+    kafkabal_watch: int = _VERSION
+    entries: tuple[HealingEntry, ...] = ()
+    demoted: Mapping[int, Plan] = {}
+    """What took the leadership of a broker away, by broker: what to undo once it is well."""
+
+    def since(self, at_s: float) -> tuple[HealingEntry, ...]:
+        """Entries that moved anything in the day that ends at a time."""
+        return tuple(e for e in self.entries if e.last_s > at_s - DAY_S)
+
+    def actions_of_day(self, at_s: float) -> int:
+        """Actions within a day; what found nothing to move, or was only planned again, is none."""
+        return sum(e.plan is not None and not e.continues for e in self.since(at_s))
+
+    def bytes_of_day(self, at_s: float) -> int:
+        """Bytes moved within a day."""
+        return sum(e.moved_bytes for e in self.since(at_s))
+
+    def plans_of_day(self, at_s: float) -> tuple[Plan, ...]:
+        """Plans applied within a day; nothing of them may move again."""
+        return tuple(e.plan for e in self.since(at_s) if e.plan is not None)
+
+    def has_begun(self, plan_id: str) -> bool:
+        """Whether a plan was one of ours."""
+        return any(e.plan is not None and e.plan.plan_id == plan_id for e in self.entries)
+
+    def backs_off_until_s(self, kind: str, back_off_s: float) -> float:
+        """When something of this kind may be tried again, after the last that failed in a row; 0 if none did.
+
+        By kind, or a rebalance that finds nothing to do would keep a repair waiting.
+        """
+        alike = [entry for entry in self.entries if entry.kind == kind]
+        failed = 0
+        for entry in reversed(alike):
+            if entry.succeeded:
+                break
+            failed += 1
+        return alike[-1].last_s + min(back_off_s * 2 ** (failed - 1), DAY_S) if failed else 0.0
+
+    def with_entry(self, entry: HealingEntry) -> HealingLedger:
+        """With one more, and without those older than two days."""
+        kept = tuple(e for e in self.entries if e.last_s > entry.at_s - 2 * DAY_S)
+        return msgspec.structs.replace(self, entries=(*kept, entry))
+
+    def with_end(self, plan_id: str, *, at_s: float, moved_bytes: int, succeeded: bool) -> HealingLedger:
+        """With the end of the latest entry of a plan."""
+        entries = list(self.entries)
+        for i in reversed(range(len(entries))):
+            plan = entries[i].plan
+            if plan is not None and plan.plan_id == plan_id:
+                entries[i] = msgspec.structs.replace(
+                    entries[i], ended_at_s=at_s, moved_bytes=moved_bytes, succeeded=succeeded
+                )
+                break
+        return msgspec.structs.replace(self, entries=tuple(entries))
+
+    def with_demoted(self, demoted: Mapping[int, Plan]) -> HealingLedger:
+        """With other demoted brokers."""
+        return msgspec.structs.replace(self, demoted=dict(demoted))
+
+
+_DECODER: Final = msgspec.json.Decoder(HealingLedger)
+
+
+def read_ledger(path: Path) -> HealingLedger:
+    """The ledger of a file; an empty one where the file is missing.
+
+    Raises
+    ------
+    InputFileError
+        If it cannot be read, or was written by a later version.
+    """
+    if not path.exists():
+        return HealingLedger()
+    ledger = decode_json(_DECODER, read_bytes(path, DOCUMENT), path, "not a ledger of kafkabal watch")
+    if ledger.kafkabal_watch > _VERSION:
+        raise InputFileError(
+            path,
+            f"version {ledger.kafkabal_watch} is later than {_VERSION}",
+            hint="update kafkabal, or move the file away: budgets then start at zero",
+        )
+    return ledger
+
+
+def write_ledger(ledger: HealingLedger, path: Path) -> None:
+    """Write it whole or not at all.
+
+    Raises
+    ------
+    OutputError, OSError
+        If it cannot be written; the file is as it was.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as file:
+        file.write(msgspec.json.encode(ledger))

@@ -1,0 +1,57 @@
+"""What is wrong with a state of the whole cluster: lost replicas, offline log dirs, lagging partitions, imbalance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkabal.inspection import Inspection, inspect_cluster, lagging_partitions
+from kafkabal.model import ClusterState, LogDirState, offline_replicas
+
+
+@dataclass(frozen=True, slots=True)
+class StateFindings:
+    """What a state of the whole cluster shows, apart from how its brokers respond."""
+
+    offline_dirs: frozenset[tuple[int, str]]
+    """Broker and path of offline log dirs."""
+    lost_on_dead: frozenset[int]
+    """Brokers that are not registered and are still assigned replicas."""
+    lost_on_dirs: frozenset[int]
+    """Live brokers that are assigned replicas on an offline log dir."""
+    out_of_sync: int
+    imbalanced: tuple[str, ...]
+    """Scores that leave the outer band."""
+    empty: frozenset[int]
+    """Live brokers without a replica of a topic that is not internal."""
+    led: frozenset[int]
+
+
+NOTHING_FOUND = StateFindings(frozenset(), frozenset(), frozenset(), 0, (), frozenset(), frozenset())
+
+
+def find(state: ClusterState, outer_tolerance: float) -> StateFindings:
+    """What is wrong with a state."""
+    return findings_of(inspect_cluster(state, tolerance=outer_tolerance))
+
+
+def findings_of(inspection: Inspection) -> StateFindings:
+    """What is wrong with a state whose scores are known already."""
+    state = inspection.cluster
+    brokers, dirs, replicas = state.brokers, state.log_dirs, state.replicas
+    offline = np.flatnonzero(dirs.state == LogDirState.OFFLINE)
+    lost_on = np.bincount(replicas.broker[offline_replicas(state)], minlength=len(brokers)) > 0
+    external = ~state.topics.internal[state.partitions.topic]
+    held = np.bincount(replicas.broker[external[replicas.partition]], minlength=len(brokers))
+    leader = state.partitions.leader
+    first = replicas.broker[state.partitions.first[:-1]] if len(replicas) else np.zeros(0, np.int32)
+    return StateFindings(
+        offline_dirs=frozenset((int(brokers.id[dirs.broker[d]]), dirs.path[d]) for d in offline.tolist()),
+        lost_on_dead=frozenset(brokers.id[lost_on & ~brokers.is_live].tolist()),
+        lost_on_dirs=frozenset(brokers.id[lost_on & brokers.is_live].tolist()),
+        out_of_sync=int(np.count_nonzero(lagging_partitions(state))),
+        imbalanced=tuple(scored.score.name for scored in inspection.scored if scored.evaluation.outside.any()),
+        empty=frozenset(brokers.id[brokers.is_live & (held == 0)].tolist()) if external.any() else frozenset(),
+        led=frozenset(brokers.id[np.unique(np.concatenate([leader[leader >= 0], first]))].tolist()),
+    )

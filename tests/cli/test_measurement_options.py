@@ -1,0 +1,83 @@
+"""``--prometheus`` and ``--telemetry`` of commands that read the cluster once."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SNAPSHOT = Path(__file__).parent / "snapshots" / "even.jsonl"
+VALUES = {1: 1.0, 2: 2.0, 3: 3.0}
+
+
+class _Prometheus(BaseHTTPRequestHandler):
+    """Answers every query with a value a broker."""
+
+    def do_GET(self) -> None:
+        """Answer."""
+        self._answer()
+
+    def do_POST(self) -> None:
+        """Answer."""
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self._answer()
+
+    def _answer(self) -> None:
+        found = [{"metric": {"broker": f"kafka-{b}"}, "value": [0, str(value)]} for b, value in VALUES.items()]
+        body = json.dumps({"status": "success", "data": {"resultType": "vector", "result": found}}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Say nothing."""
+
+
+@pytest.fixture
+def prometheus() -> Iterator[str]:
+    """Address of a server that answers as Prometheus does."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Prometheus) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_inspect_shows_what_is_queried(run_cli: Callable[..., Any], prometheus: str) -> None:
+    """The score has the value of each broker; without the options the hint names them."""
+    words = ("inspect", "--snapshot", str(SNAPSHOT), "--score", "prometheus", "-o", "json")
+    refused = run_cli(*words)
+    assert refused.code == 2
+    assert "--prometheus" in refused.err
+
+    shown = run_cli(*words, "--prometheus", prometheus, "--prometheus-query", "load")
+    assert shown.code == 0, shown.err
+    loads = {row["broker"]: row["prometheus_load"] for row in json.loads(shown.out)["brokers"]}
+    assert {b: loads[b] for b in VALUES} == VALUES
+
+
+def test_create_places_by_what_is_queried(run_cli: Callable[..., Any], prometheus: str) -> None:
+    """Leaders go to the brokers with the lowest value."""
+    words = ("create", "fresh", "-p", "1", "-r", "1", "--dry-run", "--snapshot", str(SNAPSHOT), "-o", "json")
+    placed = run_cli(*words, "--score", "prometheus", "--prometheus", prometheus, "--prometheus-query", "load")
+    assert placed.code == 0, placed.err
+    assert '"fresh"' in placed.out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--prometheus", "http://x"), "must be given together"),
+        (("--telemetry", "topic"), "--telemetry requires a live cluster"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(run_cli: Callable[..., Any], words: tuple[str, ...], says: str) -> None:
+    """One line, exit 2."""
+    outcome = run_cli("inspect", "--snapshot", str(SNAPSHOT), *words)
+    assert (outcome.code, says in outcome.err) == (2, True), outcome.err

@@ -1,0 +1,62 @@
+"""Lines written in the background: a stream that blocks or fails delays nothing."""
+
+from __future__ import annotations
+
+import io
+import threading
+
+from kafkabal.cli.framework.nonblocking_lines import BackgroundLines
+
+
+class Blocked(io.StringIO):
+    """A terminal that was stopped until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let_go = threading.Event()
+
+    def write(self, text: str) -> int:
+        """Wait, then write."""
+        self.let_go.wait(10)
+        return super().write(text)
+
+
+class Broken(io.StringIO):
+    """A pipe without a reader."""
+
+    def write(self, text: str) -> int:
+        """Fail."""
+        raise BrokenPipeError(text)
+
+
+def test_a_blocked_stream_holds_nobody_up() -> None:
+    """Lines wait for it and are written in order once it goes on."""
+    stream = Blocked()
+    with BackgroundLines(stream) as lines:
+        for number in range(100):
+            lines.write(f"{number}\n")
+        assert stream.getvalue() == ""
+        stream.let_go.set()
+
+    assert stream.getvalue().split() == [str(n) for n in range(100)]
+
+
+def test_a_stream_that_stays_blocked_is_left_behind() -> None:
+    """The end does not wait for it, and it is known that it is blocked."""
+    stream = Blocked()
+    lines = BackgroundLines(stream)
+    with lines:
+        lines.write("a\n")
+
+    assert lines.is_blocked
+    stream.let_go.set()
+
+
+def test_a_broken_stream_is_given_up() -> None:
+    """It is known to be gone, and further lines change nothing."""
+    lines = BackgroundLines(Broken())
+    with lines:
+        lines.write("a\n")
+    lines.write("b\n")
+
+    assert lines.is_gone

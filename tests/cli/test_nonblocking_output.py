@@ -1,0 +1,113 @@
+"""Streams that are not read: a command continues, and is delayed by seconds at most."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.nonblocking_output import background_streams
+
+SNAPSHOT = Path(__file__).parent / "snapshots" / "lopsided.jsonl"
+
+
+@pytest.fixture
+def full_pipe() -> Iterator[tuple[int, int]]:
+    """Both ends of a pipe that takes nothing more."""
+    read, write = os.pipe()
+    flags = fcntl.fcntl(write, fcntl.F_GETFL)
+    fcntl.fcntl(write, fcntl.F_SETFL, flags | os.O_NONBLOCK)
+    try:
+        while True:
+            os.write(write, b"x" * 4096)
+    except BlockingIOError:
+        pass
+    fcntl.fcntl(write, fcntl.F_SETFL, flags)
+    yield read, write
+    os.close(read)
+    os.close(write)
+
+
+def test_lines_of_both_streams_keep_their_order() -> None:
+    """What is written to one terminal by both streams appears as it was written."""
+    terminal = io.StringIO()
+    with background_streams(CommandContext(stdout=terminal, stderr=terminal, environ={})) as context:
+        context.stdout.write("table\n")
+        context.say("message")
+        context.stdout.write("result\n")
+    assert terminal.getvalue() == "table\nmessage\nresult\n"
+
+
+def test_a_reader_that_is_gone_is_reported_once() -> None:
+    """An error of the stream behind reaches the caller at the next flush, and not again."""
+
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    with background_streams(CommandContext(stdout=Gone(), stderr=io.StringIO(), environ={})) as context:
+        context.stdout.write("x")
+        with pytest.raises(BrokenPipeError):
+            context.stdout.flush()
+        context.stdout.write("y")
+        context.stdout.flush()
+
+
+def test_an_error_that_no_caller_heard_of_ends_the_block() -> None:
+    """Output that was lost without a flush is not taken for written."""
+
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(28, "No space left on device")
+
+    with (
+        pytest.raises(OSError, match="No space"),
+        background_streams(CommandContext(stdout=Full(), stderr=io.StringIO(), environ={})) as context,
+    ):
+        context.stdout.write("x")
+
+
+def test_a_blocked_stream_delays_a_command_once(full_pipe: tuple[int, int]) -> None:
+    """However much is written, all waits together are bounded; what was written arrives when the reader goes on."""
+    with os.fdopen(os.dup(full_pipe[1]), "w") as blocked:
+        reached = threading.Event()
+        lines: list[bytes] = []
+
+        def read_on() -> None:
+            reached.wait(30)
+            while b"line 9" not in (piece := os.read(full_pipe[0], 65536)):
+                lines.append(piece)
+
+        reader = threading.Thread(target=read_on)
+        reader.start()
+        with background_streams(CommandContext(stdout=blocked, stderr=blocked, environ={})) as context:
+            for number in range(10):
+                context.say(f"line {number}")
+            reached.set()  # comes only because no line waited for the reader
+        reader.join(30)
+        assert not reader.is_alive()
+
+
+def test_a_run_ends_although_its_output_is_blocked(full_pipe: tuple[int, int], tmp_path: Path) -> None:
+    """With both streams on a full pipe a plan is applied, and the lock is free for the next command."""
+    saved = tmp_path / "after.jsonl"
+    words = ["rebalance", "--yes", "--snapshot", str(SNAPSHOT), "--save", str(saved)]
+    environ = {**os.environ, "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-m", "kafkabal", *words], stdout=full_pipe[1], stderr=full_pipe[1], env=environ
+    ) as process:
+        deadline_s = time.monotonic() + 60
+        while not saved.exists() and time.monotonic() < deadline_s:
+            time.sleep(0.1)
+        is_saved = saved.exists()
+        process.kill()
+    assert is_saved

@@ -1,0 +1,194 @@
+"""``kafkabal route``: weights shown, and published until it is stopped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkabal.cli.commands import route as command
+from kafkabal.errors import BusyError, ExitCode, UnreachableError
+from kafkabal.producer import WeighedTopic
+
+SNAPSHOT = ("--snapshot", str(Path(__file__).parent / "snapshots" / "lopsided.jsonl"))
+LIVE = ("-b", "127.0.0.1:1")
+
+
+class Publisher:
+    """Keeps what is published; an answer that is an error is raised or returned instead."""
+
+    def __init__(self) -> None:
+        self.rounds: list[list[str]] = []
+        self.others: list[dict[str, BusyError]] = []
+
+    def publish(self, weighed: Sequence[WeighedTopic]) -> dict[str, BusyError]:
+        """See WeightPublisher."""
+        others = self.others.pop(0) if self.others else {}
+        self.rounds.append([each.record.topic for each in weighed if each.record.topic not in others])
+        return others
+
+
+@pytest.fixture
+def publisher(monkeypatch: pytest.MonkeyPatch) -> Publisher:
+    """What is published of the snapshot, as if it were live."""
+    found = Publisher()
+    monkeypatch.setattr(command, "_publisher", lambda *_: found)
+    monkeypatch.setattr(command, "_check_live", lambda _: None)
+    return found
+
+
+def stop_after(rounds: int) -> Callable[[float], None]:
+    """A sleep that ends with Ctrl-C."""
+    left = [rounds]
+
+    def sleep(_: float) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+
+    return sleep
+
+
+def test_weights_are_shown_and_nothing_is_published(run_cli: Callable[..., Any]) -> None:
+    """Of a snapshot: the shares of brokers and partitions add up to everything."""
+    shown = run_cli("route", "images", *SNAPSHOT, "-o", "json")
+    document = json.loads(shown.out)
+    assert (shown.code, document["is_published"]) == (ExitCode.DONE, False)
+    assert sum(row["weight"] for row in document["brokers"]) == pytest.approx(1)
+    assert sum(row["weight"] for row in document["partitions"]) == pytest.approx(1)
+
+
+def test_csv_is_a_row_a_broker(run_cli: Callable[..., Any]) -> None:
+    """With the columns of the schema."""
+    shown = run_cli("route", "images", *SNAPSHOT, "-o", "csv")
+    assert shown.out.splitlines()[0] == "topic,broker,partitions,used_bytes,weight,even"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--once",), "--once requires --publish"),
+        (("--refresh", "5s"), "--refresh requires --publish"),
+        (("--valid-for", "5s"), "--valid-for requires --publish"),
+        (("--publish",), "--publish requires a live cluster"),
+        (("-o", "jsonl"), "-o jsonl requires --publish without --once"),
+        (("--policy", "sticky"), "policy 'sticky' does not route by weights, so there is nothing to publish"),
+        (("--policy", "score:floor=2"), "score: floor"),
+        (("--score", "latency"), "the score 'latency' requires --telemetry"),
+    ],
+)
+def test_what_does_not_fit_is_refused(run_cli: Callable[..., Any], words: tuple[str, ...], message: str) -> None:
+    """Before anything is read."""
+    refused = run_cli("route", "images", *SNAPSHOT, *words)
+    assert (refused.code, refused.out) == (ExitCode.USAGE, "")
+    assert message in refused.err.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("-o", "json"), "-o json requires --once"),
+        (("--output-file", "w.json"), "--output-file requires --once"),
+        (("--refresh", "40s", "--valid-for", "1m"), "--valid-for 1 min must be at least twice --refresh 40 s"),
+        (("--refresh", "0s"), "--refresh: duration must be above 0: '0s'"),
+    ],
+)
+def test_what_cannot_be_published_is_refused(run_cli: Callable[..., Any], words: tuple[str, ...], message: str) -> None:
+    """Before any broker is asked."""
+    refused = run_cli("route", "images", *LIVE, "--publish", *words)
+    assert (refused.code, refused.out) == (ExitCode.USAGE, "")
+    assert message in refused.err.splitlines()[0]
+
+
+def test_an_unknown_topic_is_refused(run_cli: Callable[..., Any]) -> None:
+    """With the command that lists topics."""
+    refused = run_cli("route", "imagse", *SNAPSHOT)
+    assert refused.code == ExitCode.USAGE
+    assert refused.err.splitlines()[0] == "kafkabal: error: unknown topic: 'imagse'"
+
+
+def test_once_publishes_once(run_cli: Callable[..., Any], publisher: Publisher) -> None:
+    """And says what, in the form that is asked for."""
+    done = run_cli("route", "images", "images", *SNAPSHOT, "--publish", "--once", "-o", "json")
+    assert (done.code, json.loads(done.out)["is_published"]) == (ExitCode.DONE, True)
+    assert publisher.rounds == [["images"]]
+
+
+def test_once_beside_another_publisher_is_busy(run_cli: Callable[..., Any], publisher: Publisher) -> None:
+    """Exit code 75: cron tries again later."""
+    publisher.others = [{"images": BusyError("weights of topic images are published by kafkabal on other")}]
+    done = run_cli("route", "images", *SNAPSHOT, "--publish", "--once")
+    assert done.code == ExitCode.BUSY
+    assert "published by kafkabal on other" in done.err
+
+
+def test_it_publishes_until_it_is_stopped(run_cli: Callable[..., Any], publisher: Publisher) -> None:
+    """Every refresh; a line a record, and at the end what producers will do."""
+    done = run_cli("route", "images", *SNAPSHOT, "--publish", "-o", "jsonl", sleep=stop_after(2))
+    assert done.code == ExitCode.INTERRUPTED
+    assert publisher.rounds == [["images"]] * 3
+    assert [json.loads(line)["topic"] for line in done.out.splitlines()] == ["images"] * 3
+    assert done.err.splitlines() == [
+        "publishing weights of topic images",
+        "kafkabal: stopped: producers follow the last weights for 1 min",
+    ]
+
+
+def test_a_second_publisher_stands_by(run_cli: Callable[..., Any], publisher: Publisher) -> None:
+    """It says so once, and publishes when the first one has ended."""
+    other = {"images": BusyError("weights of topic images are published by kafkabal on other")}
+    publisher.others = [other, other]
+    done = run_cli("route", "images", *SNAPSHOT, "--publish", sleep=stop_after(2))
+    assert publisher.rounds == [[], [], ["images"]]
+    assert done.err.splitlines()[:2] == [
+        "kafkabal: warning: weights of topic images are published by kafkabal on other; standing by",
+        "publishing weights of topic images",
+    ]
+
+
+def test_a_reading_that_fails_is_survived(
+    run_cli: Callable[..., Any], publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is said once, and when it is over."""
+    from kafkabal.producer import TopicWeights
+
+    weigh, answers = TopicWeights.weigh, iter([True, False, False, True])
+
+    def weigh_or_fail(self: TopicWeights) -> Any:
+        if not next(answers):
+            raise UnreachableError("no response from broker1")
+        return weigh(self)
+
+    monkeypatch.setattr(TopicWeights, "weigh", weigh_or_fail)
+    done = run_cli("route", "images", *SNAPSHOT, "--publish", sleep=stop_after(3))
+    assert publisher.rounds == [["images"]] * 2
+    assert done.err.splitlines()[1:3] == [
+        "kafkabal: warning: cannot publish, trying again: no response from broker1",
+        "publishing again",
+    ]
+
+
+def test_quiet_says_nothing_while_all_is_well(run_cli: Callable[..., Any], publisher: Publisher) -> None:
+    """Only that it was stopped."""
+    done = run_cli("route", "images", *SNAPSHOT, "--publish", "-q", sleep=stop_after(1))
+    assert (done.out, len(done.err.splitlines())) == ("", 1)
+
+
+def test_scores_of_an_edited_profile_are_taken_up(
+    run_cli: Callable[..., Any], publisher: Publisher, tmp_path: Path
+) -> None:
+    """From the next reading on, and it says so."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text(f"snapshot: {SNAPSHOT[1]}\nscores: [disk]\n")
+    stop = stop_after(1)
+
+    def edit_then_stop(seconds: float) -> None:
+        stop(seconds)
+        profile.write_text(f"snapshot: {SNAPSHOT[1]}\nscores: [disk, leaders]\n")
+
+    done = run_cli("route", "images", "--profile", str(profile), "--publish", "-o", "jsonl", sleep=edit_then_stop)
+    assert [list(json.loads(line)["scores"]) for line in done.out.splitlines()] == [["disk"], ["disk", "leaders"]]
+    assert "profile changed; scores: disk, leaders" in done.err

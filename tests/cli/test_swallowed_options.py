@@ -1,0 +1,64 @@
+"""An option whose value is missing never takes the next option for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkabal.cli.framework.command_table import COMMANDS, Row
+from kafkabal.cli.framework.swallowed_options import refuse_swallowed_options
+from kafkabal.cli.framework.typer_command import build_command
+from kafkabal.errors import UsageError
+
+SNAPSHOT = str(Path(__file__).parent / "snapshots" / "lopsided.jsonl")
+ON = ("--snapshot", SNAPSHOT)
+
+
+def commands(rows: Mapping[str, Row]) -> Iterator[Any]:
+    """Every command, also those of groups."""
+    for name, row in rows.items():
+        if row.function:
+            yield build_command(name, row)
+        yield from commands(row.commands or {})
+
+
+def test_every_option_with_a_value_refuses_an_option() -> None:
+    """In every command, long and short."""
+    for command in commands(COMMANDS):
+        options = [p for p in command.params if p.param_type_name == "option" and not (p.is_flag or p.count)]
+        for flag in (flag for option in options for flag in option.opts):
+            for swallowed in ("-q", "--yes", "--no-such-option"):
+                with pytest.raises(UsageError, match=f"^option without a value: {flag} .followed by {swallowed}.$"):
+                    refuse_swallowed_options(command.params, [flag, swallowed], until_command=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "flag"),
+    [
+        (("inspect", *ON, "--save", "-q"), "--save"),
+        (("inspect", *ON, "-qo", "-v"), "-o"),
+        (("rebalance", "plan", *ON, "--drain", "1", "--topics", "--dry-run"), "--topics"),
+        # of a group that does something by itself, before the word of another command
+        (("rebalance", "--topics", "--yes", "plan"), "--topics"),
+    ],
+)
+def test_the_hint_says_how_to_mean_it(run_cli: Callable[..., Any], words: tuple[str, ...], flag: str) -> None:
+    """With an equals sign, after the long form of the option."""
+    refused = run_cli(*words)
+    assert (refused.code, refused.out) == (2, "")
+    assert f"option without a value: {flag} (followed by -" in refused.err
+    assert "hint: for a value that begins with -, write --" in refused.err
+
+
+def test_a_value_may_begin_with_a_dash(
+    run_cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A standard stream, what follows an equals sign, and a number below 0 that the option itself refuses."""
+    monkeypatch.chdir(tmp_path)
+    assert run_cli("inspect", *ON, "--output-file", "-").out
+    assert run_cli("inspect", *ON, "--save=-q").code == 0
+    assert (tmp_path / "-q").exists()
+    assert "--top: must be at least 0" in run_cli("inspect", *ON, "--top", "-1").err

@@ -1,0 +1,114 @@
+"""Ranges that cut through batches: exact, and no batch is fetched twice as long as there is room to keep it."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+from uuid import UUID
+
+import pytest
+from kafka.record.default_records import DefaultRecordBatchBuilder
+
+from kafkabal.clusters.kafka import fetch
+from kafkabal.clusters.kafka.fetch import RangeFetcher
+from kafkabal.clusters.kafka.fetch_response import PartitionResponse
+from kafkabal.clusters.kafka.kept_batches import BatchSpan, KeptBatches
+from kafkabal.config import ConnectionSettings
+
+
+def _batch(base: int, values: list[bytes]) -> bytes:
+    builder = DefaultRecordBatchBuilder(
+        magic=2,
+        compression_type=0,
+        is_transactional=False,
+        producer_id=-1,
+        producer_epoch=0,
+        base_sequence=0,
+        batch_size=10**7,
+    )
+    for number, value in enumerate(values):
+        builder.append(number, 1000, None, value, [])
+    return base.to_bytes(8, "big") + bytes(builder.build())[8:]
+
+
+class Log:
+    """A partition of batches of drawn sizes, which answers fetch requests as a broker does: whole batches only."""
+
+    def __init__(self, records: int, largest: int) -> None:
+        randomness = random.Random(7)
+        self.batches: list[tuple[int, int, bytes]] = []
+        self.served = 0
+        at = 0
+        while at < records:
+            count = min(records - at, randomness.randrange(1, largest))
+            self.batches.append((at, at + count - 1, _batch(at, [b"%d" % o * 20 for o in range(at, at + count)])))
+            at += count
+
+    def call_broker(self, _: int, request: Any, in_place: Any = None) -> PartitionResponse:
+        """Answer as many batches as fit, the first one in any case, and a part of the next."""
+        asked = request.topics[0].partitions[0]
+        packed = b"".join(p for _, last, p in self.batches if last >= asked.fetch_offset)
+        first = next(len(p) for _, last, p in self.batches if last >= asked.fetch_offset)
+        packed = packed[: max(first, asked.partition_max_bytes)]
+        self.served += len(packed)
+        return PartitionResponse(0, memoryview(packed))
+
+
+def _fetcher(log: Log, monkeypatch: pytest.MonkeyPatch, kept: KeptBatches | None) -> RangeFetcher:
+    monkeypatch.setattr(fetch, "KafkaClient", lambda *_: log)
+    monkeypatch.setattr(fetch, "_LEAST_BYTES", 1)
+    found = RangeFetcher(ConnectionSettings(bootstrap_servers=("h:1",)), "t", "id", kept=kept)
+    found._replicas = {0: fetch._Replica(1, 1)}
+    found._uuid = UUID(int=1)
+    return found
+
+
+@pytest.mark.parametrize("limit_bytes", [0, 2000, 10**6])
+def test_ranges_are_exact(monkeypatch: pytest.MonkeyPatch, limit_bytes: int) -> None:
+    """Whatever was kept of the ranges before, and however little may be, a range gives its records and no others."""
+    log = Log(500, 40)
+    reader = _fetcher(log, monkeypatch, KeptBatches(limit_bytes))
+    randomness = random.Random(3)
+    for _ in range(200):
+        begin = randomness.randrange(500)
+        end = min(500, begin + randomness.randrange(1, 60))
+        size = (end - begin) * randomness.randrange(10, 200)
+        got = reader.fetch(0, begin, end, size)
+        assert [record[0] for record in got.records] == list(range(begin, end))
+        assert all(record[3] == b"%d" % record[0] * 20 for record in got.records)
+
+
+def test_neighbours_share_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranges smaller than batches, in any order: each batch comes about once with room, three times without."""
+    served = []
+    for kept in (KeptBatches(10**6), None):
+        log = Log(2000, 60)
+        reader = _fetcher(log, monkeypatch, kept)
+        total = sum(len(packed) for *_, packed in log.batches)
+        ranges = [(at, at + 16) for at in range(0, 2000, 16)]
+        random.Random(1).shuffle(ranges)
+        for begin, end in ranges:
+            assert len(reader.fetch(0, begin, end, total * 16 // 2000).records) == end - begin
+        served.append(log.served / total)
+    with_room, without = served
+    assert with_room < 1.6
+    assert without > 3
+
+
+def test_what_was_wanted_is_dropped_and_the_oldest_makes_room() -> None:
+    """A span goes once all of its offsets were asked for, or newer ones need its place."""
+    kept = KeptBatches(250)
+    answer = memoryview(bytes(range(200)))
+    kept.put(0, BatchSpan(0, 9, 0, 100), answer, 0, 4)
+    kept.put(0, BatchSpan(20, 29, 100, 200), answer, 10, 22)
+    assert kept.next_after(0, 5, 25) == 20
+    assert kept.next_after(0, 5, 15) == 15
+    assert kept.take(0, 4, 10) == answer[:100]
+    assert kept.take(0, 4, 10) is None
+    assert kept.take(1, 25, 30) is None
+    kept.put(1, BatchSpan(0, 9, 0, 100), answer, 0, 4)
+    kept.put(2, BatchSpan(0, 9, 0, 100), answer, 0, 4)
+    assert kept.take(0, 25, 30) is None
+    assert kept.take(2, 5, 6) == answer[:100]
+    kept.put(3, BatchSpan(0, 9, 0, 100), answer, 0, 10)
+    assert kept.take(3, 5, 6) is None

@@ -1,0 +1,619 @@
+"""What goes wrong around a run: brokers, disks, topics and other people; each handled by name and in bounded time."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from kafkabal.clusters.protocol import Capability, ConfigOperation
+from kafkabal.clusters.simulated.clock import FakeClock
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.clusters.simulated.fault_injection import FaultyCluster
+from kafkabal.errors import BusyError, DriftError, MissingCapabilityError, OutputError, UnsafeError
+from kafkabal.executor.execute_run import apply, execute, resume, roll_back
+from kafkabal.executor.reopen_run import reopen_run
+from kafkabal.executor.run_events import PartitionAside, PartitionFailed, Progress, Started, ThrottleChanged, Warned
+from kafkabal.executor.run_options import OnInterrupt, Throttle, Timeouts
+from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
+from kafkabal.executor.state.find_run import find_run
+from kafkabal.executor.state.journal import Journal
+from kafkabal.executor.state.run_request import ThrottleChange, request_cancel, request_pause, request_throttle
+from kafkabal.executor.state.run_states import Goal, Outcome, Phase
+from kafkabal.model.rows import TopicRow
+from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.plan.plan import PartitionChange, Placement, Plan
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
+
+_NONE = Throttle()
+
+
+class Crash(BaseException):
+    """The process dies."""
+
+
+A0, A1, A2 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("a", 2)
+
+
+def _run(scene: Any, **changes: Any) -> Any:
+    options = msgspec.structs.replace(scene.options, **changes)
+    result = apply(scene.environment(), scene.plan, options)
+    assert result is not None
+    return result
+
+
+def _at(scene: Any, seconds: float, action: Any, *arguments: Any) -> None:
+    scene.memory.kafka.clock.at(seconds, lambda: action(*arguments))
+
+
+def test_broker_back_in_time(scene: Any) -> None:
+    """Moves to a broker that dies are put aside, the rest goes on, and they are made up for when it is back."""
+    _at(scene, 5.0, scene.memory.kafka.kill, 4)
+    _at(scene, 70.0, scene.memory.kafka.start, 4)
+    result = _run(scene)
+    assert result.outcome is Outcome.COMPLETE
+    assert any("broker 4 is dead" in e.reason for e in scene.recorder.of(PartitionAside))
+    scene.assert_as_planned()
+
+
+def test_broker_gone_for_good(scene: Any) -> None:
+    """A broker that stays away ends the run in part: its partitions and its throttles are named, others are done."""
+    _at(scene, 5.0, scene.memory.kafka.kill, 4)
+    result = _run(scene)
+    assert result.outcome is Outcome.PARTIAL
+    assert set(result.problems) <= {"a-0", "a-1", "a-2"}
+    assert all("broker 4" in reason for reason in result.problems.values())
+    assert [p for p in result.pending if "broker 4" in p]
+    assert not scene.memory.kafka.parts.moving
+    left = {k: v for k, v in scene.configs_now().items() if k != "broker 4"}
+    assert left == {k: v for k, v in scene.configs.items() if k != "broker 4"}
+
+    scene.memory.kafka.start(4)
+    assert resume(scene.environment()).outcome is Outcome.COMPLETE
+    scene.assert_as_planned()
+
+
+def test_broker_that_hangs(scene: Any) -> None:
+    """A broker that hangs is noticed once the controller gives it up, and costs no more than one that died."""
+    _at(scene, 5.0, scene.memory.kafka.pause, 5)
+    _at(scene, 90.0, scene.memory.kafka.start, 5)
+    assert _run(scene).outcome is Outcome.COMPLETE
+    scene.assert_as_planned()
+
+
+def test_source_leader_dies(scene: Any) -> None:
+    """When the leader that sends dies, another replica leads and the copy goes on from there."""
+    _at(scene, 5.0, scene.memory.kafka.kill, 1)
+    _at(scene, 60.0, scene.memory.kafka.start, 1)
+    assert _run(scene).outcome is Outcome.COMPLETE
+    scene.assert_as_planned()
+
+
+def test_topic_deleted(scene: Any) -> None:
+    """A topic that is deleted meanwhile is dropped and told; it is nobody's failure."""
+    _at(scene, 5.0, scene.memory.kafka.delete_topic, "a")
+    result = _run(scene)
+    assert result.outcome is Outcome.COMPLETE
+    assert {e.partition for e in scene.recorder.of(PartitionFailed)} >= {"a-0"}
+    assert not scene.memory.kafka.parts.moving
+    assert scene.configs_now() == {k: v for k, v in scene.configs.items() if k != "topic a"}
+
+
+def test_topic_given_partitions(scene: Any) -> None:
+    """Partitions that a topic is given meanwhile are left as they are."""
+
+    def grow() -> None:
+        row = TopicRow(topic="x", partitions=[partition(9, [5, 1], GB)])
+        scene.memory.kafka.add_topic(row)
+        scene.memory.kafka.parts.topics["a"].partitions[9] = scene.memory.kafka.parts.topics["x"].partitions[9]
+
+    _at(scene, 5.0, grow)
+    assert _run(scene).outcome is Outcome.COMPLETE
+
+
+def test_broker_that_holds_up_a_look(scene: Any) -> None:
+    """It counts as gone in the same turn: what could start now waits for it, by name, and is not asked for."""
+    clock, asked = scene.memory.kafka.clock, []
+
+    def note(call: Any) -> None:
+        if call.method == "alter_reassignments" and 6.0 <= clock.monotonic() < 60.0:
+            asked.extend(call.arguments[0].values())
+
+    scene.faulty.before.append(note)
+    _at(scene, 6.0, scene.memory.kafka.pause, 4)  # when the first move to it has just ended
+    _at(scene, 60.0, scene.memory.kafka.start, 4)
+    assert _run(scene).outcome is Outcome.COMPLETE
+    assert not any(4 in replicas for replicas in asked)
+    asides = {(e.partition, e.reason) for e in scene.recorder.of(PartitionAside)}
+    assert asides == {("a-1", "broker 4 is dead"), ("a-2", "broker 4 is dead")}
+    scene.assert_as_planned()
+
+
+def test_foreign_reassignment_in_flight(scene: Any) -> None:
+    """A partition that somebody else reassigns meanwhile is never overwritten, and named."""
+    _at(scene, 1.0, scene.memory.alter_reassignments, {A2: (2, 1, 5)})
+    result = _run(scene)
+    assert result.outcome is Outcome.PARTIAL
+    assert "another tool" in result.problems["a-2"]
+    scene.memory.kafka.clock.sleep(60.0)
+    assert scene.memory.partition_status(["a"])[A2].replicas == (2, 1, 5)
+    assert scene.configs_now() == scene.configs
+
+
+def test_log_dir_goes_offline(scene: Any) -> None:
+    """A destination disk that fails is given up after a while, by name; the others are done and nothing is left."""
+    _at(scene, 3.0, scene.memory.kafka.fail_log_dir, 4, "/d1")
+    result = _run(scene)
+    assert result.outcome is Outcome.PARTIAL
+    assert result.problems == {"a-0": "log dir /d1 of broker 4 is offline"}
+    assert scene.memory.kafka.clock.monotonic() < 300
+    assert not scene.memory.kafka.catch_up().moving
+    assert scene.configs_now() == scene.configs
+
+
+def test_any_log_dir_goes_offline(scene: Any) -> None:
+    """A copy that is lost on its way and may lie in any log dir is begun anew, in another one."""
+    _at(scene, 9.0, scene.memory.kafka.fail_log_dir, 5, "/d0")
+    result = _run(scene)
+    assert [e for e in scene.recorder.of(PartitionAside) if e.partition == "a-1"] == [
+        PartitionAside(partition="a-1", reason="broker 5 lost its copy")
+    ]
+    replicas, _, dirs = scene.placement_now()[A1]
+    assert (replicas, dirs[5]) == ((3, 5, 4), "/d1")
+    assert result.problems.keys() == {"a-3"}  # its first replica was there already, and cannot lead from a lost disk
+    assert scene.configs_now() == scene.configs
+
+
+def test_throttle_below_what_comes_in(scene: Any) -> None:
+    """Where the throttle lets no copy catch up, the run ends in bounded time and puts everything back."""
+    part = scene.memory.kafka.parts.partition(A0)
+    part.growth_bytes_per_s = 30e6
+    result = _run(scene, timeouts=Timeouts(poll_s=10.0, stall_s=300.0, broker_return_s=60.0), max_runtime_s=1800.0)
+    assert result.outcome is Outcome.PARTIAL
+    assert re.fullmatch(
+        r"producers write faster \(.+/s to each of 3 followers\) than its throttle of 9.54 MiB/s allows",
+        result.problems["a-0"],
+    )
+    assert scene.memory.kafka.clock.monotonic() < 2400
+    scene.assert_clean()
+
+
+def test_rate_changed_by_somebody_meanwhile(scene: Any) -> None:
+    """A rate that somebody sets during the run stays, and is told of."""
+    own = scene.memory.kafka.parts.brokers[3].own_configs
+    _at(scene, 5.0, own.update, {"leader.replication.throttled.rate": "77000000"})
+    assert _run(scene).outcome is Outcome.COMPLETE
+    assert own == {"leader.replication.throttled.rate": "77000000"}
+    assert any("77000000" in e.message for e in scene.recorder.of(Warned))
+
+
+def test_entries_added_by_somebody_meanwhile(scene: Any) -> None:
+    """Entries of throttled replicas that somebody adds during the run stay; only ours come off."""
+    configs = scene.memory.kafka.parts.topics["a"].configs
+
+    def add() -> None:
+        configs["leader.replication.throttled.replicas"] += ",8:8"
+
+    _at(scene, 3.0, add)
+    assert _run(scene).outcome is Outcome.COMPLETE
+    assert configs == {"leader.replication.throttled.replicas": "3:1,7:7,8:8", "retention.ms": "1"}
+
+
+@pytest.mark.parametrize("operation", [ConfigOperation.APPEND, ConfigOperation.SUBTRACT])
+def test_entries_added_between_our_look_and_our_change(scene: Any, operation: ConfigOperation) -> None:
+    """An entry that another tool adds just before a change of ours arrives is not lost by it."""
+    configs = scene.memory.kafka.parts.topics["a"].configs
+
+    def add(call: Any) -> None:
+        if call.method == "alter_configs" and any(
+            c.resource.name == "a" and c.operation is operation and c.key == "leader.replication.throttled.replicas"
+            for c in call.arguments[0]
+        ):
+            scene.faulty.before.clear()
+            configs["leader.replication.throttled.replicas"] += ",8:8"
+
+    scene.faulty.before.append(add)
+    assert _run(scene).outcome is Outcome.COMPLETE
+    assert not scene.faulty.before
+    assert configs == {"leader.replication.throttled.replicas": "3:1,7:7,8:8", "retention.ms": "1"}
+
+
+def test_cluster_wide_default_shows_again(scene: Any) -> None:
+    """Where a cluster-wide default throttle showed, ours is deleted, so that a later change of it shows too."""
+    assert _run(scene).outcome is Outcome.COMPLETE
+    assert "leader.replication.throttled.rate" not in scene.memory.kafka.parts.brokers[2].own_configs
+    assert scene.configs_now()["default"] == scene.configs["default"]
+
+
+@pytest.mark.parametrize("override", [False, True])
+def test_lower_rate_of_an_operator(scene: Any, override: bool) -> None:
+    """An operator's lower rate is kept, unless it is to be overridden, and is the same afterwards."""
+    seen = set()
+    scene.faulty.after.append(
+        lambda _: seen.add(scene.memory.kafka.parts.brokers[2].own_configs["follower.replication.throttled.rate"])
+    )
+    plan_to_2 = Plan(partitions=(*scene.plan.partitions[:0], _to_broker_2()), cluster_id="simulated")
+    scene.plan = plan_to_2
+    throttle = msgspec.structs.replace(scene.options.throttle, override=override)
+    assert _run(scene, throttle=throttle).outcome is Outcome.COMPLETE
+    assert seen == ({"3000000", "10000000"} if override else {"3000000"})
+    told = [w.message for w in scene.recorder.of(Warned) if "own lower throttle of 3 MB/s" in w.message]
+    assert [text.startswith("broker 2 keeps its") for text in told] == ([] if override else [True])
+    assert scene.configs_now() == scene.configs
+
+
+def _to_broker_2() -> Any:
+    previous = Placement(replicas=(3, 1), leader=3, log_dirs=("/d0", "/d0"))
+    return PartitionChange(topic="c", partition=0, replicas=(3, 2), log_dirs=("any", "any"), previous=previous)
+
+
+@pytest.mark.parametrize(
+    ("policy", "outcome"),
+    [
+        (OnInterrupt.CANCEL, Outcome.STOPPED),
+        (OnInterrupt.FINISH, Outcome.STOPPED),
+        (OnInterrupt.DETACH, Outcome.DETACHED),
+    ],
+)
+def test_interrupted(scene: Any, policy: OnInterrupt, outcome: Outcome) -> None:
+    """A run that is told to stop leaves what was asked for: nothing in flight, or moves with their throttle."""
+    switch = StopSwitch()
+    _at(scene, 4.0, switch.request, StopReason.INTERRUPT)
+    options = msgspec.structs.replace(scene.options, on_interrupt=policy)
+    result = apply(scene.environment(stop=switch), scene.plan, options)
+    assert result is not None
+    assert (result.outcome, result.stop_reason) == (outcome, StopReason.INTERRUPT)
+    if outcome is Outcome.DETACHED:
+        assert scene.memory.kafka.catch_up().moving
+        assert scene.configs_now() != scene.configs
+    else:
+        scene.assert_clean()
+        orders = {name: replicas for name, (replicas, _, _) in scene.placement_now().items()}
+        wanted = {TopicPartition(c.topic, c.partition): c.replicas for c in scene.plan.partitions}
+        assert all(orders[n] in (wanted[n], start[0]) for n, start in scene.placement.items())
+    assert resume(scene.environment()).outcome is Outcome.COMPLETE
+    scene.assert_as_planned()
+
+
+@pytest.mark.parametrize("second", list(range(0, 20, 2)))
+def test_interrupted_at_any_time(scene: Any, second: int) -> None:
+    """Whenever a run is told to stop, it leaves no throttle and nothing in flight, and rolls back from there."""
+    switch = StopSwitch()
+    _at(scene, float(second) + 0.5, switch.request, StopReason.TERMINATE)
+    result = apply(scene.environment(stop=switch), scene.plan, scene.options)
+    assert result is not None
+    scene.assert_clean()
+    roll_back(scene.environment())
+    scene.assert_as_at_start()
+
+
+def test_window(scene: Any) -> None:
+    """Outside of its window a run rests with everything put back, and goes on in the next one."""
+    start = scene.memory.kafka.clock.utc_now().astimezone()
+    window = f"{start:%H:%M}-{start.replace(minute=(start.minute + 1) % 60):%H:%M}"
+    scene.memory.kafka.bandwidth_bytes_per_s = 1.2e6
+    rested: list[dict[str, Any]] = []
+    _at(scene, 3600.0, lambda: rested.append(scene.configs_now()))
+    _at(scene, 3600.0, lambda: rested.append(dict(scene.memory.kafka.catch_up().moving)))
+    result = _run(scene, window=window, timeouts=Timeouts(poll_s=5.0), on_interrupt=OnInterrupt.FINISH)
+    assert result.outcome is Outcome.COMPLETE
+    assert result.elapsed_s > 86400 - 120
+    assert rested == [scene.configs, {}]
+    scene.assert_as_planned()
+
+
+def test_two_hosts_at_once(scene: Any) -> None:
+    """The second host is told who is at work; once the first has died, it goes on after the session."""
+    other = scene.memory.connect("other")
+    found: list[Any] = []
+
+    def meddle() -> None:
+        with pytest.raises(BusyError) as busy:
+            apply(scene.environment(other, host="two"), scene.plan, scene.options)
+        found.append(busy.value.message)
+        raise scene.Crash
+
+    _at(scene, 5.0, meddle)
+    with pytest.raises(scene.Crash):
+        apply(scene.environment(), scene.plan, scene.options)
+    assert "kafkabal on one" in found[0]
+    resume(scene.next_process(host="two"))
+    scene.assert_as_planned()
+
+
+def test_stopped_and_continued_process(scene: Any) -> None:
+    """A process that stood still for longer than its session submits nothing once another has gone on with the run."""
+    first = scene.memory
+    other = first.connect("other")
+
+    def stand_still(call: Any) -> None:
+        if call.method == "alter_reassignments" and call.method_number == 2:
+            first.stop()
+            first.kafka.clock.sleep(40.0)
+            roll_back(scene.environment(other, host="two"))
+            first.go_on()
+            effects.append(len(scene.faulty.calls))
+
+    effects: list[int] = []
+    scene.faulty.before.append(stand_still)
+    with pytest.raises(BusyError, match="lost the lock"):
+        apply(scene.environment(), scene.plan, scene.options)
+    # the call that it stood still in was on its way already; nothing came after it
+    writes = [c for c in scene.faulty.calls[effects[0] :] if c.method in ("alter_configs", "alter_reassignments")]
+    assert writes == []
+
+
+def test_journal_disk_full(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that is full ends the run before the effect that could not be written down, with everything put back."""
+    append = Journal.append
+    count = 0
+
+    def fill(journal: Journal, *records: Any) -> None:
+        nonlocal count
+        count += 1
+        if count > 12 and not journal.is_tolerant:
+            raise OutputError(f"{journal.path}: cannot write the journal: No space left on device")
+        append(journal, *records)
+
+    monkeypatch.setattr(Journal, "append", fill)
+    with pytest.raises(OutputError, match="No space left"):
+        apply(scene.environment(), scene.plan, scene.options)
+    scene.assert_clean()
+
+
+def test_drift_is_refused_and_can_be_skipped(scene: Any) -> None:
+    """A partition that has moved since the plan was made is named and refused, or left out when asked."""
+    scene.memory.alter_reassignments({A2: (2, 3, 1)})
+    with pytest.raises(DriftError, match="a-2 was on brokers 2, 1, 3, is now on 2, 3, 1"):
+        apply(scene.environment(), scene.plan, scene.options)
+    assert scene.configs_now() == scene.configs
+    result = apply(scene.environment(), scene.plan, scene.options, skip_drifted=True)
+    assert result is not None
+    assert (result.outcome, result.total) == (Outcome.COMPLETE, 6)
+    assert scene.memory.partition_status(["a"])[A2].replicas == (2, 3, 1)
+
+
+def test_unfinished_run_is_not_run_over(scene: Any) -> None:
+    """A new plan is refused while an earlier run is open."""
+    scene.faulty.before.append(_crash_at(scene, 40))
+    with pytest.raises(scene.Crash):
+        apply(scene.environment(), scene.plan, scene.options)
+    with pytest.raises(UnsafeError, match=r"is unfinished \(phase: moving\)"):
+        apply(scene.next_process(), scene.plan, scene.options)
+
+
+def _crash_at(scene: Any, number: int) -> Any:
+    def hook(call: Any) -> None:
+        if call.number == number:
+            raise scene.Crash
+
+    return hook
+
+
+def test_nothing_to_do(scene: Any) -> None:
+    """A plan that is already in place changes nothing and leaves no journal."""
+    apply(scene.environment(), scene.plan, scene.options)
+    writes = scene.memory.kafka.parts.records.copy()
+    assert apply(scene.environment(host="two"), scene.plan, scene.options) is None
+    assert scene.memory.kafka.parts.records == writes
+    assert list((scene.folder / "two").glob("*/*.jsonl")) == []
+
+
+def test_full_disk_is_waited_for(scene: Any) -> None:
+    """A copy that would fill a disk beyond its limit waits until its space is seen free."""
+    made = InMemoryCluster.of(cluster(brokers(3, dir_bytes=100 * GB), []), FakeClock())
+    for name, replicas, size in (("big", [1], 60 * GB), ("small", [2], 70 * GB)):
+        made.kafka.add_topic(TopicRow(topic=name, partitions=[partition(0, replicas, size)]))
+
+    def move(topic: str, source: int, target: int) -> PartitionChange:
+        previous = Placement(replicas=(source,), leader=source, log_dirs=("/d0",))
+        return PartitionChange(topic=topic, partition=0, replicas=(target,), log_dirs=("/d0",), previous=previous)
+
+    plan = Plan(partitions=(move("big", 1, 2), move("small", 2, 3)), cluster_id="simulated")
+    fullest = [0.0]
+
+    def measure(_: object) -> None:
+        used = made.kafka.used_bytes(made.kafka.parts.brokers[2], "/d0")
+        fullest[0] = max(fullest[0], used / (100 * GB))
+
+    watched = FaultyCluster(made)
+    watched.after.append(measure)
+    environment = scene.environment(watched)
+    result = apply(
+        replace(environment, clock=made.kafka.clock), plan, msgspec.structs.replace(scene.options, throttle=_NONE)
+    )
+    assert result is not None
+    assert result.outcome is Outcome.COMPLETE
+    assert fullest[0] <= 0.85
+
+
+def test_without_permission_for_configs(scene: Any) -> None:
+    """Without permission for configs a throttled run is refused by name, and an unthrottled one works."""
+    bare = InMemoryCluster(scene.memory.kafka, without=[Capability.CONFIGS, Capability.RECORDS, Capability.LOCK])
+    with pytest.raises(MissingCapabilityError, match="throttles not supported"):
+        apply(scene.environment(bare), scene.plan, scene.options)
+    result = apply(scene.environment(bare), scene.plan, msgspec.structs.replace(scene.options, throttle=_NONE))
+    assert result is not None
+    assert result.outcome is Outcome.COMPLETE
+    scene.assert_as_planned()
+
+
+def test_one_replica_at_a_time(scene: Any) -> None:
+    """Exchanged one by one, no partition ever has more than one replica too many."""
+    most = [0]
+
+    def count(_: object) -> None:
+        for p in scene.memory.kafka.catch_up().moving.values():
+            most[0] = max(most[0], len(p.adding))
+
+    scene.faulty.after.append(count)
+    limits = msgspec.structs.replace(scene.options.limits, one_replica_at_a_time=True)
+    assert _run(scene, limits=limits).outcome is Outcome.COMPLETE
+    assert most == [1]
+    scene.assert_as_planned()
+
+
+@pytest.mark.parametrize(
+    ("without", "host"), [((), "one"), ((), "two"), ((Capability.RECORDS,), "one")], ids=["here", "elsewhere", "file"]
+)
+def test_rate_changed_on_the_way(scene: Any, without: tuple[Capability, ...], host: str) -> None:
+    """A rate that is asked for meanwhile, on this host or another, is taken once, and put back like the first one."""
+    scene.memory = InMemoryCluster(scene.memory.kafka, without=without)
+    scene.faulty.inner = scene.memory
+    _at(scene, 3.0, request_throttle, scene.environment(scene.memory, host), ThrottleChange(bytes_per_s=40_000_000))
+    assert _run(scene).outcome is Outcome.COMPLETE
+    assert [e.bytes_per_s for e in scene.recorder.of(ThrottleChanged)] == [40_000_000]
+    assert '"record":"throttle"' in scene.journal().read_text()
+    scene.assert_as_planned()
+
+
+@pytest.mark.parametrize(
+    ("requested", "then"),
+    [
+        (ThrottleChange(bytes_per_s=7), Throttle(bytes_per_s=7, log_dir_bytes_per_s=3, override=True)),
+        (ThrottleChange(is_auto=True), Throttle(bytes_per_s=5, is_auto=True, log_dir_bytes_per_s=3, override=True)),
+        (ThrottleChange(log_dir_bytes_per_s=8), Throttle(bytes_per_s=5, log_dir_bytes_per_s=8, override=True)),
+        (
+            ThrottleChange(is_auto=True, log_dir_bytes_per_s=8),
+            Throttle(bytes_per_s=5, is_auto=True, log_dir_bytes_per_s=8, override=True),
+        ),
+    ],
+)
+def test_what_is_requested(requested: ThrottleChange, then: Throttle) -> None:
+    """What a change leaves open stays as it was."""
+    assert requested.applied_to(Throttle(bytes_per_s=5, log_dir_bytes_per_s=3, override=True)) == then
+
+
+def test_what_is_requested_an_automatic_or_missing_throttle() -> None:
+    """A rate ends the automatic one, another between log dirs does not; an automatic one begins somewhere."""
+    automatic = Throttle(bytes_per_s=5, is_auto=True)
+    assert ThrottleChange(bytes_per_s=7).applied_to(automatic) == Throttle(bytes_per_s=7)
+    assert ThrottleChange(log_dir_bytes_per_s=8).applied_to(automatic).is_auto
+    assert ThrottleChange(is_auto=True).applied_to(Throttle()) == Throttle(bytes_per_s=10_000_000, is_auto=True)
+
+
+@pytest.mark.parametrize("without", [(), (Capability.RECORDS,)], ids=["cluster", "file"])
+def test_two_wishes_at_once(scene: Any, without: tuple[Capability, ...]) -> None:
+    """What is asked for while an earlier change has not been taken is added to it."""
+    scene.memory = InMemoryCluster(scene.memory.kafka, without=without)
+    scene.faulty.inner = scene.memory
+    for seconds, requested in (
+        (3.0, ThrottleChange(bytes_per_s=40_000_000)),
+        (3.5, ThrottleChange(log_dir_bytes_per_s=77_000_000)),
+    ):
+        _at(scene, seconds, request_throttle, scene.environment(scene.memory), requested)
+    assert _run(scene).outcome is Outcome.COMPLETE
+    told = [(e.bytes_per_s, e.log_dir_bytes_per_s) for e in scene.recorder.of(ThrottleChanged)]
+    assert told == [(40_000_000, 77_000_000)]
+
+
+def test_throttle_made_automatic_on_the_way(scene: Any) -> None:
+    """A run that was begun at a fixed rate raises it from then on; copies between log dirs get the rate asked for."""
+    _enlarge(scene, "a", 3e9)
+    _enlarge(scene, "b", 1e9)
+    requested = ThrottleChange(is_auto=True, log_dir_bytes_per_s=77_000_000)
+    _at(scene, 3.0, request_throttle, scene.environment(scene.memory), requested)
+    seen = set()
+    own = scene.memory.kafka.parts.brokers[2].own_configs
+    scene.faulty.before.append(lambda _: seen.add(own.get("replica.alter.log.dirs.io.max.bytes.per.second")))
+    assert _run(scene).outcome is Outcome.COMPLETE
+    told = scene.recorder.of(ThrottleChanged)
+    assert (told[0].bytes_per_s, told[0].log_dir_bytes_per_s) == (10_000_000, 77_000_000)
+    assert told[1].bytes_per_s > 10_000_000
+    assert "77000000" in seen
+    scene.assert_as_planned()
+
+
+@pytest.mark.parametrize("host", ["one", "two"])
+def test_rate_that_was_changed_is_kept_after_a_crash(scene: Any, host: str) -> None:
+    """Whoever resumes a run goes on with the rate that it had last; other options given then count more."""
+    _at(scene, 3.0, request_throttle, scene.environment(scene.memory), ThrottleChange(bytes_per_s=40_000_000))
+
+    def die(call: Any) -> None:
+        if call.method == "alter_configs" and scene.recorder.of(ThrottleChanged):
+            raise Crash
+
+    scene.faulty.before.append(die)
+    with pytest.raises(Crash):
+        _run(scene)
+    context = reopen_run(scene.next_process(host))
+    assert context.throttling.throttle == Throttle(bytes_per_s=40_000_000, log_dir_bytes_per_s=10_000_000)
+    context.store.close()
+    slower = msgspec.structs.replace(scene.options, throttle=Throttle(bytes_per_s=5_000_000))
+    context = reopen_run(scene.next_process(host), options=slower)
+    assert context.throttling.rate == 5_000_000
+    assert execute(context, Goal.APPLY).outcome is Outcome.COMPLETE
+    assert scene.recorder.of(Started)[-1].throttle_bytes_per_s == 5_000_000
+    scene.assert_as_planned()
+
+
+def _enlarge(scene: Any, topic: str, size_bytes: float) -> None:
+    for p in scene.memory.kafka.parts.topics[topic].partitions.values():
+        p.size_bytes = size_bytes
+        for log in p.logs.values():
+            log.copied_bytes = size_bytes
+
+
+def test_auto_rate_rises_and_falls(scene: Any) -> None:
+    """An automatic throttle rises while nobody suffers, and halves when partitions fall out of sync."""
+    _enlarge(scene, "a", 3e9)
+    throttle = msgspec.structs.replace(scene.options.throttle, is_auto=True)
+
+    def suffer() -> None:
+        scene.memory.kafka.parts.topics["a"].partitions[3].isr = [1]
+
+    _at(scene, 70.0, suffer)
+    result = _run(scene, throttle=throttle)
+    rates = [e.bytes_per_s for e in scene.recorder.of(ThrottleChanged)]
+    assert result.outcome is Outcome.COMPLETE
+    assert rates[0] > 10_000_000
+    assert any(b < a for a, b in itertools.pairwise(rates))
+
+
+def test_progress_adds_up(scene: Any) -> None:
+    """What is told as done never falls, and ends at all there was to copy."""
+    _run(scene)
+    told = scene.recorder.of(Progress)
+    done = [e.done_bytes for e in told]
+    assert done == sorted(done)
+    assert done[-1] == told[-1].total_bytes == sum(told[-1].arriving_bytes.values())
+
+
+@pytest.mark.parametrize("host", ["one", "two"])
+def test_paused_and_asked_to_go_on(scene: Any, host: str) -> None:
+    """Asked from any host, nothing is in flight and no throttle set while it is paused; then it comes to its end."""
+    _enlarge(scene, "a", 3e9)
+    _enlarge(scene, "b", 1e9)
+    other = scene.environment(scene.memory, host)
+    found: list[Any] = []
+
+    def look() -> None:
+        found.append((scene.configs_now() == scene.configs, len(scene.memory.kafka.catch_up().moving)))
+
+    _at(scene, 2.0, lambda: request_pause(other, is_paused=True))
+    _at(scene, 60.0, look)
+    _at(scene, 61.0, lambda: found.append(find_run(other)))
+    _at(scene, 62.0, lambda: request_pause(other, is_paused=False))
+    assert _run(scene).outcome is Outcome.COMPLETE
+    assert found[0] == (True, 0)
+    assert found[1].state.phase is Phase.PAUSED
+    scene.assert_as_planned()
+
+
+def test_paused_and_cancelled(scene: Any) -> None:
+    """A run that is paused hears a request to cancel; a throttle that is asked for meanwhile does not end the pause."""
+    _enlarge(scene, "a", 3e9)
+    here = scene.environment(scene.memory)
+    phases: list[Phase] = []
+    _at(scene, 2.0, lambda: request_pause(here, is_paused=True))
+    _at(scene, 50.0, lambda: request_throttle(here, ThrottleChange(bytes_per_s=40_000_000)))
+    _at(scene, 70.0, lambda: phases.append(find_run(here).state.phase))  # type: ignore[union-attr]
+    _at(scene, 71.0, lambda: request_cancel(here))
+    result = _run(scene)
+    assert (result.outcome, result.stop_reason) == (Outcome.STOPPED, StopReason.CANCELLED)
+    assert phases == [Phase.PAUSED]
+    assert scene.configs_now() == scene.configs

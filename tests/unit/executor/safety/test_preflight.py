@@ -1,0 +1,69 @@
+"""Checks before a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkabal.clusters.protocol import Capability
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.errors import UnsafeError
+from kafkabal.executor.safety.check_names import Overridable
+from kafkabal.executor.safety.preflight import Verdict, enforce, preflight
+from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.plan.plan import Plan
+
+
+def _verdicts(scene: Any, **changes: Any) -> dict[str, Verdict]:
+    arguments = {"plan": scene.plan, "options": scene.options, "unfinished": None} | changes
+    return {c.name: c.verdict for c in preflight(scene.environment(), **arguments)}
+
+
+def test_checks_of_a_healthy_cluster(scene: Any) -> None:
+    """Nothing stands in the way of a plan for a healthy cluster."""
+    plan = Plan(partitions=scene.plan.partitions, cluster_id="simulated", options={"replication_factor": 3})
+    assert set(_verdicts(scene, plan=plan).values()) == {Verdict.OK}
+
+
+def test_checks_find_what_stands_in_the_way(scene: Any) -> None:
+    """Each trouble shows in the check of its name."""
+    parts = scene.memory.kafka.parts
+    parts.partition(TopicPartition("a", 0)).isr = [1]
+    parts.partition(TopicPartition("a", 1)).growth_bytes_per_s = 50e6
+    scene.memory.alter_reassignments({TopicPartition("c", 0): (3, 2)})
+    scene.memory.alter_reassignments({TopicPartition("a", 2): (2, 1, 5)})
+    plan = Plan(partitions=scene.plan.partitions[:-1], cluster_id="other")
+    found = _verdicts(scene, plan=plan)
+    assert found["cluster"] is Verdict.REFUSED
+    assert found["drift"] is Verdict.REFUSED
+    assert found["other-reassignments"] is Verdict.OVERRIDABLE
+    assert found["under-replicated"] is Verdict.OVERRIDABLE
+    assert found["throttle"] is Verdict.OVERRIDABLE
+    assert found["offline-partitions"] is Verdict.OK
+
+
+def test_checks_know_what_the_cluster_cannot_do(scene: Any) -> None:
+    """Missing capabilities refuse what needs them, and warn of what is only safer with them."""
+    scene.faulty.inner = InMemoryCluster(scene.memory.kafka, without=[Capability.CONFIGS, Capability.LOCK])
+    found = _verdicts(scene)
+    assert found["capabilities"] is Verdict.REFUSED
+    assert found["other hosts"] is Verdict.WARNING
+
+
+def test_a_check_is_overridden_by_its_own_name_only(scene: Any) -> None:
+    """A check that may be overridden is by its name, by no other, and what is refused never."""
+    scene.memory.alter_reassignments({TopicPartition("c", 0): (3, 2)})
+    plan = Plan(partitions=scene.plan.partitions[:-1], cluster_id="simulated")
+    checks = preflight(scene.environment(), plan, scene.options, None)
+    with pytest.raises(UnsafeError) as refused:
+        enforce(checks)
+    assert refused.value.hint is not None
+    assert "'kafkabal rebalance adopt'" in refused.value.hint
+    assert refused.value.hint.endswith("; to run it all the same: --allow other-reassignments")
+    with pytest.raises(UnsafeError):
+        enforce(checks, set(Overridable) - {Overridable.OTHER_REASSIGNMENTS})
+    enforce(checks, {Overridable.OTHER_REASSIGNMENTS})
+    other = preflight(scene.environment(), Plan(partitions=plan.partitions, cluster_id="x"), scene.options, None)
+    with pytest.raises(UnsafeError, match="the plan is for cluster x"):
+        enforce(other, set(Overridable))

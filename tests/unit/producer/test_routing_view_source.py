@@ -1,0 +1,86 @@
+"""Views of a live cluster, and the same ones with newer latencies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kafkabal.clusters.protocol import Reading, ReadRequest
+from kafkabal.errors import UsageError
+from kafkabal.model.cluster_state import LogDirState
+from kafkabal.producer.routing_view_source import ViewSource
+from kafkabal.routing.topic_view import RoutingView
+from kafkabal.scoring.registry import WeightedScore, load_scores
+from kafkabal.simulator.synthetic_topic import TOPIC, SyntheticCluster, build_synthetic
+
+
+def next_view(source: ViewSource, scores: Sequence[WeightedScore]) -> RoutingView:
+    """The topic, read once more."""
+    source.read(scores)
+    return source.view(TOPIC, scores)
+
+
+def same_view(source: ViewSource, scores: Sequence[WeightedScore]) -> RoutingView:
+    """The topic as it was read last, with the latencies of now."""
+    source.measure()
+    return source.view(TOPIC, scores)
+
+
+class Reader:
+    """A cluster that counts how often it is read."""
+
+    def __init__(self, *answers: Reading) -> None:
+        self.reads = 0
+        self._answers = answers or (Reading(build_synthetic(SyntheticCluster(brokers=3))),)
+
+    def read(self, request: ReadRequest) -> Reading:
+        """The answers in turn, then the last one every time."""
+        self.reads += 1
+        return self._answers[min(self.reads, len(self._answers)) - 1]
+
+
+class Latencies:
+    """Figures that can be changed."""
+
+    figures: Mapping[int, float] = {}
+
+    def latencies_s(self) -> Mapping[int, float]:
+        """See LatencySource."""
+        return self.figures
+
+
+def test_the_same_view_has_the_latencies_of_now() -> None:
+    """Neither is the cluster read again nor the view newer; latencies are, and scores that need them are there."""
+    reader, latencies, now_s = Reader(), Latencies(), [5.0]
+    source = ViewSource(reader, latency=latencies, prometheus=None, clock=lambda: now_s[0])
+    scores = load_scores(["latency"])
+    view = next_view(source, scores)
+    assert (view.at_s, view.pressures, np.isnan(view.latency_s).all()) == (5.0, (), True)
+
+    now_s[0], latencies.figures = 6.0, {1: 0.5, 3: 0.1}
+    same = same_view(source, scores)
+    assert (same.at_s, reader.reads) == (5.0, 1)
+    np.testing.assert_array_equal(same.latency_s, [0.5, np.nan, 0.1])
+    assert [pressure.name for pressure in same.pressures] == ["latency"]
+
+    assert (next_view(source, scores).at_s, reader.reads) == (6.0, 2)
+
+
+def test_brokers_that_tell_no_log_dirs_are_asked_again() -> None:
+    """Busy ones are not taken for ones that never tell."""
+    whole = build_synthetic(SyntheticCluster(brokers=3))
+    unknown = replace(whole.replicas, size_bytes=np.full(len(whole.replicas), -1))
+    offline = replace(whole.log_dirs, state=np.full(len(whole.log_dirs), LogDirState.OFFLINE, np.int8))
+    silent, slept_s = Reading(whole.replace(replicas=unknown, log_dirs=offline)), list[float]()
+    reader = Reader(silent, silent, Reading(whole))
+    source = ViewSource(reader, latency=Latencies(), prometheus=None, clock=lambda: 5.0, sleep=slept_s.append)
+    view = next_view(source, load_scores(["disk"]))
+    assert ([pressure.name for pressure in view.pressures], reader.reads) == (["disk"], 3)
+    assert slept_s == [0.1, 0.4]
+
+    forever = ViewSource(Reader(silent), latency=Latencies(), prometheus=None, clock=lambda: 5.0, sleep=slept_s.append)
+    with pytest.raises(UsageError, match="needs log-dirs"):
+        next_view(forever, load_scores(["disk"]))

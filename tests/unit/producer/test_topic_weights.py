@@ -1,0 +1,208 @@
+"""Weights of topics from one reading of the cluster after the other, and who may publish them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from math import inf
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kafkabal.clusters.protocol import Reading, ReadRequest
+from kafkabal.errors import BusyError, NotAuthorizedError, UnreachableError, UsageError
+from kafkabal.producer import TopicWeights, ViewSource, WeighedTopic, WeightPublisher
+from kafkabal.routing import load_policy
+from kafkabal.routing.byte_stride import ByteStride
+from kafkabal.scoring import load_scores
+from kafkabal.simulator.synthetic_topic import TOPIC, SyntheticCluster, build_synthetic
+from kafkabal.telemetry import LatencyTable
+
+
+class Reader:
+    """A cluster of three brokers and five partitions, with bytes on the brokers by id."""
+
+    def __init__(self, existing_bytes: Mapping[int, int]) -> None:
+        self._existing_bytes = existing_bytes
+
+    def read(self, request: ReadRequest) -> Reading:
+        """The whole state."""
+        spec = SyntheticCluster(brokers=3, partitions=5, own_existing_bytes=self._existing_bytes)
+        return Reading(build_synthetic(spec))
+
+
+def weights_of(*topics: str, policy: str = "score", existing_bytes: Mapping[int, int] | None = None) -> TopicWeights:
+    """Weights by disk."""
+    reader, latency = Reader(existing_bytes or {}), LatencyTable(max_age_s=60, clock=lambda: 0.0)
+    views = ViewSource(reader, latency=latency, prometheus=None, clock=lambda: 0.0)
+    return TopicWeights(
+        views,
+        topics,
+        load_policy(policy),
+        load_scores(["disk"]),
+        valid_s=60,
+        clock=lambda: 0.0,
+        now=lambda: datetime(2026, 1, 1, tzinfo=UTC),
+        publisher="me",
+    )
+
+
+class Lock:
+    """One that can be lost."""
+
+    held = True
+    released = False
+
+    def is_held(self) -> bool:
+        """See ClusterLock."""
+        return self.held
+
+    def release(self) -> None:
+        """See ClusterLock."""
+        self.released = True
+
+
+class Store:
+    """Keeps what is put."""
+
+    def __init__(self) -> None:
+        self.put_values: list[tuple[str, bytes]] = []
+
+    def put(self, key: str, value: bytes) -> None:
+        """See RecordStore."""
+        self.put_values.append((key, value))
+
+
+def publisher_with(lock: Callable[..., Any]) -> tuple[WeightPublisher, Store, list[str]]:
+    """A publisher whose cluster takes locks so, what it writes, and what it warns of."""
+    store, warnings = Store(), []
+    cluster: Any = SimpleNamespace(lock=lock)
+    return WeightPublisher(cluster, store, warnings.append), store, warnings  # type: ignore[arg-type]
+
+
+def weighed() -> list[WeighedTopic]:
+    """A topic with weights."""
+    return weights_of(TOPIC).weigh()[0]
+
+
+def test_brokers_and_not_partitions_get_the_same() -> None:
+    """Five partitions on three empty brokers: each broker gets a third, whatever it leads."""
+    (topic,) = weighed()
+    led: dict[int, float] = {}
+    for row, weight in zip(topic.record.leaders, topic.record.weights, strict=True):
+        led[row] = led.get(row, 0.0) + weight
+    assert list(led.values()) == pytest.approx([1 / 3] * 3, abs=0.01)
+
+
+def test_new_scores_count_from_the_next_reading_on() -> None:
+    """The record names them."""
+    weights = weights_of(TOPIC)
+    weights.weigh()
+    weights.follow(load_scores(["replicas=2"]))
+    (topic,) = weights.weigh()[0]
+    assert topic.record.scores == {"replicas": 2.0}
+
+
+def test_clients_with_these_weights_fill_brokers_evenly() -> None:
+    """Sixty thousand records of a kilobyte by the ring of the record: within 1.005 of the mean."""
+    (topic,) = weighed()
+    record, ring = topic.record, ByteStride(1, 0.3, lambda: None)
+    ring.set_slot_bytes(record.slot_bytes, record.slot_part or inf)
+    ring.set_weights(np.array(record.weights), inf, np.array(record.leaders, np.int32))
+    picked = np.empty(60_000, np.int32)
+    ring.fill(np.full(len(picked), 1008), picked)
+    of_broker = np.bincount(np.array(record.leaders)[picked])
+    assert of_broker.max() / of_broker.mean() < 1.005
+
+
+def test_a_few_kilobytes_are_no_imbalance() -> None:
+    """Clients write a thousand times as much before the next reading: weights stay as they are for empty brokers."""
+    (topic,) = weights_of(TOPIC, existing_bytes={1: 50_000}).weigh()[0]
+    assert topic.record.weights == pytest.approx(weighed()[0].record.weights, abs=0.002)
+
+
+def test_a_topic_that_is_gone_does_not_stop_the_others() -> None:
+    """The fault is named, the rest is weighed."""
+    found, faults = weights_of("gone", TOPIC).weigh()
+    assert [each.record.topic for each in found] == [TOPIC]
+    assert str(faults["gone"]) == "unknown topic: 'gone'"
+
+
+def test_a_policy_without_weights_has_nothing_to_publish() -> None:
+    """It is refused when it is chosen."""
+    with pytest.raises(UsageError, match="'sticky' does not route by weights"):
+        weights_of(TOPIC, policy="sticky")
+
+
+def test_weights_are_written_under_the_name_of_their_topic() -> None:
+    """With one lock a topic, which is taken once and released at the end."""
+    lock, purposes = Lock(), []
+
+    def take(owner: str, session_s: float, purpose: str, is_gone: object) -> Lock:
+        purposes.append(purpose)
+        return lock
+
+    publisher, store, _ = publisher_with(take)
+    for _ in range(2):
+        assert publisher.publish(weighed()) == {}
+    publisher.release()
+    assert purposes == [f"route-{TOPIC}"]
+    assert lock.released
+    assert [key for key, _ in store.put_values] == [TOPIC, TOPIC]
+    assert json.loads(store.put_values[0][1])["publisher"] == "me"
+
+
+def test_a_second_publisher_writes_nothing() -> None:
+    """It says who publishes, and takes over once that one has ended."""
+    answers: list[Any] = [BusyError("cluster locked by kafkabal on other (process 7)"), Lock()]
+
+    def take(*_: object) -> Any:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    publisher, store, _ = publisher_with(take)
+    others = publisher.publish(weighed())
+    assert str(others[TOPIC]) == f"weights of topic {TOPIC} are published by kafkabal on other (process 7)"
+    assert store.put_values == []
+    assert publisher.publish(weighed()) == {}
+    assert len(store.put_values) == 1
+
+
+def test_a_lost_lock_is_taken_again() -> None:
+    """Before anything is written."""
+    locks = [Lock(), Lock()]
+    publisher, store, _ = publisher_with(lambda *_: locks[len(store.put_values)])
+    publisher.publish(weighed())
+    locks[0].held = False
+    publisher.publish(weighed())
+    assert (locks[0].released, len(store.put_values)) == (True, 2)
+
+
+def test_who_may_not_lock_is_warned_once_and_publishes() -> None:
+    """Two publishers would overlap, and clients follow whichever wrote last."""
+
+    def refuse(*_: object) -> None:
+        raise NotAuthorizedError("not authorized to read group g")
+
+    publisher, store, warnings = publisher_with(refuse)
+    publisher.publish(weighed())
+    publisher.publish(weighed())
+    assert warnings == ["cannot keep a second publisher out: not authorized to read group g"]
+    assert len(store.put_values) == 2
+
+
+def test_a_lock_that_cannot_be_released_ends_by_itself() -> None:
+    """Its coordinator is gone: the command ends all the same."""
+
+    class Stuck(Lock):
+        def release(self) -> None:
+            raise UnreachableError("no response")
+
+    publisher, _, _ = publisher_with(lambda *_: Stuck())
+    publisher.publish(weighed())
+    publisher.release()

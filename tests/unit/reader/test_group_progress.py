@@ -1,0 +1,86 @@
+"""Progress as the offsets of a group: what becomes of commits that fail."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.reader import group_progress
+from kafkabal.reader.group_progress import GroupProgress
+from tests.unit.reader.conftest import MemoryTopic
+
+
+class Consumer:
+    """Refuses or accepts every commit, when it is polled as librdkafka does, or at once."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.on_commit = settings["on_commit"]
+        self.committed: list[list[TopicPartition]] = []
+        self.waiting = 0
+        self.refusal: KafkaError | None = KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED)
+        self.refuses_at_once = False
+
+    def commit(self, offsets: list[TopicPartition], asynchronous: bool) -> None:
+        """Take one."""
+        assert asynchronous
+        if self.refuses_at_once:
+            raise KafkaException(self.refusal)
+        self.committed.append(offsets)
+        self.waiting += 1
+
+    def poll(self, _: float) -> None:
+        """Report those that are waiting."""
+        for _number in range(self.waiting):
+            self.waiting -= 1
+            self.on_commit(self.refusal, self.committed[-1])
+
+    def close(self) -> None:
+        """Nothing may be waiting by now."""
+        assert not self.waiting
+
+
+@pytest.fixture
+def progress(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Of a group on two partitions."""
+    monkeypatch.setattr(group_progress, "Consumer", Consumer)
+    return GroupProgress(ConnectionSettings(bootstrap_servers=("h:1",)), "training", MemoryTopic([10, 4]).manifest())
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_group_without_permission_is_warned_of_once(progress: Any, at_once: bool) -> None:
+    """One line with the name of the group and the reason, however many commits fail; reading goes on."""
+    progress._consumer.refuses_at_once = at_once
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for share in (0.1, 0.2, 0.3):
+            progress.commit(share)
+        progress.close()
+    (warning,) = caught
+    assert str(warning.message).startswith("group training: progress is not committed: Broker: Group authorization")
+
+
+def test_a_commit_that_fails_for_a_while_is_sent_again(progress: Any) -> None:
+    """As while the coordinator moves: nothing is said, and the last offsets arrive before the consumer leaves."""
+    consumer = progress._consumer
+    consumer.refusal = KafkaError(KafkaError.NOT_COORDINATOR)
+    progress.commit(1.0)
+    consumer.poll(0)
+    consumer.refusal = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        progress.close()
+    assert [[(p.partition, p.offset) for p in offsets] for offsets in consumer.committed] == [[(0, 10), (1, 4)]] * 2
+
+
+def test_the_same_part_of_each_partition_is_committed(progress: Any) -> None:
+    """Rounded to whole records; commits in flight are waited for at the end, without a word."""
+    progress._consumer.refusal = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        progress.commit(0.5)
+        progress.close()
+    assert [(p.partition, p.offset) for p in progress._consumer.committed[0]] == [(0, 5), (1, 2)]

@@ -1,0 +1,81 @@
+"""Files from records: bit for bit, whole or not at all, and never outside of the folder."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from kafkabal.errors import UsageError
+from kafkabal.reader.restore_files import FolderRestore
+from kafkabal.reader.sample import Sample
+from tests.unit.reader.conftest import packed_headers
+
+
+def _record(path: str, value: bytes, *, whole: bytes | None = None, chunk: str | None = None, at_ms: int = 5) -> Sample:
+    checksum = sha256(value if whole is None else whole).hexdigest().encode()
+    headers: list[tuple[str, bytes | None]] = [("path", path.encode()), ("sha256", checksum)]
+    if chunk is not None:
+        headers.append(("chunk", chunk.encode()))
+    return Sample(0, at_ms, at_ms, None, value, packed_headers(headers))
+
+
+def test_files_and_pieces_come_back(tmp_path: Path) -> None:
+    """A file of one record, one of three pieces that come in any order, and an empty one."""
+    whole = b"abcdefgh"
+    restored = FolderRestore(tmp_path).write_all(
+        [
+            _record("cat/3.bin", b"gh", whole=whole, chunk="3/3"),
+            _record("cat/1.bin", b"one"),
+            _record("cat/3.bin", b"abc", whole=whole, chunk="1/3", at_ms=3),
+            _record("empty", b""),
+            _record("cat/3.bin", b"def", whole=whole, chunk="2/3", at_ms=4),
+        ]
+    )
+    assert (tmp_path / "cat/3.bin").read_bytes() == whole
+    assert (tmp_path / "cat/1.bin").read_bytes() == b"one"
+    assert (tmp_path / "empty").read_bytes() == b""
+    assert (restored.written, restored.failures) == (3, [])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["cat", "empty"]
+
+
+def test_a_second_run_writes_nothing(tmp_path: Path) -> None:
+    """Files that are there already are recognised, whether whole or joined."""
+    records = [_record("a", b"x"), _record("b", b"yz", chunk="1/1")]
+    FolderRestore(tmp_path).write_all(records)
+    restored = FolderRestore(tmp_path).write_all(records)
+    assert (restored.written, restored.already_there) == (0, 2)
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_what_was_sent_last_counts(tmp_path: Path, order: list[int]) -> None:
+    """Of a file that was sent twice the later one stays, in whatever order they are read."""
+    records = [_record("a", b"old", at_ms=1), _record("a", b"new", at_ms=2)]
+    FolderRestore(tmp_path).write_all(records[i] for i in order)
+    assert (tmp_path / "a").read_bytes() == b"new"
+
+
+def test_damage_is_named(tmp_path: Path) -> None:
+    """A value that is not what was sent, and a file of which a piece is missing, are failures; neither is written."""
+    restored = FolderRestore(tmp_path).write_all(
+        [_record("a", b"changed", whole=b"sent"), _record("b", b"x", whole=b"xy", chunk="1/2")]
+    )
+    assert restored.failures == [
+        ("a", "its SHA-256 is not that of the file that was sent"),
+        ("b", "1 of 2 pieces are in the topic"),
+    ]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("path", ["../etc/passwd", "/etc/passwd", "a/../../b", ""])
+def test_no_path_leads_out_of_the_folder(tmp_path: Path, path: str) -> None:
+    """Whoever can write to the topic must not write anywhere else."""
+    with pytest.raises(UsageError, match="leads out of the folder"):
+        FolderRestore(tmp_path / "in").write_all([_record(path, b"x")])
+
+
+def test_rows_are_no_files(tmp_path: Path) -> None:
+    """A record without a path is named with its place."""
+    with pytest.raises(UsageError, match="partition 0, offset 7"):
+        FolderRestore(tmp_path).write_all([Sample(0, 7, 0, None, b"row", b"\0")])

@@ -1,0 +1,157 @@
+"""Readers that take work from slower ones: each sample once, and an epoch nearly as short as it can be."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkabal.errors import BusyError, InputFileError, OperationError
+from kafkabal.reader.blocks import BrokerBlocks
+from kafkabal.reader.checkpoint import Checkpoint, combine_states
+from kafkabal.reader.metrics import ReaderMetrics
+from kafkabal.reader.progress import Progress
+from kafkabal.reader.reader_share import Share, Tail
+from kafkabal.reader.sequence import Supply
+from kafkabal.reader.work_ledger import WorkLedger
+from kafkabal.reader.work_stealing_sequence import DynamicSequence
+from tests.unit.reader.conftest import MemoryTopic
+
+COUNTS = [1500, 400, 100]
+
+
+class Crowd:
+    """Readers on a clock of their own, one of which gives its next sample at a time."""
+
+    def __init__(self, folder: Path, seconds: list[float], progress: Progress | None = None) -> None:
+        self.topic = MemoryTopic(COUNTS)
+        self.seconds = seconds
+        self.now_s = 0.0
+        self.seen: list[tuple[int, int]] = []
+        self.ends_s = [0.0] * len(seconds)
+        manifest = self.topic.manifest()
+        self.readers = [
+            DynamicSequence(
+                manifest,
+                Supply(source=lambda: BrokerBlocks(manifest, self.topic), limit_bytes=10_000, threads=1),
+                folder,
+                seed=1,
+                share=Share(reader, len(seconds), Tail.KEEP),
+                progress=progress or Progress(),
+                metrics=ReaderMetrics(),
+                now_s=lambda: self.now_s,
+            )
+            for reader in range(len(seconds))
+        ]
+
+    def run(self, most: int = 10**9) -> None:
+        """Give out samples, each reader as fast as it is, until the epoch ends or so many were given."""
+        due: dict[int, tuple[float, Iterator[Any]]] = {i: (0.0, iter(reader)) for i, reader in enumerate(self.readers)}
+        while due and len(self.seen) < most:
+            reader = min(due, key=lambda i: due[i][0])
+            at_s, samples = due[reader]
+            self.now_s = at_s
+            sample = next(samples, None)
+            if sample is None:
+                self.ends_s[reader] = at_s
+                del due[reader]
+            else:
+                self.seen.append((sample.partition, sample.offset))
+                due[reader] = (at_s + self.seconds[reader], samples)
+        for _, samples in due.values():
+            samples.close()  # type: ignore[attr-defined]
+
+    def state(self) -> dict[str, Any]:
+        """Of all, combined."""
+        return combine_states(
+            [
+                Checkpoint(
+                    identity="i",
+                    seed=1,
+                    progress=reader.progress,
+                    reader=number,
+                    readers=len(self.readers),
+                    taken=reader.taken,
+                    ranges=reader.ranges,
+                ).as_dict()
+                for number, reader in enumerate(self.readers)
+            ]
+        )
+
+
+def _all() -> list[tuple[int, int]]:
+    return [(p, o) for p, n in enumerate(COUNTS) for o in range(n)]
+
+
+@pytest.mark.parametrize("seconds", [[0.01, 0.01, 0.01, 0.02], [0.01, 0.012, 0.05, 0.01], [0.01, 1.0], [0.01]])
+def test_an_epoch_takes_little_longer_than_it_must(tmp_path: Path, seconds: list[float]) -> None:
+    """One of four readers at half speed, or worse: each sample once, and at most 1.15 x the ideal time."""
+    crowd = Crowd(tmp_path, seconds)
+    crowd.run()
+    assert sorted(crowd.seen) == _all()
+    ideal_s = len(_all()) / sum(1 / each for each in seconds)
+    assert max(crowd.ends_s) <= 1.15 * ideal_s + max(seconds)
+
+
+def test_equal_readers_keep_their_own(tmp_path: Path) -> None:
+    """Nothing changes hands while none is late, but for the last few samples."""
+    crowd = Crowd(tmp_path, [0.01] * 4)
+    crowd.run()
+    assert all(reader.ranges[number][0][0] == 0 for number, reader in enumerate(crowd.readers))
+    assert sum(len(each) for reader in crowd.readers for each in reader.ranges) <= 8
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_stopped_anywhere_and_resumed_by_any_number(tmp_path: Path, seed: int) -> None:
+    """Speeds, moments of stopping and numbers of readers are drawn; the states together lose and repeat nothing."""
+    drawn = random.Random(seed)
+    seen: list[tuple[int, int]] = []
+    progress = Progress()
+    while len(seen) < len(_all()):
+        crowd = Crowd(
+            tmp_path / str(len(seen)),
+            [drawn.choice((0.01, 0.02, 0.07)) for _ in range(drawn.choice((1, 2, 4)))],
+            progress,
+        )
+        crowd.run(drawn.randrange(1, 1500))
+        seen += crowd.seen
+        state = crowd.state()
+        checkpoint = Checkpoint.from_dict(state)
+        progress = checkpoint.resumed_by(Share(0, 1))[0]
+    assert sorted(seen) == _all()
+
+
+def _ledger(folder: Path, reader: int = 0) -> WorkLedger:
+    return WorkLedger(folder, "e", reader=reader, readers=2, count=lambda _: 100, now_s=lambda: 0.0)
+
+
+def test_a_run_that_was_killed_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Of readers that are gone, reservations count no more; of those that live, one cannot be there twice."""
+    first = _ledger(tmp_path)
+    segment = first.claim()
+    assert segment is not None
+    assert first.reserve(segment) > 0
+    with pytest.raises(BusyError, match="reader 0 of 2 is running already"):
+        _ledger(tmp_path)
+    first.close()  # as the kernel does when it dies
+    again = _ledger(tmp_path, 1).claim()
+    assert again is not None
+    assert (again.stripe, again.begin, again.end) == (1, 0, 100)
+    with pytest.raises(OperationError, match="reader 0 of 2 is of an earlier run"):
+        first.reserve(segment)
+    restarted = _ledger(tmp_path, 0).claim()
+    assert restarted is not None
+    assert (restarted.stripe, restarted.begin, restarted.end) == (0, 0, 100)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"run":"a","segments":[]}', '{"run":"a","segments":[[0,0,5,0]]}', "[" * 100_000]
+)
+def test_a_broken_ledger_is_named(tmp_path: Path, text: str) -> None:
+    """Whatever the file holds, it is one line."""
+    (tmp_path / "e.json").write_text(text)
+    with pytest.raises(InputFileError, match="not a ledger"):
+        _ledger(tmp_path)

@@ -1,0 +1,50 @@
+"""Frames of the live view: as large as the terminal, whatever there is to show."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkabal.clusters import ReplicaOn
+from kafkabal.inspection import inspect_cluster
+from kafkabal.model import TopicPartition
+from kafkabal.reporting.drawable_area import Surface
+from kafkabal.reporting.inspection.grouping import By
+from kafkabal.reporting.live_frame import LiveFrames, shared_lines
+from kafkabal.testing.synthetic_clusters import World, make_world
+from kafkabal.watch import LiveEvent, LiveView, MoveInFlight, MovesInFlight
+
+
+@given(st.lists(st.integers(0, 300), min_size=3, max_size=3), st.integers(0, 100))
+def test_lines_are_shared(wanted: list[int], lines: int) -> None:
+    """No section gets more than it wants, all together no more than there is; nothing is left where more is wanted."""
+    given_lines = shared_lines(wanted, lines)
+
+    assert all(0 <= got <= want for got, want in zip(given_lines, wanted, strict=True))
+    assert sum(given_lines) == min(lines, sum(wanted))
+
+
+@pytest.mark.parametrize("unicode", [True, False])
+@pytest.mark.parametrize(("columns", "lines"), [(80, 24), (20, 5), (300, 90), (1, 1)])
+def test_a_frame_is_as_large_as_the_terminal(columns: int, lines: int, unicode: bool) -> None:
+    """With 200 brokers, 300 moves and long events, on any terminal; what steers a terminal is written out."""
+    inspection = inspect_cluster(make_world(World(brokers=200, racks=4, topics=60)))
+    moves = [
+        MoveInFlight(replica=ReplicaOn(f"t{n}", 0, 7), copied_bytes=n, total_bytes=n * n, bytes_per_s=float(n))
+        for n in range(300)
+    ]
+    view = LiveView(
+        inspection=inspection,
+        moves=MovesInFlight(frozenset(TopicPartition(*m.replica[:2]) for m in moves), tuple(moves)),
+        events=tuple(LiveEvent(float(n), f"event {n} \x1b[2J" + "x" * 200, None) for n in range(100)),
+        problem="no broker responds",
+    )
+    surface = Surface(animated=True, unicode=unicode)
+    frame = LiveFrames("c", By.BROKER, surface).frame(view, columns, lines, now_s=0.0)
+
+    assert len(frame) == lines
+    assert max(map(len, frame)) <= columns
+    assert "\x1b" not in "".join(frame)
+    if lines >= 24:
+        assert "event 99" in "".join(frame)

@@ -1,0 +1,27 @@
+"""Counted nouns and cut lists, as messages show them."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkabal.wording import brokers_by_id, counted_noun, first_of
+
+
+@pytest.mark.parametrize(
+    ("n", "shown"), [(0, "0 replicas"), (1, "1 replica"), (2, "2 replicas"), (1200, "1,200 replicas")]
+)
+def test_one_is_counted_as_one(n: int, shown: str) -> None:
+    """One takes the singular, every other number the plural."""
+    assert counted_noun(n, "replica") == shown
+
+
+def test_a_list_is_cut_where_nobody_reads_on() -> None:
+    """Five names are shown, and the others counted."""
+    assert first_of("abcde") == "a, b, c, d, e"
+    assert first_of("abcdefg") == "a, b, c, d, e and 2 more"
+    assert first_of(range(3), 1, separator="; ") == "0 and 2 more"
+
+
+def test_brokers_are_named_by_their_ids() -> None:
+    """One broker is named in the singular."""
+    assert [brokers_by_id([3]), brokers_by_id([3, 7])] == ["broker 3", "brokers 3, 7"]

@@ -1,0 +1,69 @@
+"""The executor in a sample of its states; ``python -m tools.model_check`` goes through all that it can reach."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkabal.executor.reassign.move_loop import MoveLoop
+from kafkabal.executor.safety.cluster_lock import Fence
+from kafkabal.executor.safety.run_invariants import RunInvariants
+from kafkabal.executor.state.run_store import RunStore
+from kafkabal.executor.throttle import run_throttles
+from kafkabal.executor.throttle.throttle_rules import NOTHING
+from tools.model_check import fingerprint
+from tools.model_check.invariants import ViolationError
+from tools.model_check.search import LossyFingerprintError, Search
+
+
+def test_sample_of_all_states(tmp_path: Path) -> None:
+    """One disturbance at a sample of all moments: no invariant is violated, and every run can be ended."""
+    figures = Search(1, tmp_path, one_in=6).run()
+    assert figures.states > 1_000
+    assert figures.ends > 5
+
+
+def test_all_orders_in_which_copies_arrive(tmp_path: Path) -> None:
+    """Without a disturbance, everything is gone through, whenever copies arrive."""
+    figures = Search(0, tmp_path, audit_one_in=1).run()
+    assert figures.is_complete
+    assert figures.states > 100
+
+
+def test_throttle_left_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An executor that leaves its rates behind is found out, with what led there."""
+    monkeypatch.setattr(run_throttles, "restore_rate", lambda *_: NOTHING)
+    search = Search(0, tmp_path)
+    with pytest.raises(ViolationError, match="not as operators have set them"):
+        search.run()
+    assert search.trail[0] == "one: apply"
+
+
+def test_rate_without_a_record_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An executor that sets rates before it writes them down is found out."""
+    monkeypatch.setattr(RunStore, "announce_rates", lambda *_: None)
+    monkeypatch.setattr(RunInvariants, "check_configs", lambda *_: None)  # would stop it first
+    with pytest.raises(ViolationError, match="which no record knows of"):
+        Search(0, tmp_path).run()
+
+
+def test_second_run_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An executor that does not look at its lock is found out, where another host takes over."""
+    monkeypatch.setattr(Fence, "check", lambda _: None)
+    with pytest.raises(ViolationError, match="changes the cluster, the lock is held by"):
+        Search(1, tmp_path).run()
+
+
+def test_run_without_an_end_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An executor that looks for ever at what is done is found out."""
+    monkeypatch.setattr(MoveLoop, "_is_finished", lambda *_, **__: False)
+    with pytest.raises(ViolationError, match="would never end"):
+        Search(0, tmp_path).run()
+
+
+def test_states_taken_for_one_another_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fingerprint that leaves out what counts is found out, since it would hide states."""
+    monkeypatch.setattr(fingerprint._Freezer, "freeze", lambda *_: 0)
+    with pytest.raises(LossyFingerprintError):
+        Search(0, tmp_path, audit_one_in=1).run()

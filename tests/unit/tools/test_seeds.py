@@ -1,0 +1,34 @@
+"""Some of the drawn runs; ``python -m tools.seeds`` runs as many as there is time for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkabal.executor.throttle import run_throttles
+from kafkabal.executor.throttle.throttle_rules import NOTHING
+from tools.seeds.drawn_run import drawn_run
+
+SEEDS = (199, 386, 857, 931, 1097, 1657, 1735)
+"""Those that have failed before."""
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_seed_that_has_failed(seed: int, tmp_path: Path) -> None:
+    """What was wrong once stays right."""
+    assert drawn_run(seed, tmp_path) == ""
+
+
+def test_first_seeds(tmp_path: Path) -> None:
+    """Whatever is drawn, what was planned is done or undone, and nothing stays behind."""
+    assert [fault for seed in range(1, 61) if (fault := drawn_run(seed, tmp_path))] == []
+
+
+def test_fault_is_reported_with_its_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that fails says what it was drawn from and what happened in it."""
+    monkeypatch.setattr(run_throttles, "restore_rate", lambda *_: NOTHING)
+    faults = [fault for seed in range(1, 30) if (fault := drawn_run(seed, tmp_path))]
+    assert faults
+    assert faults[0].startswith("seed ")
+    assert "not as operators have set them" in faults[0]

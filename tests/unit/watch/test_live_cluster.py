@@ -1,0 +1,93 @@
+"""A live view: how often what is asked for, and what is an event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kafkabal.clusters import Reading, ReadRequest
+from kafkabal.clusters.simulated.clock import FakeClock
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.errors import UnreachableError
+from kafkabal.inspection import inspect_cluster
+from kafkabal.testing.synthetic_clusters import World, make_world
+from kafkabal.watch import LiveCluster, LiveView
+
+EVERY_S = 5.0
+
+
+class Counting(InMemoryCluster):
+    """Counts whole readings, each of which takes some processor time."""
+
+    readings = 0
+    cost_s = 0.0
+    spent_s = 0.0
+
+    def read(self, request: ReadRequest) -> Reading:
+        """Read."""
+        self.readings += 1
+        self.spent_s += self.cost_s
+        return super().read(request)
+
+
+@pytest.fixture
+def cluster() -> Counting:
+    """Six brokers."""
+    clock = FakeClock()
+    return Counting(InMemoryCluster.of(make_world(World(brokers=6, racks=3, topics=4)), clock).kafka)
+
+
+def looks(cluster: Counting, seconds: float) -> Iterator[LiveView]:
+    """A look every five seconds."""
+    clock = cluster.kafka.clock
+    live = LiveCluster(cluster, clock, ReadRequest(), inspect_cluster, lambda: cluster.spent_s)
+    end_s = clock.monotonic() + seconds
+    while clock.monotonic() < end_s:
+        yield live.look()
+        clock.sleep(EVERY_S)
+
+
+@pytest.mark.parametrize(("cost_s", "readings"), [(0.1, 20), (6.5, 2)])
+def test_following_takes_less_than_three_percent_of_a_core(cluster: Counting, cost_s: float, readings: int) -> None:
+    """Small clusters are read every 30 s; one whose reading takes 6.5 s every five and a half minutes."""
+    cluster.cost_s = cost_s
+    list(looks(cluster, 600.0))
+
+    assert cluster.readings == readings
+    assert cluster.spent_s / 600.0 < 0.03
+
+
+def test_a_broker_that_goes_and_comes_is_seen_at_once(cluster: Counting) -> None:
+    """It is an event at the next look, and sizes are read again for it."""
+    shown = looks(cluster, 600.0)
+    next(shown)
+    cluster.kafka.kill(3)
+    gone = next(shown)
+    cluster.kafka.start(3)
+    back = next(shown)
+
+    assert cluster.readings == 3
+    assert "broker 3 is not registered any more" in [event.message for event in gone.events]
+    assert gone.inspection is not None
+    assert not gone.inspection.cluster.brokers.is_live[2]
+    assert "broker 3 has registered" in [event.message for event in back.events]
+    assert back.inspection is not None
+    assert back.inspection.cluster.brokers.is_live.all()
+
+
+def test_a_cluster_that_does_not_respond_is_shown_with_what_is_known(cluster: Counting) -> None:
+    """The view keeps the last reading and reports once why it could not be renewed."""
+    shown = looks(cluster, 60.0)
+    next(shown)
+    cluster.broker_ids = _raise  # type: ignore[method-assign]
+    next(shown)
+    blind = next(shown)
+
+    assert blind.inspection is not None
+    assert blind.problem == "no broker responds"
+    assert [e.message for e in blind.events].count("the cluster cannot be read: no broker responds") == 1
+
+
+def _raise() -> frozenset[int]:
+    raise UnreachableError("no broker responds")
