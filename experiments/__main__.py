@@ -9,7 +9,14 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 
-from experiments import existing_skew, prediction, space_usage, training_time, write_latency
+from experiments import (
+    existing_skew,
+    prediction,
+    space_usage,
+    training_through_reader,
+    training_time,
+    write_latency,
+)
 from experiments.bench import FULL, SHORT, Bench, Extent
 from experiments.proxy import Proxies
 from experiments.report import Finding, write_report
@@ -26,13 +33,14 @@ DIRECT: Mapping[str, Callable[[Bench, Callable[[str], None]], Finding]] = {
     "2b-rf3": write_latency.run_slow_replica,
     "3": existing_skew.run,
     "4": training_time.run,
+    "4-reader": training_through_reader.run,
     "prediction": prediction.run_bytes,
 }
 BEHIND_PROXIES: Mapping[str, Callable[[Bench, Callable[[str], None]], Finding]] = {
     "2b": write_latency.run_slow_broker,
     "prediction-latency": lambda bench, say: prediction.run_order(bench, say, rates_bytes_per_s(len(bench.brokers))),
 }
-_ORDER = ("prediction", "prediction-latency", "1", "2a", "2b", "2b-rf3", "3", "4")
+_ORDER = ("prediction", "prediction-latency", "1", "2a", "2b", "2b-rf3", "3", "4", "4-reader")
 
 
 def main() -> None:

@@ -186,9 +186,9 @@ class Bench:
         with Producer({"enable.idempotence": True, "linger.ms": 5, **own, **routing}) as producer:
             return _send(_OneTopic(producer, topic), sizes, per_s)
 
-    def send_by_hand(self, topic: str, counts: Sequence[int], record_bytes: int) -> None:
-        """Send so many records to each partition, in turns."""
-        producer = _OneTopic(Client(self.settings), topic)
+    def send_by_hand(self, topic: str, counts: Sequence[int], record_bytes: int, **settings: Any) -> None:
+        """Send so many records to each partition, in turns, with more settings of the producer."""
+        producer = _OneTopic(Client({**self.settings, **settings}), topic)
         value = np.random.default_rng(1).bytes(record_bytes)
         for turn in range(max(counts)):
             for partition, count in enumerate(counts):

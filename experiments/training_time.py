@@ -17,8 +17,9 @@ from experiments.bench import Bench
 from experiments.report import Finding
 from kafkabal.simulator import StorageProfile, TrainingJob, training_time
 
-_CLIENT = "readers"
-_RATE_BYTES_PER_S = 4_000_000
+CLIENT_ID = "readers"
+RATE_BYTES_PER_S = 4_000_000
+"""What the quota lets each broker send to all clients of that id together."""
 _RECORD_BYTES = 4_000
 _RECORDS = 16_000
 _STEPS = 50
@@ -36,14 +37,16 @@ def run(bench: Bench, say: Callable[[str], None]) -> Finding:
     # so many partitions on the first broker that the client's default makes it hold most
     leaders = [bench.brokers[0]] * (n + 1) + bench.brokers[1:]
     fills: dict[str, Callable[[str], None]] = {
-        "all on one broker": lambda topic: _fill(bench, topic, _shares(leaders, [1.0] + [0.0] * (n - 1)), records),
-        "twice the mean": lambda topic: _fill(bench, topic, _shares(leaders, _with_first(2.0, n)), records),
-        "1.5 times the mean": lambda topic: _fill(bench, topic, _shares(leaders, _with_first(1.5, n)), records),
-        "even by hand": lambda topic: _fill(bench, topic, _shares(leaders, _with_first(1.0, n)), records),
+        "all on one broker": lambda topic: _fill(
+            bench, topic, broker_shares(leaders, [1.0] + [0.0] * (n - 1)), records
+        ),
+        "twice the mean": lambda topic: _fill(bench, topic, broker_shares(leaders, with_first(2.0, n)), records),
+        "1.5 times the mean": lambda topic: _fill(bench, topic, broker_shares(leaders, with_first(1.5, n)), records),
+        "even by hand": lambda topic: _fill(bench, topic, broker_shares(leaders, with_first(1.0, n)), records),
         "librdkafka default": lambda topic: _send(bench, topic, "librdkafka default", records),
         "score": lambda topic: _send(bench, topic, "score", records),
     }
-    _limit(bench)
+    limit_readers(bench)
     found: dict[str, tuple[float, float, float]] = {}
     for number, (name, fill) in enumerate(fills.items()):
         topic = f"training-{number}"
@@ -60,7 +63,7 @@ def run(bench: Bench, say: Callable[[str], None]) -> Finding:
     return Finding(
         key="training-time",
         title="4. Space usage against training time",
-        setting=f"{n} brokers, each held by a quota to {_RATE_BYTES_PER_S / 1e6:g} MB/s for the readers, who share a "
+        setting=f"{n} brokers, each held by a quota to {RATE_BYTES_PER_S / 1e6:g} MB/s for the readers, who share a "
         f"client id. {records} records of {_RECORD_BYTES} bytes in {len(leaders)} partitions, {n + 1} of them on the "
         f"first broker. {_STEPS} steps; in each of them every reader reads its part of what its broker holds, all wait "
         f"for the slowest, and compute for {_COMPUTE_S * 1000:g} ms. Beside it what the training model predicts.",
@@ -80,12 +83,12 @@ def run(bench: Bench, say: Callable[[str], None]) -> Finding:
     )
 
 
-def _with_first(over_mean: float, n: int) -> list[float]:
+def with_first(over_mean: float, n: int) -> list[float]:
     """Part of each broker, the first with so many times the mean."""
     return [over_mean / n] + [(1 - over_mean / n) / (n - 1)] * (n - 1)
 
 
-def _shares(leaders: Sequence[int], of_broker: Sequence[float]) -> list[float]:
+def broker_shares(leaders: Sequence[int], of_broker: Sequence[float]) -> list[float]:
     """Part of each partition; those of the first broker share what it gets."""
     on_first = leaders.count(leaders[0])
     return [of_broker[0] / on_first] * on_first + list(of_broker[1:])
@@ -99,9 +102,10 @@ def _send(bench: Bench, topic: str, policy: str, records: int) -> None:
     bench.send(topic, policy, np.full(records, _RECORD_BYTES, np.int64))
 
 
-def _limit(bench: Bench) -> None:
-    quota = f"consumer_byte_rate={_RATE_BYTES_PER_S}"
-    given = ["--alter", "--add-config", quota, "--entity-type", "clients", "--entity-name", _CLIENT]
+def limit_readers(bench: Bench) -> None:
+    """Hold every broker to the rate, for clients of the readers' id."""
+    quota = f"consumer_byte_rate={RATE_BYTES_PER_S}"
+    given = ["--alter", "--add-config", quota, "--entity-type", "clients", "--entity-name", CLIENT_ID]
     servers = ["--bootstrap-server", bench.sandbox.bootstrap_servers]
     done = bench.sandbox.run_main("kafka.admin.ConfigCommand", *servers, *given)
     assert done.exit_code == 0, done.stderr
@@ -116,7 +120,7 @@ def _model_s(held_bytes: np.ndarray) -> float:
         record_bytes=_RECORD_BYTES,
         batch_records=int(total / _RECORD_BYTES / _STEPS),
     )
-    return training_time(held_bytes, job, StorageProfile(bytes_per_s=_RATE_BYTES_PER_S)).train_s
+    return training_time(held_bytes, job, StorageProfile(bytes_per_s=RATE_BYTES_PER_S)).train_s
 
 
 def _train(bench: Bench, topic: str, leaders: Sequence[int]) -> float:
@@ -146,7 +150,7 @@ class _Reader:
         self._consumer = Consumer(
             {
                 "bootstrap.servers": bench.sandbox.bootstrap_servers,
-                "client.id": _CLIENT,
+                "client.id": CLIENT_ID,
                 "group.id": topic,
                 "enable.auto.commit": False,
                 # little read ahead, so that readers feel the rate step by step

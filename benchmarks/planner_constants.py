@@ -1,0 +1,115 @@
+"""What a tuned constant of the planner is worth: plans with other values of it, against those with its own.
+
+    python benchmarks/planner_constants.py search.local_search._PRICE 0.4 1.6
+
+Prints, over 19 plans of nine clusters of 12 to 23 brokers (five heavy, one of them grown and one with followers that
+differ by 30 %; three random, one rack-blind, one with three log dirs; at 9 % and 2 %, and one drain): the bytes moved
+against those of the plan with the constant as it is, how many plans differ, holders left outside, and processor time,
+which is good to a tenth or two. Clusters come from ``make_snapshot.py``, see ``planner.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from planner import BENCH_DIR
+
+from kafkabal.clusters.snapshot import read_snapshot
+from kafkabal.model import ClusterState
+from kafkabal.planner import PlanOptions, make_plan
+
+WORLDS = {
+    **{f"heavy {seed}": f"heavy --seed {seed} --topics 120" for seed in range(1, 5)},
+    "heavy, followers differ": "heavy --seed 5 --topics 120 --follower-jitter 0.3",
+    "heavy, grown": "heavy --seed 6 --topics 100",
+    "random": "random --brokers 20 --partitions 2500 --racks 5 --seed 1",
+    "random, rack-blind": "random --brokers 20 --partitions 2000 --racks 5 --seed 2 --rack-blind",
+    "random, 3 dirs": "random --brokers 12 --partitions 1500 --racks 3 --seed 3 --dirs 3",
+}
+TOLERANCES = (0.09, 0.02)
+DRAINED = frozenset({3})
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What is compared of a plan."""
+
+    name: str
+    moved_bytes: int
+    outside: int
+
+
+def main() -> None:
+    """Print one line a value."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("constant", help="module below kafkabal.planner, and name: search.local_search._PRICE")
+    parser.add_argument("values", nargs="+", type=float)
+    options = parser.parse_args()
+    path, _, name = options.constant.rpartition(".")
+    module = importlib.import_module(f"kafkabal.planner.{path}")
+    own = getattr(module, name)
+    with tempfile.TemporaryDirectory() as folder:
+        states = {world: read_snapshot(snapshot(Path(folder), world, words)) for world, words in WORLDS.items()}
+    plans(states)  # what is imported and cached by the first plans is not measured
+    usual, usual_s = plans(states)
+    for value in options.values:
+        setattr(module, name, type(own)(value))
+        print(f"{options.constant} = {value:g} (is {own:g}): {compared(usual, usual_s, *plans(states))}", flush=True)
+    setattr(module, name, own)
+
+
+def snapshot(folder: Path, world: str, words: str) -> Path:
+    """Make the snapshot of a world."""
+    path = folder / f"{len(list(folder.iterdir()))}.jsonl"
+    kind, *options = words.split()
+    subprocess.run([sys.executable, BENCH_DIR / "make_snapshot.py", kind, path, *options], check=True)
+    if not world.endswith("grown"):
+        return path
+    grown = path.with_suffix(".grown.jsonl")
+    subprocess.run([sys.executable, BENCH_DIR / "make_snapshot.py", "grow", path, grown, "--add", "3"], check=True)
+    return grown
+
+
+def plans(states: dict[str, ClusterState]) -> tuple[list[Planned], float]:
+    """All plans, and the processor time that they took."""
+    began_s = time.process_time()
+    found = [planned(name, state, options) for name, state, options in cases(states)]
+    return found, time.process_time() - began_s
+
+
+def cases(states: dict[str, ClusterState]) -> Iterator[tuple[str, ClusterState, PlanOptions]]:
+    """Clusters, and what is asked of their plans."""
+    for world, state in states.items():
+        for tolerance in TOLERANCES:
+            yield f"{world} at {tolerance:.0%}", state, PlanOptions(tolerance=tolerance)
+    yield "heavy 1, drained", states["heavy 1"], PlanOptions(drain=DRAINED)
+
+
+def planned(name: str, state: ClusterState, options: PlanOptions) -> Planned:
+    """Make one plan."""
+    plan = make_plan(state, options)
+    return Planned(name, plan.moved_bytes, sum(int(score.after["outside"]) for score in plan.scores.values()))
+
+
+def compared(usual: list[Planned], usual_s: float, other: list[Planned], other_s: float) -> str:
+    """One line on how the plans differ."""
+    ratio = [new.moved_bytes / max(1, old.moved_bytes) for new, old in zip(other, usual, strict=True)]
+    worst = max(range(len(ratio)), key=lambda row: ratio[row])
+    differ = sum(r != 1 for r in ratio)
+    return (
+        f"bytes x {sum(ratio) / len(ratio):.4f}, at most {ratio[worst]:.4f} ({usual[worst].name}), "
+        f"at least {min(ratio):.4f}; {differ} of {len(ratio)} differ; outside {sum(p.outside for p in usual)} -> "
+        f"{sum(p.outside for p in other)}; time x {other_s / usual_s:.1f}"
+    )
+
+
+if __name__ == "__main__":
+    main()
