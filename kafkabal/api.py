@@ -37,7 +37,7 @@ from kafkabal.plan import Plan
 from kafkabal.planner import PlanOptions
 from kafkabal.planner import make_plan as _plan
 from kafkabal.routing import load_policy, policy_names, view_of
-from kafkabal.scoring import Need, ScoreOptions, choose_scores, load_scores, score_options
+from kafkabal.scoring import Need, ScoreOptions, load_scores, refuse_weights, score_options, select_scores
 from kafkabal.simulator import PolicyRuns, SimulationOptions, compare, load_workload
 
 _PROGRAM = "kafkabal"
@@ -137,7 +137,7 @@ def inspect_cluster(
     Parameters
     ----------
     scores
-        As ``NAME``, ``NAME=WEIGHT`` or ``package.module:object``; empty takes the default ones.
+        As ``NAME`` or ``package.module:object``; empty takes the default ones.
     tolerance
         Half the width of the band around the fair share.
     options
@@ -146,9 +146,10 @@ def inspect_cluster(
     Raises
     ------
     UsageError
-        If a score is unknown, or the cluster does not supply what it needs.
+        If a score is unknown or has a weight, or the cluster does not supply what it needs.
     """
-    return _inspect(state, choose_scores(state, scores, options), tolerance=tolerance)
+    refuse_weights(scores)
+    return _inspect(state, select_scores(state, scores, options), tolerance=tolerance)
 
 
 def verdict(inspection: Inspection) -> Verdict:
@@ -255,7 +256,7 @@ def place_topics(
         state,
         topics,
         parse_policy(placement),
-        scores=choose_scores(state, scores, options).scores,
+        scores=select_scores(state, scores, options).scores,
         exclude_brokers=exclude_brokers,
     )
 

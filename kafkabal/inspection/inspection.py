@@ -9,7 +9,7 @@ import numpy as np
 
 from kafkabal.config import DEFAULT_CHECK_TOLERANCE
 from kafkabal.model import F64, I8, I64, ClusterState
-from kafkabal.scoring import ChosenScores, Evaluation, Grain, Score, choose_scores, evaluate, rules_of
+from kafkabal.scoring import Evaluation, Grain, Score, SelectedScores, evaluate, rules_of, select_scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Inspection:
     scored: tuple[Scored, ...]
     tolerance: float
     unavailable: tuple[str, ...]
-    """Default scores that this cluster cannot feed, one line each."""
+    """Default scores whose needs this cluster does not supply, one line each."""
 
     def of_grain(self, grain: Grain) -> Iterator[Scored]:
         """The scores of brokers, or those of log dirs."""
@@ -50,13 +50,13 @@ class Inspection:
 
 
 def inspect_cluster(
-    cluster: ClusterState, chosen: ChosenScores | None = None, *, tolerance: float = DEFAULT_CHECK_TOLERANCE
+    cluster: ClusterState, selected: SelectedScores | None = None, *, tolerance: float = DEFAULT_CHECK_TOLERANCE
 ) -> Inspection:
     """Evaluate scores.
 
     Parameters
     ----------
-    chosen
+    selected
         The scores, rows being sorted by the first; None takes the default ones.
     tolerance
         Half the width of the bands, as a share of what is fair.
@@ -66,14 +66,14 @@ def inspect_cluster(
     ConfigError
         If the capacity of some brokers is known and of others is not.
     """
-    chosen = chosen or choose_scores(cluster)
-    scores = [weighted.score for weighted in chosen.scores]
+    selected = selected or select_scores(cluster)
+    scores = [weighted.score for weighted in selected.scores]
     rules = rules_of(cluster)
     return Inspection(
         cluster=cluster,
         scored=tuple(Scored(score, evaluate(score, cluster, tolerance=tolerance, rules=rules)) for score in scores),
         tolerance=tolerance,
-        unavailable=chosen.unavailable,
+        unavailable=selected.unavailable,
     )
 
 

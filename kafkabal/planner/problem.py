@@ -39,11 +39,11 @@ from kafkabal.scoring import (
     Rules,
     Score,
     WeightedScore,
-    choose_scores,
     default_scores,
     load_score,
     load_scores,
     require,
+    select_scores,
 )
 
 DISK = load_score("disk")
@@ -116,11 +116,11 @@ class Problem:
         return int(self.home.shape[1])
 
     def score(self, name: str) -> Score:
-        """A score that was chosen."""
+        """A selected score."""
         return next(s.score for s in self.scores if s.score.name == name)
 
     def has_score(self, name: str) -> bool:
-        """Whether a score was chosen."""
+        """Whether a score is selected."""
         return any(s.score.name == name for s in self.scores)
 
 
@@ -196,13 +196,13 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
 
 
 def _scores(cluster: ClusterState, options: PlanOptions) -> tuple[WeightedScore, ...]:
-    """The chosen scores; where brokers above a share are to be relieved, nothing but their disks."""
+    """The selected scores; where brokers above a share are to be relieved, nothing but their disks."""
     if options.below is not None:
         _check_goes_by_disk(options)
         return load_scores(["disk"])
     aims_at_bytes = options.mode not in {Mode.LEADERS_ONLY, Mode.REPAIR_ONLY}
     if not options.scores and not aims_at_bytes:
-        return choose_scores(cluster).scores
+        return select_scores(cluster).scores
     several = bool((np.diff(cluster.log_dirs.first) > 1).any())
     scores = options.scores or default_scores(several_log_dirs=several)
     for weighted in scores:

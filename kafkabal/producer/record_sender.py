@@ -112,7 +112,8 @@ class RecordSender:
     Raises
     ------
     UsageError
-        If the topic is unknown, the cluster cannot feed a score, or librdkafka does not take the configuration.
+        If the topic is unknown, the cluster does not supply what a score needs, or librdkafka does not take
+        the configuration.
     KafkabalError
         If the cluster cannot be read.
 

@@ -96,12 +96,12 @@ class ViewSource:
             If the topic is unknown, or the cluster can never supply what a score needs.
         """
         assert self._latest is not None
-        wanted, (at_s, state) = tuple(scores), self._latest
+        selected, (at_s, state) = tuple(scores), self._latest
         known = supplied(state)
-        for weighted in wanted:
+        for weighted in selected:
             if not weighted.score.needs <= known | _COMES_LATER:
                 require(weighted.score, state)
-        ready = [w for w in wanted if w.score.needs <= known | {Need.CAPACITY}]
+        ready = [w for w in selected if w.score.needs <= known | {Need.CAPACITY}]
         return view_of(state, topic, ready, at_s=at_s, latency_s=state.measured[PRODUCE_LATENCY])
 
     def _read(self, at_s: float, needs: frozenset[Need]) -> ClusterState:

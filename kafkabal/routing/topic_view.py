@@ -91,7 +91,7 @@ def view_of(
     Parameters
     ----------
     scores
-        What the ``score`` policy evens out; one that this cluster cannot feed is refused.
+        What the ``score`` policy evens out; one whose needs this cluster does not supply is refused.
     at_s
         When the cluster was measured, on the clock that the policies are given.
     latency_s

@@ -31,6 +31,7 @@ from .registry import load_score as load_score
 from .registry import load_scores as load_scores
 from .registry import score_names as score_names
 from .score_parts import parts_of as parts_of
-from .selection import ChosenScores as ChosenScores
-from .selection import choose_scores as choose_scores
-from .selection import has_several_log_dirs as has_several_log_dirs
+from .score_selection import SelectedScores as SelectedScores
+from .score_selection import has_several_log_dirs as has_several_log_dirs
+from .score_selection import refuse_weights as refuse_weights
+from .score_selection import select_scores as select_scores

@@ -231,6 +231,11 @@ def test_rates_appear_after_a_sample(run_cli: Callable[..., Any]) -> None:
         (["--snapshot", str(SNAPSHOTS / "even.jsonl"), "--score", "disc"], 2, "unknown score: 'disc'"),
         (["--snapshot", str(SNAPSHOTS / "even.jsonl"), "--score", "disk", "--score", "disk=2"], 2, "duplicate score"),
         (["--snapshot", str(SNAPSHOTS / "even.jsonl"), "--score", "disk=nan"], 2, "a number above 0"),
+        (
+            ["--snapshot", str(SNAPSHOTS / "even.jsonl"), "--score", "disk=3"],
+            2,
+            "weights have no effect here: 'disk=3'",
+        ),
         (["--snapshot", str(SNAPSHOTS / "even.jsonl"), "--score", "leader-bytes-in"], 2, "needs rates"),
         (["--snapshot", str(SNAPSHOTS / "even.jsonl"), "--save", "/no/such/folder/s"], 1, "cannot write"),
     ],

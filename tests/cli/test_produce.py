@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from kafkabal.cli.commands.produce import _interrupted, _producer_settings
-from kafkabal.cli.framework.chosen_scores import profile_watcher
 from kafkabal.cli.framework.cluster_access import await_broker
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import settle
+from kafkabal.cli.framework.selected_scores import profile_watcher
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.errors import RefusedByClusterError, UnreachableError
 from kafkabal.producer.profile_watcher import ProfileWatcher

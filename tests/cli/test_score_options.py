@@ -46,7 +46,29 @@ def test_commands_load_scores_in_one_place() -> None:
         str(path.relative_to(folder))
         for path in folder.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Name) and node.id in {"load_scores", "choose_scores", "default_scores"}
+        if isinstance(node, ast.Name) and node.id in {"load_scores", "select_scores", "default_scores"}
     }
 
-    assert callers == {"framework/chosen_scores.py"}
+    assert callers == {"framework/selected_scores.py"}
+
+
+@pytest.mark.parametrize("words", [("inspect", "--snapshot", "{path}"), ("inspect", "diff", "{path}", "{path}")])
+def test_a_weight_is_refused_where_scores_are_shown_each_on_its_own(
+    run_cli: Callable[..., Any], tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """A typed weight is an error of one line with a hint; that of a profile, which other commands share, is not."""
+    path = tmp_path / "c.jsonl"
+    write_snapshot(build_synthetic(SyntheticCluster(brokers=3, seed=1)), path)
+    words = tuple(word.format(path=path) for word in words)
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "profiles.yaml").write_text("profiles:\n  p:\n    scores: {disk: 3, leaders: 1}\n")
+
+    typed = run_cli(*words, "--score", "disk=3")
+    in_profile = run_cli(*words, environ={"KAFKABAL_PROFILE": "p"})
+
+    assert (typed.code, typed.out) == (ExitCode.USAGE, "")
+    assert typed.err.splitlines() == [
+        "kafkabal: error: weights have no effect here: 'disk=3'",
+        "kafkabal: hint: write disk; weights count in 'rebalance', 'create', 'produce' and 'route'",
+    ]
+    assert in_profile.code == ExitCode.DONE

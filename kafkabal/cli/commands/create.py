@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafkabal.cli.framework.chosen_scores import chosen_scores
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.selected_scores import selected_scores
 from kafkabal.cli.framework.shared_options import (
     CLUSTER,
     Format,
@@ -224,7 +224,7 @@ def _place(
 
     there = set(state.topics.name) if tolerated else set()
     existing = [spec for spec in specs if spec.name in there]
-    scores = chosen_scores(settings, state).scores
+    scores = selected_scores(settings, state).scores
     tolerance = DEFAULT_PLAN_TOLERANCE if settings.tolerance is None else settings.tolerance
     placed = place_topics(
         state,

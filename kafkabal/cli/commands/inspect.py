@@ -28,13 +28,13 @@ from kafkabal.cli.commands.inspect_growth import (
     soonest_full,
 )
 from kafkabal.cli.framework.chosen_clusters import ChosenClusters
-from kafkabal.cli.framework.chosen_scores import chosen_scores
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_flags, cluster_label
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.nagios_output import time_limit
 from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.selected_scores import inspection_of
 from kafkabal.cli.framework.shared_options import SEVERAL_CLUSTERS, Format, OutputOptions, Uses
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
@@ -176,7 +176,7 @@ class RackOptions:
 
 def inspect(
     context: CommandContext,
-    clusters: Annotated[ChosenClusters, Uses(*SEVERAL_CLUSTERS, "scores", "tolerance", "data_sets")],
+    clusters: Annotated[ChosenClusters, Uses(*SEVERAL_CLUSTERS, "shown_scores", "tolerance", "data_sets")],
     output: OutputOptions,
     checks: CheckOptions,
     history: HistoryOptions,
@@ -314,7 +314,7 @@ def _inspect_one(
 ) -> ExitCode | int:
     with open_cluster(settings, context) as cluster:
         state = _read(cluster, settings, context, sample_s=view.sample_s, detailed=view.is_detailed)
-        inspection = _inspection(view.measurements.completed(state, cluster, settings, context), settings)
+        inspection = inspection_of(settings, view.measurements.completed(state, cluster, settings, context))
         if view.save is not None:
             _save(state, view.save, context)
         growth = _growth(cluster, state, view.history, context) if view.history.is_wanted else None
@@ -363,7 +363,7 @@ def _inspect_fleet(
         growth = measured_growth(cluster, state, DEFAULT_OVER_S, now_s, quiet) if has_offsets else None
         if view.record:
             record(state, now_s, quiet)
-        return member_of(name, _inspection(state, settings), None if growth is None else soonest_full(growth))
+        return member_of(name, inspection_of(settings, state), None if growth is None else soonest_full(growth))
 
     reader = FleetReader(chosen=clusters, context=context, read=read, inspect=inspect_one)
     members = reader.members(view.limit_s)
@@ -415,14 +415,6 @@ def _read_twice(
     after = read(request)
     elapsed_s = context.monotonic() - started_s
     return Reading(with_rates(before.state, after.state, elapsed_s, group_offsets=groups), after.problems)
-
-
-def _inspection(state: "ClusterState", settings: Settings) -> "Inspection":
-    from kafkabal.config import DEFAULT_CHECK_TOLERANCE
-    from kafkabal.inspection import inspect_cluster
-
-    tolerance = DEFAULT_CHECK_TOLERANCE if settings.tolerance is None else settings.tolerance
-    return inspect_cluster(state, chosen_scores(settings, state), tolerance=tolerance)
 
 
 def _consumer_racks(cluster: "Cluster") -> "ConsumerRacks | None":

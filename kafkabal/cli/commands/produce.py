@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kafkabal.cli.commands.produce_options import SendingOptions, SourceOptions
-from kafkabal.cli.framework.chosen_scores import named_scores, profile_watcher
 from kafkabal.cli.framework.cluster_access import CompletedCluster, live_connection, open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.selected_scores import profile_watcher, unchecked_scores
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions, TextfileOption, Uses
 from kafkabal.cli.framework.termination_signals import Terminated
 from kafkabal.cli.framework.transfer_textfile import open_textfile
@@ -288,7 +288,7 @@ def _brokers(settings: Settings) -> "KafkaCluster":
 
 
 def _scores(settings: Settings) -> "tuple[WeightedScore, ...]":
-    return named_scores(settings, default=_DEFAULT_SCORES)
+    return unchecked_scores(settings, default=_DEFAULT_SCORES)
 
 
 def _interrupted(sent: int, order: "Order", signal: KeyboardInterrupt) -> InterruptedRunError:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafkabal.cli.framework.chosen_scores import named_scores, profile_watcher
 from kafkabal.cli.framework.cluster_access import CompletedCluster, live_connection, open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.selected_scores import profile_watcher, unchecked_scores
 from kafkabal.cli.framework.service_notify import notify_ready
 from kafkabal.cli.framework.shared_options import SAFETY_SECTION, Format, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.termination_signals import Terminated
@@ -176,7 +176,7 @@ def _weights(
     from kafkabal.scoring import Need
     from kafkabal.telemetry import LatencyTable
 
-    scores = named_scores(settings, default=_DEFAULT_SCORES)
+    scores = unchecked_scores(settings, default=_DEFAULT_SCORES)
     if measurements.telemetry is None and any(Need.TELEMETRY in weighted.score.needs for weighted in scores):
         raise UsageError("the score 'latency' requires --telemetry: this command sends no records to measure")
     latency = None

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafkabal.cli.framework.chosen_scores import named_scores
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.selected_scores import unchecked_scores
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.config import Settings
 from kafkabal.errors import UsageError
@@ -222,7 +222,7 @@ def _view(chosen: "WorkloadFile", topic: str | None, settings: Settings, context
     from kafkabal.scoring import Need
     from kafkabal.simulator import TOPIC, build_synthetic
 
-    scores = named_scores(settings, default=("disk",))
+    scores = unchecked_scores(settings, default=("disk",))
     if topic is None and chosen.cluster is not None:
         return view_of(build_synthetic(chosen.cluster), TOPIC, scores, supplied=[Need.TELEMETRY])
     with open_cluster(settings, context) as cluster:

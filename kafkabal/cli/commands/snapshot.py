@@ -21,7 +21,7 @@ _IMPORTED = "imported"
 
 def diff(
     context: CommandContext,
-    settings: Annotated[Settings, Uses("scores", "tolerance")],
+    settings: Annotated[Settings, Uses("shown_scores", "tolerance")],
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown")],
     first: Annotated[Path, typer.Argument(metavar="FIRST", help="A snapshot, or - for standard input.")],
     second: Annotated[Path, typer.Argument(metavar="SECOND", help="Another snapshot.")],
@@ -104,11 +104,7 @@ def import_snapshot(
 
 
 def _inspected(path: Path, settings: Settings) -> "Inspection":
-    from kafkabal.cli.framework.chosen_scores import chosen_scores
+    from kafkabal.cli.framework.selected_scores import inspection_of
     from kafkabal.clusters.snapshot import read_snapshot
-    from kafkabal.config import DEFAULT_CHECK_TOLERANCE
-    from kafkabal.inspection import inspect_cluster
 
-    state = read_snapshot(path)
-    tolerance = DEFAULT_CHECK_TOLERANCE if settings.tolerance is None else settings.tolerance
-    return inspect_cluster(state, chosen_scores(settings, state), tolerance=tolerance)
+    return inspection_of(settings, read_snapshot(path))

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kafkabal.cli.framework.chosen_scores import chosen_scores
 from kafkabal.cli.framework.cluster_access import open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_label
+from kafkabal.cli.framework.selected_scores import inspection_of
 from kafkabal.cli.framework.shared_options import CLUSTER, Uses
 from kafkabal.config import Settings
 from kafkabal.errors import UsageError
@@ -32,7 +32,7 @@ _OTHERS: Final = "'kafkabal inspect' shows the cluster once, 'kafkabal watch' re
 
 def top(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*CLUSTER, "scores", "tolerance")],
+    settings: Annotated[Settings, Uses(*CLUSTER, "shown_scores", "tolerance")],
     by: Annotated[By, typer.Option("--by", help="Show rows by.")] = By.BROKER,
     every_s: Annotated[
         float,
@@ -87,12 +87,9 @@ def _live(cluster: "Cluster", settings: Settings, by: By) -> "LiveCluster":
 
 
 def _inspection(state: "ClusterState", settings: Settings) -> "Inspection":
-    from kafkabal.config import DEFAULT_CHECK_TOLERANCE, with_stated_disks
-    from kafkabal.inspection import inspect_cluster
+    from kafkabal.config import with_stated_disks
 
-    state = with_stated_disks(state, settings)
-    tolerance = DEFAULT_CHECK_TOLERANCE if settings.tolerance is None else settings.tolerance
-    return inspect_cluster(state, chosen_scores(settings, state), tolerance=tolerance)
+    return inspection_of(settings, with_stated_disks(state, settings))
 
 
 def _show(screen: "FullScreen", frames: "LiveFrames", follower: "_Follower", wall_clock: Callable[[], float]) -> None:

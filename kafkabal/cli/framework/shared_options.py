@@ -35,6 +35,8 @@ class SettingOption(NamedTuple):
     section: str = "Options"
     short_flag: str = ""
     repeated: bool = False
+    setting: str = ""
+    """Of the same flag under another text: the key of the setting; empty where it is this one's own."""
 
 
 CLUSTER: Final = ("bootstrap_servers", "command_config", "profile", "snapshot", "zookeeper", "broker_timeout")
@@ -67,9 +69,15 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
     "zookeeper": SettingOption("ZooKeeper servers, for Kafka 3.9 and older.", "HOST:PORT[/PATH]", CLUSTER_SECTION),
     "broker_timeout": SettingOption("Timeout per broker request. [default: 10s]", "TIME", CLUSTER_SECTION),
     "scores": SettingOption(
-        "Score to use (see 'kafkabal scores'), or package.module:object; WEIGHT is for plans and routing. Repeatable.",
+        "Score to balance by (see 'kafkabal scores'), or package.module:object. Repeatable.",
         "NAME[=WEIGHT]",
         repeated=True,
+    ),
+    "shown_scores": SettingOption(
+        "Score to show (see 'kafkabal scores'), or package.module:object. Repeatable.",
+        "NAME",
+        repeated=True,
+        setting="scores",
     ),
     "tolerance": SettingOption("Allowed deviation from the fair share, such as 9% or 0.09.", "SHARE"),
     "count_capacity": SettingOption(
@@ -100,7 +108,8 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
 }
 
 
-ONE_CLUSTER: Final = tuple(key for key in SETTINGS if key not in ("profiles", "all_profiles", "data_sets"))
+_NOT_OF_ONE: Final = ("profiles", "all_profiles", "data_sets", "shown_scores")
+ONE_CLUSTER: Final = tuple(key for key in SETTINGS if key not in _NOT_OF_ONE)
 """All settings, for a command about one cluster."""
 
 

@@ -183,6 +183,7 @@ def common_leaves() -> tuple[Leaf, ...]:
 def _setting(key: str) -> Leaf:
     """The option of a setting: text, or a flag; None where it is not given."""
     shown = SETTINGS[key]
+    key = shown.setting or key
     flags = [flag for flag in (shown.short_flag, _setting_flag(key)) if flag]
     info = typer.Option(
         *flags, help=shown.help, metavar=shown.metavar or None, rich_help_panel=shown.section, show_default=False

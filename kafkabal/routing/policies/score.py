@@ -63,7 +63,7 @@ class ScoreWeighted(PolicyBase):
 
     about: ClassVar = About(
         name="score",
-        meaning="brokers weighted by what they lack to their fair share of the chosen scores",
+        meaning="brokers weighted by what they lack to their fair share of the selected scores",
         source="kafkabal's scoring registry",
         inputs=frozenset({Input.LOG_DIRS}),
         asks_what_settled=True,

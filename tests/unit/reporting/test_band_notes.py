@@ -17,7 +17,7 @@ from kafkabal.reporting.band_notes import TWO_TOLERANCES, rounding_note
 from kafkabal.reporting.drawable_area import Surface
 from kafkabal.reporting.inspection.inspection_report import inspection_report
 from kafkabal.reporting.output_formats import render
-from kafkabal.scoring.selection import choose_scores
+from kafkabal.scoring.score_selection import select_scores
 from kafkabal.testing.strategies import clusters
 
 LOPSIDED = Path(__file__).parents[2] / "cli" / "snapshots" / "lopsided.jsonl"
@@ -41,7 +41,7 @@ def test_the_topic_behind_a_skew_is_named() -> None:
     state = read_snapshot(LOPSIDED)
     inspection = inspect_cluster(state)
     rows = {row["score"]: row for row in json.loads(render(inspection_report(inspection), "json", Surface()))["scores"]}
-    alone = inspect_cluster(state, choose_scores(state, ("topic-spread",)))
+    alone = inspect_cluster(state, select_scores(state, ("topic-spread",)))
 
     assert rows["topic-spread"]["worst_topic"] == "labels"
     assert rows["disk"]["worst_topic"] is None

@@ -27,7 +27,7 @@ from kafkabal.reporting.inspection.grouping import By
 from kafkabal.reporting.inspection.inspection_report import inspection_report
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.report import Tone
-from kafkabal.scoring.selection import choose_scores
+from kafkabal.scoring.score_selection import select_scores
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
 from kafkabal.testing.strategies import ClusterRows, cluster_rows, clusters
 from tests.output_schemas import check_document
@@ -199,12 +199,12 @@ def test_a_score_that_cannot_be_fed_is_left_out_and_said_or_refused() -> None:
     assert "disk" not in names(inspection)
     assert any("'disk' needs log-dirs" in note for note in inspection.unavailable)
     with pytest.raises(UsageError, match="needs log-dirs"):
-        choose_scores(state, ["disk"])
+        select_scores(state, ["disk"])
 
 
 def test_named_scores_are_those_shown_in_their_order() -> None:
     """The first score named is the one that rows are sorted by."""
-    inspection = inspect_cluster(lopsided(), choose_scores(lopsided(), ["leaders", "disk=3"]))
+    inspection = inspect_cluster(lopsided(), select_scores(lopsided(), ["leaders", "disk=3"]))
 
     assert names(inspection) == ["leaders", "disk"]
 
@@ -212,13 +212,13 @@ def test_named_scores_are_those_shown_in_their_order() -> None:
 @pytest.mark.parametrize(("tolerance", "found"), [(0.49, True), (0.51, False)])
 def test_a_check_asks_of_the_band_of_its_tolerance(tolerance: float, found: bool) -> None:
     """The same cluster passes or fails by the tolerance alone."""
-    assert has_findings(inspect_cluster(lopsided(), choose_scores(lopsided(), ["disk"])), tolerance) is found
+    assert has_findings(inspect_cluster(lopsided(), select_scores(lopsided(), ["disk"])), tolerance) is found
 
 
 def test_performance_data_have_thresholds_of_shares_only() -> None:
     """Two replicas on one broker and one on each other are as even as can be, so no threshold lies below that skew."""
     state = cluster(brokers(3), [topic("t", [1], [2], [3], [1])])
-    inspection = inspect_cluster(state, choose_scores(state, ["disk", "replicas", "topic-spread"]))
+    inspection = inspect_cluster(state, select_scores(state, ["disk", "replicas", "topic-spread"]))
 
     assert performance_data(inspection, 0.1, 0.25) == (
         "'disk skew'=0.5;0.1;0.25;0 'replicas skew'=0.5;;;0 'topic-spread skew'=0.5;;;0"

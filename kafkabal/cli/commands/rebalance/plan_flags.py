@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kafkabal.cli.framework.chosen_scores import named_scores
+from kafkabal.cli.framework.selected_scores import unchecked_scores
 from kafkabal.cli.framework.shared_options import SAFETY_SECTION, SCOPE_SECTION
 from kafkabal.config import DEFAULT_PLAN_TOLERANCE, Settings
 from kafkabal.errors import UsageError
@@ -203,7 +203,7 @@ def plan_options(settings: Settings, flags: PlanFlags, gone: frozenset[int] = fr
     counts_by_disk = settings.count_capacity == "disk" and flags.below is None
     return PlanOptions(
         tolerance=DEFAULT_PLAN_TOLERANCE if settings.tolerance is None else settings.tolerance,
-        scores=named_scores(settings, default=DEFAULT_SCORES if counts_by_disk else ()),
+        scores=unchecked_scores(settings, default=DEFAULT_SCORES if counts_by_disk else ()),
         mode=flags.chosen_mode(),
         below=flags.below,
         broker_limits=parse_broker_limits(flags.broker_limits or ()),

@@ -1,4 +1,4 @@
-"""Which scores a command goes by on a given cluster: those that are named, else the default ones it can feed."""
+"""From names to the scores of a command: those that are named, else the default ones that the cluster supplies."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from kafkabal.scoring.registry import WeightedScore, default_scores, load_scores
 
 
 @dataclass(frozen=True, slots=True)
-class ChosenScores:
-    """Scores to go by."""
+class SelectedScores:
+    """The scores of a command on one cluster."""
 
     scores: tuple[WeightedScore, ...]
     unavailable: tuple[str, ...] = ()
-    """Default scores that the cluster cannot feed, one line each."""
+    """Default scores whose needs the cluster does not supply, one line each."""
 
 
-def choose_scores(
+def select_scores(
     cluster: ClusterState, names: Sequence[str] = (), options: ScoreOptions | None = None
-) -> ChosenScores:
-    """Choose scores.
+) -> SelectedScores:
+    """Load scores by name, and check that the cluster supplies what they need.
 
     Parameters
     ----------
@@ -36,21 +36,38 @@ def choose_scores(
     Raises
     ------
     UsageError
-        If a score is unknown, or a named one cannot be fed.
+        If a score is unknown, or the cluster does not supply what a named one needs.
     """
     if names:
-        named = load_scores(names, options)
-        for weighted in named:
+        selected = load_scores(names, options)
+        for weighted in selected:
             require(weighted.score, cluster)
-        return ChosenScores(named)
-    fed, unavailable = [], []
+        return SelectedScores(selected)
+    supplied, unavailable = [], []
     for weighted in default_scores(several_log_dirs=has_several_log_dirs(cluster), options=options):
         try:
             require(weighted.score, cluster)
-            fed.append(weighted)
+            supplied.append(weighted)
         except UsageError as error:
             unavailable.append(f"{error.message}: {error.hint}")
-    return ChosenScores(tuple(fed), tuple(unavailable))
+    return SelectedScores(tuple(supplied), tuple(unavailable))
+
+
+def refuse_weights(names: Sequence[str]) -> None:
+    """See that scores are named without a weight, where each is shown on its own.
+
+    Raises
+    ------
+    UsageError
+        Naming the first that has one.
+    """
+    for text in names:
+        name, given, _ = text.partition("=")
+        if given:
+            raise UsageError(
+                f"weights have no effect here: {text!r}",
+                hint=f"write {name.strip()}; weights count in 'rebalance', 'create', 'produce' and 'route'",
+            )
 
 
 def has_several_log_dirs(cluster: ClusterState) -> bool:

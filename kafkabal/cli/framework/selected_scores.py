@@ -1,0 +1,87 @@
+"""From ``--score`` to the scores of a command: the only way that commands use, so that none omits the options.
+
+::
+
+    --score, profile or variable -> Settings.scores -> the functions here -> kafkabal.scoring: score_selection, registry
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kafkabal.cli.framework.command_context import CommandContext
+    from kafkabal.config import Settings
+    from kafkabal.inspection import Inspection
+    from kafkabal.model import ClusterState
+    from kafkabal.producer import ProfileWatcher
+    from kafkabal.scoring import SelectedScores, WeightedScore
+
+
+def selected_scores(settings: Settings, cluster: ClusterState) -> SelectedScores:
+    """The scores that the settings name, else the default ones that this cluster supplies.
+
+    Raises
+    ------
+    UsageError
+        If a score is unknown, or the cluster does not supply what a named one needs.
+    """
+    from kafkabal.scoring import score_options, select_scores
+
+    with settings.naming("scores"):
+        return select_scores(cluster, settings.scores, score_options(settings))
+
+
+def unchecked_scores(settings: Settings, default: Sequence[str] = ()) -> tuple[WeightedScore, ...]:
+    """The scores that the settings name, else those of ``default``; whether a cluster supplies them shows later.
+
+    Raises
+    ------
+    UsageError
+        If a score is unknown.
+    """
+    from kafkabal.scoring import load_scores, score_options
+
+    with settings.naming("scores"):
+        return load_scores(settings.scores or default, score_options(settings))
+
+
+def inspection_of(settings: Settings, cluster: ClusterState) -> Inspection:
+    """A cluster by the selected scores, each on its own.
+
+    Raises
+    ------
+    UsageError
+        As :func:`selected_scores`, or if ``--score`` has a weight; a profile's weights are for other commands.
+    """
+    from kafkabal.config import DEFAULT_CHECK_TOLERANCE
+    from kafkabal.inspection import inspect_cluster
+    from kafkabal.scoring import refuse_weights
+
+    selected = selected_scores(settings, cluster)
+    if settings.source("scores") == "--score":
+        refuse_weights(settings.scores)
+    tolerance = DEFAULT_CHECK_TOLERANCE if settings.tolerance is None else settings.tolerance
+    return inspect_cluster(cluster, selected, tolerance=tolerance)
+
+
+def profile_watcher(settings: Settings, context: CommandContext, default: Sequence[str]) -> ProfileWatcher:
+    """Takes up the scores of an edited profile in a command that runs for long; those given as options stay."""
+    from kafkabal.cli.framework.command_settings import settle
+    from kafkabal.producer import ProfileWatcher
+
+    profile = settings.profile
+    given: dict[str, Any] = {"scores": list(settings.scores)} if settings.source("scores") == "--score" else {}
+
+    def load() -> tuple[WeightedScore, ...]:
+        assert profile is not None
+        return unchecked_scores(settle({"profile": f"{profile.path}#{profile.name}", **given}, context), default)
+
+    return ProfileWatcher(
+        profile.path if profile else None,
+        load,
+        changed=lambda scores: context.say(f"profile changed; scores: {', '.join(s.score.name for s in scores)}"),
+        ignored=lambda error: context.warn(f"changed profile ignored: {error.message}"),
+    )
