@@ -104,7 +104,9 @@ def _begin(
         at = record.started_at
         rates = earlier.state.rates if earlier is not None and inherited else set()
         begun = RunState(at=at, phase=Phase.RECORDED, later_originals=list(inherited), rates=set(rates))
-        cluster_record = write_cluster_record(environment, options, lock, lambda r: r.begin(record, begun))
+        cluster_record = write_cluster_record(
+            environment, options, lock, lambda r: r.begin(record, begun), new_run_id=record.run_id
+        )
         state = RunState(at=at, later_originals=list(inherited), rates=set(rates))
         fence = make_fence(environment, options, lock, cluster_record, record.run_id)
         store = RunStore(record, state, journal, cluster_record, fence, environment.clock)

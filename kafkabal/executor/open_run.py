@@ -59,9 +59,20 @@ def refuse_unfinished(found: FoundRun | None) -> None:
 
 
 def write_cluster_record(
-    environment: RunEnvironment, options: RunOptions, lock: ClusterLock, write: Callable[[ClusterRecord], None]
+    environment: RunEnvironment,
+    options: RunOptions,
+    lock: ClusterLock,
+    write: Callable[[ClusterRecord], None],
+    *,
+    new_run_id: str | None = None,
 ) -> ClusterRecord | None:
     """Write to the run record on the cluster while the lock is held, so that any host can resume the run.
+
+    Parameters
+    ----------
+    new_run_id
+        The run that begins with this. Once the record names it, it has begun, and a lock that is lost is left to its
+        fence: to begin again would find it there, and refuse it as the unfinished run of another.
 
     Returns
     -------
@@ -71,7 +82,7 @@ def write_cluster_record(
     Raises
     ------
     LockLostError
-        If the lock was lost meanwhile.
+        If the lock was lost before that.
     """
     cluster_record = open_cluster_record(environment.cluster)
 
@@ -84,8 +95,15 @@ def write_cluster_record(
             with cluster_record.confirming(confirm):
                 write(cluster_record)
 
+    def has_begun() -> bool:
+        return cluster_record is not None and new_run_id is not None and cluster_record.run_id() == new_run_id
+
+    retries = RetryBudget(environment.clock, options.timeouts, environment.listener)
     try:
-        RetryBudget(environment.clock, options.timeouts, environment.listener).until_success(write_under_lock)
+        retries.until_success(write_under_lock)
+    except LockLostError:
+        if not retries.until_success(has_begun):
+            raise
     except (NotAuthorizedError, MissingCapabilityError) as error:
         message = f"only the journal on this host can resume or roll back this run: {error.message}"
         environment.listener.on_event(Warned(message=message))

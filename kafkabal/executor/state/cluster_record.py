@@ -70,10 +70,11 @@ class ClusterRecord:
         for number, part in enumerate(parts):
             self._put(_part_key(record.run_id, number), part)
         self.update(record.run_id, state)
-        # last: a crash before it leaves the former run in place, which is whole
+        # before the head: whoever stops after that need not come back for the former run
+        self._keep_summary(before, record.run_id)
+        # after all that the run needs: a crash before it leaves the former run in place, which is whole
         head = _Head(run_id=record.run_id, parts=len(parts), sha256=hashlib.sha256(packed).hexdigest())
         self._put(_HEAD, msgspec.json.encode(head))
-        self._keep_summary(before, record.run_id)
         for key in before:
             if key.startswith(f"{_HEAD}/") and not key.startswith(f"{_HEAD}/{record.run_id}/"):
                 self._put(key, None)

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from kafkabal.clusters.simulated.fault_injection import FaultyCluster
 from kafkabal.clusters.simulated.fault_injection import Outcome as Answer
 from kafkabal.errors import BusyError, NoResponseError
-from kafkabal.executor.execute_run import apply, resume
+from kafkabal.executor.execute_run import apply, resume, roll_back
 from kafkabal.executor.reopen_run import reopen_run
 from kafkabal.executor.state.find_run import find_run
-from kafkabal.executor.state.run_states import Outcome
+from kafkabal.executor.state.run_history import run_history
+from kafkabal.executor.state.run_states import Goal, Outcome
 
 _LONGER_THAN_A_SESSION_S = 40.0
 
@@ -114,6 +116,42 @@ def test_stopped_process_whose_run_nobody_touched(scene: Any, method: str, numbe
     """A process that stood still, before its first request or later, takes the lock again and goes on."""
     _stand_still_at(scene, method, number)
     _goes_on(scene, lambda: apply(scene.environment(), scene.plan, scene.options))
+
+
+_HEAD_PUT, _LAST_PUT = 4, 6
+"""A run that replaces another puts its part, its state, a summary of the other and its head, and deletes two keys."""
+
+
+@pytest.fixture
+def later(scene: Any) -> Any:
+    """The lopsided cluster after a run that was rolled back."""
+    apply(scene.environment(), scene.plan, scene.options)
+    roll_back(scene.environment())
+    scene.assert_as_at_start()
+    scene.faulty = FaultyCluster(scene.memory)
+    return scene
+
+
+@pytest.mark.parametrize("answer", [None, Answer.TIMEOUT, Answer.ANSWER_LOST])
+@pytest.mark.parametrize("number", range(1, _LAST_PUT + 1))
+def test_stopped_process_that_was_recording_its_run(later: Any, number: int, answer: Answer | None) -> None:
+    """At whichever write of its beginning a process stood still, it applies its plan, and the run before is kept."""
+    _stand_still_at(later, "records.put", number)
+    if answer is not None:
+        later.faulty.fail_method("records.put", answer, number)
+    _goes_on(later, lambda: apply(later.environment(), later.plan, later.options))
+    kept = run_history(later.environment(later.memory.connect("another"), host="another"))
+    assert [run.goal for run in kept] == [Goal.APPLY, Goal.ROLL_BACK]
+
+
+@pytest.mark.parametrize("number", range(_HEAD_PUT + 1, _LAST_PUT + 1))
+def test_stopped_process_whose_run_another_has_ended_as_it_began(later: Any, number: int) -> None:
+    """Where another process resumed the run that it was recording, it ends with 75, as at any later time."""
+    other = later.memory.connect("other")
+    _stand_still_at(later, "records.put", number, lambda: resume(later.environment(other, host="two")))
+    with pytest.raises(BusyError, match="was resumed by another process"):
+        apply(later.environment(), later.plan, later.options)
+    later.assert_as_planned()
 
 
 @pytest.mark.parametrize("answer", [Answer.TIMEOUT, Answer.ANSWER_LOST])
