@@ -19,7 +19,7 @@ from kafkabal.executor.reassign.cancel_moves import cancel_in_flight
 from kafkabal.executor.reassign.cordon_brokers import cordon, lift_cordons
 from kafkabal.executor.reassign.leader_elections import elect_preferred, give_back_leaders
 from kafkabal.executor.reassign.move_loop import MoveEnd, MoveLoop
-from kafkabal.executor.reassign.partition_task import Task
+from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reopen_run import reopen_run
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_environment import RunEnvironment
@@ -309,7 +309,7 @@ class _Run:
         return result
 
 
-def _is_undone(task: Task) -> bool:
+def _is_undone(task: PartitionTask) -> bool:
     """A partition whose topic was deleted needs nothing any more."""
     return task.stage not in (Stage.PLACED, Stage.GONE) and bool(task.problem or task.is_given_up)
 

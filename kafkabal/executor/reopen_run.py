@@ -7,7 +7,10 @@ from pathlib import Path
 
 from kafkabal.clusters import ClusterLock
 from kafkabal.errors import NotAuthorizedError, RefusedByClusterError, UsageError
-from kafkabal.executor.open_run import (
+from kafkabal.executor.run_context import RunContext
+from kafkabal.executor.run_environment import RunEnvironment
+from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.run_setup import (
     announce_start,
     make_context,
     make_fence,
@@ -15,9 +18,6 @@ from kafkabal.executor.open_run import (
     retry_if_lock_lost,
     write_cluster_record,
 )
-from kafkabal.executor.run_context import RunContext
-from kafkabal.executor.run_environment import RunEnvironment
-from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import release_lock
 from kafkabal.executor.safety.command_lock import lock_cluster
 from kafkabal.executor.state.cluster_record import ClusterRecord

@@ -12,14 +12,14 @@ from kafkabal.executor.reassign.target_placement import TargetPlacement, targets
 from kafkabal.executor.run_events import PhaseEntered, RunListener, StopRequested, Warned
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import Fence
-from kafkabal.executor.safety.fenced_requests import Effects
+from kafkabal.executor.safety.fenced_requests import FencedRequests
 from kafkabal.executor.safety.retry import RetryBudget
 from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
 from kafkabal.executor.state.run_record import RunRecord
 from kafkabal.executor.state.run_request import RunRequest
 from kafkabal.executor.state.run_states import Goal, Outcome, Phase, RunState
 from kafkabal.executor.state.run_store import RunStore
-from kafkabal.executor.throttle.run_throttles import Throttling
+from kafkabal.executor.throttle.run_throttles import RunThrottles
 from kafkabal.model import ClusterState
 
 
@@ -32,8 +32,8 @@ class RunContext:
     options: RunOptions
     """Those of the record, or of the command that resumes the run."""
     fence: Fence
-    effects: Effects
-    throttling: Throttling
+    effects: FencedRequests
+    throttling: RunThrottles
     retries: RetryBudget
     clock: Clock
     stop: StopSwitch

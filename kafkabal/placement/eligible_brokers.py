@@ -20,7 +20,7 @@ from kafkabal.model import (
 )
 
 
-class Sites:
+class EligibleBrokers:
     """Brokers and log dirs that take new replicas, and the room that those placed so far have left.
 
     Parameters

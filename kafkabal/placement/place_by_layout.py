@@ -7,12 +7,12 @@ from random import Random
 import numpy as np
 
 from kafkabal.model import I32, I64
-from kafkabal.placement.eligible_brokers import Sites, apart
+from kafkabal.placement.eligible_brokers import EligibleBrokers, apart
 from kafkabal.placement.placement_policy import Layout, PlacementPolicy
-from kafkabal.placement.placement_request import Request
+from kafkabal.placement.placement_request import PlacementRequest
 
 
-def lay_out(request: Request, sites: Sites, policy: PlacementPolicy) -> I32:
+def lay_out(request: PlacementRequest, sites: EligibleBrokers, policy: PlacementPolicy) -> I32:
     """Place a topic by a rule.
 
     Returns
@@ -24,7 +24,7 @@ def lay_out(request: Request, sites: Sites, policy: PlacementPolicy) -> I32:
     return _followed(leaders, request.replication_factor, sites)
 
 
-def _leaders(request: Request, sites: Sites, policy: PlacementPolicy) -> list[int]:
+def _leaders(request: PlacementRequest, sites: EligibleBrokers, policy: PlacementPolicy) -> list[int]:
     ring = _ring(sites)
     if policy.layout is Layout.EVEN:
         return [ring[i % len(ring)] for i in range(request.partitions)]
@@ -40,7 +40,7 @@ def _binomial(draw: Random, trials: int, probability: float) -> int:
     return sum(draw.random() < probability for _ in range(trials))
 
 
-def _ring(sites: Sites) -> list[int]:
+def _ring(sites: EligibleBrokers) -> list[int]:
     """Brokers that take replicas, neighbours on different racks as far as racks allow: racks in turn, then ids."""
     rows = np.flatnonzero(sites.takes)
     rack = sites.rack[rows]
@@ -48,7 +48,7 @@ def _ring(sites: Sites) -> list[int]:
     return [int(row) for row in rows[np.lexsort((rack, turn))]]
 
 
-def _followed(leaders: list[int], replication_factor: int, sites: Sites) -> I32:
+def _followed(leaders: list[int], replication_factor: int, sites: EligibleBrokers) -> I32:
     """Add followers: each on the broker with the fewest of them so far, next in the ring after the leader."""
     ring = _ring(sites)
     place = np.full(len(sites.takes), 0, np.int64)

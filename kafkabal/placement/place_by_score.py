@@ -6,13 +6,15 @@ import numpy as np
 
 from kafkabal.errors import LimitExceededError
 from kafkabal.model import I32, Bools
-from kafkabal.placement.eligible_brokers import Sites, apart
-from kafkabal.placement.placement_request import Request
-from kafkabal.placement.running_scores import Board
+from kafkabal.placement.eligible_brokers import EligibleBrokers, apart
+from kafkabal.placement.placement_request import PlacementRequest
+from kafkabal.placement.running_scores import RunningScores
 from kafkabal.units import format_bytes
 
 
-def place_by_score(request: Request, first_partition: int, board: Board, sites: Sites) -> tuple[I32, I32]:
+def place_by_score(
+    request: PlacementRequest, first_partition: int, board: RunningScores, sites: EligibleBrokers
+) -> tuple[I32, I32]:
     """Place a topic, partition by partition, the leader first.
 
     Parameters
@@ -44,7 +46,7 @@ def place_by_score(request: Request, first_partition: int, board: Board, sites: 
     return brokers, dirs
 
 
-def _candidates(request: Request, sites: Sites, chosen: list[int]) -> Bools:
+def _candidates(request: PlacementRequest, sites: EligibleBrokers, chosen: list[int]) -> Bools:
     """Brokers that may take the next replica: on a rack without one first, then wherever there is room."""
     roomy = sites.with_room(request.partition_bytes)
     widest = apart(sites.rack, chosen, sites.takes)
@@ -62,7 +64,7 @@ def _candidates(request: Request, sites: Sites, chosen: list[int]) -> Bools:
     return apart(sites.rack, chosen, narrower)
 
 
-def _least(board: Board, partition: int, candidates: Bools, *, leads: bool) -> int:
+def _least(board: RunningScores, partition: int, candidates: Bools, *, leads: bool) -> int:
     """The candidate that overshoots its bands least, then lifts the scores least, then has the lowest id."""
     rows = np.flatnonzero(candidates)
     over, lift = board.rise(partition, leads=leads)

@@ -9,7 +9,7 @@ from typing import Final
 from kafkabal.config import TopicSpec
 from kafkabal.errors import UsageError
 from kafkabal.model import ClusterState, move_bytes
-from kafkabal.placement.eligible_brokers import Sites
+from kafkabal.placement.eligible_brokers import EligibleBrokers
 from kafkabal.placement.placement_policy import Layout, PlacementPolicy
 
 MOST_REPLICAS: Final = 2_000_000
@@ -17,7 +17,7 @@ MOST_REPLICAS: Final = 2_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class PlacementRequest:
     """A topic to be placed."""
 
     spec: TopicSpec
@@ -27,7 +27,7 @@ class Request:
     """What each partition is expected to grow to."""
 
 
-def settle(specs: Sequence[TopicSpec], sites: Sites, policy: PlacementPolicy) -> tuple[Request, ...]:
+def settle(specs: Sequence[TopicSpec], sites: EligibleBrokers, policy: PlacementPolicy) -> tuple[PlacementRequest, ...]:
     """Settle every number, and refuse what cannot be met before anything is placed.
 
     Raises
@@ -69,7 +69,7 @@ def _check_name(name: str, taken: set[str]) -> None:
             raise UsageError(f"topic {name} collides with {rival}: Kafka treats '.' and '_' as equal in metric names")
 
 
-def _request(spec: TopicSpec, takers: int, policy: PlacementPolicy, mean_bytes: int) -> Request:
+def _request(spec: TopicSpec, takers: int, policy: PlacementPolicy, mean_bytes: int) -> PlacementRequest:
     partitions = _partitions(spec, takers, policy)
     factor = spec.replication_factor
     if factor is None:
@@ -79,7 +79,7 @@ def _request(spec: TopicSpec, takers: int, policy: PlacementPolicy, mean_bytes: 
             f"topic {spec.name}: replication factor {factor} needs as many brokers; {_few(takers)} new replicas"
         )
     expected = mean_bytes if spec.partition_bytes is None else spec.partition_bytes
-    return Request(spec=spec, partitions=partitions, replication_factor=factor, partition_bytes=expected)
+    return PlacementRequest(spec=spec, partitions=partitions, replication_factor=factor, partition_bytes=expected)
 
 
 def _partitions(spec: TopicSpec, takers: int, policy: PlacementPolicy) -> int:

@@ -27,7 +27,7 @@ from kafkabal.scoring import (
 )
 
 
-class Board:
+class RunningScores:
     """Shares of all brokers in all scores of brokers; scores of log dirs take no part.
 
     Parameters

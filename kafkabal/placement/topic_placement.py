@@ -10,12 +10,12 @@ import numpy as np
 from kafkabal.config import DEFAULT_LOG_DIR_LIMIT, DEFAULT_PLAN_TOLERANCE, TopicSpec
 from kafkabal.errors import LimitExceededError
 from kafkabal.model import I32, ClusterState, PartitionRow, TopicRow, with_topics
-from kafkabal.placement.eligible_brokers import Sites
+from kafkabal.placement.eligible_brokers import EligibleBrokers
 from kafkabal.placement.place_by_layout import lay_out
 from kafkabal.placement.place_by_score import place_by_score
 from kafkabal.placement.placement_policy import Layout, PlacementPolicy
-from kafkabal.placement.placement_request import Request, settle
-from kafkabal.placement.running_scores import Board
+from kafkabal.placement.placement_request import PlacementRequest, settle
+from kafkabal.placement.running_scores import RunningScores
 from kafkabal.plan import ANY_DIR
 from kafkabal.scoring import WeightedScore, default_scores
 from kafkabal.units import format_bytes
@@ -70,7 +70,7 @@ def place_topics(
     LimitExceededError
         If the disks lack room for what the topics are expected to grow to.
     """
-    sites = Sites(cluster, exclude_brokers, log_dir_limit)
+    sites = EligibleBrokers(cluster, exclude_brokers, log_dir_limit)
     requests = settle(specs, sites, policy)
     if policy.layout is Layout.SCORE:
         chosen = scores or default_scores(several_log_dirs=False)
@@ -86,8 +86,8 @@ def place_topics(
 
 def _by_score(
     cluster: ClusterState,
-    requests: Sequence[Request],
-    sites: Sites,
+    requests: Sequence[PlacementRequest],
+    sites: EligibleBrokers,
     scores: Sequence[WeightedScore],
     tolerance: float,
 ) -> list[tuple[I32, I32]]:
@@ -99,7 +99,9 @@ def _by_score(
     row_of = {name: i for i, name in enumerate(draft.topics.name)}
     is_new = np.zeros(len(draft.topics), np.bool_)
     is_new[[row_of[r.spec.name] for r in requests]] = True
-    board = Board(draft, is_new[draft.partitions.topic][draft.replicas.partition], scores, tolerance, sites.takes)
+    board = RunningScores(
+        draft, is_new[draft.partitions.topic][draft.replicas.partition], scores, tolerance, sites.takes
+    )
     first = np.searchsorted(draft.partitions.topic, np.arange(len(draft.topics)))
     tables: dict[str, tuple[I32, I32]] = {}
     for request in sorted(requests, key=lambda r: (-r.partition_bytes, r.spec.name)):
@@ -108,7 +110,7 @@ def _by_score(
     return [tables[r.spec.name] for r in requests]
 
 
-def _by_rule(request: Request, sites: Sites, policy: PlacementPolicy) -> tuple[I32, I32]:
+def _by_rule(request: PlacementRequest, sites: EligibleBrokers, policy: PlacementPolicy) -> tuple[I32, I32]:
     brokers = lay_out(request, sites, policy)
     dirs = np.empty_like(brokers)
     for at, broker in np.ndenumerate(brokers):
@@ -122,7 +124,7 @@ def _by_rule(request: Request, sites: Sites, policy: PlacementPolicy) -> tuple[I
     return brokers, dirs
 
 
-def _topic(cluster: ClusterState, request: Request, brokers: I32, dirs: I32) -> PlacedTopic:
+def _topic(cluster: ClusterState, request: PlacementRequest, brokers: I32, dirs: I32) -> PlacedTopic:
     several = np.diff(cluster.log_dirs.first) > 1
     paths = [
         tuple(
@@ -140,7 +142,7 @@ def _topic(cluster: ClusterState, request: Request, brokers: I32, dirs: I32) -> 
     )
 
 
-def _row(cluster: ClusterState, request: Request, brokers: I32, dirs: I32) -> TopicRow:
+def _row(cluster: ClusterState, request: PlacementRequest, brokers: I32, dirs: I32) -> TopicRow:
     ids = cluster.brokers.id[brokers].tolist()
     index = np.where(dirs >= 0, dirs - cluster.log_dirs.first[brokers], -1).tolist()
     return TopicRow(

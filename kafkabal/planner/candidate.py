@@ -22,7 +22,7 @@ from kafkabal.planner.lower_bound import bound_bytes, guidance_of
 from kafkabal.planner.move_cause import Why
 from kafkabal.planner.plan_listener import PlanListener
 from kafkabal.planner.plan_options import Mode
-from kafkabal.planner.search.additional_loads import FurtherLoads, further_scores
+from kafkabal.planner.search.additional_loads import AdditionalLoads, additional_scores_of
 from kafkabal.planner.search.additional_scores import even_placement
 from kafkabal.planner.search.assign_leaders import choose_leaders
 from kafkabal.planner.search.assign_log_dirs import choose_log_dirs
@@ -115,9 +115,9 @@ def _attempt(start: Solution, solution: Solution, unplaced: I64, listener: PlanL
 
 def _exchange_for_further(solution: Solution, listener: PlanListener) -> None:
     problem = solution.problem
-    if problem.options.mode is Mode.FULL and further_scores(problem):
+    if problem.options.mode is Mode.FULL and additional_scores_of(problem):
         listener.step("further scores")
-        even_placement(solution, FurtherLoads(solution, choose_leaders(solution)))
+        even_placement(solution, AdditionalLoads(solution, choose_leaders(solution)))
 
 
 def _is_close(start: Solution, solution: Solution) -> bool:

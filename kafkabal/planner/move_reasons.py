@@ -9,7 +9,7 @@ import numpy as np
 from kafkabal.model import F64, I32, I64
 from kafkabal.planner.integer_bands import Bands
 from kafkabal.planner.move_cause import Why
-from kafkabal.planner.search.additional_loads import further_scores
+from kafkabal.planner.search.additional_loads import additional_scores_of
 from kafkabal.planner.search.solution import Solution
 from kafkabal.wording import counted_noun
 
@@ -39,7 +39,7 @@ class Reasons:
         self.solution, self.before, self.leader = solution, before, leader
         self.ids: list[int] = problem.cluster.brokers.id.tolist()
         self.share: F64 = solution.due.byte_shares(before.used, problem.weighed)
-        self._further = ", ".join(w.score.name for w in further_scores(problem))
+        self._further = ", ".join(w.score.name for w in additional_scores_of(problem))
 
     def __call__(self, partitions: I64) -> list[str]:
         """A reason for each of some partition rows."""

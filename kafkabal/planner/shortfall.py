@@ -13,7 +13,7 @@ from kafkabal.planner.integer_bands import excess
 from kafkabal.planner.move_cause import Why
 from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.problem import chosen_topics
-from kafkabal.planner.search.additional_loads import FurtherLoads
+from kafkabal.planner.search.additional_loads import AdditionalLoads
 from kafkabal.planner.search.local_search import CONVEXITY, Violation
 from kafkabal.planner.search.solution import Solution
 from kafkabal.units import format_bytes
@@ -85,7 +85,7 @@ def shortfall(solution: Solution, leader: I32) -> float:
     above, below = excess(led, bands.low_leaders, bands.high_leaders, problem.counted)
     leaders = float((above + below).sum()) / max(1.0, len(leader) / max(1, int(problem.counted.sum())))
     surplus = _crowded(solution)[1]
-    further = float(FurtherLoads(solution, leader).violation().sum())
+    further = float(AdditionalLoads(solution, leader).violation().sum())
     topics = float(surplus.sum()) / max(1, int(solution.count.sum()))
     return float(Violation(solution, CONVEXITY).now().sum()) + leaders + topics + further
 
@@ -191,7 +191,7 @@ def _brokers_outside(solution: Solution, leader: I32) -> dict[str, int]:
     }
     number = {name: int(((above > 0) | (below > 0)).sum()) for name, (above, below) in sides.items()}
     number["topic-spread"] = len(np.unique(_crowded(solution)[0] % problem.n_brokers))
-    loads = FurtherLoads(solution, leader)
+    loads = AdditionalLoads(solution, leader)
     return number | {w.score.name: len(_further_rows(loads, row)) for row, w in enumerate(loads.scores)}
 
 
@@ -218,7 +218,7 @@ def _leaders_outside(solution: Solution, leader: I32) -> Iterator[str]:
 
 
 def _further_outside(solution: Solution, leader: I32) -> Iterator[str]:
-    loads = FurtherLoads(solution, leader)
+    loads = AdditionalLoads(solution, leader)
     ids = solution.problem.cluster.brokers.id
     for row, weighted in enumerate(loads.scores):
         rows = _further_rows(loads, row)
@@ -229,7 +229,7 @@ def _further_outside(solution: Solution, leader: I32) -> Iterator[str]:
             yield f"{counted_noun(len(rows) - _NAMED, 'more broker')} outside their band of {weighted.score.name}"
 
 
-def _further_rows(loads: FurtherLoads, row: int) -> I64:
+def _further_rows(loads: AdditionalLoads, row: int) -> I64:
     """Brokers outside their band of one of the further scores."""
     load = loads.load[row]
     return np.flatnonzero((loads.price[row] > 0) & ((load > loads.high[row]) | (load < loads.low[row])))

@@ -29,12 +29,12 @@ from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.cluster_parts import Lock, Partition
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster
-from kafkabal.executor.observe.copy_progress import ProgressMeter
-from kafkabal.executor.reassign.partition_task import Task
+from kafkabal.executor.observe.copy_progress import CopyProgress
+from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reassign.target_placement import TargetPlacement
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import Limits, RunOptions, Throttle, Timeouts
-from kafkabal.executor.safety.fenced_requests import Effects
+from kafkabal.executor.safety.fenced_requests import FencedRequests
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.journal import Journal
 from kafkabal.executor.state.run_record import PlannedPartition, RunRecord
@@ -54,7 +54,7 @@ _CONSTANT = (
     LifeClock,
     InMemoryCluster,
     FaultyCluster,
-    Effects,
+    FencedRequests,
     RunRecord,
     PlannedPartition,
     RunOptions,
@@ -239,7 +239,7 @@ def _sequence(freezer: _Freezer, value: Sequence[Any]) -> _Frozen:
 
 def _set(freezer: _Freezer, value: Set[Any]) -> _Frozen:
     # tasks are told apart by name: their own order in a set differs from run to run
-    members = [str(v.name) if isinstance(v, Task) else freezer.freeze(v) for v in value]
+    members = [str(v.name) if isinstance(v, PartitionTask) else freezer.freeze(v) for v in value]
     return tuple(sorted(members, key=repr))
 
 
@@ -304,7 +304,7 @@ def _how_compound(kind: type) -> Callable[[_Freezer, Any], _Frozen]:
     return (lambda *_: kind.__name__) if kind.__module__ == "builtins" else _object(kind)
 
 
-def _task(freezer: _Freezer, task: Task) -> _Frozen:
+def _task(freezer: _Freezer, task: PartitionTask) -> _Frozen:
     return (_TASK(freezer, task), freezer.seconds_until(task.not_before_s))
 
 
@@ -312,7 +312,7 @@ def _method(freezer: _Freezer, method: MethodType) -> _Frozen:
     return method.__qualname__, freezer.freeze(method.__self__)
 
 
-def _meter(freezer: _Freezer, meter: ProgressMeter) -> _Frozen:
+def _meter(freezer: _Freezer, meter: CopyProgress) -> _Frozen:
     """Only how much has come, and since when nothing has: the rest is for reports."""
     placed = tuple(sorted(str(t.name) for t in meter._placed))  # noqa: SLF001
     return (meter.done_bytes, placed, freezer.freeze(meter._changed_s))  # noqa: SLF001
@@ -330,9 +330,9 @@ _COMPOUND: tuple[tuple[Any, Callable[[_Freezer, Any], _Frozen]], ...] = (
     ((type, datetime), lambda _, value: type(value).__name__),
 )
 
-_TASK = _object(Task)
+_TASK = _object(PartitionTask)
 _SPECIAL: dict[type, Callable[[_Freezer, Any], _Frozen]] = {
-    ProgressMeter: _meter,
+    CopyProgress: _meter,
     IsolatedListener: lambda _, listener: listener._listener is None,  # noqa: SLF001
     Journal: lambda _, journal: (journal.is_tolerant, journal.error is None),
     RunEnvironment: lambda freezer, environment: (environment.host, freezer.freeze(environment.stop)),
@@ -341,7 +341,7 @@ _SPECIAL: dict[type, Callable[[_Freezer, Any], _Frozen]] = {
     ClusterRecord: lambda freezer, record: freezer.told_at in record._left_at,  # noqa: SLF001
     RunRequests: lambda freezer, requests: min(freezer.now_s - requests._looked_s, LOOK_EVERY_S),  # noqa: SLF001
     Lock: lambda freezer, lock: _lock(lock, freezer.now_s),
-    Task: _task,
+    PartitionTask: _task,
     TargetPlacement: lambda _, target: (str(target.name), target.replicas),
     Throttle: lambda _, throttle: repr(throttle),
 }

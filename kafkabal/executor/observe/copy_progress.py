@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Sequence
 
 from kafkabal.executor.observe.observation import Observation
-from kafkabal.executor.reassign.partition_task import Task
+from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.run_events import Progress
 
 _WINDOW_S = 30.0
@@ -14,15 +14,15 @@ _WINDOW_S = 30.0
 the time left would still follow a throttle that was changed long ago."""
 
 
-class ProgressMeter:
+class CopyProgress:
     """Counts bytes by the sizes of arriving replicas; what arrived before the first observation does not count."""
 
-    def __init__(self, tasks: Sequence[Task]) -> None:
+    def __init__(self, tasks: Sequence[PartitionTask]) -> None:
         self._missing = {t: (*t.missing_on, *t.misplaced) for t in tasks if not t.is_over}
         self.total_bytes = sum(t.target.copy_bytes * len(brokers) for t, brokers in self._missing.items())
         """Bytes to be copied in all."""
         self._total_tasks = len(tasks)
-        self._placed: set[Task] = set()
+        self._placed: set[PartitionTask] = set()
         self._arrived: Counter[int] = Counter()
         """Bytes of what has finished, by broker."""
         self._samples: deque[tuple[float, int]] = deque()
@@ -34,7 +34,7 @@ class ProgressMeter:
         """Bytes of copies that are complete."""
         return self._arrived.total()
 
-    def finish(self, task: Task) -> int:
+    def finish(self, task: PartitionTask) -> int:
         """Count the copies of a task that is placed, and return their bytes."""
         if task in self._placed:
             return 0
@@ -43,7 +43,9 @@ class ProgressMeter:
         self._arrived.update(dict.fromkeys(brokers, task.target.copy_bytes))
         return task.target.copy_bytes * len(brokers)
 
-    def measure(self, still_open: Sequence[Task], running: Sequence[Task], seen: Observation, now_s: float) -> Progress:
+    def measure(
+        self, still_open: Sequence[PartitionTask], running: Sequence[PartitionTask], seen: Observation, now_s: float
+    ) -> Progress:
         """Update the counts; the rate is over the last half minute."""
         arrived = self._arrived.copy()
         for task in running:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from kafkabal.model import ClusterState, LogDirState, did_not_report, volume_room_bytes
 
 
-class Disks:
+class DiskRoom:
     """Room of every volume in a reading; others, of unknown size, have room for everything.
 
     Parameters

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from kafkabal.clusters import ReplicaOn
 from kafkabal.executor.observe.observation import Observation
-from kafkabal.executor.reassign.partition_task import Task
+from kafkabal.executor.reassign.partition_task import PartitionTask
 
 _K = TypeVar("_K")
 
@@ -26,13 +26,15 @@ class FailedDestinations:
         self._gone_since_s: dict[int, float] = {}
         self._lost_since_s: dict[ReplicaOn, float] = {}
 
-    def gone_brokers(self, running: Sequence[Task], seen: Observation, now_s: float) -> frozenset[int]:
+    def gone_brokers(self, running: Sequence[PartitionTask], seen: Observation, now_s: float) -> frozenset[int]:
         """Brokers that copies are on their way to, and that are not alive."""
         gone = {b for t in running for b in t.arriving} - seen.brokers
         self._gone_since_s = _since(self._gone_since_s, gone, now_s)
         return frozenset(b for b, since in self._gone_since_s.items() if now_s - since >= self._grace_s)
 
-    def lost_copies(self, running: Sequence[Task], seen: Observation, now_s: float) -> dict[Task, int]:
+    def lost_copies(
+        self, running: Sequence[PartitionTask], seen: Observation, now_s: float
+    ) -> dict[PartitionTask, int]:
         """Tasks whose destination is alive and responds, but does not hold the new copy."""
         missing = {
             ReplicaOn(*t.name, b): t

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafkabal.clusters import Cluster, ReplicaOn
-from kafkabal.executor.reassign.partition_task import Task
+from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.units import format_duration, format_rate
 
 
 def reasons(
-    cluster: Cluster, tasks: Sequence[Task], rate: int | None, elapsed_s: float, stalled_s: float
-) -> dict[Task, str]:
+    cluster: Cluster, tasks: Sequence[PartitionTask], rate: int | None, elapsed_s: float, stalled_s: float
+) -> dict[PartitionTask, str]:
     """Say of each task that runs why it comes no further.
 
     Parameters
@@ -28,7 +28,7 @@ def reasons(
         Since anything came.
     """
     logs, _ = cluster.replica_logs({t.leader for t in tasks if t.leader >= 0}, {t.name for t in tasks})
-    why: dict[Task, str] = {}
+    why: dict[PartitionTask, str] = {}
     for task in tasks:
         log = logs.get(ReplicaOn(*task.name, task.leader))
         written = (log.size_bytes - task.target.copy_bytes) / elapsed_s if log is not None and elapsed_s > 0 else 0.0

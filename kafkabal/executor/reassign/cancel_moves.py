@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from kafkabal.clusters import ReplicaOn
 from kafkabal.executor.observe.observation import Observation, Stage, observe
-from kafkabal.executor.reassign.partition_task import Task
+from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reassign.target_placement import target_by_plan
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.safety.retry import PASSING_ERRORS
@@ -36,7 +36,7 @@ def cancel_in_flight(context: RunContext, partitions: Sequence[PlannedPartition]
     """
     by_steps = context.options.limits.one_replica_at_a_time
     planned = {p.name: p for p in partitions}
-    tasks = [Task(target_by_plan(p, by_steps=by_steps)) for p in partitions]
+    tasks = [PartitionTask(target_by_plan(p, by_steps=by_steps)) for p in partitions]
     give_up_at = context.clock.monotonic() + context.options.timeouts.broker_return_s
     why: dict[TopicPartition, str] = {}
     while True:
@@ -52,8 +52,8 @@ def cancel_in_flight(context: RunContext, partitions: Sequence[PlannedPartition]
 
 
 def _turn(
-    context: RunContext, tasks: Sequence[Task], planned: Mapping[TopicPartition, PlannedPartition]
-) -> tuple[list[Task], dict[TopicPartition, str]]:
+    context: RunContext, tasks: Sequence[PartitionTask], planned: Mapping[TopicPartition, PlannedPartition]
+) -> tuple[list[PartitionTask], dict[TopicPartition, str]]:
     """One try; returns what was in flight or out of order, and what could not be cancelled."""
     seen = observe(context.cluster, [t.target for t in tasks])
     for task in tasks:
@@ -78,7 +78,7 @@ def _turn(
     return [t for t in tasks if t.name in touched], faults
 
 
-def _copies(seen: Observation, tasks: Sequence[Task]) -> dict[ReplicaOn, str]:
+def _copies(seen: Observation, tasks: Sequence[PartitionTask]) -> dict[ReplicaOn, str]:
     """Copies of ours between log dirs: requesting the dir where the replica already is cancels them."""
     found: dict[ReplicaOn, str] = {}
     for task in tasks:
@@ -89,6 +89,6 @@ def _copies(seen: Observation, tasks: Sequence[Task]) -> dict[ReplicaOn, str]:
     return found
 
 
-def _is_out_of_order(task: Task, planned: PlannedPartition) -> bool:
+def _is_out_of_order(task: PartitionTask, planned: PlannedPartition) -> bool:
     start = planned.start.replicas
     return set(task.current) == set(start) and task.current != start

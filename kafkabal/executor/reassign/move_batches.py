@@ -12,9 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kafkabal.executor.observe.disk_room import Disks
+from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.executor.observe.observation import Stage
-from kafkabal.executor.reassign.partition_task import Task
+from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.run_options import Limits
 
 _LEAST_SHARE = 0.02
@@ -37,7 +37,7 @@ class Slots:
     full_senders: set[int] = field(default_factory=set)
     """Brokers that can lead nothing more that is copied."""
 
-    def take(self, task: Task) -> None:
+    def take(self, task: PartitionTask) -> None:
         """Occupy the slots of a task that runs, or is about to."""
         share = self._share(task)
         if task.stage in (Stage.MISPLACED, Stage.COPYING):
@@ -52,7 +52,7 @@ class Slots:
             self.full_senders.add(task.leader)
         self.in_all += share
 
-    def fits(self, task: Task) -> bool:
+    def fits(self, task: PartitionTask) -> bool:
         """Whether a task may start; one that is larger than a cap may where nothing else is."""
         share, limits = self._share(task), self.limits
         if task.stage is Stage.MISPLACED:
@@ -69,7 +69,7 @@ class Slots:
         """Whether the cluster as a whole takes nothing more."""
         return self.in_all + _LEAST_SHARE > self.limits.moves_per_cluster + _NEARLY_FULL
 
-    def _share(self, task: Task) -> float:
+    def _share(self, task: PartitionTask) -> float:
         if not self.bytes_a_look:
             return 1.0
         return min(max(task.target.copy_bytes / self.bytes_a_look, _LEAST_SHARE), 1.0)
@@ -79,14 +79,14 @@ class Slots:
 class Batch:
     """What starts now, and what only the disks keep waiting, with the reason."""
 
-    starting: list[Task]
-    held_up: dict[Task, str]
+    starting: list[PartitionTask]
+    held_up: dict[PartitionTask, str]
 
 
-def choose(waiting: Iterable[Task], slots: Slots, disks: Disks) -> Batch:
+def choose(waiting: Iterable[PartitionTask], slots: Slots, disks: DiskRoom) -> Batch:
     """Pick the tasks to start, from the largest to the smallest; slots and room of those picked are taken."""
-    starting: list[Task] = []
-    held_up: dict[Task, str] = {}
+    starting: list[PartitionTask] = []
+    held_up: dict[PartitionTask, str] = {}
     for task in waiting:
         if task.adding and task.leader in slots.full_senders:
             continue
@@ -107,7 +107,7 @@ def choose(waiting: Iterable[Task], slots: Slots, disks: Disks) -> Batch:
     return Batch(starting, held_up)
 
 
-def arrivals(task: Task) -> list[tuple[int, str | None]]:
+def arrivals(task: PartitionTask) -> list[tuple[int, str | None]]:
     """Broker and path, None for any, of each copy that the next step of a task makes."""
     if task.stage in (Stage.MISPLACED, Stage.COPYING):
         return list(task.misplaced.items())

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 
 from kafkabal.executor.observe import stalled_copies
 from kafkabal.executor.observe.cluster_load import Moves
-from kafkabal.executor.observe.copy_progress import ProgressMeter
-from kafkabal.executor.observe.disk_room import Disks
+from kafkabal.executor.observe.copy_progress import CopyProgress
+from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.executor.observe.failed_destinations import FailedDestinations
 from kafkabal.executor.observe.observation import Observation, Stage, observe, observe_again
 from kafkabal.executor.reassign.move_batches import Slots, choose
-from kafkabal.executor.reassign.partition_task import Task
+from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reassign.start_moves import endangers_isr, start
 from kafkabal.executor.reassign.target_placement import TargetPlacement
 from kafkabal.executor.run_context import RunContext
@@ -70,15 +70,15 @@ class MoveLoop:
         self._timeouts = context.options.timeouts
         self._min_insync = min_insync
         # largest first: a large copy that starts late makes the run late
-        self.tasks = sorted((Task(w) for w in targets), key=lambda t: (-t.target.copy_bytes, t.name))
+        self.tasks = sorted((PartitionTask(w) for w in targets), key=lambda t: (-t.target.copy_bytes, t.name))
         self._open = self.tasks
         """Tasks that are not closed."""
-        self._running: list[Task] = []
+        self._running: list[PartitionTask] = []
         """Those of them that the cluster works on."""
-        self._unseen: list[Task] = []
+        self._unseen: list[PartitionTask] = []
         """Those of them whose log dir a broker has not reported yet."""
-        self._meter: ProgressMeter | None = None
-        self._disks: Disks | None = None
+        self._meter: CopyProgress | None = None
+        self._disks: DiskRoom | None = None
         self._disks_read_s = 0.0
         self._is_unsure = True
         """What is known of the tasks may be wrong: observe all of them."""
@@ -152,7 +152,7 @@ class MoveLoop:
         for task in watched:
             task.take(seen, self._now())
         if self._meter is None:
-            self._meter = ProgressMeter(self.tasks)
+            self._meter = CopyProgress(self.tasks)
             self._meter.restart_stall(self._now())
         for task in watched:
             if task.is_over and task not in was_over:
@@ -162,14 +162,14 @@ class MoveLoop:
         self._regroup(watched)
         return seen
 
-    def _regroup(self, touched: Sequence[Task]) -> None:
+    def _regroup(self, touched: Sequence[PartitionTask]) -> None:
         """Drop what is closed, and see what runs, among the tasks that may have changed."""
         if any(t.is_closed for t in touched):
             self._open = [t for t in self._open if not t.is_closed]
         self._running = [t for t in touched if t.is_running]
         self._unseen = [t for t in touched if t.stage is Stage.UNSEEN and not t.is_given_up]
 
-    def _end(self, task: Task) -> None:
+    def _end(self, task: PartitionTask) -> None:
         assert self._meter is not None
         listener = self._context.listener
         if task.stage is Stage.PLACED:
@@ -180,7 +180,7 @@ class MoveLoop:
             task.problem = _REASONS.get(task.stage, "")
             listener.on_event(PartitionFailed(partition=str(task.name), reason=task.problem))
 
-    def _choose(self, seen: Observation) -> list[Task]:
+    def _choose(self, seen: Observation) -> list[PartitionTask]:
         """Tasks to start now, each looked at once more."""
         now_s = self._now()
         rate = self._context.throttling.rate
@@ -205,7 +205,7 @@ class MoveLoop:
                 self._end(task)
         return [t for t in batch.starting if t.can_start and self._may_start(t, seen.responding)]
 
-    def _may_start(self, task: Task, alive: frozenset[int]) -> bool:
+    def _may_start(self, task: PartitionTask, alive: frozenset[int]) -> bool:
         dead = (frozenset(task.adding) | task.misplaced.keys()) - alive
         if dead:
             self._put_aside(task, f"broker {min(dead)} is dead", brokers=dead)
@@ -217,18 +217,18 @@ class MoveLoop:
             return True
         return False
 
-    def _disks_now(self) -> Disks:
+    def _disks_now(self) -> DiskRoom:
         """The disks; read again after something had to wait for one, but not all the time."""
         now_s = self._now()
         if self._disks is None or now_s - self._disks_read_s >= 10 * _DISKS_ANEW_S:
             state = self._context.read_state()
-            self._disks, self._disks_read_s = Disks(state, self._context.options.limits.disk_share), now_s
+            self._disks, self._disks_read_s = DiskRoom(state, self._context.options.limits.disk_share), now_s
             for task in self._running:
                 for broker in (*task.arriving, *task.misplaced):
                     self._disks.reserve(broker, task.target.log_dirs.get(broker), task.target.copy_bytes)
         return self._disks
 
-    def _start(self, tasks: Sequence[Task]) -> None:
+    def _start(self, tasks: Sequence[PartitionTask]) -> None:
         for task in tasks:
             task.problem = ""
         self._is_unsure = True  # until the answer is here
@@ -258,7 +258,7 @@ class MoveLoop:
         for task, broker in lost.items():
             self._put_lost_aside(task, broker)
 
-    def _put_lost_aside(self, task: Task, broker: int) -> None:
+    def _put_lost_aside(self, task: PartitionTask, broker: int) -> None:
         """Wait for the log dir in which a copy was lost, if one is offline; a few times for what has no such reason."""
         # read again, since a log dir may have gone offline with the copy
         self._disks = None
@@ -268,19 +268,19 @@ class MoveLoop:
         if task.attempts >= self._timeouts.attempts:
             self._give_up([task], task.problem)
 
-    def _cancel(self, tasks: Sequence[Task]) -> None:
+    def _cancel(self, tasks: Sequence[PartitionTask]) -> None:
         """Cancel reassignments; the next observation shows their state."""
         if tasks:
             self._context.effects.cancel([t.name for t in tasks])
 
     def _put_aside(
-        self, task: Task, reason: str, *, brokers: frozenset[int] = frozenset(), pause_s: float = 0.0
+        self, task: PartitionTask, reason: str, *, brokers: frozenset[int] = frozenset(), pause_s: float = 0.0
     ) -> None:
         if task.problem != reason:
             self._context.listener.on_event(PartitionAside(partition=str(task.name), reason=reason))
         task.put_aside(reason, brokers, self._now() + pause_s)
 
-    def _give_up(self, tasks: Iterable[Task], reason: str) -> None:
+    def _give_up(self, tasks: Iterable[PartitionTask], reason: str) -> None:
         for task in tasks:
             task.give_up(task.problem or reason)
             self._context.listener.on_event(PartitionFailed(partition=str(task.name), reason=task.problem))
@@ -345,7 +345,7 @@ class MoveLoop:
         self._wait_for_the_rest(still_open)
         return False
 
-    def _wait_for_the_rest(self, still_open: Sequence[Task]) -> None:
+    def _wait_for_the_rest(self, still_open: Sequence[PartitionTask]) -> None:
         """Give up what only waits, after a while in which nothing else was left to do."""
         if any(t.can_start and not t.problem for t in still_open):
             self._idle_since_s = None

@@ -32,7 +32,7 @@ LONGEST_LAG_S = 30.0
 
 
 @dataclass(slots=True, eq=False)
-class Task:
+class PartitionTask:
     """One partition on its way; changed only by the loop that moves it."""
 
     target: TargetPlacement

@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 
 from kafkabal.clusters import Fault, ReplicaOn
 from kafkabal.executor.observe.observation import Stage
-from kafkabal.executor.reassign.partition_task import Task
-from kafkabal.executor.safety.fenced_requests import Effects
+from kafkabal.executor.reassign.partition_task import PartitionTask
+from kafkabal.executor.safety.fenced_requests import FencedRequests
 
 _WILL_REMEMBER = "REPLICA_NOT_AVAILABLE"
 """What a broker says that does not hold the replica yet: it keeps the log dir in mind (KIP-113)."""
 
 
-def start(effects: Effects, tasks: Sequence[Task]) -> dict[Task, Fault]:
+def start(effects: FencedRequests, tasks: Sequence[PartitionTask]) -> dict[PartitionTask, Fault]:
     """Start tasks: copies between log dirs of those in the right place, reassignments of the others.
 
     Returns
@@ -34,14 +34,14 @@ def start(effects: Effects, tasks: Sequence[Task]) -> dict[Task, Fault]:
     return faults | _reassign(effects, changing, changes_replication_factor=True)
 
 
-def endangers_isr(task: Task, min_insync: int) -> bool:
+def endangers_isr(task: PartitionTask, min_insync: int) -> bool:
     """Whether fewer replicas than allowed would be in sync after a move, and fewer than are now."""
     target = task.target.next_step(task.current)
     after = len(task.adding) + sum(b in task.isr for b in target if b in task.current)
     return after < min(min_insync, len(task.isr))
 
 
-def _start_copies(effects: Effects, tasks: Collection[Task]) -> dict[Task, Fault]:
+def _start_copies(effects: FencedRequests, tasks: Collection[PartitionTask]) -> dict[PartitionTask, Fault]:
     by_replica = {ReplicaOn(*t.name, b): t for t in tasks for b in t.misplaced}
     faults = effects.move_log_dirs({r: t.misplaced[r.broker] for r, t in by_replica.items()})
     for task in tasks:
@@ -49,13 +49,15 @@ def _start_copies(effects: Effects, tasks: Collection[Task]) -> dict[Task, Fault
     return _by_task(by_replica, faults)
 
 
-def _ask_for_log_dirs(effects: Effects, tasks: Collection[Task]) -> dict[Task, Fault]:
+def _ask_for_log_dirs(effects: FencedRequests, tasks: Collection[PartitionTask]) -> dict[PartitionTask, Fault]:
     by_replica = {ReplicaOn(*t.name, b): t for t in tasks for b in t.adding if b in t.target.log_dirs}
     faults = effects.move_log_dirs({r: t.target.log_dirs[r.broker] for r, t in by_replica.items()})
     return _by_task(by_replica, {r: f for r, f in faults.items() if f.name != _WILL_REMEMBER})
 
 
-def _reassign(effects: Effects, tasks: Collection[Task], *, changes_replication_factor: bool) -> dict[Task, Fault]:
+def _reassign(
+    effects: FencedRequests, tasks: Collection[PartitionTask], *, changes_replication_factor: bool
+) -> dict[PartitionTask, Fault]:
     by_name = {t.name: t for t in tasks}
     faults = effects.reassign(
         {t.name: t.target.next_step(t.current) for t in tasks}, changes_replication_factor=changes_replication_factor
@@ -66,8 +68,10 @@ def _reassign(effects: Effects, tasks: Collection[Task], *, changes_replication_
     return {by_name[name]: fault for name, fault in faults.items()}
 
 
-def _by_task(by_replica: Mapping[ReplicaOn, Task], faults: Mapping[ReplicaOn, Fault]) -> dict[Task, Fault]:
-    found: dict[Task, Fault] = {}
+def _by_task(
+    by_replica: Mapping[ReplicaOn, PartitionTask], faults: Mapping[ReplicaOn, Fault]
+) -> dict[PartitionTask, Fault]:
+    found: dict[PartitionTask, Fault] = {}
     for replica, fault in faults.items():
         found.setdefault(by_replica[replica], fault)
     return found

@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 _K = TypeVar("_K", bound="Hashable")
 
 
-class Effects:
+class FencedRequests:
     """Requests that change the cluster; each method returns the items that failed.
 
     All raise what the cluster raises: then nothing is known of the items of that request.

@@ -15,10 +15,10 @@ import numpy as np
 from kafkabal.clusters import Capability
 from kafkabal.errors import UnsafeError
 from kafkabal.executor.observe.cluster_load import incoming_bytes_per_s, moves_of_plan
-from kafkabal.executor.observe.disk_room import Disks
+from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
-from kafkabal.executor.safety.check_names import Overridable
+from kafkabal.executor.safety.overridable_checks import Overridable
 from kafkabal.executor.safety.plan_rules import PlannedRows
 from kafkabal.executor.state.find_run import FoundRun
 from kafkabal.model import Bools, ClusterState, TopicPartition, can_choose_log_dir, offline_replicas
@@ -46,7 +46,7 @@ class Check:
     """One thing that was looked at."""
 
     name: str
-    """One of :class:`~kafkabal.executor.safety.check_names.Overridable` where the verdict may be overridable."""
+    """One of :class:`~kafkabal.executor.safety.overridable_checks.Overridable` where the verdict may be overridable."""
     verdict: Verdict
     message: str
 
@@ -275,7 +275,7 @@ def _log_dirs(plan: Plan) -> Check:
 
 def _disks(plan: Plan, state: ClusterState, options: RunOptions) -> Check:
     """Whether everything fits at once, before anything is deleted where it comes from."""
-    disks = Disks(state, options.limits.disk_share)
+    disks = DiskRoom(state, options.limits.disk_share)
     tight = set()
     for change in plan.partitions:
         copies = len(change.adding)

@@ -17,9 +17,9 @@ from kafkabal.clusters import (
     ResourceKind,
 )
 from kafkabal.errors import NotAuthorizedError
-from kafkabal.executor.reassign.partition_task import Task
+from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.run_options import Throttle
-from kafkabal.executor.safety.fenced_requests import Effects
+from kafkabal.executor.safety.fenced_requests import FencedRequests
 from kafkabal.executor.state.run_record import Original, PlannedPartition
 from kafkabal.executor.state.run_store import RunStore
 from kafkabal.executor.throttle.throttle_rules import (
@@ -70,15 +70,15 @@ class _ListChanges:
         elif steps.removed:
             later.append(ConfigChange(resource, key, ",".join(steps.removed), ConfigOperation.SUBTRACT))
 
-    def send(self, effects: Effects) -> dict[ConfigResource, Fault]:
+    def send(self, effects: FencedRequests) -> dict[ConfigResource, Fault]:
         """Ask for all of them; returns the topics that failed."""
         return effects.alter_configs(self.first) | effects.alter_configs(self.second)
 
 
-class Throttling:
+class RunThrottles:
     """Sets and unsets the throttles of one run."""
 
-    def __init__(self, cluster: Cluster, effects: Effects, store: RunStore, throttle: Throttle) -> None:
+    def __init__(self, cluster: Cluster, effects: FencedRequests, store: RunStore, throttle: Throttle) -> None:
         record, state = store.record, store.state
         self._cluster = cluster
         self._effects = effects
@@ -114,7 +114,9 @@ class Throttling:
         self._throttle = throttle
         self._store.keep_throttle(throttle, self._state.asked_at if asked_at is None else asked_at)
 
-    def cover(self, starting: Collection[Task], running: Collection[Task], alive: frozenset[int]) -> dict[Task, str]:
+    def cover(
+        self, starting: Collection[PartitionTask], running: Collection[PartitionTask], alive: frozenset[int]
+    ) -> dict[PartitionTask, str]:
         """Have every replica that moves or is about to under the throttle, and no other.
 
         Returns
@@ -143,7 +145,9 @@ class Throttling:
             self._restore_rates(left)
         return left
 
-    def _rates_for(self, tasks: Iterable[Task], alive: frozenset[int]) -> dict[tuple[ConfigResource, str], int]:
+    def _rates_for(
+        self, tasks: Iterable[PartitionTask], alive: frozenset[int]
+    ) -> dict[tuple[ConfigResource, str], int]:
         """Rates that these tasks need, as far as they are not settled."""
         wanted: dict[tuple[ConfigResource, str], int] = {}
         rate, log_dir_rate = self.rate, self._throttle.log_dir_bytes_per_s
@@ -204,7 +208,9 @@ class Throttling:
         _refuse_denied(faults)
         return self._without_deleted(faults)
 
-    def _active(self, starting: Iterable[Task], running: Iterable[Task]) -> dict[ConfigResource, Entries]:
+    def _active(
+        self, starting: Iterable[PartitionTask], running: Iterable[PartitionTask]
+    ) -> dict[ConfigResource, Entries]:
         """Entries that are needed now, by topic.
 
         Where another tool moves a partition at the moment at which the run does, Kafka lists its brokers as well. They

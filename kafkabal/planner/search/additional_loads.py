@@ -22,7 +22,7 @@ _LEAST = 0.01
 """Of the mean: what a broker is taken to be due at least where loads are divided by it."""
 
 
-def further_scores(problem: Problem) -> list[WeightedScore]:
+def additional_scores_of(problem: Problem) -> list[WeightedScore]:
     """The chosen scores that are planned for by their declared loads alone."""
     return [w for w in problem.scores if w.score.name not in _OF_ITS_OWN and _is_simple(problem, w)]
 
@@ -32,7 +32,7 @@ def _is_simple(problem: Problem, weighted: WeightedScore) -> bool:
     return score.band is not None and score.grain is Grain.BROKER and score.group(problem.cluster) is None
 
 
-class FurtherLoads:
+class AdditionalLoads:
     """Load of every broker under each of some scores; the first axis counts scores."""
 
     def __init__(self, solution: Solution, leader: I32) -> None:
@@ -40,7 +40,7 @@ class FurtherLoads:
         self.solution = solution
         self.leader = leader
         """shape (n_partitions,): the leader, -1 for none yet."""
-        self.scores = further_scores(problem)
+        self.scores = additional_scores_of(problem)
         shape = (len(self.scores), *problem.home.shape)
         self.held: F64 = np.zeros(shape)
         """What each replica adds where it was before the plan."""

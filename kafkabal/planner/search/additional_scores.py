@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from kafkabal.model import F64, I64, Bools
-from kafkabal.planner.search.additional_loads import FurtherLoads
+from kafkabal.planner.search.additional_loads import AdditionalLoads
 from kafkabal.planner.search.local_search import may_exchange
 from kafkabal.planner.search.solution import Solution
 
@@ -64,7 +64,7 @@ class _Swap(NamedTuple):
     target: I64
 
 
-def even_leadership(leadership: Leadership, loads: FurtherLoads) -> None:
+def even_leadership(leadership: Leadership, loads: AdditionalLoads) -> None:
     """Let other replicas lead where that evens the loads; every count of leaders stays inside its band."""
 
     def step(broker: int, least: float) -> bool:
@@ -79,7 +79,7 @@ def even_leadership(leadership: Leadership, loads: FurtherLoads) -> None:
     _step_by_step(loads, step)
 
 
-def even_placement(solution: Solution, loads: FurtherLoads) -> None:
+def even_placement(solution: Solution, loads: AdditionalLoads) -> None:
     """Exchange replicas of about equal size where leadership alone was not enough; bytes and counts stay in band."""
 
     def step(broker: int, least: float) -> bool:
@@ -91,7 +91,7 @@ def even_placement(solution: Solution, loads: FurtherLoads) -> None:
     _step_by_step(loads, step)
 
 
-def _step_by_step(loads: FurtherLoads, step: Callable[[int, float], bool]) -> None:
+def _step_by_step(loads: AdditionalLoads, step: Callable[[int, float], bool]) -> None:
     """Take the broker that is furthest outside, again and again, until none can be helped."""
     stuck = np.zeros(loads.load.shape[1], np.bool_)
     for _ in range(_STEPS_A_BROKER * len(stuck)):
@@ -108,7 +108,7 @@ def _step_by_step(loads: FurtherLoads, step: Callable[[int, float], bool]) -> No
 # -- leadership ----------------------------------------------------------------------------------------------------
 
 
-def _best_handover(leadership: Leadership, loads: FurtherLoads, broker: int, least: float) -> _Handover | None:
+def _best_handover(leadership: Leadership, loads: AdditionalLoads, broker: int, least: float) -> _Handover | None:
     p, new = _proposals(leadership, broker)
     if not p.size:
         return None
@@ -138,7 +138,7 @@ def _proposals(leadership: Leadership, broker: int) -> tuple[I64, I64]:
     return p, new.astype(np.int64)
 
 
-def _best_trade(leadership: Leadership, loads: FurtherLoads, broker: int, least: float) -> _Handover | None:
+def _best_trade(leadership: Leadership, loads: AdditionalLoads, broker: int, least: float) -> _Handover | None:
     """Two partitions whose leaders change places, so that no count changes."""
     best, found = -least, None
     for partner in _partners(loads, broker):
@@ -159,14 +159,14 @@ def _led_by(leadership: Leadership, leader: int, candidate: int) -> I64:
     return np.flatnonzero((leadership.leader == leader) & able & leadership.free)
 
 
-def _partners(loads: FurtherLoads, broker: int) -> list[int]:
+def _partners(loads: AdditionalLoads, broker: int) -> list[int]:
     """Brokers whose loads differ most from the broker's, in fair shares."""
     difference = np.abs((loads.load - loads.load[:, broker : broker + 1]) * loads.price).sum(0)
     difference[broker] = -1.0
     return [b for b in np.argsort(-difference, kind="stable")[:_PARTNERS].tolist() if difference[b] > 0]
 
 
-def _sample(loads: FurtherLoads, p: I64) -> I64:
+def _sample(loads: AdditionalLoads, p: I64) -> I64:
     """Some of the partitions, from the lightest to the heaviest to lead."""
     return p if len(p) <= _SAMPLE else p[_spread_over(loads.led[:, p], loads)]
 
@@ -184,7 +184,7 @@ class _Cells(NamedTuple):
     load_there: F64
 
 
-def _best_swap(solution: Solution, loads: FurtherLoads, broker: int, least: float) -> _Swap | None:
+def _best_swap(solution: Solution, loads: AdditionalLoads, broker: int, least: float) -> _Swap | None:
     best, found = 0.0, None
     if not solution.problem.takes[broker]:
         return None
@@ -198,7 +198,7 @@ def _best_swap(solution: Solution, loads: FurtherLoads, broker: int, least: floa
     return found
 
 
-def _cells(solution: Solution, loads: FurtherLoads, broker: int) -> _Cells:
+def _cells(solution: Solution, loads: AdditionalLoads, broker: int) -> _Cells:
     problem = solution.problem
     p, k = np.nonzero(problem.loose & (solution.place == broker))
     leads = loads.leader[p] == broker
@@ -209,7 +209,7 @@ def _cells(solution: Solution, loads: FurtherLoads, broker: int) -> _Cells:
     return _Cells(p[at], k[at], solution.load(p, k, np.full(len(p), broker))[at], here[:, at], there[:, at])
 
 
-def _spread_over(load: F64, loads: FurtherLoads) -> I64:
+def _spread_over(load: F64, loads: AdditionalLoads) -> I64:
     """Positions from the lightest to the heaviest, at most so many, evenly picked."""
     weight = (load * loads.price.max(1)[:, None]).sum(0)
     order = np.argsort(weight, kind="stable")
@@ -218,7 +218,7 @@ def _spread_over(load: F64, loads: FurtherLoads) -> I64:
 
 
 def _swap_with(
-    solution: Solution, loads: FurtherLoads, broker: int, mine: _Cells, partner: int, least: float
+    solution: Solution, loads: AdditionalLoads, broker: int, mine: _Cells, partner: int, least: float
 ) -> tuple[float, _Swap | None]:
     theirs = _cells(solution, loads, partner)
     if not mine.p.size or not theirs.p.size:

@@ -19,7 +19,7 @@ import numpy as np
 from kafkabal.model import I32, I64, Bools
 from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.problem import NONE
-from kafkabal.planner.search.additional_loads import FurtherLoads, further_scores
+from kafkabal.planner.search.additional_loads import AdditionalLoads, additional_scores_of
 from kafkabal.planner.search.additional_scores import even_leadership
 from kafkabal.planner.search.grouped_arrays import running_count
 from kafkabal.planner.search.solution import Solution
@@ -79,10 +79,10 @@ def choose_leaders(solution: Solution) -> I32:
     if solution.problem.options.mode in {Mode.FULL, Mode.LEADERS_ONLY, Mode.ONLY_TO_NEW}:
         bands = solution.bands
         _even_counts(leadership, bands.low_leaders, bands.high_leaders)
-        if not further_scores(solution.problem):
+        if not additional_scores_of(solution.problem):
             # an election copies nothing; further scores may need the width of the band
             _even_counts(leadership, *_even_edges(leadership))
-        even_leadership(leadership, FurtherLoads(solution, leadership.leader.copy()))
+        even_leadership(leadership, AdditionalLoads(solution, leadership.leader.copy()))
     return leadership.leader
 
 

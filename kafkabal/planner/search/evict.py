@@ -8,8 +8,8 @@
     every (topic, broker) that holds too many: lift as many as are too many; of all its topics a broker parts with
         replicas of about one size, found by a few tries, at which they add up to what it has to shed
 
-What was lifted is placed by :mod:`~kafkabal.planner.search.assign`. The method is our own: which replicas leave is
-decided by size, so that evicting for racks and topics does part of the balancing as well.
+What was lifted is placed by :mod:`~kafkabal.planner.search.assign_unplaced`. The method is our own: which replicas
+leave is decided by size, so that evicting for racks and topics does part of the balancing as well.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from kafkabal.planner.integer_bands import excess
 from kafkabal.planner.move_cause import Why
 from kafkabal.planner.plan_listener import PlanListener
 from kafkabal.planner.plan_options import Mode
-from kafkabal.planner.search.assign import assign_unplaced
+from kafkabal.planner.search.assign_unplaced import assign_unplaced
 from kafkabal.planner.search.bulk_moves import NO_BULK_MOVES, move_in_bulk
 from kafkabal.planner.search.evict import drop_surplus, lift_for_racks, lift_for_topics, lift_leaving
 from kafkabal.planner.search.local_search import CONVEXITY, search_locally

@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from kafkabal.executor.current_run import run_status
 from kafkabal.executor.execute_run import apply, cancel, resume, roll_back
+from kafkabal.executor.live_run_status import run_status
 from kafkabal.executor.run_options import Limits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.state.find_run import find_run
 from kafkabal.executor.state.journal import Entered

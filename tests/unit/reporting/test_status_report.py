@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from kafkabal.executor.current_run import RunStatus
+from kafkabal.executor.live_run_status import RunStatus
 from kafkabal.executor.observe.observation import Stage
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.state.find_run import FoundRun

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kafkabal.executor.observe.disk_room import Disks
+from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.model.rows import TopicRow
 from kafkabal.testing.cluster_builders import brokers, cluster, partition, topic
 
@@ -17,7 +17,7 @@ def test_a_broker_that_did_not_report_gets_no_copy() -> None:
     unknown = replace(partition(0, (1, 2), 10), log_dirs=[0, None])
     state = cluster([first, replace(second, log_dirs=[])], [TopicRow(topic="t", partitions=[unknown])])
 
-    disks = Disks(state, 0.85)
+    disks = DiskRoom(state, 0.85)
 
     assert disks.obstacle(2, None, 10) == "broker 2 did not report its log dirs"
     assert disks.obstacle(1, None, 10) is None
@@ -29,7 +29,7 @@ def test_where_usable_bytes_are_unknown_logs_count_as_used() -> None:
     hidden = replace(broker, log_dirs=[replace(d, usable_bytes=None) for d in broker.log_dirs])
     state = cluster([hidden], [TopicRow(topic="t", partitions=[partition(0, (1,), 800)])])
 
-    disks = Disks(state, 0.85)
+    disks = DiskRoom(state, 0.85)
 
     assert disks.obstacle(1, "/d0", 50) is None
     assert disks.obstacle(1, "/d0", 51) == "its destination log dir would exceed the disk limit"
@@ -38,7 +38,7 @@ def test_where_usable_bytes_are_unknown_logs_count_as_used() -> None:
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 60)), max_size=20))
 def test_disks_are_never_promised_twice(copies: list[tuple[int, int]]) -> None:
     """However copies come, no volume is promised beyond its limit."""
-    disks = Disks(cluster(brokers(3, dir_bytes=100), [topic("t", [1, 2, 3], size_bytes=10)]), 0.85)
+    disks = DiskRoom(cluster(brokers(3, dir_bytes=100), [topic("t", [1, 2, 3], size_bytes=10)]), 0.85)
     promised = dict.fromkeys((1, 2, 3), 0)
     for broker, size in copies:
         if disks.has_room(broker, "/d0", size):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kafkabal.executor.observe.disk_room import Disks
+from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.executor.reassign.move_batches import Slots, choose
-from kafkabal.executor.reassign.partition_task import Task
+from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reassign.target_placement import target_by_plan
 from kafkabal.executor.run_options import Limits
 from kafkabal.model.topic_partition import TopicPartition
@@ -14,15 +14,15 @@ from tests.unit.executor.conftest import observation_of, planned_partition
 NAME = TopicPartition("t", 0)
 
 
-def _task(number: int, current: tuple[int, ...], target: tuple[int, ...], size: int = GB) -> Task:
+def _task(number: int, current: tuple[int, ...], target: tuple[int, ...], size: int = GB) -> PartitionTask:
     planned = planned_partition(current, target, size=size)
-    task = Task(target_by_plan(planned, by_steps=False))
+    task = PartitionTask(target_by_plan(planned, by_steps=False))
     task.take(observation_of(current), 0.0)
     return task
 
 
-def _no_limits() -> Disks:
-    return Disks(cluster(brokers(0), []), 0.85)
+def _no_limits() -> DiskRoom:
+    return DiskRoom(cluster(brokers(0), []), 0.85)
 
 
 def test_caps_per_broker() -> None:

@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from kafkabal.clusters.protocol import PartitionStatus, Reassignment
-from kafkabal.executor.observe.disk_room import Disks
+from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.executor.observe.observation import Observation, Stage
 from kafkabal.executor.reassign.move_batches import Slots, choose
-from kafkabal.executor.reassign.partition_task import Task
+from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reassign.target_placement import next_step, target_at_start, target_by_plan
 from kafkabal.executor.run_options import Limits
 from kafkabal.executor.state.run_record import PlannedPartition
@@ -22,29 +22,31 @@ def _planned(number: int, start: tuple[int, ...], target: tuple[int, ...], dirs:
     return planned_partition(start, target, tuple(dirs.get(b, ANY_DIR) for b in target), number=number)
 
 
-def _waiting(number: int, start: tuple[int, ...], target: tuple[int, ...], dirs: dict[int, str] | None = None) -> Task:
+def _waiting(
+    number: int, start: tuple[int, ...], target: tuple[int, ...], dirs: dict[int, str] | None = None
+) -> PartitionTask:
     """A task that has not begun."""
-    task = Task(target_by_plan(_planned(number, start, target, dirs or {}), by_steps=False))
+    task = PartitionTask(target_by_plan(_planned(number, start, target, dirs or {}), by_steps=False))
     task.current, task.leader = start, start[0]
     task.adding = tuple(b for b in target if b not in start)
     return task
 
 
-def _misplaced(number: int, broker: int) -> Task:
+def _misplaced(number: int, broker: int) -> PartitionTask:
     task = _waiting(number, (broker,), (broker,), {broker: "/d1"})
     task.stage, task.misplaced = Stage.MISPLACED, {broker: "/d1"}
     return task
 
 
-def _running(number: int, start: tuple[int, ...], target: tuple[int, ...], arriving: tuple[int, ...]) -> Task:
+def _running(number: int, start: tuple[int, ...], target: tuple[int, ...], arriving: tuple[int, ...]) -> PartitionTask:
     """A task of which some copies arrive, while the next step would add none."""
     task = _waiting(number, start, target)
     task.stage, task.arriving, task.adding = Stage.MOVING, arriving, ()
     return task
 
 
-def _roomy() -> Disks:
-    return Disks(cluster(brokers(0), []), 0.85)
+def _roomy() -> DiskRoom:
+    return DiskRoom(cluster(brokers(0), []), 0.85)
 
 
 def test_every_copy_counts() -> None:
@@ -95,7 +97,7 @@ def test_full_log_dir_holds_up_its_copies(path: str, is_held_up: bool) -> None:
     """A copy waits for room in the very dir on the very broker that it goes to, and is named with the reason."""
     first, second = brokers(2, dirs=2, dir_bytes=10 * GB)
     full = [replace(second.log_dirs[0], usable_bytes=2 * GB), *second.log_dirs[1:]]
-    disks = Disks(cluster([first, replace(second, log_dirs=full)], [topic("full", [2], size_bytes=8 * GB)]), 0.85)
+    disks = DiskRoom(cluster([first, replace(second, log_dirs=full)], [topic("full", [2], size_bytes=8 * GB)]), 0.85)
     task = _waiting(0, (1,), (2,), {2: path})
     batch = choose([task], Slots(Limits(), 0.0), disks)
     assert (task in batch.held_up) is is_held_up
@@ -129,7 +131,7 @@ def test_obstacle_is_named_and_holds_up_nothing_else() -> None:
     """A copy without room waits with its reason; smaller ones behind it start."""
     rows = brokers(3, dir_bytes=10 * GB)
     full = replace(rows[1], log_dirs=[replace(rows[1].log_dirs[0], usable_bytes=GB)])
-    disks = Disks(cluster([rows[0], full, rows[2]], []), 0.85)
+    disks = DiskRoom(cluster([rows[0], full, rows[2]], []), 0.85)
     blocked, free = _waiting(0, (1,), (2,)), _waiting(1, (1,), (3,))
     batch = choose([blocked, free], Slots(Limits(), 0.0), disks)
     assert batch.held_up == {blocked: "its destination log dir would exceed the disk limit"}
@@ -153,7 +155,7 @@ def test_slots_are_used_to_the_last() -> None:
 
 def test_task_takes_what_is_seen() -> None:
     """Replicas that a reassignment adds arrive; those that the next step would add are counted apart."""
-    task = Task(target_by_plan(_planned(0, (1, 2), (3, 2), {}), by_steps=False))
+    task = PartitionTask(target_by_plan(_planned(0, (1, 2), (3, 2), {}), by_steps=False))
     name = task.name
     at_rest = {name: PartitionStatus(leader=1, replicas=(1, 2), isr=(1, 2))}
     task.take(Observation(frozenset((1, 2, 3)), {}, at_rest, {}, {}), 0.0)
@@ -166,7 +168,7 @@ def test_task_takes_what_is_seen() -> None:
 
 def test_metadata_may_lag_for_a_while() -> None:
     """Replicas of a reassignment that has ended are waited for, then taken for the doing of another tool."""
-    task = Task(target_by_plan(_planned(0, (1, 2), (3, 2), {}), by_steps=False))
+    task = PartitionTask(target_by_plan(_planned(0, (1, 2), (3, 2), {}), by_steps=False))
     status = {task.name: PartitionStatus(leader=1, replicas=(3, 2, 1), isr=(1, 2, 3))}
     seen = Observation(frozenset((1, 2, 3)), {}, status, {}, {})
     stages = []

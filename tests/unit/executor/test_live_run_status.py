@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafkabal.executor.current_run import run_status
 from kafkabal.executor.execute_run import apply, resume
+from kafkabal.executor.live_run_status import run_status
 from kafkabal.executor.observe.observation import Stage
 from kafkabal.executor.state.find_run import find_run
 from kafkabal.model.topic_partition import TopicPartition

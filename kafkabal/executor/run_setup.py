@@ -15,7 +15,7 @@ from kafkabal.executor.run_events import Started, Warned
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import Fence, LockLostError, TakenOverError, confirm_lock, release_lock
 from kafkabal.executor.safety.command_lock import lock_cluster
-from kafkabal.executor.safety.fenced_requests import Effects
+from kafkabal.executor.safety.fenced_requests import FencedRequests
 from kafkabal.executor.safety.retry import RetryBudget
 from kafkabal.executor.safety.run_invariants import RunInvariants
 from kafkabal.executor.state.cluster_record import ClusterRecord
@@ -23,7 +23,7 @@ from kafkabal.executor.state.find_run import FoundRun, open_cluster_record
 from kafkabal.executor.state.run_request import RunRequests
 from kafkabal.executor.state.run_states import Goal
 from kafkabal.executor.state.run_store import RunStore
-from kafkabal.executor.throttle.run_throttles import Throttling
+from kafkabal.executor.throttle.run_throttles import RunThrottles
 from kafkabal.executor.throttle.throttle_rules import kept_rates
 from kafkabal.units import format_stated_rate
 from kafkabal.wording import brokers_by_id
@@ -121,7 +121,7 @@ def make_context(
     last_effect
         Number of the last request in the journal.
     """
-    effects = Effects(
+    effects = FencedRequests(
         environment.cluster,
         store,
         fence,
@@ -137,7 +137,7 @@ def make_context(
         options=options,
         fence=fence,
         effects=effects,
-        throttling=Throttling(environment.cluster, effects, store, options.throttle),
+        throttling=RunThrottles(environment.cluster, effects, store, options.throttle),
         retries=RetryBudget(environment.clock, options.timeouts, environment.listener),
         clock=environment.clock,
         stop=environment.stop,
