@@ -151,6 +151,7 @@ class _Run:
         self._goal = goal
         self._problems: dict[TopicPartition, str] = {}
         self._placed: set[TopicPartition] = set()
+        self._lagging_since_s: dict[TopicPartition, float] = {}
         self._copied_bytes = 0
         self._partial_bytes = 0
         self._is_ending = False
@@ -206,6 +207,7 @@ class _Run:
         self._partial_bytes = loop.partial_bytes
         self._placed = {t.name for t in loop.tasks if t.stage is Stage.PLACED}
         self._problems = {t.name: t.problem for t in loop.tasks if _is_undone(t)}
+        self._lagging_since_s = {t.name: t.lagging_since_s for t in loop.tasks if t.lagging_since_s is not None}
 
     def _lead(self) -> dict[TopicPartition, str]:
         placed = [p for p in self._context.record.partitions if p.name in self._placed]
@@ -270,7 +272,7 @@ class _Run:
             # this loop counts the whole of what was in flight when the one before it was stopped
             self._copied_bytes -= self._partial_bytes
             self._collect(loop)
-        return cancel_in_flight(context, context.record.partitions)
+        return cancel_in_flight(context, context.record.partitions, self._lagging_since_s)
 
     def _restore(self, still_running: Collection[TopicPartition] = ()) -> Leftovers:
         context = self._context

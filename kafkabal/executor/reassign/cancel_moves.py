@@ -21,8 +21,15 @@ _NOT_REGISTERED = "INVALID_REPLICA_ASSIGNMENT"
 _MOVING = frozenset({Stage.MOVING, Stage.LAGGING, Stage.ASTRAY})
 
 
-def cancel_in_flight(context: RunContext, partitions: Sequence[PlannedPartition]) -> dict[TopicPartition, str]:
+def cancel_in_flight(
+    context: RunContext, partitions: Sequence[PlannedPartition], lagging_since_s: Mapping[TopicPartition, float]
+) -> dict[TopicPartition, str]:
     """Cancel what is in flight of these partitions, wait until it is gone, and restore the order of replicas.
+
+    Parameters
+    ----------
+    lagging_since_s
+        Since when metadata has shown a reassignment that the controller does not list: that is waited for once a run.
 
     Returns
     -------
@@ -36,7 +43,10 @@ def cancel_in_flight(context: RunContext, partitions: Sequence[PlannedPartition]
     """
     by_steps = context.options.limits.one_replica_at_a_time
     planned = {p.name: p for p in partitions}
-    tasks = [PartitionTask(target_by_plan(p, by_steps=by_steps)) for p in partitions]
+    tasks = [
+        PartitionTask(target_by_plan(p, by_steps=by_steps), lagging_since_s=lagging_since_s.get(p.name))
+        for p in partitions
+    ]
     give_up_at = context.clock.monotonic() + context.options.timeouts.broker_return_s
     why: dict[TopicPartition, str] = {}
     while True:

@@ -41,7 +41,6 @@ def test_a_complete_run_is_not_executed_again(stage: Stage, run_id: str) -> None
     stage.assert_clean()
 
 
-@pytest.mark.sweep  # a minute is waited before a partition counts as moved by somebody else
 def test_a_rollback_leaves_what_others_have_changed(stage: Stage, run_id: str) -> None:
     """A partition on the union of start and target, where an operator raised its factor: rolled back but for that."""
     raised = stage.moving(1)  # from 1, 2 to 3, 2
