@@ -153,7 +153,10 @@ that keep the order of keys (*) cannot do better with keys than the keys allow, 
         for i, (value, least) in enumerate(zip(found["score"], best, strict=True))
         if value > least + NOISE
     ]
-    yield f"\n`score` is behind the best in workloads {', '.join(behind) or 'none'}."
+    place = (
+        f"behind the best in workloads {', '.join(behind)}" if behind else f"within {NOISE} of the best in all of them"
+    )
+    yield f"\n`score` is {place}."
     yield "\nEvery workload, by its number:\n"
     yield f"| policy | {' | '.join(str(i + 1) for i in range(len(CASES)))} |"
     yield f"|---|{'--:|' * len(CASES)}"

@@ -54,7 +54,6 @@ class FairWeights:
         """float64, shape (n_partitions,): 1 for every partition that has a live leader, 0 for the others."""
         self.even: F64 = self.available / n_available
         """float64, shape (n_partitions,): the same weight for every available partition."""
-        self._evenness = 2 * _EVENNESS / n_available / self.even.max() ** 2
         self._reaches = [r for p in view.pressures if (r := _Reach.of(p, view)) is not None]
 
     def weights(
@@ -82,9 +81,10 @@ class FairWeights:
             return weights
         terms = [reach.term(written_bytes, horizon_bytes, start) for reach in self._reaches]
         tolerance = close_enough / len(weights)
+        evenness = _EVENNESS * sum(term.slope(weights)[1] for term in terms)
         ahead, momentum = weights, 1.0
         for _ in range(_ITERATIONS):
-            gradient, steepness = self._evenness * (ahead - self.even) * self.available, self._evenness
+            gradient, steepness = evenness * (ahead - self.even) * self.available, evenness
             for term in terms:
                 pull, steep = term.slope(ahead)
                 gradient, steepness = gradient + pull, steepness + steep

@@ -7,7 +7,8 @@ import java.util.PriorityQueue;
  * Gives partitions their weights in bytes, slot by slot: {@code kafkabal/routing/byte_stride.py}, number for number.
  *
  * <p>At the end of a slot its bytes are booked to its partition and to the broker that leads it. The next slot goes to the
- * broker with the least (bytes + half a slot) / weight, and of its partitions to the one with the least of the same. All
+ * broker with the least (bytes + half a slot) / weight, and of its partitions to the one with the least of the same. What a
+ * partition is ahead of its weight by counts in the weights that follow. All
  * arithmetic is that of IEEE doubles in the same order as in Python, so that both pick the same partitions; a file of
  * vectors holds them to it. Not thread-safe.
  */
@@ -21,8 +22,8 @@ final class ByteStride {
     private long countedBytes;
     private double[] weights = {1.0};
     private double[] brokerWeights = {1.0};
-    private long[] booked = {0};
-    private long[] brokerBooked = {0};
+    private double[] booked = {0.0};
+    private double[] brokerBooked = {0.0};
     private double[] turn = {0.0};
     private double halfBytes;
     private PriorityQueue<Place> brokers = new PriorityQueue<>();
@@ -88,13 +89,29 @@ final class ByteStride {
         booked[partition] += bytes;
         brokerBooked[broker] += bytes;
         queueUp(partition, broker);
-        double place = (brokerBooked[broker] + halfBytes) / brokerWeights[broker];
-        brokers.add(new Place(place, turn[partition], broker));
+        brokers.add(new Place(brokerPlace(broker), turn[partition], broker));
         broker = -1;
+    }
+
+    private double brokerPlace(int index) {
+        return (brokerBooked[index] + halfBytes) / brokerWeights[index];
     }
 
     private void queueUp(int index, int ofBroker) {
         partitions[ofBroker].add(new Place((booked[index] + halfBytes) / weights[index], turn[index], index));
+    }
+
+    /** What each partition got beyond its weight, where the following weights have use for that. */
+    private double[] aheadBytes(double[] following) {
+        double[] ahead = new double[following.length];
+        double all = 0;
+        for (double bytes : booked) {
+            all += bytes;
+        }
+        for (int p = 0; p < ahead.length && ahead.length == weights.length; p++) {
+            ahead[p] = following[p] > 0 ? booked[p] - weights[p] * all : 0.0;
+        }
+        return ahead;
     }
 
     @SuppressWarnings("unchecked")
@@ -103,13 +120,15 @@ final class ByteStride {
         int[] rows = new int[n];
         Arrays.setAll(rows, p -> Math.max(following.brokerOf[p], 0));
         int nBrokers = Arrays.stream(rows).max().orElse(0) + 1;
+        double[] ahead = aheadBytes(following.ofPartition);
         weights = following.ofPartition;
         brokerWeights = new double[nBrokers];
+        booked = ahead;
+        brokerBooked = new double[nBrokers];
         for (int p = 0; p < n; p++) {
             brokerWeights[rows[p]] += weights[p];
+            brokerBooked[rows[p]] += ahead[p];
         }
-        booked = new long[n];
-        brokerBooked = new long[nBrokers];
         halfBytes = slotBytes(nextBytes) / 2.0;
         turn = new double[n];
         for (int p = 0; p < n; p++) {
@@ -129,7 +148,7 @@ final class ByteStride {
         brokers = new PriorityQueue<>();
         for (int b = 0; b < nBrokers; b++) {
             if (!partitions[b].isEmpty()) {
-                brokers.add(new Place(halfBytes / brokerWeights[b], firstTurn[b], b));
+                brokers.add(new Place(brokerPlace(b), firstTurn[b], b));
             }
         }
     }
