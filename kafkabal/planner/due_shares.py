@@ -1,6 +1,6 @@
 """What each broker is due of bytes, replicas, leaders and the replicas of topics, as far as the rules of a plan allow.
 
-All are in proportion to loads that are fair (:mod:`kafkabal.scoring.attainable`), and the capacity itself
+All are in proportion to loads that are fair (:mod:`kafkabal.scoring.loads_under_rules`), and the capacity itself
 where no rule binds. Bytes are those that the plan ends with: what has to leave a broker is counted where it will go.
 """
 

@@ -29,7 +29,7 @@ from kafkabal.producer.linger import LINGER_MS
 from kafkabal.producer.record_handover import DeliveryCallback, Handover, ReportsByPartition, runs_of_one_partition
 from kafkabal.producer.records_in_flight import Acknowledged, Flight, Lane
 from kafkabal.producer.routing_view_source import StateReader, ViewSource
-from kafkabal.routing import Feedback, GuardedPolicy, Input, Policy, RecordBatch, RoutingView, of_length
+from kafkabal.routing import CheckedPolicy, Feedback, Input, Policy, RecordBatch, RoutingView, of_length
 from kafkabal.scoring import Need, WeightedScore
 from kafkabal.sources import Headers
 from kafkabal.telemetry import LatencySource, LatencyTable, StatisticsReader
@@ -239,7 +239,7 @@ class RecordSender:
 
         A policy that learns, one that needs keys, and one of a plug-in, which may fail, decide record by record.
         """
-        if keys is not None or self._learn is not None or isinstance(self._policy, GuardedPolicy):
+        if keys is not None or self._learn is not None or isinstance(self._policy, CheckedPolicy):
             return self._picks_one_by_one(flight, sizes, keys)
         out = np.empty(len(sizes), np.int32)
         size_bytes = np.maximum(np.array(sizes, np.int64), 1)

@@ -9,7 +9,7 @@ from typing import Final
 
 from kafkabal.errors import KafkabalError, UsageError
 from kafkabal.producer.routing_view_source import ViewSource
-from kafkabal.routing import Context, Policy, PolicyChoice, RingPolicy, RoutingView, WeightRecord
+from kafkabal.routing import Context, Policy, PolicyChoice, RoutingView, WeightRecord, WeightsPolicy
 from kafkabal.scoring import WeightedScore
 
 # what clients may write before the second reading shows how fast they are: 5 s at 50 MB/s. With a fifth of what
@@ -69,7 +69,7 @@ class TopicWeights:
         self._valid_s = valid_s
         self._now = now
         self._publisher = publisher
-        if not all(isinstance(created, RingPolicy) for created in self._policies.values()):
+        if not all(isinstance(created, WeightsPolicy) for created in self._policies.values()):
             raise UsageError(
                 f"policy {policy.about.name!r} does not route by weights, so there is nothing to publish",
                 hint="choose the policy 'score'",
@@ -99,9 +99,9 @@ class TopicWeights:
     def _weigh(self, topic: str, policy: Policy) -> WeighedTopic:
         view = self._views.view(topic, self._scores)
         policy.refresh(view)
-        assert isinstance(policy, RingPolicy)
+        assert isinstance(policy, WeightsPolicy)
         record = WeightRecord.of(
-            policy.ring(),
+            policy.stride_weights(),
             view,
             scores={weighted.score.name: weighted.weight for weighted in self._scores},
             valid_s=self._valid_s,

@@ -1,5 +1,5 @@
 from .broker_first_policy import of_length as of_length
-from .checked_policy import GuardedPolicy as GuardedPolicy
+from .checked_policy import CheckedPolicy as CheckedPolicy
 from .checked_policy import PolicyFaultError as PolicyFaultError
 from .checked_policy import blaming as blaming
 from .checked_policy import decision_of as decision_of
@@ -12,7 +12,7 @@ from .compiled_kernels import write_back as write_back
 from .java_partitioner.build_partitioner import PARTITIONER_CLASS as PARTITIONER_CLASS
 from .java_partitioner.build_partitioner import build_partitioner as build_partitioner
 from .key_hashes import KeyTable as KeyTable
-from .per_record_policy import DecisionPolicy as DecisionPolicy
+from .per_record_policy import PerRecordPolicy as PerRecordPolicy
 from .per_record_policy import learn_nothing as learn_nothing
 from .policy_protocol import About as About
 from .policy_protocol import Context as Context
@@ -27,10 +27,10 @@ from .registry import PolicyChoice as PolicyChoice
 from .registry import load_policy as load_policy
 from .registry import options_of as options_of
 from .registry import policy_names as policy_names
-from .score_pressure import Pressure as Pressure
-from .topic_view import RoutingView as RoutingView
-from .topic_view import view_of as view_of
+from .routing_view import RoutingView as RoutingView
+from .routing_view import view_of as view_of
+from .score_pressure import ScorePressure as ScorePressure
+from .stride_weights import StrideWeights as StrideWeights
+from .stride_weights import WeightsPolicy as WeightsPolicy
 from .weight_record import WEIGHTS_TOPIC as WEIGHTS_TOPIC
 from .weight_record import WeightRecord as WeightRecord
-from .weight_ring import RingPolicy as RingPolicy
-from .weight_ring import WeightRing as WeightRing

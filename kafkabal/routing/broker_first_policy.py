@@ -8,8 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.led_partitions import Turns, next_partition, turns_of
-from kafkabal.routing.per_record_policy import DecisionPolicy
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.per_record_policy import PerRecordPolicy
+from kafkabal.routing.routing_view import RoutingView
 
 
 class InFlight(NamedTuple):
@@ -62,7 +62,7 @@ def count_in_flight(in_flight: InFlight, partition: int, amount: int) -> int:
     return broker
 
 
-class BrokerFirst(DecisionPolicy, ABC):
+class BrokerFirstPolicy(PerRecordPolicy, ABC):
     """Keeps what it learnt of each broker from one view to the next.
 
     The state has the parts ``turns`` and ``in_flight``, and the columns by broker row that are :attr:`learnt`.

@@ -18,9 +18,9 @@ import numpy as np
 from kafkabal.errors import KafkabalError, UsageError
 from kafkabal.model import I32
 from kafkabal.routing.compiled_kernels import compiled, kernel
-from kafkabal.routing.per_record_policy import DecisionPolicy, learn_nothing
+from kafkabal.routing.per_record_policy import PerRecordPolicy, learn_nothing
 from kafkabal.routing.policy_protocol import About, Feedback, Input, Policy, RecordBatch
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 from kafkabal.scoring import telling_faults
 
 _NONE: Final = -1
@@ -33,7 +33,7 @@ class PolicyFaultError(UsageError):
     """A policy of a plug-in raised an error, or picked something that is not a partition."""
 
 
-def naming_faults(name: str, part: str) -> AbstractContextManager[None]:
+def naming_policy_faults(name: str, part: str) -> AbstractContextManager[None]:
     """Run code of a policy; what it raises becomes one line that names policy and part.
 
     Raises
@@ -54,7 +54,7 @@ class _Picks(np.ndarray[Any, np.dtype[np.int32]]):
         super().__setitem__(rows, picks)
 
 
-class GuardedPolicy:
+class CheckedPolicy:
     """Stands before a :class:`~kafkabal.routing.policy_protocol.Policy` of a plug-in.
 
     Parameters
@@ -76,21 +76,21 @@ class GuardedPolicy:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
         # first: as soon as it has seen the view, another thread may get a partition that is new
         self._n_partitions = view.n_partitions
-        with naming_faults(self.name, "refresh"):
+        with naming_policy_faults(self.name, "refresh"):
             self.policy.refresh(view)
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick`."""
         if self._fault is not None:
             raise self._fault
-        with naming_faults(self.name, "pick"):
+        with naming_policy_faults(self.name, "pick"):
             picked = self.policy.pick(key, size_bytes)
         return self._expect_partition("pick", picked)
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick_batch`."""
         out.fill(_NONE)
-        with naming_faults(self.name, "pick_batch"):
+        with naming_policy_faults(self.name, "pick_batch"):
             self.policy.pick_batch(records, out.view(_Picks))
         wrong = np.flatnonzero((out < 0) | (out >= self._n_partitions))
         if wrong.size:
@@ -102,30 +102,30 @@ class GuardedPolicy:
         What it raises is reported at the next pick: counting acknowledgements must not fail.
         """
         try:
-            with naming_faults(self.name, "acked"):
+            with naming_policy_faults(self.name, "acked"):
                 self.policy.acked(partition, size_bytes, latency_s)
         except KafkabalError as error:
             self._fault = self._fault or error
 
     def kernels(self) -> tuple[Callable[..., int], Callable[..., None]]:
-        """``choose`` and ``learn`` of a :class:`~kafkabal.routing.per_record_policy.DecisionPolicy`, guarded."""
-        with naming_faults(self.name, "kernels"):
+        """``choose`` and ``learn`` of a :class:`~kafkabal.routing.per_record_policy.PerRecordPolicy`, guarded."""
+        with naming_policy_faults(self.name, "kernels"):
             raw_choose, raw_learn = _kernels(self.policy)
 
         def choose(*given: Any) -> int:
-            with naming_faults(self.name, "choose"):
+            with naming_policy_faults(self.name, "choose"):
                 picked = raw_choose(*given)
             return self._expect_partition("choose", picked)
 
         def learn(*given: Any) -> None:
-            with naming_faults(self.name, "learn"):
+            with naming_policy_faults(self.name, "learn"):
                 raw_learn(*given)
 
         return choose, learn
 
     def compiled_kernels(self) -> tuple[Any, Any]:
         """The same in machine code; a pick that is not a partition is a ValueError there."""
-        with naming_faults(self.name, "kernels"):
+        with naming_policy_faults(self.name, "kernels"):
             choose, learn = _kernels(self.policy)
             return compiled(_within(choose, self._n_partitions)), compiled(learn)
 
@@ -151,7 +151,7 @@ class GuardedPolicy:
         return PolicyFaultError(f"policy {self.name!r}: its {part} gave {what}, and {partitions}", hint=_HINT)
 
 
-def guarded(make: Callable[[], Policy], name: str, about: About) -> Policy:
+def checked_policy(make: Callable[[], Policy], name: str, about: About) -> Policy:
     """Make an instance and guard it.
 
     Raises
@@ -159,9 +159,9 @@ def guarded(make: Callable[[], Policy], name: str, about: About) -> Policy:
     UsageError
         If an option is out of its range, or it cannot be made.
     """
-    with naming_faults(name, "class"):
+    with naming_policy_faults(name, "class"):
         policy = make()
-    return GuardedPolicy(policy, name, about)
+    return CheckedPolicy(policy, name, about)
 
 
 def expect_about(about: object, name: str) -> None:
@@ -174,22 +174,22 @@ def expect_about(about: object, name: str) -> None:
     """
     if not isinstance(about, About):
         raise UsageError(f"not a policy: {name!r}: its 'about' must be an About", hint=_HINT)
-    with naming_faults(name, "about"):
+    with naming_policy_faults(name, "about"):
         unknown = sorted({*about.inputs} - {*Input})
     if unknown or not isinstance(about.feedback, Feedback):
         what = f"inputs {unknown[0]!r}" if unknown else f"feedback {about.feedback!r}"
         raise UsageError(f"not a policy: {name!r}: its 'about' has unknown {what}", hint=_HINT)
 
 
-def decision_of(policy: Policy) -> DecisionPolicy | None:
+def decision_of(policy: Policy) -> PerRecordPolicy | None:
     """The policy, guarded or not, if it decides by kernels."""
-    inner = policy.policy if isinstance(policy, GuardedPolicy) else policy
-    return inner if isinstance(inner, DecisionPolicy) else None
+    inner = policy.policy if isinstance(policy, CheckedPolicy) else policy
+    return inner if isinstance(inner, PerRecordPolicy) else None
 
 
 def kernels_of(policy: Policy, *, compile_it: bool) -> tuple[Any, Any]:
     """``choose`` and ``learn`` of a policy that decides by kernels; those of a plug-in are guarded."""
-    if isinstance(policy, GuardedPolicy):
+    if isinstance(policy, CheckedPolicy):
         return policy.compiled_kernels() if compile_it else policy.kernels()
     choose, learn = _kernels(policy)
     return (compiled(choose), compiled(learn)) if compile_it else (choose, learn)
@@ -197,11 +197,11 @@ def kernels_of(policy: Policy, *, compile_it: bool) -> tuple[Any, Any]:
 
 def blaming(policy: Policy, part: str) -> AbstractContextManager[None]:
     """Name the faults of a plug-in where its code runs among ours; built-in policies have none to name."""
-    return naming_faults(policy.name, part) if isinstance(policy, GuardedPolicy) else nullcontext()
+    return naming_policy_faults(policy.name, part) if isinstance(policy, CheckedPolicy) else nullcontext()
 
 
 def _kernels(policy: Policy) -> tuple[Any, Any]:
-    kind = type(cast("DecisionPolicy", policy))
+    kind = type(cast("PerRecordPolicy", policy))
     return kind.choose, kind.learn or learn_nothing
 
 

@@ -20,8 +20,8 @@ from math import sqrt
 import numpy as np
 
 from kafkabal.model import F64, I32, I64, Bools
-from kafkabal.routing.score_pressure import Pressure
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
+from kafkabal.routing.score_pressure import ScorePressure
 
 _ITERATIONS = 200
 """An end for cases that converge slowly: the loop stops as soon as the weights are close enough."""
@@ -102,7 +102,7 @@ class FairWeights:
 class _Reach:
     """The replicas by which the topic can load the holders of a score; the same for all weights."""
 
-    pressure: Pressure
+    pressure: ScorePressure
     replica_partition: I32
     """Of each replica of the topic."""
     leads: tuple[I64, I64]
@@ -124,7 +124,7 @@ class _Reach:
     n_partitions: int
 
     @classmethod
-    def of(cls, pressure: Pressure, view: RoutingView) -> _Reach | None:
+    def of(cls, pressure: ScorePressure, view: RoutingView) -> _Reach | None:
         """None where no replica that may be written to loads a holder that counts."""
         leader = view.leader[view.replica_partition]
         leads = leader == view.replica_broker

@@ -9,7 +9,7 @@ import numpy as np
 
 from kafkabal.model import I32, I64
 from kafkabal.routing.compiled_kernels import kernel
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 
 
 @dataclass(frozen=True, slots=True, eq=False)

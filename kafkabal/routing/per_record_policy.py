@@ -11,7 +11,7 @@ from kafkabal.model import F64, I32, I64
 from kafkabal.routing.compiled_kernels import as_arrays, compiled, kernel, write_back
 from kafkabal.routing.key_hashes import KAFKA_SEED, murmur2
 from kafkabal.routing.policy_protocol import Context, Feedback, PolicyBase, RecordBatch
-from kafkabal.routing.random_stream import Uniforms
+from kafkabal.routing.random_stream import RandomStream
 
 _SLICE = 65536
 """Arrays of a slice stay in the cache of the processor; a call a slice costs nothing at this length."""
@@ -20,7 +20,7 @@ _REMEMBERED_KEYS = 65536
 """Some 10 MB with keys of 100 bytes; to look a key up takes 0.14 us, to hash 30 bytes in Python 6.5 us (2026-11)."""
 
 
-class DecisionPolicy(PolicyBase):
+class PerRecordPolicy(PolicyBase):
     """A policy whose decision is a kernel over columns; derive from it and give the class attributes and the state.
 
     The state is a named tuple of lists of numbers, none empty, each all int or all float; ``refresh`` makes or renews
@@ -40,7 +40,7 @@ class DecisionPolicy(PolicyBase):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._uniforms = Uniforms(context.seed)
+        self._uniforms = RandomStream(context.seed)
         self._hashes_of_key = lru_cache(_REMEMBERED_KEYS)(self._hash)
         # without feedback time does not count: float() is 0
         self._now_s = context.clock if self.about.feedback is Feedback.ACKS else float

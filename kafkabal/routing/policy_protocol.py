@@ -17,7 +17,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 from kafkabal.config import Range
 from kafkabal.model import F64, I32, I64
 from kafkabal.routing.key_hashes import KeyTable
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 
 
 class Input(StrEnum):

@@ -10,7 +10,7 @@ _BLOCK = 1024
 """Numpy draws a block in about the time of ten single numbers; a longer one would be drawn in vain by a short run."""
 
 
-class Uniforms:
+class RandomStream:
     """Uniform float64 in [0, 1) from a seed; ``salt`` keeps two streams of one seed apart."""
 
     def __init__(self, seed: int, salt: int = 0) -> None:

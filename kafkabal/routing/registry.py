@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from kafkabal.errors import UsageError
-from kafkabal.routing.checked_policy import expect_about, guarded, naming_faults
+from kafkabal.routing.checked_policy import checked_policy, expect_about, naming_policy_faults
 from kafkabal.routing.policy_protocol import About, Context, Policy
 from kafkabal.scoring import described
 
@@ -77,7 +77,7 @@ class PolicyChoice:
             If an option is out of its range, or a plug-in cannot make it.
         """
         make: Callable[[], Policy] = partial(self.make, context, **self.options)
-        return make() if self.plug_in is None else guarded(make, self.plug_in, self.about)
+        return make() if self.plug_in is None else checked_policy(make, self.plug_in, self.about)
 
 
 def policy_names() -> tuple[str, ...]:
@@ -104,7 +104,7 @@ def load_policy(text: str) -> PolicyChoice:
     make = _import_policy(location)
     if location in BUILT_IN.values():
         return PolicyChoice(make, _parse_options(name, settings, options_of(make)), text)
-    with naming_faults(name, "signature"):
+    with naming_policy_faults(name, "signature"):
         options = _parse_options(name, settings, options_of(make))
     return PolicyChoice(make, options, text, name)
 

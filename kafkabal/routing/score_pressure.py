@@ -20,7 +20,7 @@ _PROBE = float(2**20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Pressure:
+class ScorePressure:
     """A weighted score, linear in the bytes and the traffic that one topic gets.
 
     ``load + (bytes x per_byte + share x per_share)`` summed over the replicas on a holder is its load after so many
@@ -51,7 +51,7 @@ class Pressure:
         """False for a score that no decision of a router can change, such as a count of replicas."""
         return bool(self.per_byte.any() or self.per_share.any() or self.follows_traffic.any())
 
-    def after(self, partition_bytes: F64, replica_partition: I32) -> Pressure:
+    def after(self, partition_bytes: F64, replica_partition: I32) -> ScorePressure:
         """The same after ``partition_bytes`` (float64, shape (n_partitions,)) more were written."""
         return replace(self, load=self.load_after(partition_bytes, replica_partition))
 
@@ -62,7 +62,7 @@ class Pressure:
         return np.asarray(self.load + np.bincount(self.holder[placed], added, len(self.load)), np.float64)
 
 
-def pressure_of(weighted: WeightedScore, cluster: ClusterState, first: int, end: int) -> Pressure:
+def pressure_of(weighted: WeightedScore, cluster: ClusterState, first: int, end: int) -> ScorePressure:
     """Take the slope of a score at a cluster, for the topic whose partitions are rows ``first:end``."""
     score = weighted.score
     known = _with_known_sizes(cluster)
@@ -78,7 +78,7 @@ def pressure_of(weighted: WeightedScore, cluster: ClusterState, first: int, end:
     load = load - np.bincount(holder[placed], (per_rate * rate[of_replica])[placed], len(load))
     own_group = score.holder_group(cluster)
     inert = not (per_byte.any() or per_rate.any())
-    return Pressure(
+    return ScorePressure(
         name=score.name,
         weight=weighted.weight,
         holder=holder,

@@ -1,8 +1,3 @@
-from .attainable import PlaceableLoads as PlaceableLoads
-from .attainable import Rules as Rules
-from .attainable import due_of_factors as due_of_factors
-from .attainable import placeable_loads as placeable_loads
-from .attainable import rules_of as rules_of
 from .available_needs import require as require
 from .available_needs import supplied as supplied
 from .bands import SHARE_EPSILON as SHARE_EPSILON
@@ -18,6 +13,11 @@ from .evaluation import holder_load as holder_load
 from .evaluation import loads_of as loads_of
 from .evaluation import share_of as share_of
 from .grouped_evaluation import group_loads as group_loads
+from .loads_under_rules import PlaceableLoads as PlaceableLoads
+from .loads_under_rules import Rules as Rules
+from .loads_under_rules import due_of_factors as due_of_factors
+from .loads_under_rules import placeable_loads as placeable_loads
+from .loads_under_rules import rules_of as rules_of
 from .plugin_errors import described as described
 from .plugin_errors import telling_faults as telling_faults
 from .protocol import Grain as Grain

@@ -16,7 +16,7 @@ from kafkabal.scoring.protocol import Grain, Need, Score
 
 
 @dataclass(frozen=True, slots=True)
-class _GuardedBand:
+class _CheckedBand:
     """Stands before the band of a score, which may be a plug-in's own too."""
 
     score_name: str
@@ -30,7 +30,7 @@ class _GuardedBand:
 
 
 @dataclass(frozen=True, slots=True)
-class GuardedScore:
+class CheckedScore:
     """Stands before a :class:`~kafkabal.scoring.protocol.Score`; its attributes are read once."""
 
     name: str
@@ -46,7 +46,7 @@ class GuardedScore:
         if not isinstance(self._score, Configurable):
             return self
         with naming_faults(self.name, "configured"):
-            return guarded(self._score.configured(options))
+            return checked_score(self._score.configured(options))
 
     def base_load(self, cluster: ClusterState) -> F64:
         """See :class:`~kafkabal.scoring.protocol.Score`, here and below."""
@@ -73,7 +73,7 @@ class GuardedScore:
         return score_parts.holder_group_of(self._score, cluster)
 
 
-def guarded(score: Score) -> GuardedScore:
+def checked_score(score: Score) -> CheckedScore:
     """Guard a score whose name and grain make sense.
 
     Raises
@@ -93,13 +93,13 @@ def guarded(score: Score) -> GuardedScore:
     for need in needs:
         if need not in {*Need}:
             raise _wrong(score, "needs", f"must be among {', '.join(Need)}, not {need!r}")
-    return GuardedScore(
+    return CheckedScore(
         name=score.name,
         unit=unit,
         meaning=meaning,
         grain=score.grain,
         needs=frozenset(Need(need) for need in needs),
-        band=_GuardedBand(score.name, band) if band is not None else None,
+        band=_CheckedBand(score.name, band) if band is not None else None,
         _score=score,
     )
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkabal.model import F64, I32, Bools, ClusterState, LogDirState, is_silent
-from kafkabal.scoring.attainable import PlaceableLoads, Rules, placeable_loads, rules_of
 from kafkabal.scoring.grouped_evaluation import GroupLoads, group_loads
+from kafkabal.scoring.loads_under_rules import PlaceableLoads, Rules, placeable_loads, rules_of
 from kafkabal.scoring.protocol import Grain, Need, Score
 from kafkabal.scoring.score_parts import Parts, parts_of
 

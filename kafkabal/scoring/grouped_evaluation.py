@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkabal.model import F64, I32, I64, Bools, ClusterState
-from kafkabal.scoring.attainable import Rules, due_of_factors
 from kafkabal.scoring.bands import Band
+from kafkabal.scoring.loads_under_rules import Rules, due_of_factors
 from kafkabal.scoring.score_parts import Parts
 
 

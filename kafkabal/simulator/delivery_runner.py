@@ -9,8 +9,8 @@ import numpy as np
 
 from kafkabal.model import F64, I32, I64
 from kafkabal.routing import (
-    DecisionPolicy,
     Feedback,
+    PerRecordPolicy,
     Policy,
     RecordBatch,
     RoutingView,
@@ -179,7 +179,7 @@ class Courier:
         return hashes, uniforms
 
 
-def _that_learn(policies: Sequence[Policy]) -> tuple[DecisionPolicy, ...]:
+def _that_learn(policies: Sequence[Policy]) -> tuple[PerRecordPolicy, ...]:
     """All of them if their decisions depend on acknowledgements, so that they are taken as it runs; else none."""
     if policies[0].about.feedback is not Feedback.ACKS:
         return ()

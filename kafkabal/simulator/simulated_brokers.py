@@ -8,7 +8,7 @@ import numpy as np
 
 from kafkabal.errors import UsageError
 from kafkabal.model import F64, I32, Bools
-from kafkabal.routing import Pressure, RoutingView
+from kafkabal.routing import RoutingView, ScorePressure
 from kafkabal.simulator.workload import Change, Event, Workload
 
 _LATENCY = "latency"
@@ -99,7 +99,7 @@ class World:
         pressures = tuple(self._seen(pressure, latency_s) for pressure in view.pressures)
         return replace(view, latency_s=latency_s, pressures=pressures)
 
-    def _seen(self, pressure: Pressure, latency_s: F64) -> Pressure:
+    def _seen(self, pressure: ScorePressure, latency_s: F64) -> ScorePressure:
         counted = pressure.counted & self.live if len(pressure.counted) == len(self.live) else pressure.counted
         if pressure.name != _LATENCY:
             return replace(pressure, counted=counted)

@@ -8,7 +8,7 @@ import numpy as np
 
 from kafkabal.model.cluster_state import I32
 from kafkabal.routing.policy_protocol import About, Context, Feedback, PolicyBase, RecordBatch
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 
 
 class First(PolicyBase):

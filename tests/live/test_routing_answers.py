@@ -11,7 +11,7 @@ import pytest
 
 from kafkabal.routing.broker_first_policy import InFlight
 from kafkabal.routing.key_hashes import KeyTable, key_partition, murmur2
-from kafkabal.routing.policies.adaptive import State, choose, draw, learn
+from kafkabal.routing.policies.adaptive import AdaptiveState, choose, draw, learn
 from kafkabal.sandbox.jars import ensure_jars
 from kafkabal.sandbox.java_compiler import ensure_java_compiler
 from kafkabal.sandbox.java_runtime import java_binary
@@ -85,7 +85,7 @@ def test_batches_close_as_in_kafka(ask: Ask) -> None:
     assert ask(questions) == expected
 
 
-def loaded(queues: Sequence[int], left: Sequence[int]) -> State:
+def loaded(queues: Sequence[int], left: Sequence[int]) -> AdaptiveState:
     """A broker for each partition, with so many batches of one byte queued; those not left have not answered."""
     state = empty(len(queues), 1)
     state.pending_bytes[:] = queues
@@ -105,9 +105,9 @@ def stuck(n: int, batch_bytes: int, sizes: Sequence[int], drawn: Sequence[int]) 
     return picks
 
 
-def empty(n: int, batch_bytes: int) -> State:
+def empty(n: int, batch_bytes: int) -> AdaptiveState:
     """The state of the policy before the first record."""
-    return State(
+    return AdaptiveState(
         available=list(range(n)),
         in_flight=InFlight(list(range(n)), [0] * n, [0] * n, list(range(n))),
         pending_bytes=[0] * n,

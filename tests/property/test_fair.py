@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, csr_array, vstack
 
-from kafkabal.scoring.fair import Holders, fair_utilisation
+from kafkabal.scoring.fair_utilisation import Holders, fair_utilisation
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]

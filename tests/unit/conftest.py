@@ -9,7 +9,7 @@ import pytest
 
 from kafkabal.routing.key_hashes import KeyTable
 from kafkabal.routing.policy_protocol import RecordBatch
-from kafkabal.routing.topic_view import RoutingView, view_of
+from kafkabal.routing.routing_view import RoutingView, view_of
 from kafkabal.scoring.registry import load_scores
 from kafkabal.simulator.synthetic_topic import TOPIC, Leaders, SyntheticCluster, build_synthetic
 

@@ -8,12 +8,12 @@ from typing import ClassVar, NamedTuple
 from kafkabal.config import BATCH_BYTES, LINGER_MS
 from kafkabal.routing.broker_first_policy import InFlight, carried, count_in_flight, in_flight_of, of_length
 from kafkabal.routing.compiled_kernels import kernel
-from kafkabal.routing.per_record_policy import DecisionPolicy
+from kafkabal.routing.per_record_policy import PerRecordPolicy
 from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 
 
-class State(NamedTuple):
+class AdaptiveState(NamedTuple):
     """Columns of the decision."""
 
     available: list[int]
@@ -31,7 +31,9 @@ class State(NamedTuple):
 
 
 @kernel
-def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
+def choose(
+    state: AdaptiveState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
+) -> int:
     """The partition of the key, else the current one until its batch is full."""
     if hashes[0] >= 0:
         partition = hashes[0] % len(state.in_flight.leader)
@@ -49,7 +51,7 @@ def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Seque
 
 
 @kernel
-def draw(state: State, uniform: float, now_s: float) -> int:
+def draw(state: AdaptiveState, uniform: float, now_s: float) -> int:
     """A partition drawn with weight ``longest queue + 1 - own queue``, in batches; unresponsive brokers left out."""
     longest = 0
     total = 0
@@ -72,7 +74,7 @@ def draw(state: State, uniform: float, now_s: float) -> int:
 
 
 @kernel
-def is_responsive(state: State, partition: int, now_s: float) -> bool:
+def is_responsive(state: AdaptiveState, partition: int, now_s: float) -> bool:
     """Whether the leader acknowledged something within the timeout, or owes nothing."""
     broker = state.in_flight.leader[partition]
     if state.timeout_s[0] <= 0.0 or state.in_flight.pending[broker] == 0:
@@ -81,14 +83,14 @@ def is_responsive(state: State, partition: int, now_s: float) -> bool:
 
 
 @kernel
-def learn(state: State, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
+def learn(state: AdaptiveState, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
     """The queue is shorter."""
     broker = count_in_flight(state.in_flight, partition, -1)
     state.pending_bytes[partition] -= size_bytes
     state.moved_s[broker] = now_s
 
 
-class Adaptive(DecisionPolicy):
+class Adaptive(PerRecordPolicy):
     """The Java client's partitioner; its queue of batches is taken as the bytes not yet acknowledged.
 
     Parameters
@@ -130,8 +132,8 @@ class Adaptive(DecisionPolicy):
             moved_s=carried(before.moved_s, before.in_flight, in_flight, [self.context.clock()] * view.n_brokers),
         )
 
-    def _start(self, view: RoutingView) -> State:
-        return State(
+    def _start(self, view: RoutingView) -> AdaptiveState:
+        return AdaptiveState(
             available=[],
             in_flight=in_flight_of(view),
             pending_bytes=[0] * view.n_partitions,

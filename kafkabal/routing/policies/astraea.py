@@ -10,8 +10,8 @@ from kafkabal.config import Range
 from kafkabal.errors import UsageError
 from kafkabal.model import F64, I32
 from kafkabal.routing.policy_protocol import About, Context, Input, PolicyBase, RecordBatch
-from kafkabal.routing.random_stream import Uniforms
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.random_stream import RandomStream
+from kafkabal.routing.routing_view import RoutingView
 from kafkabal.routing.weighted_rings import replay, smooth_weighted
 
 _RING = 400
@@ -53,7 +53,7 @@ class Astraea(PolicyBase):
         self._lease_s = lease_s
         self._leased_s = -np.inf
         self._count = 0
-        self._uniforms = Uniforms(context.seed)
+        self._uniforms = RandomStream(context.seed)
         self._ring = np.empty(0, np.int32)
         self._turns: list[int] = []
 

@@ -10,9 +10,9 @@ import numpy as np
 from kafkabal.config import Range
 from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.key_hashes import KeyTable
-from kafkabal.routing.per_record_policy import DecisionPolicy
+from kafkabal.routing.per_record_policy import PerRecordPolicy
 from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 
 _POINTS_A_PARTITION = 64
 """Arcs differ by 1/sqrt(64), an eighth, which the bound on the load then cuts off; fewer send more keys onward."""
@@ -20,7 +20,7 @@ _CIRCLE_BITS = 31
 _CIRCLE = 2.0**_CIRCLE_BITS
 
 
-class State(NamedTuple):
+class BoundedLoadState(NamedTuple):
     """Columns of the decision."""
 
     point: list[int]
@@ -36,7 +36,9 @@ class State(NamedTuple):
 
 
 @kernel
-def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
+def choose(
+    state: BoundedLoadState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
+) -> int:
     """The first partition on the circle after the key's place that is below the bound."""
     point, owner, first, sent_bytes, total_bytes, limit = state
     place = hashes[0] if hashes[0] >= 0 else int(uniforms[0] * _CIRCLE)
@@ -54,7 +56,7 @@ def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Seque
     return best
 
 
-class BoundedLoad(DecisionPolicy):
+class BoundedLoad(PerRecordPolicy):
     """A key stays where the circle puts it, unless that partition already has c times its share.
 
     Parameters
@@ -82,7 +84,7 @@ class BoundedLoad(DecisionPolicy):
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
         before = getattr(self, "state", None)
         if before is None or len(before.sent_bytes) != view.n_partitions:
-            before = State([], [], [], [0] * view.n_partitions, [0], [])
+            before = BoundedLoadState([], [], [], [0] * view.n_partitions, [0], [])
         available = view.available
         names = [b"%d/%d" % (p, i) for p in available.tolist() for i in range(_POINTS_A_PARTITION)]
         place = (KeyTable.of(names).murmur2() & np.uint32(0x7FFFFFFF)).astype(np.int64)

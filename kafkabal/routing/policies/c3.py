@@ -8,17 +8,17 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from kafkabal.config import Range
-from kafkabal.routing.broker_first_policy import BrokerFirst, InFlight, count_in_flight, send_to, usual
+from kafkabal.routing.broker_first_policy import BrokerFirstPolicy, InFlight, count_in_flight, send_to, usual
 from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.led_partitions import Turns
 from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 
 # weight of the past in the moving averages, as in the authors' simulator
 _MEMORY = 0.9
 
 
-class State(NamedTuple):
+class C3State(NamedTuple):
     """Columns of the decision."""
 
     turns: Turns
@@ -32,7 +32,7 @@ class State(NamedTuple):
 
 
 @kernel
-def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
+def choose(state: C3State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """Least ``R - s + (1 + pending x clients)^3 x s``; of equals the one met first from a random start.
 
     A broker that has not answered yet is taken for an average one; where none has, what is pending decides.
@@ -58,7 +58,7 @@ def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Seque
 
 
 @kernel
-def learn(state: State, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
+def learn(state: C3State, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
     """Average the time that it took in; a failure says nothing about it."""
     broker = count_in_flight(state.in_flight, partition, -1)
     waiting = state.in_flight.pending[broker] + 1
@@ -68,7 +68,7 @@ def learn(state: State, partition: int, size_bytes: int, latency_s: float, now_s
         state.service_s[broker] = memory * state.service_s[broker] + (1.0 - memory) * latency_s / waiting
 
 
-class C3(BrokerFirst):
+class C3(BrokerFirstPolicy):
     """Cubic replica selection; brokers of Kafka report no queue, so that their part of the formula is the client's.
 
     Parameters
@@ -94,7 +94,7 @@ class C3(BrokerFirst):
         super().__init__(context)
         self._clients = clients
 
-    def start(self, turns: Turns, in_flight: InFlight, view: RoutingView) -> State:
-        """See :meth:`BrokerFirst.start`."""
+    def start(self, turns: Turns, in_flight: InFlight, view: RoutingView) -> C3State:
+        """See :meth:`BrokerFirstPolicy.start`."""
         known = np.nan_to_num(view.latency_s).tolist()
-        return State(turns, in_flight, known, list(known), [self._clients])
+        return C3State(turns, in_flight, known, list(known), [self._clients])

@@ -8,16 +8,16 @@ from typing import ClassVar, NamedTuple
 from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.heavy_key_choices import choices_needed
 from kafkabal.routing.heavy_keys import HeavyKeys, count_key
-from kafkabal.routing.per_record_policy import DecisionPolicy
+from kafkabal.routing.per_record_policy import PerRecordPolicy
 from kafkabal.routing.policies.pkg import HASH_SEEDS
 from kafkabal.routing.policy_protocol import About, Feedback, Input
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 
 # d is computed again after so many keyed records
 _ANEW = 1000
 
 
-class State(NamedTuple):
+class DChoicesState(NamedTuple):
     """Columns of the decision."""
 
     available: list[int]
@@ -28,7 +28,9 @@ class State(NamedTuple):
 
 
 @kernel
-def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
+def choose(
+    state: DChoicesState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
+) -> int:
     """The emptiest of d partitions for a heavy key, of all where it needs them, of two for any other."""
     available = state.available
     n = len(available)
@@ -45,7 +47,7 @@ def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Seque
 
 
 @kernel
-def emptiest_of_d(state: State, hashes: Sequence[int], best: int) -> int:
+def emptiest_of_d(state: DChoicesState, hashes: Sequence[int], best: int) -> int:
     """The emptiest partition that d hashes of the key give, which may coincide; the first of equals."""
     available = state.available
     n = len(available)
@@ -57,7 +59,7 @@ def emptiest_of_d(state: State, hashes: Sequence[int], best: int) -> int:
 
 
 @kernel
-def emptiest(state: State, best: int) -> int:
+def emptiest(state: DChoicesState, best: int) -> int:
     """The emptiest of all partitions; of equals ``best``, or the first."""
     for partition in state.available:
         best = emptier(state, best, partition)
@@ -65,21 +67,21 @@ def emptiest(state: State, best: int) -> int:
 
 
 @kernel
-def emptier(state: State, a: int, b: int) -> int:
+def emptier(state: DChoicesState, a: int, b: int) -> int:
     """The partition of two that this producer sent fewer bytes to; the first of equals."""
     sent_bytes = state.sent_bytes
     return b if sent_bytes[b] < sent_bytes[a] else a
 
 
 @kernel
-def is_heavy(state: State, key: int, n: int) -> bool:
+def is_heavy(state: DChoicesState, key: int, n: int) -> bool:
     """Count a key; whether it makes up more than 1 / (5 n) of the keyed records."""
     state.head[0] += 1
     return count_key(state.heavy, key) * 5 * n > state.head[0]
 
 
 @kernel
-def heavy_keys(state: State, n: int) -> int:
+def heavy_keys(state: DChoicesState, n: int) -> int:
     """How many keys are heavy now."""
     found = 0
     at = len(state.heavy.counts) - 1
@@ -89,7 +91,7 @@ def heavy_keys(state: State, n: int) -> int:
     return found
 
 
-class DChoices(DecisionPolicy):
+class DChoices(PerRecordPolicy):
     """Partial key grouping, with d choices for keys that two partitions cannot carry.
 
     Where only as many choices as there are partitions would do, those keys may go anywhere, as in W-Choices: so many
@@ -112,5 +114,5 @@ class DChoices(DecisionPolicy):
         before = getattr(self, "state", None)
         if before is None or len(before.sent_bytes) != view.n_partitions:
             # a key of frequency f is surely counted with 1 / f counters; twice that keeps the counts close
-            before = State([], [0] * view.n_partitions, [0, 0], HeavyKeys.empty(10 * view.n_partitions))
+            before = DChoicesState([], [0] * view.n_partitions, [0, 0], HeavyKeys.empty(10 * view.n_partitions))
         self.state = before._replace(available=view.available.tolist())

@@ -11,16 +11,16 @@ from kafkabal.config import LINGER_MS
 from kafkabal.model import F64, I32
 from kafkabal.routing.batch_cuts import cuts_by_time, fill_batches
 from kafkabal.routing.key_hashes import KeyTable
-from kafkabal.routing.keyed_policy import HashedKeys
+from kafkabal.routing.keyless_policy import KeylessPolicy
 from kafkabal.routing.policy_protocol import About, Context, Input, RecordBatch
-from kafkabal.routing.random_stream import Uniforms
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.random_stream import RandomStream
+from kafkabal.routing.routing_view import RoutingView
 
 # records decided at once, so that their columns stay in the cache
 _AT_ONCE = 16384
 
 
-class Default(HashedKeys):
+class Default(KeylessPolicy):
     """``consistent_random``: CRC-32 of the key; without one, a random partition for each linger interval.
 
     An empty key counts as none, as it does in librdkafka.
@@ -45,7 +45,7 @@ class Default(HashedKeys):
         super().__init__(context)
         self._linger_s = linger_ms / 1000
         self._opened_s = -np.inf
-        self._uniforms = Uniforms(context.seed)
+        self._uniforms = RandomStream(context.seed)
         self._current = -1
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
@@ -62,13 +62,13 @@ class Default(HashedKeys):
         return np.where(keys.length > 0, hashed, np.int32(-1))
 
     def refresh_keyless(self, view: RoutingView) -> None:
-        """See :meth:`HashedKeys.refresh_keyless`."""
+        """See :meth:`KeylessPolicy.refresh_keyless`."""
         self._available = view.available
         if self._current not in self._available:
             self._opened_s = -np.inf
 
     def pick_keyless(self, size_bytes: int) -> int:
-        """See :meth:`HashedKeys.pick_keyless`."""
+        """See :meth:`KeylessPolicy.pick_keyless`."""
         now_s = self.context.clock()
         if self._linger_s == 0 or now_s > self._opened_s + self._linger_s:
             self._opened_s = now_s
@@ -76,7 +76,7 @@ class Default(HashedKeys):
         return self._current
 
     def pick_keyless_batch(self, records: RecordBatch, out: I32) -> None:
-        """See :meth:`HashedKeys.pick_keyless_batch`."""
+        """See :meth:`KeylessPolicy.pick_keyless_batch`."""
         for start in range(0, len(out), _AT_ONCE):
             rows = slice(start, start + _AT_ONCE)
             self._fill(None if records.at_s is None else records.at_s[rows], out[rows])

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-from kafkabal.routing.broker_first_policy import BrokerFirst, InFlight, count_in_flight, send_to
+from kafkabal.routing.broker_first_policy import BrokerFirstPolicy, InFlight, count_in_flight, send_to
 from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.led_partitions import Turns
 from kafkabal.routing.policy_protocol import About, Feedback, Input
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 
 
-class State(NamedTuple):
+class JoinIdleQueueState(NamedTuple):
     """Columns of the decision."""
 
     turns: Turns
@@ -20,7 +20,9 @@ class State(NamedTuple):
 
 
 @kernel
-def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
+def choose(
+    state: JoinIdleQueueState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
+) -> int:
     """A broker drawn from the idle ones, from all where none is."""
     brokers, pending = state.turns.broker, state.in_flight.pending
     idle = 0
@@ -40,12 +42,12 @@ def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Seque
 
 
 @kernel
-def learn(state: State, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
+def learn(state: JoinIdleQueueState, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
     """One record less to wait for."""
     count_in_flight(state.in_flight, partition, -1)
 
 
-class JoinIdleQueue(BrokerFirst):
+class JoinIdleQueue(BrokerFirstPolicy):
     """Idle is a broker that owes this producer no acknowledgement."""
 
     about: ClassVar = About(
@@ -58,6 +60,6 @@ class JoinIdleQueue(BrokerFirst):
     choose = staticmethod(choose)
     learn = staticmethod(learn)
 
-    def start(self, turns: Turns, in_flight: InFlight, view: RoutingView) -> State:
-        """See :meth:`BrokerFirst.start`."""
-        return State(turns, in_flight)
+    def start(self, turns: Turns, in_flight: InFlight, view: RoutingView) -> JoinIdleQueueState:
+        """See :meth:`BrokerFirstPolicy.start`."""
+        return JoinIdleQueueState(turns, in_flight)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kafkabal.model import I32
-from kafkabal.routing.keyed_policy import HashedKeys
+from kafkabal.routing.keyless_policy import KeylessPolicy
 from kafkabal.routing.policies.random import Random
 from kafkabal.routing.policy_protocol import About, Context, Input, RecordBatch
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 
 
-class KeyHash(HashedKeys):
+class KeyHash(KeylessPolicy):
     """``toPositive(murmur2(key)) % partitions``; a record without a key goes to a random partition."""
 
     about: ClassVar = About(
@@ -27,13 +27,13 @@ class KeyHash(HashedKeys):
         self._keyless = Random(context)
 
     def refresh_keyless(self, view: RoutingView) -> None:
-        """See :meth:`HashedKeys.refresh_keyless`."""
+        """See :meth:`KeylessPolicy.refresh_keyless`."""
         self._keyless.refresh(view)
 
     def pick_keyless(self, size_bytes: int) -> int:
-        """See :meth:`HashedKeys.pick_keyless`."""
+        """See :meth:`KeylessPolicy.pick_keyless`."""
         return self._keyless.pick(None, size_bytes)
 
     def pick_keyless_batch(self, records: RecordBatch, out: I32) -> None:
-        """See :meth:`HashedKeys.pick_keyless_batch`."""
+        """See :meth:`KeylessPolicy.pick_keyless_batch`."""
         self._keyless.pick_batch(records, out)

@@ -7,12 +7,12 @@ from typing import ClassVar, NamedTuple
 
 from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.led_partitions import Turns, next_partition, turns_of
-from kafkabal.routing.per_record_policy import DecisionPolicy
+from kafkabal.routing.per_record_policy import PerRecordPolicy
 from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 
 
-class State(NamedTuple):
+class LeastLoadedState(NamedTuple):
     """Columns of the decision."""
 
     turns: Turns
@@ -23,7 +23,9 @@ class State(NamedTuple):
 
 
 @kernel
-def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
+def choose(
+    state: LeastLoadedState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
+) -> int:
     """The least used broker, the first of equals; its partitions take turns."""
     turns, used_bytes, capacity_bytes, own = state
     best = turns.broker[0]
@@ -36,7 +38,7 @@ def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Seque
     return next_partition(turns, best)
 
 
-class LeastLoaded(DecisionPolicy):
+class LeastLoaded(PerRecordPolicy):
     """Least used ratio as of the last view, with or without what this producer has sent since.
 
     Without, every producer sends all it has to one broker until the next view comes: the herding that stale
@@ -66,7 +68,7 @@ class LeastLoaded(DecisionPolicy):
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
         before = getattr(self, "state", None)
-        self.state = State(
+        self.state = LeastLoadedState(
             turns=turns_of(view, before.turns if before is not None else None),
             used_bytes=view.used_bytes.tolist(),
             capacity_bytes=view.capacity_bytes.tolist(),

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 from kafkabal.routing.compiled_kernels import kernel
-from kafkabal.routing.per_record_policy import DecisionPolicy
+from kafkabal.routing.per_record_policy import PerRecordPolicy
 from kafkabal.routing.policy_protocol import About, Feedback, Input
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 
 # two hash functions of one family; any two seeds do
 HASH_SEEDS = (13, 17)
 
 
-class State(NamedTuple):
+class PkgState(NamedTuple):
     """Columns of the decision."""
 
     available: list[int]
@@ -23,7 +23,7 @@ class State(NamedTuple):
 
 
 @kernel
-def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
+def choose(state: PkgState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """The one of two partitions that this producer sent fewer bytes to; the first of equals."""
     available, sent_bytes = state
     n = len(available)
@@ -36,7 +36,7 @@ def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Seque
     return best
 
 
-class PartialKeyGrouping(DecisionPolicy):
+class PartialKeyGrouping(PerRecordPolicy):
     """Two choices by two hashes of the key, judged by what the producer itself has sent; without a key, by chance."""
 
     about: ClassVar = About(
@@ -54,5 +54,5 @@ class PartialKeyGrouping(DecisionPolicy):
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
         before = getattr(self, "state", None)
         if before is None or len(before.sent_bytes) != view.n_partitions:
-            before = State([], [0] * view.n_partitions)
+            before = PkgState([], [0] * view.n_partitions)
         self.state = before._replace(available=view.available.tolist())

@@ -7,12 +7,12 @@ from typing import ClassVar, NamedTuple
 
 from kafkabal.config import DRAWS
 from kafkabal.routing.compiled_kernels import kernel
-from kafkabal.routing.per_record_policy import DecisionPolicy
+from kafkabal.routing.per_record_policy import PerRecordPolicy
 from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 
 
-class State(NamedTuple):
+class PowerOfDState(NamedTuple):
     """Columns of the decision."""
 
     available: list[int]
@@ -23,7 +23,9 @@ class State(NamedTuple):
 
 
 @kernel
-def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
+def choose(
+    state: PowerOfDState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
+) -> int:
     """The least used of the drawn ones; the first of equals."""
     available, leader, used_bytes, capacity_bytes = state
     n = len(available)
@@ -40,7 +42,7 @@ def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Seque
     return best
 
 
-class PowerOfD(DecisionPolicy):
+class PowerOfD(PerRecordPolicy):
     """Least used ratio of d draws with replacement, own records counted as soon as they are sent.
 
     Parameters
@@ -67,7 +69,7 @@ class PowerOfD(DecisionPolicy):
 
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
-        self.state = State(
+        self.state = PowerOfDState(
             available=view.available.tolist(),
             leader=view.leader.tolist(),
             used_bytes=view.used_bytes.tolist(),

@@ -8,17 +8,17 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from kafkabal.config import DRAWS, Range
-from kafkabal.routing.broker_first_policy import BrokerFirst, InFlight, count_in_flight, send_to, usual
+from kafkabal.routing.broker_first_policy import BrokerFirstPolicy, InFlight, count_in_flight, send_to, usual
 from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.led_partitions import Turns
 from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 
 _MEMORY = 0.9
 """About the last ten responses count, so that one slow answer condemns no broker and a slow broker shows in ten."""
 
 
-class State(NamedTuple):
+class PrequalState(NamedTuple):
     """Columns of the decision."""
 
     turns: Turns
@@ -30,7 +30,7 @@ class State(NamedTuple):
 
 
 @kernel
-def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
+def choose(state: PrequalState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """Hot-cold lexicographic rule over the drawn brokers; the first of equals."""
     brokers = state.turns.broker
     n = len(brokers)
@@ -47,7 +47,7 @@ def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Seque
 
 
 @kernel
-def _is_hot(state: State, broker: int) -> bool:
+def _is_hot(state: PrequalState, broker: int) -> bool:
     brokers, pending = state.turns.broker, state.in_flight.pending
     own, most = pending[broker], state.quantile[0] * len(brokers)
     below = 0
@@ -58,7 +58,7 @@ def _is_hot(state: State, broker: int) -> bool:
 
 
 @kernel
-def _goes_before(state: State, a: int, a_hot: bool, b: int, b_hot: bool) -> bool:
+def _goes_before(state: PrequalState, a: int, a_hot: bool, b: int, b_hot: bool) -> bool:
     if a_hot != b_hot:
         return b_hot
     if a_hot:
@@ -67,13 +67,13 @@ def _goes_before(state: State, a: int, a_hot: bool, b: int, b_hot: bool) -> bool
 
 
 @kernel
-def _expected_s(state: State, broker: int) -> float:
+def _expected_s(state: PrequalState, broker: int) -> float:
     known_s = state.response_s[broker]
     return known_s if known_s > 0.0 else usual(state.turns.broker, state.response_s)
 
 
 @kernel
-def learn(state: State, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
+def learn(state: PrequalState, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
     """Average the time that it took in; a failure says nothing about it."""
     broker = count_in_flight(state.in_flight, partition, -1)
     if latency_s == latency_s:
@@ -82,7 +82,7 @@ def learn(state: State, partition: int, size_bytes: int, latency_s: float, now_s
         response_s[broker] = memory * response_s[broker] + (1.0 - memory) * latency_s
 
 
-class Prequal(BrokerFirst):
+class Prequal(BrokerFirstPolicy):
     """Prequal's rule with a client's own records in flight in place of probes.
 
     Parameters
@@ -112,7 +112,7 @@ class Prequal(BrokerFirst):
         self.draws = probes
         self._quantile = quantile
 
-    def start(self, turns: Turns, in_flight: InFlight, view: RoutingView) -> State:
-        """See :meth:`BrokerFirst.start`."""
+    def start(self, turns: Turns, in_flight: InFlight, view: RoutingView) -> PrequalState:
+        """See :meth:`BrokerFirstPolicy.start`."""
         known = np.nan_to_num(view.latency_s).tolist()
-        return State(turns, in_flight, known, [self._quantile])
+        return PrequalState(turns, in_flight, known, [self._quantile])

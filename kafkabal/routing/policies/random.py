@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from kafkabal.model import I32
 from kafkabal.routing.policy_protocol import About, Context, PolicyBase, RecordBatch
-from kafkabal.routing.random_stream import Uniforms
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.random_stream import RandomStream
+from kafkabal.routing.routing_view import RoutingView
 
 
 class Random(PolicyBase):
@@ -21,7 +21,7 @@ class Random(PolicyBase):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._uniforms = Uniforms(context.seed)
+        self._uniforms = RandomStream(context.seed)
 
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""

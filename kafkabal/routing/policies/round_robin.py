@@ -10,7 +10,7 @@ from kafkabal.errors import UsageError
 from kafkabal.model import I32
 from kafkabal.routing.led_partitions import LedPartitions
 from kafkabal.routing.policy_protocol import About, Context, Pick, PolicyBase, RecordBatch
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 from kafkabal.routing.weighted_rings import replay
 
 

@@ -10,7 +10,7 @@ from kafkabal.config import Range
 from kafkabal.errors import UsageError
 from kafkabal.model import F64
 from kafkabal.routing.policy_protocol import About, Context, Input
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 from kafkabal.routing.weighted_rings import RingPolicy, smooth_weighted, whole_shares
 
 

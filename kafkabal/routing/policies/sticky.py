@@ -8,15 +8,15 @@ from typing import ClassVar, NamedTuple
 from kafkabal.config import BATCH_BYTES, LINGER_MS
 from kafkabal.routing.broker_first_policy import InFlight, carried, count_in_flight, in_flight_of
 from kafkabal.routing.compiled_kernels import kernel
-from kafkabal.routing.per_record_policy import DecisionPolicy
+from kafkabal.routing.per_record_policy import PerRecordPolicy
 from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 
 # max.in.flight.requests.per.connection: a connection that has so many takes no further batch
 _IN_FLIGHT = 5
 
 
-class State(NamedTuple):
+class StickyState(NamedTuple):
     """Columns of the decision."""
 
     available: list[int]
@@ -33,7 +33,7 @@ class State(NamedTuple):
 
 
 @kernel
-def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
+def choose(state: StickyState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """The partition of the key, else the current one until its batch is full or was sent."""
     if hashes[0] >= 0:
         partition = hashes[0] % len(state.in_flight.leader)
@@ -51,7 +51,7 @@ def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Seque
 
 
 @kernel
-def was_sent(state: State, now_s: float) -> bool:
+def was_sent(state: StickyState, now_s: float) -> bool:
     """The batch lingered long enough and its connection took it: a busy one leaves it open to grow."""
     if now_s - state.opened_s[0] <= state.linger_s[0]:
         return False
@@ -62,7 +62,7 @@ def was_sent(state: State, now_s: float) -> bool:
 
 
 @kernel
-def close(state: State) -> None:
+def close(state: StickyState) -> None:
     """Learn from the batch that is left how large this broker's are."""
     own = state.batch_bytes[0] - state.current[1]
     if state.current[0] >= 0 and own > 0:
@@ -72,7 +72,7 @@ def close(state: State) -> None:
 
 
 @kernel
-def another(state: State, uniform: float) -> int:
+def another(state: StickyState, uniform: float) -> int:
     """A partition other than the current one, where there is another."""
     n = len(state.available)
     at = -1
@@ -85,12 +85,12 @@ def another(state: State, uniform: float) -> int:
 
 
 @kernel
-def learn(state: State, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
+def learn(state: StickyState, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
     """Less to wait for."""
     count_in_flight(state.in_flight, partition, -size_bytes)
 
 
-class Sticky(DecisionPolicy):
+class Sticky(PerRecordPolicy):
     """The partitioner of Kafka 2.4 to 3.2, which gives a slow broker the fuller batches, and so the most records.
 
     Parameters
@@ -128,8 +128,8 @@ class Sticky(DecisionPolicy):
         mean_bytes = carried(before.mean_bytes, before.in_flight, in_flight, [0.0] * view.n_brokers)
         self.state = before._replace(available=available, in_flight=in_flight, mean_bytes=mean_bytes)
 
-    def _start(self, view: RoutingView) -> State:
-        return State(
+    def _start(self, view: RoutingView) -> StickyState:
+        return StickyState(
             available=[],
             in_flight=in_flight_of(view),
             current=[-1, 0],

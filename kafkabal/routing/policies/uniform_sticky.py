@@ -9,16 +9,16 @@ import numpy as np
 from kafkabal.config import BATCH_BYTES
 from kafkabal.model import I32, I64
 from kafkabal.routing.batch_cuts import cuts_by_bytes, fill_batches
-from kafkabal.routing.keyed_policy import HashedKeys
+from kafkabal.routing.keyless_policy import KeylessPolicy
 from kafkabal.routing.policy_protocol import About, Context, Input, RecordBatch
-from kafkabal.routing.random_stream import Uniforms
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.random_stream import RandomStream
+from kafkabal.routing.routing_view import RoutingView
 
 # records decided at once, so that their columns stay in the cache
 _AT_ONCE = 16384
 
 
-class UniformSticky(HashedKeys):
+class UniformSticky(KeylessPolicy):
     """Stay until ``batch_size`` bytes went to a partition, however long that takes; then draw the next.
 
     Parameters
@@ -41,17 +41,17 @@ class UniformSticky(HashedKeys):
         super().__init__(context)
         self._batch_bytes = batch_size
         self._room_bytes = 0
-        self._uniforms = Uniforms(context.seed)
+        self._uniforms = RandomStream(context.seed)
         self._current = -1
 
     def refresh_keyless(self, view: RoutingView) -> None:
-        """See :meth:`HashedKeys.refresh_keyless`."""
+        """See :meth:`KeylessPolicy.refresh_keyless`."""
         self._available = view.available
         if self._current not in self._available:
             self._room_bytes = 0
 
     def pick_keyless(self, size_bytes: int) -> int:
-        """See :meth:`HashedKeys.pick_keyless`."""
+        """See :meth:`KeylessPolicy.pick_keyless`."""
         if self._room_bytes <= 0:
             self._current = int(self._available[int(self._uniforms.next() * len(self._available))])
             self._room_bytes = self._batch_bytes
@@ -59,7 +59,7 @@ class UniformSticky(HashedKeys):
         return self._current
 
     def pick_keyless_batch(self, records: RecordBatch, out: I32) -> None:
-        """See :meth:`HashedKeys.pick_keyless_batch`."""
+        """See :meth:`KeylessPolicy.pick_keyless_batch`."""
         for start in range(0, len(out), _AT_ONCE):
             rows = slice(start, start + _AT_ONCE)
             self._fill(records.size_bytes[rows], out[rows])

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from kafkabal.routing.compiled_kernels import kernel
-from kafkabal.routing.policies.d_choices import DChoices, State, emptier, emptiest, is_heavy
+from kafkabal.routing.policies.d_choices import DChoices, DChoicesState, emptier, emptiest, is_heavy
 from kafkabal.routing.policy_protocol import About, Feedback, Input
 
 
 @kernel
-def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
+def choose(
+    state: DChoicesState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
+) -> int:
     """The emptiest of all partitions for a heavy key, of two for any other; the first of equals."""
     n = len(state.available)
     if hashes[0] < 0:

@@ -6,8 +6,8 @@ import numpy as np
 
 from kafkabal.model import F64, ClusterState, replica_bytes
 from kafkabal.scoring.bands import RelativeBand
-from kafkabal.scoring.capacities import disk_capacity
 from kafkabal.scoring.protocol import Need, ScoreBase
+from kafkabal.scoring.score_capacities import disk_capacity
 
 
 class Disk(ScoreBase):
@@ -24,7 +24,7 @@ class Disk(ScoreBase):
         return replica_bytes(cluster).astype(np.float64)
 
     def capacity(self, cluster: ClusterState) -> F64:
-        """See :func:`~kafkabal.scoring.capacities.disk_capacity`."""
+        """See :func:`~kafkabal.scoring.score_capacities.disk_capacity`."""
         return disk_capacity(cluster)
 
 

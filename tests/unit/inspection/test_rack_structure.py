@@ -7,7 +7,7 @@ import pytest
 
 from kafkabal.inspection.inspection import inspect_cluster
 from kafkabal.inspection.rack_structure import advice, brokers_to_add, small_racks
-from kafkabal.scoring.attainable import PlaceableLoads
+from kafkabal.scoring.loads_under_rules import PlaceableLoads
 from kafkabal.testing.synthetic_clusters import World, make_world
 
 

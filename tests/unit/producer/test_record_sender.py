@@ -17,7 +17,7 @@ from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.records_in_flight import Acknowledged
 from kafkabal.routing.policy_protocol import About, Context, Feedback, PolicyBase, RecordBatch
 from kafkabal.routing.registry import load_policy
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 from kafkabal.scoring.registry import load_scores
 from tests.unit.producer.conftest import MockCluster, send
 

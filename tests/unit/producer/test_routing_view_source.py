@@ -12,7 +12,7 @@ from kafkabal.clusters.protocol import Reading, ReadRequest
 from kafkabal.errors import UsageError
 from kafkabal.model.cluster_state import LogDirState
 from kafkabal.producer.routing_view_source import ViewSource
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 from kafkabal.scoring.registry import WeightedScore, load_scores
 from kafkabal.simulator.synthetic_topic import TOPIC, SyntheticCluster, build_synthetic
 

@@ -11,7 +11,7 @@ from kafkabal.reporting.drawable_area import PLAIN
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.produce_report import production_report
 from kafkabal.reporting.telemetry_report import latency_report, subscriptions_report
-from kafkabal.routing.topic_view import RoutingView, view_of
+from kafkabal.routing.routing_view import RoutingView, view_of
 from kafkabal.telemetry.subscriptions import Subscription
 
 

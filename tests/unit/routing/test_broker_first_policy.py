@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kafkabal.routing.per_record_policy import DecisionPolicy
+from kafkabal.routing.per_record_policy import PerRecordPolicy
 from kafkabal.routing.policy_protocol import Context, Feedback
 from kafkabal.routing.registry import load_policy, policy_names
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 
 ACKED = [name for name in policy_names() if load_policy(name).about.feedback is Feedback.ACKS]
 SECOND_BROKER = 1
@@ -93,7 +93,7 @@ def without_first(view: RoutingView) -> RoutingView:
     )
 
 
-def policy_over(view: RoutingView, name: str) -> DecisionPolicy:
+def policy_over(view: RoutingView, name: str) -> PerRecordPolicy:
     """A policy that has seen the view, and a clock that goes on by a millisecond whenever it is looked at."""
     ticks = count()
     policy: Any = load_policy(name).create(Context(seed=1, clock=lambda: next(ticks) * 1e-3))

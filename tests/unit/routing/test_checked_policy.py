@@ -10,13 +10,13 @@ import pytest
 
 from kafkabal.errors import OperationError, UsageError
 from kafkabal.model.cluster_state import I32
-from kafkabal.routing.checked_policy import GuardedPolicy, PolicyFaultError
+from kafkabal.routing.checked_policy import CheckedPolicy, PolicyFaultError
 from kafkabal.routing.compiled_kernels import is_available, kernel
-from kafkabal.routing.per_record_policy import DecisionPolicy
+from kafkabal.routing.per_record_policy import PerRecordPolicy
 from kafkabal.routing.policies.random import Random
 from kafkabal.routing.policy_protocol import About, Context, Feedback, Policy, PolicyBase, RecordBatch
 from kafkabal.routing.registry import PolicyChoice, load_policy
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 from kafkabal.simulator.simulate_policy import SimulationOptions, simulate
 from kafkabal.simulator.workload import FixedSize, Workload
 
@@ -47,7 +47,7 @@ class Columns(NamedTuple):
     next: list[int]
 
 
-class Kernels(DecisionPolicy):
+class Kernels(PerRecordPolicy):
     """Learns, by kernels that others put in."""
 
     about: ClassVar = About(name="kernels", meaning="the next", source="a test", feedback=Feedback.ACKS)
@@ -108,7 +108,7 @@ def test_only_plug_ins_are_guarded() -> None:
     for text in ("random", "kafkabal.routing.policies.random:Random"):
         assert type(load_policy(text).create(Context())) is Random
     guarded = load_policy(f"{HERE}:First").create(Context())
-    assert isinstance(guarded, GuardedPolicy)
+    assert isinstance(guarded, CheckedPolicy)
     assert guarded.about is First.about
 
 

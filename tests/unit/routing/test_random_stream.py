@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kafkabal.routing.random_stream import Uniforms
+from kafkabal.routing.random_stream import RandomStream
 
 
 def test_stream_does_not_care_how_it_is_drawn() -> None:
     """Single draws, rows and blocks of any length, mixed, give the same sequence as one block."""
-    mixed, whole = Uniforms(5), Uniforms(5)
+    mixed, whole = RandomStream(5), RandomStream(5)
     drawn: list[float] = []
     for n in (1, 3, 0, 1500, 1, 700, 2, *[1019] * 5):
         drawn += [mixed.next() for _ in range(n % 10)]
@@ -19,6 +19,6 @@ def test_stream_does_not_care_how_it_is_drawn() -> None:
 
 def test_salt_and_seed_tell_streams_apart() -> None:
     """Another seed or salt is another stream."""
-    streams = {tuple(Uniforms(seed, salt).take(3)) for seed in (0, 1) for salt in (0, 1)}
+    streams = {tuple(RandomStream(seed, salt).take(3)) for seed in (0, 1) for salt in (0, 1)}
 
     assert len(streams) == 4

@@ -25,7 +25,12 @@ def weighed() -> tuple[ScoreWeighted, WeightRecord]:
     assert isinstance(policy, ScoreWeighted)
     policy.refresh(view)
     record = WeightRecord.of(
-        policy.ring(), view, scores={"disk": 2.0}, valid_s=60, published_at="2026-01-01T00:00:00Z", publisher="me"
+        policy.stride_weights(),
+        view,
+        scores={"disk": 2.0},
+        valid_s=60,
+        published_at="2026-01-01T00:00:00Z",
+        publisher="me",
     )
     return policy, record
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kafkabal.routing.registry import load_policy
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 from kafkabal.simulator.batch_estimate import records_until_closed, records_until_full
 from kafkabal.simulator.simulate_policy import SimulationOptions, simulate
 from kafkabal.simulator.workload import LogNormalSize, Workload

@@ -15,7 +15,7 @@ from kafkabal.placement.placement_policy import PlacementPolicy
 from kafkabal.placement.topic_placement import place_topics
 from kafkabal.routing.compiled_kernels import is_available
 from kafkabal.routing.registry import load_policy
-from kafkabal.routing.topic_view import RoutingView, view_of
+from kafkabal.routing.routing_view import RoutingView, view_of
 from kafkabal.scoring.evaluation import evaluate
 from kafkabal.scoring.protocol import Need
 from kafkabal.scoring.registry import load_score, load_scores

@@ -13,10 +13,10 @@ import pytest
 from kafkabal.errors import OperationError
 from kafkabal.routing.compiled_kernels import as_arrays, compiled, is_available, write_back
 from kafkabal.routing.key_hashes import KeyTable
-from kafkabal.routing.per_record_policy import DecisionPolicy
+from kafkabal.routing.per_record_policy import PerRecordPolicy
 from kafkabal.routing.policy_protocol import Context, Feedback, Policy, RecordBatch
 from kafkabal.routing.registry import load_policy, policy_names
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 
 VARIANTS = (
     *policy_names(),
@@ -114,7 +114,7 @@ def test_a_table_without_keys_serves_records_without_keys(
 
 
 @pytest.mark.skipif(not is_available(), reason="numba is not installed")
-@pytest.mark.parametrize("text", [text for text in VARIANTS if issubclass(load_policy(text).make, DecisionPolicy)])
+@pytest.mark.parametrize("text", [text for text in VARIANTS if issubclass(load_policy(text).make, PerRecordPolicy)])
 def test_machine_code_equals_python(text: str, uneven_view: RoutingView, mixed_records: RecordBatch) -> None:
     """Compiled kernels give the same partitions and leave the same state behind."""
     plain, fast = make(text), make(text, compiled=True)
@@ -138,8 +138,8 @@ def acknowledge(learn: Any, state: Any, picks: list[int], records: RecordBatch) 
 def test_machine_code_learns_as_python_does(text: str, uneven_view: RoutingView, mixed_records: RecordBatch) -> None:
     """With acknowledgements in between, compiled kernels go on giving the same partitions, to the last bit of state."""
     plain, fast = make(text), make(text, compiled=True)
-    assert isinstance(plain, DecisionPolicy)
-    assert isinstance(fast, DecisionPolicy)
+    assert isinstance(plain, PerRecordPolicy)
+    assert isinstance(fast, PerRecordPolicy)
     for policy in (plain, fast):
         policy.refresh(uneven_view)
     for start in range(0, 1500, 300):

@@ -14,7 +14,7 @@ from kafkabal.routing.policies.adaptive import Adaptive, draw
 from kafkabal.routing.policies.astraea import t_score, turn_weights
 from kafkabal.routing.policy_protocol import Context, RecordBatch
 from kafkabal.routing.registry import load_policy
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 from kafkabal.simulator.simulate_policy import SimulationOptions, simulate
 from kafkabal.simulator.workload import Transport, Workload
 

@@ -15,7 +15,7 @@ from kafkabal.routing.fair_weights import FairWeights
 from kafkabal.routing.policies.score import ScoreWeighted
 from kafkabal.routing.policy_protocol import Context, RecordBatch
 from kafkabal.routing.registry import load_policy
-from kafkabal.routing.topic_view import RoutingView, view_of
+from kafkabal.routing.routing_view import RoutingView, view_of
 from kafkabal.scoring.protocol import Need
 from kafkabal.scoring.registry import load_scores
 from kafkabal.simulator.simulate_policy import SimulationOptions, simulate

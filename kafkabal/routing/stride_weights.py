@@ -9,7 +9,7 @@ from kafkabal.model import F64, I32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WeightRing:
+class StrideWeights:
     """The arguments of :class:`~kafkabal.routing.byte_stride.ByteStride`: whoever has them picks alike."""
 
     weights: F64
@@ -22,8 +22,8 @@ class WeightRing:
 
 
 @runtime_checkable
-class RingPolicy(Protocol):
+class WeightsPolicy(Protocol):
     """A policy whose decisions between two views follow from weights alone."""
 
-    def ring(self) -> WeightRing:
+    def stride_weights(self) -> StrideWeights:
         """What it routes by; only after a view."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from kafkabal.errors import OperationError, UsageError
 from kafkabal.model import F64, I32, I64, Bools, ClusterState, broker_capacity_bytes, replica_bytes
-from kafkabal.routing.score_pressure import Pressure, pressure_of
+from kafkabal.routing.score_pressure import ScorePressure, pressure_of
 from kafkabal.scoring import Need, WeightedScore, require
 
 
@@ -39,7 +39,7 @@ class RoutingView:
     """float64, shape (n_partitions,): bytes of one copy."""
     latency_s: F64
     """float64, shape (n_brokers,): mean time that a produce request takes, NaN where not known."""
-    pressures: tuple[Pressure, ...] = ()
+    pressures: tuple[ScorePressure, ...] = ()
     """The scores to route by, seen as what a routed byte does to them."""
     settled_bytes: F64 | None = None
     """float64, shape (n_partitions,): of the records that the asking policy picked, those that were acknowledged or
@@ -156,7 +156,7 @@ def _largest_copy(sizes: I64, partition: I32, n: int) -> F64:
 
 def _pressures(
     cluster: ClusterState, scores: Iterable[WeightedScore], supplied: Collection[Need], first: int, end: int
-) -> Iterable[Pressure]:
+) -> Iterable[ScorePressure]:
     for weighted in scores:
         if not weighted.score.needs <= set(supplied):
             require(weighted.score, cluster)

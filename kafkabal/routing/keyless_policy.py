@@ -10,13 +10,13 @@ import numpy as np
 from kafkabal.model import I32
 from kafkabal.routing.key_hashes import KeyTable, key_partition
 from kafkabal.routing.policy_protocol import Context, PolicyBase, RecordBatch
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView
 
 _REMEMBERED_KEYS = 65536
 """Some 10 MB with keys of 100 bytes; to look a key up takes 0.14 us, to hash 30 bytes in Python 6.5 us (2026-11)."""
 
 
-class HashedKeys(PolicyBase, ABC):
+class KeylessPolicy(PolicyBase, ABC):
     """Keyed records go where Kafka's clients put them, over all partitions, whether they have a leader or not."""
 
     def __init__(self, context: Context) -> None:

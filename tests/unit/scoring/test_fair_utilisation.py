@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from kafkabal.scoring.fair import Holders, fair_utilisation
+from kafkabal.scoring.fair_utilisation import Holders, fair_utilisation
 
 
 def shares(

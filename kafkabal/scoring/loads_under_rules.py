@@ -24,7 +24,7 @@ from kafkabal.model import (
     room_for_replicas,
     takes_replicas,
 )
-from kafkabal.scoring.fair import Holders, fair_utilisation
+from kafkabal.scoring.fair_utilisation import Holders, fair_utilisation
 from kafkabal.scoring.score_parts import Parts
 
 _DIGITS = 12
