@@ -25,7 +25,6 @@ from .eligibility import can_choose_log_dir as can_choose_log_dir
 from .eligibility import did_not_report as did_not_report
 from .eligibility import dir_room_bytes as dir_room_bytes
 from .eligibility import lasting_factor as lasting_factor
-from .eligibility import rack_numbers as rack_numbers
 from .eligibility import room_for_replicas as room_for_replicas
 from .eligibility import takes_replicas as takes_replicas
 from .eligibility import volume_room_bytes as volume_room_bytes
@@ -50,6 +49,17 @@ from .kafka_configs import RETENTION_BYTES as RETENTION_BYTES
 from .kafka_configs import RETENTION_MS as RETENTION_MS
 from .kafka_configs import SEGMENT_BYTES as SEGMENT_BYTES
 from .kafka_configs import SEGMENT_MS as SEGMENT_MS
+from .rack_rule import NOWHERE as NOWHERE
+from .rack_rule import distinct_racks as distinct_racks
+from .rack_rule import in_emptiest_racks as in_emptiest_racks
+from .rack_rule import is_bound_to_racks as is_bound_to_racks
+from .rack_rule import may_enter as may_enter
+from .rack_rule import may_enter_each as may_enter_each
+from .rack_rule import missing_racks as missing_racks
+from .rack_rule import rack_numbers as rack_numbers
+from .rack_rule import racks_by_partition as racks_by_partition
+from .rack_rule import required_racks as required_racks
+from .rack_rule import shares_rack as shares_rack
 from .replica_health import has_source as has_source
 from .replica_health import in_offline_dir as in_offline_dir
 from .replica_health import offline_replicas as offline_replicas

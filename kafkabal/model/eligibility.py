@@ -1,5 +1,8 @@
-"""Which brokers and log dirs may take a replica, which rack a broker is in, and how much room is left: asked here by
-planner, placement and executor alike, so that no two of them answer differently."""
+"""Which brokers and log dirs may take a replica, and how much room is left.
+
+Planner, placement and executor all ask here, so that no two of them answer differently; racks have
+:mod:`~kafkabal.model.rack_rule`.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +32,6 @@ def takes_replicas(cluster: ClusterState, excluded: Bools) -> Bools:
     has_dirs = np.bincount(dirs.broker, minlength=len(cluster.brokers)) > 0
     closed = (has_dirs & ~has_open_dir) | did_not_report(cluster)
     return np.asarray(cluster.brokers.is_live & ~excluded & ~closed)
-
-
-def rack_numbers(cluster: ClusterState) -> I32:
-    """int32, shape (n_brokers,): number of the rack of each broker; one without a rack is a rack of its own."""
-    rack = cluster.brokers.rack.copy()
-    alone = np.flatnonzero(rack < 0)
-    rack[alone] = len(cluster.racks) + alone
-    return rack
 
 
 def did_not_report(cluster: ClusterState) -> Bools:

@@ -1,4 +1,4 @@
-"""Where new replicas may go: which brokers take some, how racks keep them apart, and how much room is left."""
+"""Where new replicas may go: which brokers take some, in which racks, and how much room is left."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import numpy as np
 
 from kafkabal.errors import UsageError
 from kafkabal.model import (
-    I32,
     Bools,
     ClusterState,
     LogDirState,
     dir_capacity_bytes,
     dir_room_bytes,
     log_bytes,
+    may_enter,
+    missing_racks,
     rack_numbers,
+    required_racks,
     takes_replicas,
 )
 
@@ -43,11 +45,20 @@ class EligibleBrokers:
         """bool, shape (n_brokers,)."""
         self.rack = rack_numbers(cluster)
         """int32, shape (n_brokers,): a broker without one is a rack of its own."""
+        self._n_racks = len(np.unique(self.rack[self.takes]))
         self._open = dirs.state == LogDirState.ONLINE
         self._room = dir_room_bytes(cluster, log_dir_limit)[np.unique(dirs.volume, return_index=True)[1]]
         self._bytes = log_bytes(dirs, cluster.replicas)
         self._replicas = np.bincount(cluster.replicas.log_dir[cluster.replicas.log_dir >= 0], minlength=len(dirs))
         self._capacity = np.nan_to_num(dir_capacity_bytes(cluster), nan=1.0)
+
+    def missing_racks(self, chosen: list[int], factor: int) -> int:
+        """In how many more racks a partition has to be than in those of the brokers that hold it already."""
+        return int(missing_racks(self.rack[chosen], required_racks(factor, self._n_racks)))
+
+    def in_open_racks(self, chosen: list[int], factor: int) -> Bools:
+        """bool, shape (n_brokers,): the rack rule lets a further replica go there, given the brokers chosen so far."""
+        return may_enter(self.rack[chosen], self.rack, required_racks(factor, self._n_racks))
 
     def with_room(self, size_bytes: int) -> Bools:
         """bool, shape (n_brokers,): takes new replicas and has a log dir with so much room, or none that is known."""
@@ -76,17 +87,6 @@ class EligibleBrokers:
         self._replicas[row] += 1
         self._room[dirs.volume[row]] -= size_bytes
         return row
-
-
-def apart(rack: I32, chosen: list[int], candidates: Bools) -> Bools:
-    """Candidates that keep a partition on as many racks as can be, given the brokers that hold it already.
-
-    A rack without a replica comes first; where none is left, one with the fewest.
-    """
-    held = np.bincount(rack[chosen], minlength=int(rack.max()) + 1)[rack]
-    free = candidates.copy()
-    free[chosen] = False
-    return np.asarray(free & (held == held[free].min(initial=len(chosen))))
 
 
 def _takes(cluster: ClusterState, exclude_brokers: Collection[int]) -> Bools:

@@ -6,8 +6,8 @@ from random import Random
 
 import numpy as np
 
-from kafkabal.model import I32, I64
-from kafkabal.placement.eligible_brokers import EligibleBrokers, apart
+from kafkabal.model import I32, I64, in_emptiest_racks
+from kafkabal.placement.eligible_brokers import EligibleBrokers
 from kafkabal.placement.placement_policy import Layout, PlacementPolicy
 from kafkabal.placement.placement_request import PlacementRequest
 
@@ -58,7 +58,7 @@ def _followed(leaders: list[int], replication_factor: int, sites: EligibleBroker
     for p, leader in enumerate(leaders):
         chosen = [leader]
         while len(chosen) < replication_factor:
-            rows = np.flatnonzero(apart(sites.rack, chosen, sites.takes))
+            rows = np.flatnonzero(in_emptiest_racks(sites.takes, sites.rack, chosen))
             distance = (place[rows] - place[leader]) % len(ring)
             chosen.append(int(rows[np.lexsort((distance, followers[rows]))[0]]))
             followers[chosen[-1]] += 1

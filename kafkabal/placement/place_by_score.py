@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.errors import LimitExceededError
-from kafkabal.model import I32, Bools
-from kafkabal.placement.eligible_brokers import EligibleBrokers, apart
+from kafkabal.model import I32, Bools, in_emptiest_racks
+from kafkabal.placement.eligible_brokers import EligibleBrokers
 from kafkabal.placement.placement_request import PlacementRequest
 from kafkabal.placement.running_scores import RunningScores
 from kafkabal.units import format_bytes
@@ -47,21 +47,18 @@ def place_by_score(
 
 
 def _candidates(request: PlacementRequest, sites: EligibleBrokers, chosen: list[int]) -> Bools:
-    """Brokers that may take the next replica: on a rack without one first, then wherever there is room."""
-    roomy = sites.with_room(request.partition_bytes)
-    widest = apart(sites.rack, chosen, sites.takes)
-    if (widest & roomy).any():
-        return np.asarray(widest & roomy)
-    is_rack_free = not np.isin(sites.rack[widest], sites.rack[chosen]).any()
-    narrower = roomy.copy()
-    narrower[chosen] = False
-    if is_rack_free or not narrower.any():
+    """Brokers with room that may take the next replica: those in racks with the fewest of the partition."""
+    factor = request.replication_factor
+    allowed = sites.with_room(request.partition_bytes) & sites.in_open_racks(chosen, factor)
+    allowed[chosen] = False
+    if not allowed.any():
+        elsewhere = " in another rack" if chosen and sites.missing_racks(chosen, factor) else ""
         raise LimitExceededError(
-            f"topic {request.spec.name}: no broker{' in another rack' if chosen and is_rack_free else ''} "
+            f"topic {request.spec.name}: no broker{elsewhere} "
             f"has room for a partition of {format_bytes(request.partition_bytes)}",
             hint="add disks or brokers, or lower the expected partition size",
         )
-    return apart(sites.rack, chosen, narrower)
+    return in_emptiest_racks(allowed, sites.rack, chosen)
 
 
 def _least(board: RunningScores, partition: int, candidates: Bools, *, leads: bool) -> int:

@@ -14,7 +14,6 @@ from kafkabal.config import DEFAULT_LOG_DIR_LIMIT
 from kafkabal.errors import InfeasibleError, UsageError
 from kafkabal.model import (
     F64,
-    I32,
     I64,
     MIN_INSYNC_REPLICAS,
     UNLIMITED,
@@ -25,6 +24,8 @@ from kafkabal.model import (
     move_bytes,
     offline_replicas,
     rack_numbers,
+    racks_by_partition,
+    required_racks,
     takes_replicas,
 )
 
@@ -169,8 +170,9 @@ def _reasons(
     rack, counted = rack_numbers(cluster), cluster.brokers.is_live & ~leaves
     # of a large cluster few partitions are concerned, and to tell pairs apart takes longest of all
     held = cluster.brokers.is_live[r.broker] & concerned[r.partition]
-    before = _racks_of(r.partition, rack[r.broker], held, n)
-    yield "racks: the others are in fewer racks", before > len(np.unique(rack[counted]))
+    before = racks_by_partition(r.partition[held], rack[r.broker[held]], n)
+    left = len(np.unique(rack[counted]))
+    yield "racks: the others are in fewer racks", required_racks(before, left) < before
     yield "no in-sync replica is online to copy from", ~has_source(cluster)
     yield "another reassignment is moving it", count(r.adding | r.removing) > 0
     least = np.array([_min_insync(configs) for configs in cluster.topics.configs], np.int64)
@@ -182,15 +184,6 @@ def _reasons(
         "a replica that stays is out of sync",
         count(~r.in_sync & ~r.adding & ~leaving & ~offline_replicas(cluster)) > 0,
     )
-
-
-def _racks_of(partition: I32, rack: I32, among: Bools, n: int) -> I64:
-    """int64, shape (n,): distinct racks of each partition."""
-    if not among.any():
-        return np.zeros(n, np.int64)
-    span = int(rack.max()) + 1
-    pairs = np.unique(partition[among].astype(np.int64) * span + rack[among])
-    return np.bincount(pairs // span, minlength=n).astype(np.int64)
 
 
 def _min_insync(configs: Mapping[str, str] | None) -> int:

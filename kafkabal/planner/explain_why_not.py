@@ -97,12 +97,13 @@ def _of_slots(solution: Solution, row: int, b: int) -> Iterator[str]:
     """Rules that hold for every replica that could give way."""
     slots = np.flatnonzero(solution.is_slot[row])
     p = np.full(len(slots), row)
-    if solution.may_go(p, slots, np.full(len(slots), b)).any():
+    targets = np.full(len(slots), b)
+    if solution.may_go(p, slots, targets).any():
         return
     problem, cluster = solution.problem, solution.problem.cluster
     broker = cluster.brokers.id[b]
     in_rack = [int(x) for x in solution.place[row] if x >= 0 and problem.rack[x] == problem.rack[b]]
-    if in_rack:
+    if in_rack and not solution.racks_allow(p, slots, targets).all():
         other = cluster.brokers.id[in_rack[0]]
         yield f"its rack already has the replica on broker {other}, and the spread over racks may not shrink"
     if solution.topic_count is not None:

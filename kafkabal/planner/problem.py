@@ -18,6 +18,7 @@ from kafkabal.model import (
     F64,
     I32,
     I64,
+    NOWHERE,
     UNLIMITED,
     Bools,
     ClusterState,
@@ -154,7 +155,7 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
     if options.replication_factor is not None:
         slots, home, held = _refactored(slots, home, held, balanced, options.replication_factor)
     lost = np.pad(lost, ((0, 0), (0, home.shape[1] - lost.shape[1])))
-    size_known, leader = each >= 0, _leaders(cluster)
+    size_known, leader, rack = each >= 0, _leaders(cluster), _racks(cluster)
     loose = (balanced & size_known)[:, None] & ~kept_slots(cluster, options.keep_moved, home)
     if options.max_leader_changes is not None:
         # followers move in place of leaders, where there are any
@@ -178,15 +179,15 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
         weighed=counted & ~is_silent(cluster),
         takes=_takes(cluster, options, ~counted | excluded),
         leaves=~counted,
-        rack=_racks(cluster),
-        n_racks=len(np.unique(_racks(cluster)[counted])),
+        rack=rack,
+        n_racks=len(np.unique(rack[counted])),
         capacity=DISK.capacity(cluster),
         rules=Rules(
             movable=may_move,
             factor=lasting_factor(cluster) if options.replication_factor is None else slots,
             takes=_open(cluster, options, ~counted | excluded),
             leaves=~counted,
-            rack=_racks(cluster),
+            rack=rack,
             room_bytes=room_for_replicas(cluster, options.log_dir_limit),
         ),
         limit_bytes=_limit_bytes(cluster, options),
@@ -353,7 +354,7 @@ def _takes(cluster: ClusterState, options: PlanOptions, closed: Bools) -> Bools:
 
 def _racks(cluster: ClusterState) -> I32:
     rack = rack_numbers(cluster)
-    rack[~cluster.brokers.is_live] = NONE
+    rack[~cluster.brokers.is_live] = NOWHERE
     return rack
 
 

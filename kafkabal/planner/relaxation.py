@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkabal.model import F64, I32, I64, Bools
+from kafkabal.model import F64, I32, I64, Bools, shares_rack
 from kafkabal.planner.problem import NONE
 from kafkabal.planner.search.grouped_arrays import running_count
 from kafkabal.planner.search.load_targets import zones
@@ -147,9 +147,7 @@ class Relaxation:
         solution, problem = self.solution, self.problem
         crowded = self._crowded_racks()
         for_racks = crowded[self.p, self.k]
-        empty = (
-            solution.required_racks - solution.distinct_racks(solution.place) - problem.leaves[solution.place].any(1)
-        )
+        empty = solution.missing_racks(solution.place) - problem.leaves[solution.place].any(1)
         self.rack_need: I64 = np.maximum(empty, 0).astype(np.int64)[self.p]
         rest = ~for_racks & ~self.forced
         self.rack_groups = _Groups(for_racks & (self.rack_need > 0), self.p)
@@ -170,14 +168,8 @@ class Relaxation:
         """Slots that share their rack with another one of a partition that could be in more racks."""
         solution, problem = self.solution, self.problem
         places = np.where(problem.leaves[solution.place], -1, solution.place)
-        racks = solution.rack[places]
-        crowded = np.zeros(racks.shape, np.bool_)
-        for i in range(racks.shape[1]):
-            for j in range(racks.shape[1]):
-                if i != j:
-                    crowded[:, i] |= (racks[:, i] == racks[:, j]) & (racks[:, i] >= 0)
-        lacking = (solution.distinct_racks(places) < solution.required_racks) & problem.movable
-        return crowded & lacking[:, None]
+        lacking = (solution.missing_racks(places) > 0) & problem.movable
+        return shares_rack(solution.rack[places]) & lacking[:, None]
 
     def _cheapest(self, price: F64) -> Bools:
         """The cheapest set of moves that has every forced one and enough of each group."""

@@ -6,7 +6,15 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from kafkabal.model import ClusterState, LogDirState, rack_numbers, takes_replicas
+from kafkabal.model import (
+    I64,
+    ClusterState,
+    LogDirState,
+    rack_numbers,
+    racks_by_partition,
+    required_racks,
+    takes_replicas,
+)
 from kafkabal.plan import ANY_DIR, Drift, PartitionChange, Plan, partition_rows
 
 
@@ -41,12 +49,17 @@ class PlannedRows:
         """Partitions that would be spread over fewer racks, though nothing that was asked for makes them."""
         if self._plan.drained:
             return
-        rack, live = rack_numbers(self._state), self._state.brokers.is_live
-        for change, brokers in self._rows:
-            before = len({int(rack[b]) for b in brokers if live[b]})
-            after = len({int(rack[b]) for b in self._known(change)})
-            if after < min(before, len(change.replicas)):
-                yield f"{change.name} from {before} to {after}"
+        live = self._state.brokers.is_live
+        before = self._racks([b for b in brokers if live[b]] for _, brokers in self._rows)
+        after = self._racks(self._known(change) for change, _ in self._rows)
+        required = required_racks(np.array([len(change.replicas) for change, _ in self._rows], np.int64), before)
+        for i in np.flatnonzero(after < required).tolist():
+            yield f"{self._rows[i][0].name} from {before[i]} to {after[i]}"
+
+    def _racks(self, brokers: Iterable[Iterable[int]]) -> I64:
+        """int64, shape (n,): racks that the brokers of each change are in."""
+        pairs = np.array([(i, b) for i, rows in enumerate(brokers) for b in rows], np.int64).reshape(-1, 2)
+        return racks_by_partition(pairs[:, 0], rack_numbers(self._state)[pairs[:, 1]], len(self._rows))
 
     def closed_places(self) -> Iterator[str]:
         """Copies that would go to a broker or a log dir which takes none."""

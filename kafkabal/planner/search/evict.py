@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model import F64, I32, I64, Bools
+from kafkabal.model import F64, I64, Bools, shares_rack
 from kafkabal.planner.move_cause import Why
 from kafkabal.planner.search.solution import Solution
 
@@ -44,7 +44,7 @@ def drop_surplus(solution: Solution) -> None:
             return
         places = solution.place[rows]
         priority = np.append(_fullness(solution), -1.0)[places]
-        priority += np.where(problem.leaves[places], 1e6, 0.0) + np.where(_shares_rack(solution.rack[places]), 1e3, 0.0)
+        priority += np.where(problem.leaves[places], 1e6, 0.0) + np.where(shares_rack(solution.rack[places]), 1e3, 0.0)
         priority[(places < 0) | (places == problem.leader[rows][:, None])] = -1.0
         solution.drop(rows, priority.argmax(1))
 
@@ -70,8 +70,7 @@ def lift_for_racks(solution: Solution) -> None:
 def _lacking_racks(solution: Solution) -> I64:
     """Partitions that could be in more racks, and have a replica that may go for it."""
     empty = (solution.is_slot & (solution.place < 0)).sum(1)
-    lacking = solution.required_racks - solution.distinct_racks(solution.place) - empty
-    return np.flatnonzero((lacking > 0) & solution.problem.movable)
+    return np.flatnonzero((solution.missing_racks(solution.place) > empty) & solution.problem.movable)
 
 
 def _lift_from_racks(solution: Solution, rows: I64) -> None:
@@ -81,7 +80,7 @@ def _lift_from_racks(solution: Solution, rows: I64) -> None:
         topic = solution.problem.topic[rows]
         crowded = solution.topic_count[topic[:, None], places] > solution.bands.topic_most(topic[:, None], places)
         priority = priority + np.where(crowded & (places >= 0), 1.0, 0.0)
-    in_crowd = _shares_rack(solution.rack[places])
+    in_crowd = shares_rack(solution.rack[places])
     best = np.where(in_crowd, priority, -2.0).argmax(1)
     found = in_crowd[np.arange(len(rows)), best]
     solution.lift(rows[found], best[found], Why.RACK)
@@ -180,12 +179,3 @@ def _fullness(solution: Solution) -> F64:
     """Bytes against the fair share; brokers that have none count as empty."""
     rows = solution.problem.weighed
     return np.where(rows & (solution.used[rows].sum() > 0), solution.due.byte_shares(solution.used, rows), 0.0)
-
-
-def _shares_rack(racks: I32) -> Bools:
-    crowded = np.zeros(racks.shape, np.bool_)
-    for i in range(racks.shape[1]):
-        for j in range(racks.shape[1]):
-            if i != j:
-                crowded[:, i] |= (racks[:, i] == racks[:, j]) & (racks[:, i] >= 0)
-    return crowded

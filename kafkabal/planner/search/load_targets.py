@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.model import F64, I32, I64
+from kafkabal.model import F64, I32, I64, is_bound_to_racks
 from kafkabal.planner.problem import Problem
 from kafkabal.planner.search.solution import Solution
 
@@ -35,9 +35,9 @@ class Targets:
 
 def zones(problem: Problem) -> I32:
     """int32, shape (n_brokers,): brokers between which replicas can move have equal numbers."""
-    slots = problem.slots[problem.movable]
-    bound_to_racks = problem.n_racks > 1 and bool((slots == problem.n_racks).all())
-    return problem.rack if bound_to_racks else np.zeros(problem.n_brokers, np.int32)
+    if is_bound_to_racks(problem.slots[problem.movable], problem.n_racks):
+        return problem.rack
+    return np.zeros(problem.n_brokers, np.int32)
 
 
 def make_targets(solution: Solution, zone: I32, waiting_bytes: int = 0, waiting_count: int = 0) -> Targets:

@@ -11,7 +11,19 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkabal.model import F64, I8, I32, I64, Bools, ClusterState
+from kafkabal.model import (
+    F64,
+    I8,
+    I32,
+    I64,
+    NOWHERE,
+    Bools,
+    ClusterState,
+    may_enter,
+    may_enter_each,
+    missing_racks,
+    required_racks,
+)
 from kafkabal.planner.due_shares import DueShares, bytes_due, due_shares
 from kafkabal.planner.integer_bands import Bands, make_bands
 from kafkabal.planner.move_cause import Why
@@ -39,9 +51,9 @@ class Solution:
         self.is_slot: Bools = (problem.home >= 0) | (np.arange(self.width) < problem.slots[:, None])
         """Slots that hold a replica or are to be filled."""
         # the last entry answers for "nowhere", which -1 points at
-        self.rack: I32 = np.append(problem.rack, NONE).astype(np.int32)
-        self.required_racks: I32 = np.minimum(problem.slots, problem.n_racks).astype(np.int32)
-        self.one_a_rack = bool((problem.slots <= problem.n_racks).all())
+        self.rack: I32 = np.append(problem.rack, NOWHERE).astype(np.int32)
+        self.required_racks: I32 = required_racks(problem.slots, problem.n_racks)
+        self._one_a_rack = bool((problem.slots <= problem.n_racks).all())
         self.why: I8 = np.zeros(self.place.shape, np.int8)
         """A :class:`~kafkabal.planner.move_cause.Why` for each slot that has left its place."""
         self.guidance: Guidance | None = None
@@ -141,18 +153,11 @@ class Solution:
 
     def narrow(self) -> Bools:
         """Partitions that may move, and are in fewer racks than they could be."""
-        return np.asarray((self.distinct_racks(self.place) < self.required_racks) & self.problem.movable)
+        return np.asarray((self.missing_racks(self.place) > 0) & self.problem.movable)
 
-    def distinct_racks(self, brokers: I32) -> I32:
-        """int32, shape (n,): distinct racks of the brokers in each row of a matrix; -1 is nowhere."""
-        racks = self.rack[brokers]
-        distinct = (racks[:, 0] >= 0).astype(np.int32)
-        for i in range(1, racks.shape[1]):
-            fresh = racks[:, i] >= 0
-            for j in range(i):
-                fresh &= racks[:, j] != racks[:, i]
-            distinct += fresh
-        return distinct
+    def missing_racks(self, brokers: I32) -> I32:
+        """int32, shape (n_partitions,): more racks that each partition has to be in than these brokers are in."""
+        return missing_racks(self.rack[brokers], self.required_racks)
 
     def others(self, p: I64, k: I64) -> I32:
         """int32, shape (n, width): brokers of the other slots of each partition.
@@ -180,17 +185,21 @@ class Solution:
         column = target[:, None]
         returns = (problem.home[p, k] == target) & ~problem.leaves[target] & ~problem.lost[p, k]
         allowed = (problem.takes[target] | returns) & ~((others == column) | (homes == column)).any(1)
-        allowed &= self._racks_allow(p, others, target)
+        allowed &= self._may_enter(p, others, target)
         if self.topic_count is not None:
             topic = problem.topic[p]
             allowed &= self.topic_count[topic, target] < self.bands.topic_most(topic, target) + forgiven
         return np.asarray(allowed)
 
-    def _racks_allow(self, p: I64, others: I32, target: I32 | I64) -> Bools:
-        same = (self.rack[others] == self.rack[target][:, None]).any(1)
-        if self.one_a_rack:
-            return np.asarray(~same)
-        return np.asarray(~same | (self.distinct_racks(others) >= self.required_racks[p]))
+    def racks_allow(self, p: I64, k: I64, target: I32 | I64) -> Bools:
+        """bool, shape (n,): the rack rule alone lets each slot go to its target."""
+        return self._may_enter(p, self.others(p, k), target)
+
+    def _may_enter(self, p: I64, others: I32, target: I32 | I64) -> Bools:
+        return may_enter(self.rack[others], self.rack[target], self._required_of(p))
+
+    def _required_of(self, p: I64) -> I32 | None:
+        return None if self._one_a_rack else self.required_racks[p]
 
     def may_go_anywhere(self, p: I64, k: I64, *, crowding: bool = False) -> Bools:
         """bool, shape (n, n_brokers): :meth:`may_go` for every broker at once.
@@ -207,14 +216,11 @@ class Solution:
         homes[rows, k] = NONE
         # one column more, which -1 points at
         closed = np.zeros((len(p), problem.n_brokers + 1), np.bool_)
-        racks = np.zeros((len(p), int(self.rack.max()) + 2), np.bool_)
         for i in range(self.width):
             closed[rows, others[:, i]] = True
             closed[rows, homes[:, i]] = True
-            racks[rows, self.rack[others[:, i]]] = True
-        if not self.one_a_rack:
-            racks[self.distinct_racks(others) >= self.required_racks[p]] = False
-        allowed = ~(closed[:, :-1] | racks[:, problem.rack]) & problem.takes
+        by_rack = may_enter_each(self.rack[others], int(self.rack.max()) + 1, self._required_of(p))
+        allowed = ~closed[:, :-1] & by_rack[:, problem.rack] & problem.takes
         if self.topic_count is not None and not crowding:
             topic = problem.topic[p]
             everyone = np.arange(problem.n_brokers)
