@@ -29,7 +29,7 @@ from kafkabal.simulator import (
     Leaders,
     ListedSizes,
     LogNormalSize,
-    Outcome,
+    PolicyOutcome,
     SimulationOptions,
     Sizes,
     SyntheticCluster,
@@ -69,7 +69,7 @@ class Case:
             state = state.replace(log_dirs=replace(state.log_dirs, total_bytes=total_bytes, usable_bytes=total_bytes))
         return view_of(state, TOPIC, load_scores(["disk"]))
 
-    def run(self, policy: str, seed: int) -> Outcome:
+    def run(self, policy: str, seed: int) -> PolicyOutcome:
         """Route the records."""
         workload = Workload(
             records=RECORDS, sizes=self.sizes, keys=self.keys, bytes_per_s=100e6, metrics_interval_s=5.0

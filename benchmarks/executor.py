@@ -16,7 +16,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 from kafkabal.clusters.simulated import FaultyCluster, InMemoryCluster
-from kafkabal.executor import Event, Progress, RunEnvironment, RunOptions, Throttle, apply
+from kafkabal.executor import Event, RunEnvironment, RunOptions, RunProgress, Throttle, apply
 from kafkabal.model import TopicRow
 from kafkabal.plan import ANY_DIR, PartitionChange, Placement, Plan
 from kafkabal.testing import brokers, cluster, partition
@@ -70,7 +70,7 @@ class Memory:
 
     def on_event(self, event: Event) -> None:
         """Note it."""
-        if isinstance(event, Progress):
+        if isinstance(event, RunProgress):
             self.at.append((event.done_partitions, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
 
 

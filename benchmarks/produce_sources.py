@@ -23,7 +23,7 @@ from confluent_kafka import Producer
 
 from benchmarks.producer import Metadata
 from kafkabal.config import ClientSetting
-from kafkabal.producer import Manifest, ManifestHeader, Run, check_sizes
+from kafkabal.producer import ManifestHeader, SendManifest, SendRun, check_sizes
 from kafkabal.producer.record_sender import RecordSender
 from kafkabal.routing import Context, load_policy
 from kafkabal.scoring import load_scores
@@ -100,7 +100,7 @@ def routed(settings: dict[str, ClientSetting], source: Source, state: Path, poli
     check_sizes(source, listing.parts, 1_048_588)
     path = state / f"{monotonic()}.jsonl"
     with (
-        Manifest.open(path, header) as manifest,
+        SendManifest.open(path, header) as manifest,
         RecordSender(
             Metadata(Producer(settings), TOPIC),
             TOPIC,
@@ -109,7 +109,7 @@ def routed(settings: dict[str, ClientSetting], source: Source, state: Path, poli
             scores=load_scores(["disk"]),
         ) as producer,
     ):
-        outcome = Run(producer, source, manifest, clock=monotonic).send(listing)
+        outcome = SendRun(producer, source, manifest, clock=monotonic).send(listing)
     assert outcome.is_complete
     assert outcome.sent in (FILES, ROWS)
     path.unlink()

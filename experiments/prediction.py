@@ -13,7 +13,7 @@ from experiments.log_bytes import log_bytes
 from experiments.report import Finding
 from kafkabal.model import F64, I64
 from kafkabal.routing import RoutingView, is_available, load_policy
-from kafkabal.simulator import FixedSize, Process, SimulationOptions, Transport, Workload, simulate
+from kafkabal.simulator import ArrivalProcess, FixedSize, SimulationOptions, Transport, Workload, simulate
 
 POLICIES = ("random", "round-robin", "uniform-sticky", "adaptive", "smooth-weighted", "power-of-d", "score")
 ORDERED = ("random", "uniform-sticky", "round-robin", "adaptive", "prequal", "c3", "score")
@@ -109,7 +109,7 @@ def _predict(view: RoutingView, policy: str, records: int, bytes_per_s: float) -
         records=records,
         sizes=FixedSize(_RECORD_BYTES),
         bytes_per_s=bytes_per_s,
-        process=Process.STEADY,
+        process=ArrivalProcess.STEADY,
         metrics_interval_s=_REFRESH_S,
         transport=Transport(batch_bytes=_BATCH_BYTES, linger_s=_LINGER_S),
     )
@@ -176,7 +176,7 @@ def _simulated_latency_s(view: RoutingView, policy: str, rates_bytes_per_s: Sequ
         records=_ORDERED_RECORDS,
         sizes=FixedSize(_RECORD_BYTES),
         bytes_per_s=_ORDERED_PER_S * _RECORD_BYTES,
-        process=Process.STEADY,
+        process=ArrivalProcess.STEADY,
         metrics_interval_s=_REFRESH_S,
         transport=transport,
     )

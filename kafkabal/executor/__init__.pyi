@@ -28,8 +28,8 @@ from .run_events import NullListener as NullListener
 from .run_events import PartitionAside as PartitionAside
 from .run_events import PartitionFailed as PartitionFailed
 from .run_events import PhaseEntered as PhaseEntered
-from .run_events import Progress as Progress
 from .run_events import RunListener as RunListener
+from .run_events import RunProgress as RunProgress
 from .run_events import Started as Started
 from .run_events import StopRequested as StopRequested
 from .run_events import Submitted as Submitted

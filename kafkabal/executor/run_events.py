@@ -72,7 +72,7 @@ class PartitionFailed(msgspec.Struct, frozen=True, kw_only=True, tag_field="even
     reason: str
 
 
-class Progress(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="progress"):
+class RunProgress(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="progress"):
     """How far the copies are."""
 
     done_bytes: int
@@ -150,7 +150,7 @@ Event: TypeAlias = (
     | PartitionDone
     | PartitionAside
     | PartitionFailed
-    | Progress
+    | RunProgress
     | ThrottleChanged
     | Trouble
     | StopRequested
@@ -184,7 +184,7 @@ def report_in_background(
     """Have a listener called on a thread of its own; progress that comes while it is busy is skipped."""
     return BackgroundListener(
         listener,
-        is_passing=lambda event: isinstance(event, Progress),
+        is_passing=lambda event: isinstance(event, RunProgress),
         missed=lambda skipped: Warned(message=f"the output was blocked: {skipped} events were not written"),
         on_failure=on_failure,
         at_end=at_end,

@@ -6,7 +6,7 @@ from kafkabal.errors import KafkabalError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class DeliveryProgress:
     """How far a run has come."""
 
     records: int
@@ -33,7 +33,7 @@ class DeliveryListener:
     def reads_back(self) -> None:
         """An earlier run did not end in order: the topic is searched for its records."""
 
-    def progressed(self, progress: Progress) -> None:
+    def progressed(self, progress: DeliveryProgress) -> None:
         """Called about once a second."""
 
     def refresh_failed(self, error: Exception) -> None:

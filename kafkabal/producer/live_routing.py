@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any, Final, Protocol
 
 from kafkabal.errors import OperationError
-from kafkabal.producer.background_refresh import Refresher
+from kafkabal.producer.background_refresher import BackgroundRefresher
 from kafkabal.producer.producer_options import RoutingOptions
 from kafkabal.producer.routing_view_source import StateReader, ViewSource
 from kafkabal.producer.topic_router import RoutingStatus, TopicRouter
@@ -65,7 +65,7 @@ class LiveRouting:
         self._wait_until_s: dict[str, float] = {}
         self._cluster: ClosableReader | None = None
         self._views: ViewSource | None = None
-        self._refresher: Refresher | None = None
+        self._refresher: BackgroundRefresher | None = None
         self._fault: str | None = None
         self._latencies = LatencyTable(max_age_s=_REFRESHES_TO_FORGET * options.refresh_s, clock=clock)
         self.read_statistics = StatisticsReader(
@@ -105,7 +105,7 @@ class LiveRouting:
                 self._wait_until_s[topic] = self._clock() + self._options.first_view_s
                 self._routers = {**self._routers, topic: router}
                 if self._refresher is None:
-                    self._refresher = Refresher(
+                    self._refresher = BackgroundRefresher(
                         self._refresh, self._options.refresh_s, revise=self._revise, failed=self._failed
                     )
                 self._refresher.wake()

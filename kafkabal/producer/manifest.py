@@ -75,7 +75,7 @@ class _Line(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     state: Literal["running", "clean"] | None = None
 
 
-class Manifest:
+class SendManifest:
     """A manifest that is open for one run; :meth:`open` or :meth:`in_memory` make one."""
 
     def __init__(self, header: ManifestHeader, path: Path | None, file: IO[bytes] | None) -> None:

@@ -10,16 +10,16 @@ from pathlib import Path
 from kafkabal.clusters import ReadRequest
 from kafkabal.config import ClientSetting
 from kafkabal.errors import UsageError
-from kafkabal.producer.delivery_listener import DeliveryListener, Progress
+from kafkabal.producer.delivery_listener import DeliveryListener, DeliveryProgress
 from kafkabal.producer.linger import linger_ms
-from kafkabal.producer.manifest import Manifest, ManifestHeader
+from kafkabal.producer.manifest import ManifestHeader, SendManifest
 from kafkabal.producer.record_names import found_records
 from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.record_sizes import OVERHEAD_BYTES, check_sizes
 from kafkabal.producer.routing_view_source import StateReader
 from kafkabal.producer.same_topic_check import same_topic_check
-from kafkabal.producer.send_source import Outcome, Run, has_other_rows, totals
-from kafkabal.producer.target_topic import TopicDescriber, TopicFacts, TopicReader, current_topic_id, topic_facts
+from kafkabal.producer.send_source import SendOutcome, SendRun, has_other_rows, totals
+from kafkabal.producer.target_topic import MessageReader, TopicDescriber, TopicFacts, current_topic_id, topic_facts
 from kafkabal.routing import Context, PolicyChoice, RoutingView, view_of
 from kafkabal.scoring import WeightedScore
 from kafkabal.sources import Source
@@ -36,7 +36,7 @@ _SETTLE_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class ProduceOrder:
     """What to send, where, and how."""
 
     topic: str
@@ -54,16 +54,16 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class ProduceResult:
     """The result of an order."""
 
-    outcome: Outcome
+    outcome: SendOutcome
     view: RoutingView
     """The topic when all was sent."""
 
 
-def deliver(
-    order: Order,
+def produce_source(
+    order: ProduceOrder,
     cluster: StateReader,
     brokers: TopicDescriber,
     *,
@@ -74,7 +74,7 @@ def deliver(
     new_id: Callable[[], str],
     latency: LatencySource | None = None,
     prometheus: Callable[[], Mapping[int, float]] | None = None,
-) -> Delivery:
+) -> ProduceResult:
     """Send what an order asks for.
 
     Parameters
@@ -95,9 +95,9 @@ def deliver(
     UsageError
         If the policy would break the order of keyed records, or the source, topic or manifest do not fit.
     KafkabalError
-        As :meth:`~kafkabal.producer.send_source.Run.send`.
+        As :meth:`~kafkabal.producer.send_source.SendRun.send`.
     """
-    reader = TopicReader(order.client, order.topic)
+    reader = MessageReader(order.client, order.topic)
     facts = topic_facts(brokers, order.topic)
     _expect_key_order(order, facts)
     listing = order.source.listing()
@@ -122,7 +122,7 @@ def deliver(
             refresh_failed=listener.refresh_failed,
             clock=clock,
         ) as producer:
-            run = Run(
+            run = SendRun(
                 producer,
                 order.source,
                 manifest,
@@ -135,10 +135,10 @@ def deliver(
                 clock=clock,
             )
             outcome = run.send(listing)
-    return Delivery(outcome, view_of(cluster.read(ReadRequest()).state, order.topic))
+    return ProduceResult(outcome, view_of(cluster.read(ReadRequest()).state, order.topic))
 
 
-def _expect_key_order(order: Order, facts: TopicFacts) -> None:
+def _expect_key_order(order: ProduceOrder, facts: TopicFacts) -> None:
     about = order.policy.about
     if about.keeps_key_order or order.may_break_key_order:
         return
@@ -150,7 +150,7 @@ def _expect_key_order(order: Order, facts: TopicFacts) -> None:
         )
 
 
-def _manifest(order: Order, facts: TopicFacts, reader: TopicReader, new_id: Callable[[], str]) -> Manifest:
+def _manifest(order: ProduceOrder, facts: TopicFacts, reader: MessageReader, new_id: Callable[[], str]) -> SendManifest:
     header = ManifestHeader(
         id=new_id(),
         cluster_id=facts.cluster_id,
@@ -161,13 +161,13 @@ def _manifest(order: Order, facts: TopicFacts, reader: TopicReader, new_id: Call
         offsets=dict(reader.end_offsets()),
     )
     if order.manifest_path is None:
-        return Manifest.in_memory(header)
-    return Manifest.open(order.manifest_path(facts), header)
+        return SendManifest.in_memory(header)
+    return SendManifest.open(order.manifest_path(facts), header)
 
 
 def _read_back(
-    manifest: Manifest,
-    reader: TopicReader,
+    manifest: SendManifest,
+    reader: MessageReader,
     listener: DeliveryListener,
     clock: Callable[[], float],
     sleep: Callable[[float], None],
@@ -195,10 +195,10 @@ def _following(
     listener: DeliveryListener,
     new_scores: Callable[[], tuple[WeightedScore, ...] | None],
     producer: RecordSender,
-) -> Callable[[Progress], None]:
+) -> Callable[[DeliveryProgress], None]:
     """Passes progress on, and new scores to the producer."""
 
-    def progressed(progress: Progress) -> None:
+    def progressed(progress: DeliveryProgress) -> None:
         listener.progressed(progress)
         scores = new_scores()
         if scores is not None:

@@ -29,7 +29,7 @@ def runs_of_one_partition(partitions: Iterable[int]) -> Iterator[tuple[int, int]
         yield from ((partitions[first], end - first) for first, end in zip([0, *ends[:-1]], ends, strict=True))
 
 
-class Handover:
+class RecordHandover:
     """Hands records over that go to one partition, in a loop that runs within the interpreter's own C code.
 
     Parameters

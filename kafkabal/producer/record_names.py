@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kafkabal.producer.manifest import Manifest
+from kafkabal.producer.manifest import SendManifest
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
@@ -17,7 +17,7 @@ RECORD_HEADER: Final = "kafkabal-record"
 _THOUSAND = [b"%03d" % number for number in range(1000)]
 
 
-def found_records(manifest: Manifest, messages: Iterable[Message]) -> dict[int, int]:
+def found_records(manifest: SendManifest, messages: Iterable[Message]) -> dict[int, int]:
     """Numbers of the records of this manifest among some messages, each with the hash of its value in this process."""
     prefix = f"{manifest.header.id}/"
     found = {}

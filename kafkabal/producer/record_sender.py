@@ -22,12 +22,17 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from kafkabal.config import ClientSetting
 from kafkabal.errors import OperationError, PartialFailureError
-from kafkabal.producer.background_refresh import Refresher
+from kafkabal.producer.background_refresher import BackgroundRefresher
 from kafkabal.producer.deferred_signals import signals_held_back
 from kafkabal.producer.librdkafka_errors import config_error_of, error_of
 from kafkabal.producer.linger import LINGER_MS
-from kafkabal.producer.record_handover import DeliveryCallback, Handover, ReportsByPartition, runs_of_one_partition
-from kafkabal.producer.records_in_flight import Acknowledged, Flight, Lane
+from kafkabal.producer.record_handover import (
+    DeliveryCallback,
+    RecordHandover,
+    ReportsByPartition,
+    runs_of_one_partition,
+)
+from kafkabal.producer.records_in_flight import Acknowledged, PartitionRecords, RecordsInFlight
 from kafkabal.producer.routing_view_source import StateReader, ViewSource
 from kafkabal.routing import CheckedPolicy, Feedback, Input, Policy, RecordBatch, RoutingView, of_length
 from kafkabal.scoring import Need, WeightedScore
@@ -153,14 +158,14 @@ class RecordSender:
         self._unseen_view: RoutingView | None = None
         self._delivered = 0
         self._failed: Counter[str] = Counter()
-        self._lanes: set[Lane] = set()
+        self._lanes: set[PartitionRecords] = set()
         self._install(policy)
         read = StatisticsReader(own, memory_s=refresh_s, backlogged=self._backlogged)
         by_latency = Input.LATENCY in policy.about.inputs or self._scores_latency
         self._client = _client({**_DEFAULTS, **client}, read, self._often_s(refresh_s) if by_latency else refresh_s)
         self._send: Callable[..., object] = self._client.produce
         self._accepted = 0
-        self._refresher = Refresher(self._refresh, refresh_s, revise=self._revise, failed=refresh_failed)
+        self._refresher = BackgroundRefresher(self._refresh, refresh_s, revise=self._revise, failed=refresh_failed)
 
     def produce_many(
         self,
@@ -194,7 +199,7 @@ class RecordSender:
             If a record is larger than the client may send, the topic has lost the partition, or the sender is closed;
             the records before the one that was refused are queued.
         """
-        flight = Flight(
+        flight = RecordsInFlight(
             values,
             sizes,
             on_acknowledged,
@@ -207,7 +212,7 @@ class RecordSender:
         try:
             for partition, count in runs_of_one_partition(picks):
                 rows = slice(queued, queued + count)
-                handover = Handover(
+                handover = RecordHandover(
                     self._send,
                     (self.topic, partition, reports[partition]),
                     values[rows],
@@ -234,7 +239,7 @@ class RecordSender:
         self._close_flight(flight, queued, sizes)
         self.poll()
 
-    def _picks(self, flight: Flight, sizes: list[int], keys: list[bytes | None] | None) -> Iterable[int]:
+    def _picks(self, flight: RecordsInFlight, sizes: list[int], keys: list[bytes | None] | None) -> Iterable[int]:
         """Partition of each record: of all at once, or each when it is asked for.
 
         A policy that learns, one that needs keys, and one of a plug-in, which may fail, decide record by record.
@@ -248,7 +253,9 @@ class RecordSender:
         self._accepted += len(sizes)
         return flight.partitions
 
-    def _picks_one_by_one(self, flight: Flight, sizes: list[int], keys: list[bytes | None] | None) -> Iterator[int]:
+    def _picks_one_by_one(
+        self, flight: RecordsInFlight, sizes: list[int], keys: list[bytes | None] | None
+    ) -> Iterator[int]:
         for key, size_bytes in zip(keys or repeat(None), sizes, strict=False):
             partition = self._pick(key, size_bytes or 1)
             flight.expect([partition])
@@ -257,7 +264,7 @@ class RecordSender:
             self._accepted += 1
             yield partition
 
-    def _close_flight(self, flight: Flight, queued: int, sizes: list[int]) -> None:
+    def _close_flight(self, flight: RecordsInFlight, queued: int, sizes: list[int]) -> None:
         """Count the records from a position on as neither sent nor in flight."""
         unsent = list(zip(flight.partitions[queued:], sizes[queued:], strict=False))
         self._accepted -= len(unsent)
@@ -265,13 +272,13 @@ class RecordSender:
             self._forget(partition, size_bytes)
         flight.close(queued)
 
-    def _finish_lane(self, settled: list[int] | None, lane: Lane) -> None:
+    def _finish_lane(self, settled: list[int] | None, lane: PartitionRecords) -> None:
         self._lanes.discard(lane)
         self._delivered += lane.records - lane.failed
         if settled is not None:
             settled[lane.partition] += lane.size_bytes
 
-    def _lane_report(self, lane: Lane) -> DeliveryCallback:
+    def _lane_report(self, lane: PartitionRecords) -> DeliveryCallback:
         """The report of the records of a lane, which a policy that learns hears of too."""
         self._lanes.add(lane)
         learn, start_s, partition = self._learn, self._clock(), lane.partition

@@ -30,12 +30,12 @@ class Acknowledged(NamedTuple):
     """By partition: bytes of their values."""
 
 
-class Lane:
+class PartitionRecords:
     """The records of a flight that go to one partition."""
 
     __slots__ = ("_flight", "failed", "last", "left", "partition", "picked_bytes", "records", "size_bytes")
 
-    def __init__(self, flight: Flight, partition: int) -> None:
+    def __init__(self, flight: RecordsInFlight, partition: int) -> None:
         self._flight = flight
         self.partition = partition
         self.records = 0
@@ -58,7 +58,7 @@ class Lane:
             self._flight.finish(self)
 
 
-class Flight:
+class RecordsInFlight:
     """Records that are queued together.
 
     Parameters
@@ -81,11 +81,11 @@ class Flight:
         sizes: list[int],
         on_acknowledged: Callable[[Acknowledged], None],
         on_failed: Callable[[KafkaError, Message], None],
-        on_finished: Callable[[Lane], None],
+        on_finished: Callable[[PartitionRecords], None],
     ) -> None:
         self.partitions: list[int] = []
         """Of each record that a partition was picked for."""
-        self.lanes: dict[int, Lane] = {}
+        self.lanes: dict[int, PartitionRecords] = {}
         self._value_bytes = list(map(len, values))
         self._sizes = sizes
         self._on_acknowledged = on_acknowledged
@@ -103,11 +103,11 @@ class Flight:
             lane.records += records
             lane.left += records
 
-    def lane(self, partition: int) -> Lane:
+    def lane(self, partition: int) -> PartitionRecords:
         """The lane of a partition."""
         lane = self.lanes.get(partition)
         if lane is None:
-            lane = self.lanes[partition] = Lane(self, partition)
+            lane = self.lanes[partition] = PartitionRecords(self, partition)
         return lane
 
     def close(self, queued: int) -> None:
@@ -127,7 +127,7 @@ class Flight:
             if not lane.left:
                 self.finish(lane)
 
-    def finish(self, lane: Lane) -> None:
+    def finish(self, lane: PartitionRecords) -> None:
         """The fate of the records of a lane is known, if no more of them come."""
         if not self._is_complete:
             return

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 from kafkabal.errors import OperationError
 from kafkabal.gc_pause import cycle_collection_paused
 from kafkabal.producer.delivery_ledger import DeliveryLedger
-from kafkabal.producer.delivery_listener import Progress
+from kafkabal.producer.delivery_listener import DeliveryProgress
 from kafkabal.producer.librdkafka_errors import error_of
-from kafkabal.producer.manifest import Manifest
+from kafkabal.producer.manifest import SendManifest
 from kafkabal.producer.record_names import RECORD_HEADER, record_names
 from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.records_in_flight import Acknowledged
 from kafkabal.producer.same_topic_check import TopicGoneError
 from kafkabal.routing import PolicyFaultError
-from kafkabal.sources import Block, ChangedRowsError, Listing, Part, RowChecksum, Source, Wanted, printable
+from kafkabal.sources import Block, ChangedRowsError, Listing, Part, RowChecksum, Source, WantedRecords, printable
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _GO_ON = "run the same command again to continue"
 
 
 @dataclass(slots=True, kw_only=True)
-class Outcome:
+class SendOutcome:
     """What a run did."""
 
     sent: int = 0
@@ -65,7 +65,7 @@ class Outcome:
         return not self.failures and not self.changed
 
 
-def has_other_rows(source: Source, manifest: Manifest, parts: Iterable[Part]) -> bool:
+def has_other_rows(source: Source, manifest: SendManifest, parts: Iterable[Part]) -> bool:
     """Whether a file of rows no longer begins with the rows that were sent, as far as the manifest knows."""
     listed = list(parts)
     if source.is_stream or not manifest.through or not listed or listed[0].records >= 0:
@@ -73,7 +73,7 @@ def has_other_rows(source: Source, manifest: Manifest, parts: Iterable[Part]) ->
     return manifest.rows is None or not source.begins_with(listed[0], manifest.rows)
 
 
-class Run:
+class SendRun:
     """One run over a source, on top of what a manifest records of earlier ones.
 
     Parameters
@@ -93,12 +93,12 @@ class Run:
         self,
         producer: RecordSender,
         source: Source,
-        manifest: Manifest,
+        manifest: SendManifest,
         *,
         found: Mapping[int, int] | None = None,
         resend: bool = False,
         same_topic: Callable[[], None] = lambda: None,
-        progressed: Callable[[Progress], None] = lambda _: None,
+        progressed: Callable[[DeliveryProgress], None] = lambda _: None,
         clock: Callable[[], float],
     ) -> None:
         self._producer = producer
@@ -123,9 +123,9 @@ class Run:
         self._touched: dict[int, Part] = {}
         self._checksums: dict[int, str] = {}
         self._rows: deque[RowChecksum] = deque()
-        self._outcome = Outcome()
+        self._outcome = SendOutcome()
 
-    def send(self, listing: Listing) -> Outcome:
+    def send(self, listing: Listing) -> SendOutcome:
         """Send what is not in the topic yet, and wait until it is acknowledged.
 
         Python's search for cycles among objects is paused meanwhile: it takes a third of the time of small records,
@@ -246,7 +246,7 @@ class Run:
                     self._finish_block(unsent)
                 self._look()
 
-    def _wanted(self) -> Iterator[Wanted]:
+    def _wanted(self) -> Iterator[WantedRecords]:
         """What is to be read: parts, and rows of them, that are not known to be in the topic."""
         for index, first, part in self._open_parts():
             if self._is_sent(first, part):
@@ -257,7 +257,7 @@ class Run:
             rows = self._manifest.rows if part.records < 0 else None
             start = max(0, self._ledger.through - first) if rows is None else rows.rows
             self._outcome.already_there += start
-            yield Wanted(index, first, self._touched.get(index, part), start, rows)
+            yield WantedRecords(index, first, self._touched.get(index, part), start, rows)
 
     def _unsent(self, block: Block) -> Block:
         """The block without records that were found in the topic.
@@ -291,7 +291,7 @@ class Run:
             progress_bytes=block.progress_bytes if left else 0,
         )
 
-    def _give_up(self, failures: Iterable[tuple[Wanted, str]]) -> None:
+    def _give_up(self, failures: Iterable[tuple[WantedRecords, str]]) -> None:
         for wanted, why in failures:
             self._outcome.failures.append((printable(wanted.part.name), why))
             self._finish(wanted.first, wanted.part)
@@ -373,7 +373,7 @@ class Run:
             self._next_collection_s = now_s + _COLLECTION_S
             gc.collect(_YOUNG)
         self._progressed(
-            Progress(
+            DeliveryProgress(
                 records=self._sent + self._outcome.already_there,
                 bytes=self._done_bytes,
                 sent=self._sent,

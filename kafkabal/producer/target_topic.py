@@ -118,7 +118,7 @@ def current_topic_id(brokers: TopicDescriber, topic: str) -> str | None:
     return None if described is None else described.topic_id
 
 
-class TopicReader:
+class MessageReader:
     """Reads one topic, with a client of its own.
 
     Parameters

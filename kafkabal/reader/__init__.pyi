@@ -1,4 +1,5 @@
 from .checkpoint import combine_states as combine_states
+from .choose_manifest import pin as pin
 from .dataset import TopicReader as TopicReader
 from .follow_topic import as_json as as_json
 from .follow_topic import follow as follow
@@ -13,7 +14,6 @@ from .prefetch import DEFAULT_PREFETCH_BYTES as DEFAULT_PREFETCH_BYTES
 from .reader_share import Balance as Balance
 from .reader_share import Tail as Tail
 from .restore_files import FolderRestore as FolderRestore
-from .restore_files import Restored as Restored
+from .restore_files import RestoreResult as RestoreResult
 from .sample import Sample as Sample
-from .topic_manifest import pin as pin
 from .torch_dataset import TopicDataset as TopicDataset

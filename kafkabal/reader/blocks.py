@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from kafkabal.clusters.kafka import PackedRecords, RawRecord
 from kafkabal.errors import DriftError, UsageError
-from kafkabal.reader.pieces import is_piece, joined
 from kafkabal.reader.sample import Sample
+from kafkabal.reader.split_files import is_piece, joined
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
@@ -67,14 +67,14 @@ class BlockSource(Protocol):
 class Fetcher(Protocol):
     """What reads ranges of offsets: a :class:`~kafkabal.clusters.kafka.fetch.RangeFetcher`."""
 
-    def fetch(self, partition: int, begin: int, end: int, size_bytes: int) -> FetchedRange:
+    def fetch(self, partition: int, begin: int, end: int, size_bytes: int) -> FetchedRecords:
         """All records of a range."""
 
     def close(self) -> None:
         """Drop all connections."""
 
 
-class FetchedRange(Protocol):
+class FetchedRecords(Protocol):
     """Records of a range, and what they cost."""
 
     records: PackedRecords

@@ -13,11 +13,11 @@ import msgspec
 from kafkabal.errors import UsageError
 from kafkabal.files import replacing
 from kafkabal.input_files import decode_json, read_bytes
-from kafkabal.reader.progress import MOST_READERS, Progress
+from kafkabal.reader.epoch_progress import MOST_READERS, EpochProgress
 
 if TYPE_CHECKING:
-    from kafkabal.reader.progress import Ranges
-    from kafkabal.reader.reader_share import Share
+    from kafkabal.reader.epoch_progress import Ranges
+    from kafkabal.reader.reader_share import ReaderShare
 
 FORMAT: Final = 1
 _STATE: Final = msgspec.json.Decoder(dict[str, Any])
@@ -30,7 +30,7 @@ class Checkpoint:
     identity: str
     """Of the manifest."""
     seed: int | None
-    progress: Progress
+    progress: EpochProgress
     """When the readers began."""
     reader: int
     readers: int
@@ -67,7 +67,7 @@ class Checkpoint:
             found = cls(
                 identity=str(state["identity"]),
                 seed=None if state["seed"] is None else int(state["seed"]),
-                progress=Progress.from_dict(state),
+                progress=EpochProgress.from_dict(state),
                 reader=int(state["reader"]),
                 readers=int(state["readers"]),
                 taken=int(state["taken"]),
@@ -93,7 +93,7 @@ class Checkpoint:
         if most > samples + MOST_READERS:  # the samples that are repeated at the end count on
             raise UsageError(f"not a state of this data set: sample {most} of {samples}")
 
-    def resumed_by(self, share: Share) -> tuple[Progress, int]:
+    def resumed_by(self, share: ReaderShare) -> tuple[EpochProgress, int]:
         """Where a reader resumes: the progress it starts from, and how many of its samples it has had.
 
         The same reader of as many resumes where it was. For another number of readers all of these are taken to be
@@ -147,7 +147,7 @@ def _ranges(given: Any) -> Ranges | None:
     return found
 
 
-def _common(checkpoint: Checkpoint) -> tuple[str, int | None, int, Progress]:
+def _common(checkpoint: Checkpoint) -> tuple[str, int | None, int, EpochProgress]:
     return checkpoint.identity, checkpoint.seed, checkpoint.readers, checkpoint.progress
 
 

@@ -19,23 +19,23 @@ from kafkabal.config import ConnectionSettings, live_connection
 from kafkabal.errors import OperationError, UsageError
 from kafkabal.reader.blocks import BrokerBlocks
 from kafkabal.reader.checkpoint import Checkpoint, load_state, save_state
-from kafkabal.reader.decode import OnError, load_decoder
+from kafkabal.reader.choose_manifest import manifest_of
+from kafkabal.reader.decoders import OnError, load_decoder
+from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.metrics import ReaderMetrics, write_textfile
 from kafkabal.reader.prefetch import DEFAULT_PREFETCH_BYTES
-from kafkabal.reader.progress import Progress
-from kafkabal.reader.reader_share import Balance, Share, Tail
+from kafkabal.reader.reader_share import Balance, ReaderShare, Tail
 from kafkabal.reader.retention_guard import RetentionGuard, expires_at_s
-from kafkabal.reader.sequence import SampleSequence, Supply
-from kafkabal.reader.topic_manifest import manifest_of
-from kafkabal.reader.work_stealing_sequence import DynamicSequence
+from kafkabal.reader.sample_sequence import SampleSequence, Supply
+from kafkabal.reader.work_stealing_sequence import WorkStealingSequence
 from kafkabal.units import parse_bytes
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
     from kafkabal.reader.blocks import BlockSource
-    from kafkabal.reader.decode import Decoder
-    from kafkabal.reader.progress import Ranges
+    from kafkabal.reader.decoders import Decoder
+    from kafkabal.reader.epoch_progress import Ranges
     from kafkabal.reader.sample import Sample
 
 _THREADS = 2
@@ -200,9 +200,9 @@ class TopicReader:
         if self._options.cache is not None:
             self._cache()  # a folder that cannot be written is a mistake to be seen now
         self._first_epoch, self._is_finished = 0, False
-        self._progress, self._taken = Progress(), 0
+        self._progress, self._taken = EpochProgress(), 0
         self._resumed: Checkpoint | None = None
-        self._sequence: SampleSequence | DynamicSequence | None = None
+        self._sequence: SampleSequence | WorkStealingSequence | None = None
         self._ranges: Ranges | None = None
         self.metrics = ReaderMetrics(rack=rack)
         """Counted over all iterations of this object, in this process."""
@@ -219,7 +219,7 @@ class TopicReader:
 
     def __len__(self) -> int:
         """Samples of a whole iteration that this rank gets, before any are left out by the decoder."""
-        share = Share(self._rank, self._world_size, self._options.tail)
+        share = ReaderShare(self._rank, self._world_size, self._options.tail)
         return share.count(self.manifest.samples) * self._epochs
 
     def set_epoch(self, epoch: int) -> None:
@@ -227,18 +227,18 @@ class TopicReader:
         self._first_epoch, self._is_finished = epoch, False
         self._drop_sequence()
         if self._resumed is None or self._resumed.progress.epoch != epoch:
-            self._progress, self._taken, self._ranges, self._resumed = Progress(epoch), 0, None, None
+            self._progress, self._taken, self._ranges, self._resumed = EpochProgress(epoch), 0, None, None
 
     def __iter__(self) -> Iterator[Sample]:
         share = self._share()
         if self._resumed is not None:
             self._progress, self._taken = self._resumed.resumed_by(share)
             self._ranges, self._resumed = None, None
-        if self._is_finished or not isinstance(self._sequence, DynamicSequence):
+        if self._is_finished or not isinstance(self._sequence, WorkStealingSequence):
             self._adopt()
         if self._is_finished:
             self._first_epoch, self._is_finished = self._progress.epoch + 1, False
-            self._progress, self._taken, self._ranges = Progress(self._first_epoch), 0, None
+            self._progress, self._taken, self._ranges = EpochProgress(self._first_epoch), 0, None
         with ExitStack() as at_end:
             listeners = self._listeners(share, at_end)
             for sequence in self._sequences(share, self._show_at_times(listeners)):
@@ -250,7 +250,9 @@ class TopicReader:
         self._adopt()
         self._is_finished = True
 
-    def _sequences(self, share: Share, each_portion: Callable[[], None]) -> Iterator[SampleSequence | DynamicSequence]:
+    def _sequences(
+        self, share: ReaderShare, each_portion: Callable[[], None]
+    ) -> Iterator[SampleSequence | WorkStealingSequence]:
         """Yield one after the other: a single one, or where readers take work from each other, one an epoch."""
         options, until_epoch = self._options, max(self._first_epoch + self._epochs, self._progress.epoch + 1)
         kept = self._kept_batches()
@@ -269,13 +271,13 @@ class TopicReader:
             )
             return
         assert options.ledgers is not None
-        if isinstance(self._sequence, DynamicSequence):  # left in the middle
+        if isinstance(self._sequence, WorkStealingSequence):  # left in the middle
             yield self._sequence
-            self._progress = Progress(self._sequence.progress.epoch + 1)
+            self._progress = EpochProgress(self._sequence.progress.epoch + 1)
         elif self._taken:  # a state of readers that were in step
             self._progress, self._taken = self._progress.after([self._taken] * share.readers), 0
         while self._progress.epoch < until_epoch:
-            yield DynamicSequence(
+            yield WorkStealingSequence(
                 self.manifest,
                 supply,
                 options.ledgers,
@@ -285,7 +287,7 @@ class TopicReader:
                 metrics=self.metrics,
                 each_portion=each_portion,
             )
-            self._progress = Progress(self._progress.epoch + 1)
+            self._progress = EpochProgress(self._progress.epoch + 1)
 
     async def __aiter__(self) -> AsyncIterator[Sample]:
         """Yield the same samples; blocks are waited for in a thread, and the event loop runs on."""
@@ -313,7 +315,7 @@ class TopicReader:
             reader=share.reader,
             readers=share.readers,
             taken=position.taken,
-            ranges=position.ranges if isinstance(position, DynamicSequence) else self._ranges,
+            ranges=position.ranges if isinstance(position, WorkStealingSequence) else self._ranges,
         ).as_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -354,7 +356,7 @@ class TopicReader:
         save_state(self.state_dict(), self._state_file)
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> EpochProgress:
         """When the readers began the current part of an epoch."""
         return self._progress
 
@@ -367,17 +369,17 @@ class TopicReader:
         """Go on where the last iteration was left."""
         if self._sequence is not None:
             self._progress, self._taken = self._sequence.progress, self._sequence.taken
-            self._ranges = self._sequence.ranges if isinstance(self._sequence, DynamicSequence) else None
+            self._ranges = self._sequence.ranges if isinstance(self._sequence, WorkStealingSequence) else None
             self._drop_sequence()
 
     def _drop_sequence(self) -> None:
-        if isinstance(self._sequence, DynamicSequence):
+        if isinstance(self._sequence, WorkStealingSequence):
             self._sequence.close()
         self._sequence = None
 
-    def _share(self) -> Share:
+    def _share(self) -> ReaderShare:
         worker, workers = _data_loader_worker()
-        share = Share(self._rank * workers + worker, self._world_size * workers, self._options.tail)
+        share = ReaderShare(self._rank * workers + worker, self._world_size * workers, self._options.tail)
         times = share.readers // gcd(share.readers, self.manifest.lanes)
         if times > 1 and share.reader == 0:
             warnings.warn(
@@ -417,7 +419,7 @@ class TopicReader:
 
         return show
 
-    def _listeners(self, share: Share, at_end: ExitStack) -> list[Callable[[], None]]:
+    def _listeners(self, share: ReaderShare, at_end: ExitStack) -> list[Callable[[], None]]:
         options = self._options
         found: list[Callable[[], None]] = []
         if share.reader == 0:
@@ -437,7 +439,7 @@ class TopicReader:
             found.append(lambda: group.commit(self._share_done(share)))
         return found
 
-    def _samples_left(self, share: Share) -> float:
+    def _samples_left(self, share: ReaderShare) -> float:
         """What this reader has still to give out in all epochs of the iteration."""
         position = self._sequence or self
         epochs = max(0, self._first_epoch + self._epochs - position.progress.epoch)
@@ -453,7 +455,7 @@ class TopicReader:
         finally:
             fetcher.close()
 
-    def _share_done(self, share: Share) -> float:
+    def _share_done(self, share: ReaderShare) -> float:
         """Part of the epoch that is done, if all readers are where this one is."""
         position = self._sequence or self
         left = self.manifest.samples - position.progress.left(self.manifest.samples)

@@ -15,7 +15,7 @@ _MAX_BYTES = 2**20
 bounded."""
 
 
-class Follower(Protocol):
+class TopicFollower(Protocol):
     """What reads on from an offset: a :class:`~kafkabal.clusters.kafka.fetch.RangeFetcher`."""
 
     def ranges(self) -> Mapping[int, tuple[int, int]]:
@@ -26,7 +26,7 @@ class Follower(Protocol):
 
 
 def follow(
-    follower: Follower,
+    follower: TopicFollower,
     *,
     from_start: bool,
     is_over: Callable[[], bool],

@@ -23,9 +23,9 @@ from kafkabal.clusters import (
 from kafkabal.clusters.kafka import PackedRecords, RawRecord
 from kafkabal.errors import NotAuthorizedError, UsageError
 from kafkabal.model import I64, TopicPartition
-from kafkabal.reader.blocks import FetchedRange, record_bytes
+from kafkabal.reader.blocks import FetchedRecords, record_bytes
 from kafkabal.reader.manifest import LANES, CountedBlock, FileBlock, Manifest, PartitionRange, block_counts
-from kafkabal.reader.pieces import FileKey, is_piece, place_of
+from kafkabal.reader.split_files import FileKey, is_piece, place_of
 
 _ANSWER_S = 15.0
 """Longer than the election of a controller and a leader, shorter than an operator's patience."""
@@ -43,7 +43,7 @@ _PROBED_BYTES = 2 * 2**20
 _CLEANUP_KEY = "cleanup.policy"
 
 
-class Brokers(Protocol):
+class TopicSource(Protocol):
     """What a live cluster says of a topic: a :class:`~kafkabal.clusters.kafka.cluster.KafkaCluster`."""
 
     def describe_topic(self, topic: str, deadline_s: float) -> TopicDescription | None:
@@ -69,7 +69,7 @@ class TopicFetcher(Protocol):
     def ranges(self) -> Mapping[int, tuple[int, int]]:
         """First offset and last stable offset of every partition."""
 
-    def fetch(self, partition: int, begin: int, end: int, size_bytes: int) -> FetchedRange:
+    def fetch(self, partition: int, begin: int, end: int, size_bytes: int) -> FetchedRecords:
         """All committed records of a range."""
 
     def close(self) -> None:
@@ -97,7 +97,7 @@ class _Found:
 
 
 def pin_topic(
-    brokers: Brokers,
+    brokers: TopicSource,
     fetcher: Callable[[str], TopicFetcher],
     topic: str,
     *,
@@ -281,7 +281,7 @@ def _steps(reader: TopicFetcher, p: int, offsets: tuple[int, int], size_bytes: i
 
 
 def _sizes(
-    brokers: Brokers, reader: TopicFetcher, topic: str, ranges: Mapping[int, tuple[int, int]]
+    brokers: TopicSource, reader: TopicFetcher, topic: str, ranges: Mapping[int, tuple[int, int]]
 ) -> Mapping[int, int]:
     """Bytes of each partition in the log dir of its leader, or where that is hidden, estimated from a few records."""
     leaders = {key: status.leader for key, status in brokers.partition_status([topic]).items()}
@@ -304,7 +304,7 @@ def _estimated(reader: TopicFetcher, p: int, begin: int, end: int) -> int:
     return max(1, round(mean * (end - begin)))
 
 
-def _is_compacted(brokers: Brokers, topic: str) -> bool:
+def _is_compacted(brokers: TopicSource, topic: str) -> bool:
     resource = ConfigResource(ResourceKind.TOPIC, topic)
     found, _ = brokers.configs([resource], [_CLEANUP_KEY])
     value = found.get(resource, {}).get(_CLEANUP_KEY)

@@ -14,8 +14,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kafkabal.reader.block_schedule import Opening, Visits
     from kafkabal.reader.blocks import BlockSource, LoadedBlock
-    from kafkabal.reader.schedule import Opening, Visits
 
 DEFAULT_PREFETCH_BYTES = 256 * 2**20
 """Of each reader: 24 open blocks of 8 MiB, and some of the next."""

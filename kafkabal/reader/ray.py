@@ -17,8 +17,8 @@ from kafkabal.clusters.kafka import RangeFetcher, RawRecord, unpack_headers
 from kafkabal.config import ConnectionSettings, live_connection
 from kafkabal.errors import DriftError, MissingCapabilityError, UsageError
 from kafkabal.reader.blocks import Fetcher
+from kafkabal.reader.choose_manifest import pin
 from kafkabal.reader.manifest import BLOCK_BYTES, Manifest, load_manifest
-from kafkabal.reader.topic_manifest import pin
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _LEAST_TASK_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class BlockRun:
     """Neighbouring blocks of a partition, read in one go."""
 
     partition: int
@@ -95,21 +95,21 @@ def read_topic(
     if override_num_blocks is None:
         # left to itself Ray asks for 200 tasks at least, and cuts the output of fewer ones into as many pieces: each
         # of them an object in its store, which takes longer than reading (docs/benchmarks/reader.md)
-        override_num_blocks = len(runs(manifest, len(manifest.blocks)))
+        override_num_blocks = len(block_runs(manifest, len(manifest.blocks)))
     dataset: ray.data.Dataset = ray.data.read_datasource(source, override_num_blocks=override_num_blocks, **options)
     return dataset
 
 
-def runs(manifest: Manifest, tasks: int) -> list[list[Run]]:
+def block_runs(manifest: Manifest, tasks: int) -> list[list[BlockRun]]:
     """What each task reads: equal bytes but for one block, neighbours in one run; no more tasks than blocks."""
     blocks = manifest.blocks
     total = int(blocks.size_bytes.sum())
     tasks = max(1, min(tasks, len(blocks), total // _LEAST_TASK_BYTES))
     middle = np.cumsum(blocks.size_bytes) - blocks.size_bytes / 2
     task = np.minimum((middle * tasks / max(total, 1)).astype(np.int64), tasks - 1)
-    found: list[list[Run]] = [[] for _ in range(tasks)]
+    found: list[list[BlockRun]] = [[] for _ in range(tasks)]
     for at, number in enumerate(task.tolist()):
-        block = Run(
+        block = BlockRun(
             int(blocks.partition[at]),
             int(blocks.begin[at]),
             int(blocks.end[at]),
@@ -118,7 +118,7 @@ def runs(manifest: Manifest, tasks: int) -> list[list[Run]]:
         )
         last = found[number][-1] if found[number] else None
         if last is not None and (last.partition, last.end) == (block.partition, block.begin):
-            found[number][-1] = Run(
+            found[number][-1] = BlockRun(
                 last.partition,
                 last.begin,
                 block.end,
@@ -130,7 +130,7 @@ def runs(manifest: Manifest, tasks: int) -> list[list[Run]]:
     return [each for each in found if each]
 
 
-def read_runs(fetcher: Fetcher, topic: str, wanted: Sequence[Run], *, headers: bool) -> Iterator[pa.Table]:
+def read_block_runs(fetcher: Fetcher, topic: str, wanted: Sequence[BlockRun], *, headers: bool) -> Iterator[pa.Table]:
     """Yield the records of these runs as Arrow tables of about 8 MiB.
 
     Raises
@@ -178,11 +178,11 @@ def _datasource(connection: ConnectionSettings, manifest: Manifest, rack: str | 
     from ray.data import Datasource, ReadTask
     from ray.data.block import BlockMetadata
 
-    def task(wanted: list[Run], row_limit: int | None) -> ReadTask:
+    def task(wanted: list[BlockRun], row_limit: int | None) -> ReadTask:
         def read() -> Iterator[pa.Table]:
             fetcher = RangeFetcher(connection, manifest.topic, manifest.topic_id, rack=rack)
             try:
-                yield from read_runs(fetcher, manifest.topic, wanted, headers=headers)
+                yield from read_block_runs(fetcher, manifest.topic, wanted, headers=headers)
             finally:
                 fetcher.close()
 
@@ -209,6 +209,6 @@ def _datasource(connection: ConnectionSettings, manifest: Manifest, rack: str | 
             per_task_row_limit: int | None = None,
             data_context: Any = None,  # noqa: ARG002 - of Ray's protocol
         ) -> list[ReadTask]:
-            return [task(wanted, per_task_row_limit) for wanted in runs(manifest, parallelism)]
+            return [task(wanted, per_task_row_limit) for wanted in block_runs(manifest, parallelism)]
 
     return TopicDatasource()

@@ -12,7 +12,7 @@ import numpy as np
 from kafkabal.model import I64
 
 if TYPE_CHECKING:
-    from kafkabal.reader.progress import Progress
+    from kafkabal.reader.epoch_progress import EpochProgress
 
 _CHUNK = 4096
 """Positions worked out at once: enough for numpy to be faster than a loop, few enough to start at once."""
@@ -39,7 +39,7 @@ class Balance(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ReaderShare:
     """Reader ``reader`` of ``readers``."""
 
     reader: int = 0
@@ -53,7 +53,9 @@ class Share:
             return whole
         return whole + (self.tail is Tail.REPEAT or self.reader < over)
 
-    def positions(self, progress: Progress, samples: int, skip: int = 0, until: int | None = None) -> Iterator[I64]:
+    def positions(
+        self, progress: EpochProgress, samples: int, skip: int = 0, until: int | None = None
+    ) -> Iterator[I64]:
         """Yield the positions of its samples in their order, in pieces.
 
         Parameters

@@ -24,7 +24,7 @@ _PIECES: Final = ".kafkabal-pieces"
 
 
 @dataclass(slots=True)
-class Restored:
+class RestoreResult:
     """What became of the files."""
 
     written: int = 0
@@ -49,7 +49,7 @@ class FolderRestore:
         self._pieces = folder / _PIECES
         self._newest: dict[str, tuple[int, str]] = {}
         """Of each path, when it was sent last, and the checksum of what was sent then."""
-        self.restored = Restored()
+        self.restored = RestoreResult()
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if self._pieces.exists():  # of a run that was killed, the last one perhaps half written
@@ -57,7 +57,7 @@ class FolderRestore:
         except OSError as error:
             raise OutputError(f"{folder}: cannot be written: {error.strerror or error}") from error
 
-    def write_all(self, samples: Iterable[Sample]) -> Restored:
+    def write_all(self, samples: Iterable[Sample]) -> RestoreResult:
         """Write every file of these samples; of one that was sent again, what was sent last.
 
         Raises
@@ -96,7 +96,7 @@ class FolderRestore:
         else:
             self._keep(path, target, checksum, chunk.decode(), sample)
 
-    def finish(self) -> Restored:
+    def finish(self) -> RestoreResult:
         """Name the files with missing pieces, and leave no piece behind."""
         if self._pieces.exists():
             for folder in sorted(self._pieces.iterdir()):

@@ -7,20 +7,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkabal.reader.progress import Progress
-from kafkabal.reader.reader_share import Share
-from kafkabal.reader.sequence import SampleSequence, Supply
+from kafkabal.reader.epoch_progress import EpochProgress
+from kafkabal.reader.reader_share import ReaderShare
+from kafkabal.reader.sample_sequence import SampleSequence, Supply
 from kafkabal.reader.work_ledger import WorkLedger
 
 if TYPE_CHECKING:
+    from kafkabal.reader.epoch_progress import Ranges
     from kafkabal.reader.manifest import Manifest
     from kafkabal.reader.metrics import ReaderMetrics
-    from kafkabal.reader.progress import Ranges
     from kafkabal.reader.sample import Sample
     from kafkabal.reader.work_ledger import Segment
 
 
-class DynamicSequence:
+class WorkStealingSequence:
     """An iterator over what one reader gets of what is left of one epoch; iterating again continues.
 
     Parameters
@@ -36,8 +36,8 @@ class DynamicSequence:
         folder: Path,
         *,
         seed: int | None,
-        share: Share,
-        progress: Progress,
+        share: ReaderShare,
+        progress: EpochProgress,
         metrics: ReaderMetrics,
         each_portion: Callable[[], None] = lambda: None,
         now_s: Callable[[], float] = time.monotonic,
@@ -59,7 +59,7 @@ class DynamicSequence:
             f"seed-{seed}-epoch-{progress.epoch}-from-{progress.position}-{len(progress.rounds)}",
             reader=share.reader,
             readers=share.readers,
-            count=lambda stripe: Share(stripe, share.readers, share.tail).count(progress.left(manifest.samples)),
+            count=lambda stripe: ReaderShare(stripe, share.readers, share.tail).count(progress.left(manifest.samples)),
             now_s=now_s,
         )
 
@@ -96,7 +96,7 @@ class DynamicSequence:
             self._manifest,
             self._supply,
             seed=self._seed,
-            share=Share(segment.stripe, self._share.readers, self._share.tail),
+            share=ReaderShare(segment.stripe, self._share.readers, self._share.tail),
             progress=self.progress,
             taken=had[2],
             until_epoch=self.progress.epoch + 1,

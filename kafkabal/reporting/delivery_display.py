@@ -5,8 +5,8 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from kafkabal.errors import KafkabalError
-from kafkabal.producer import DeliveryListener, Progress
-from kafkabal.reporting.transfer_progress import Progress as Bar
+from kafkabal.producer import DeliveryListener, DeliveryProgress
+from kafkabal.reporting.transfer_progress import TransferProgress as Bar
 from kafkabal.reporting.transfer_textfile import TransferTextfile
 from kafkabal.wording import counted_noun
 
@@ -68,7 +68,7 @@ class DeliveryDisplay(DeliveryListener):
         """Explain the delay before the first record."""
         self._messages.say("the previous run crashed; looking for its records in the topic")
 
-    def progressed(self, progress: Progress) -> None:
+    def progressed(self, progress: DeliveryProgress) -> None:
         """Show progress once there is something to send; records of earlier runs do not count for the rate."""
         self.sent = progress.sent
         self._textfile.update(progress.sent, progress.bytes - progress.skipped_bytes)

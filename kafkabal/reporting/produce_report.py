@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.model import F64
-from kafkabal.producer import Outcome
+from kafkabal.producer import SendOutcome
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
 from kafkabal.routing import RoutingView
 from kafkabal.units import format_bytes
 from kafkabal.wording import counted_noun
 
 
-def production_report(outcome: Outcome, view: RoutingView) -> Report:
+def production_report(outcome: SendOutcome, view: RoutingView) -> Report:
     """Everything ``produce`` has to say when it is done."""
     sent_bytes = sum(outcome.bytes_by_partition.values())
     there = f", {outcome.already_there} already in the topic" if outcome.already_there else ""
@@ -32,7 +32,7 @@ def production_report(outcome: Outcome, view: RoutingView) -> Report:
     )
 
 
-def _broker_table(outcome: Outcome, view: RoutingView) -> Table:
+def _broker_table(outcome: SendOutcome, view: RoutingView) -> Table:
     """Brokers that lead partitions of the topic, with what they took and hold in all; none where nothing was sent."""
     sent = _sent_bytes(outcome, view)
     leads = np.flatnonzero(np.bincount(view.leader[view.leader >= 0], minlength=view.n_brokers))
@@ -50,7 +50,7 @@ def _broker_table(outcome: Outcome, view: RoutingView) -> Table:
     )
 
 
-def _sent_bytes(outcome: Outcome, view: RoutingView) -> F64:
+def _sent_bytes(outcome: SendOutcome, view: RoutingView) -> F64:
     """float64, shape (n_brokers,): bytes that went to the partitions that each broker leads now."""
     sent = np.zeros(view.n_brokers)
     for partition, count in outcome.bytes_by_partition.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafkabal.reader import Manifest, Measurement, Restored
+from kafkabal.reader import Manifest, Measurement, RestoreResult
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
 from kafkabal.units import format_bytes, format_duration, format_rate, format_share
 from kafkabal.wording import counted_noun
@@ -32,7 +32,7 @@ def measurement_report(topic: str, manifest: Manifest, measured: Measurement) ->
     )
 
 
-def restore_report(topic: str, folder: Path, restored: Restored) -> Report:
+def restore_report(topic: str, folder: Path, restored: RestoreResult) -> Report:
     """Which files were written."""
     there = f", {restored.already_there} were there before" if restored.already_there else ""
     return Report(

@@ -12,7 +12,15 @@ import numpy as np
 from kafkabal.model import F64
 from kafkabal.reporting.report import Column, Fact, Kind, Report, ShareChart, Table, Tone, known
 from kafkabal.routing import Input, RoutingView
-from kafkabal.simulator import Outcome, PolicyRuns, TrainingSetup, TrainingTime, Workload, max_over_mean, training_time
+from kafkabal.simulator import (
+    PolicyOutcome,
+    PolicyRuns,
+    TrainingSetup,
+    TrainingTime,
+    Workload,
+    max_over_mean,
+    training_time,
+)
 from kafkabal.units import format_bytes
 from kafkabal.wording import counted_noun
 
@@ -142,7 +150,7 @@ def _figure(
     key: str,
     title: str,
     kind: Kind,
-    of: Callable[[Outcome], float],
+    of: Callable[[PolicyOutcome], float],
     *,
     spread: bool = False,
     quiet: bool = False,
@@ -168,7 +176,7 @@ def _whole_figure(
     key: str,
     title: str,
     kind: Kind,
-    of: Callable[[Outcome], float],
+    of: Callable[[PolicyOutcome], float],
     *,
     quiet: bool = False,
 ) -> Iterator[Column]:
@@ -184,7 +192,7 @@ def _finite(values: F64) -> list[float | None]:
 
 
 def _latency_figures(policies: Sequence[PolicyRuns]) -> Iterator[Column]:
-    def quantile(name: str) -> Callable[[Outcome], float]:
+    def quantile(name: str) -> Callable[[PolicyOutcome], float]:
         return lambda run: math.nan if run.latency is None else float(getattr(run.latency, name))
 
     is_modelled = any(run.latency is not None for runs in policies for run in runs.runs)
@@ -269,7 +277,7 @@ def _broker_table(simulated: Simulated) -> Table:
     def title(text: str) -> str:
         return text if few else ""
 
-    def joined(of: Callable[[Outcome], F64]) -> list[float]:
+    def joined(of: Callable[[PolicyOutcome], F64]) -> list[float]:
         return [float(value) for runs in policies for value in runs.column(of).tolist()]
 
     return Table(

@@ -13,7 +13,7 @@ from kafkabal.units import format_bytes, format_duration, format_rate
 _SECONDS_BETWEEN_LINES: Final = 30.0
 
 
-class Progress(AbstractContextManager["Progress"], Protocol):
+class TransferProgress(AbstractContextManager["TransferProgress"], Protocol):
     """A progress display; used in a ``with`` block."""
 
     def update(
@@ -36,7 +36,7 @@ def open_progress(
     stream: TextIO,
     monotonic: Callable[[], float],
     hidden: bool = False,
-) -> Progress:
+) -> TransferProgress:
     """Choose the way to show progress that suits the surface.
 
     Parameters

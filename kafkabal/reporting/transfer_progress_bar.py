@@ -58,7 +58,7 @@ class BarProgress:
     def update(
         self, done_bytes: int, *, total_bytes: int | None = None, skipped_bytes: int = 0, note: str = ""
     ) -> None:
-        """See :meth:`kafkabal.reporting.transfer_progress.Progress.update`."""
+        """See :meth:`kafkabal.reporting.transfer_progress.TransferProgress.update`."""
         # past the bar's own update, which would take it for a part of the rate
         self._bar.tasks[0].completed += skipped_bytes - self._skipped_bytes
         self._skipped_bytes = skipped_bytes

@@ -36,7 +36,7 @@ class EventTable:
         self._write(f"{event.at}  {event.event:<18}  {printable(event.message)}\n")
 
 
-class EventLines:
+class WatchEventLines:
     """Listener that writes every event as a line of JSON; the first line is the envelope.
 
     Parameters

@@ -2,12 +2,12 @@ from .compare_policies import PolicyRuns as PolicyRuns
 from .compare_policies import compare as compare
 from .data_set_sizes import folder_sizes as folder_sizes
 from .data_set_sizes import row_records as row_records
+from .policy_outcome import PolicyOutcome as PolicyOutcome
 from .record_batch_format import BATCH_HEADER_BYTES as BATCH_HEADER_BYTES
 from .record_batch_format import record_bytes as record_bytes
 from .record_batch_format import varint_bytes as varint_bytes
 from .simulate_policy import SimulationOptions as SimulationOptions
 from .simulate_policy import simulate as simulate
-from .simulation_result import Outcome as Outcome
 from .statistics import max_over_mean as max_over_mean
 from .synthetic_topic import TOPIC as TOPIC
 from .synthetic_topic import Leaders as Leaders
@@ -21,11 +21,11 @@ from .training_model import TrainingTime as TrainingTime
 from .training_model import load_training as load_training
 from .training_model import load_trainings as load_trainings
 from .training_model import training_time as training_time
+from .workload import ArrivalProcess as ArrivalProcess
 from .workload import FixedSize as FixedSize
 from .workload import ListedKeys as ListedKeys
 from .workload import ListedSizes as ListedSizes
 from .workload import LogNormalSize as LogNormalSize
-from .workload import Process as Process
 from .workload import Sizes as Sizes
 from .workload import Transport as Transport
 from .workload import Workload as Workload

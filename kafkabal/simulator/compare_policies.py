@@ -9,8 +9,8 @@ import numpy as np
 
 from kafkabal.model import F64
 from kafkabal.routing import About, PolicyChoice, RoutingView
+from kafkabal.simulator.policy_outcome import PolicyOutcome
 from kafkabal.simulator.simulate_policy import SimulationOptions, expect_simulable, simulate
-from kafkabal.simulator.simulation_result import Outcome
 from kafkabal.simulator.statistics import Estimate, estimate
 from kafkabal.simulator.workload import Workload
 
@@ -19,7 +19,7 @@ from kafkabal.simulator.workload import Workload
 class PolicyRuns:
     """One policy under all seeds, at least one."""
 
-    runs: tuple[Outcome, ...]
+    runs: tuple[PolicyOutcome, ...]
 
     @property
     def label(self) -> str:
@@ -31,11 +31,11 @@ class PolicyRuns:
         """What is known of the policy."""
         return self.runs[0].about
 
-    def figure(self, of: Callable[[Outcome], float], least: float | None = None) -> Estimate:
+    def figure(self, of: Callable[[PolicyOutcome], float], least: float | None = None) -> Estimate:
         """Mean of a figure over the seeds, with the interval for one more run; see :func:`estimate`."""
         return estimate([of(run) for run in self.runs], least)
 
-    def column(self, of: Callable[[Outcome], F64]) -> F64:
+    def column(self, of: Callable[[PolicyOutcome], F64]) -> F64:
         """float64, shape (n_brokers,): mean of a column over the seeds."""
         return np.asarray(np.mean([of(run) for run in self.runs], axis=0), np.float64)
 

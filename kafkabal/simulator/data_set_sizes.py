@@ -15,7 +15,7 @@ from kafkabal.input_files import ROWS, InputFile, open_input
 from kafkabal.routing import KeyTable
 from kafkabal.simulator.record_batch_format import headers_bytes
 from kafkabal.simulator.workload import ListedKeys, ListedSizes
-from kafkabal.sources import RowSource, Wanted, file_headers, files_below
+from kafkabal.sources import RowSource, WantedRecords, file_headers, files_below
 
 _MANIFEST_KEY = "size_bytes"
 # the largest file of ext4; the records of a chunk still add up in 64 bits
@@ -70,7 +70,7 @@ def row_records(path: Path, key_field: str | None) -> tuple[ListedSizes, ListedK
     sizes: list[int] = []
     rows: list[int] = []
     known: dict[bytes, int] = {}
-    for block in source.blocks(Wanted(index, 0, part) for index, part in enumerate(source.listing().parts)):
+    for block in source.blocks(WantedRecords(index, 0, part) for index, part in enumerate(source.listing().parts)):
         sizes += block.sizes
         if block.keys is not None:
             rows += [-1 if key is None else known.setdefault(key, len(known)) for key in block.keys]

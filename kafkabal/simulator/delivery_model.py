@@ -79,7 +79,7 @@ class Servers(NamedTuple):
     """Since the beginning."""
 
 
-class Topic(NamedTuple):
+class DeliveryTopic(NamedTuple):
     """Placement of the partitions."""
 
     leader: list[int]
@@ -95,7 +95,7 @@ class Agenda(NamedTuple):
     batch: list[int]
 
 
-class Limits(NamedTuple):
+class DeliveryLimits(NamedTuple):
     """Settings; one item each."""
 
     linger_s: list[float]
@@ -105,16 +105,16 @@ class Limits(NamedTuple):
     acks_all: list[int]
 
 
-class Delivery(NamedTuple):
+class DeliveryState(NamedTuple):
     """All that moves."""
 
     batches: Batches
     records: Records
     links: Links
     servers: Servers
-    topic: Topic
+    topic: DeliveryTopic
     agenda: Agenda
-    limits: Limits
+    limits: DeliveryLimits
     open_batch: list[int]
     """By producer x partitions + partition, -1 where none is open."""
     sent: list[int]
@@ -130,7 +130,7 @@ FREE_BATCHES, FREE_RECORDS, TO_COME, OLDEST, YOUNGEST, REFUSED = range(6)
 
 @kernel
 def deliver(
-    sim: Delivery,
+    sim: DeliveryState,
     choose: Any,
     learn: Any,
     states: Any,
@@ -181,7 +181,7 @@ def deliver(
 
 
 @kernel
-def advance(sim: Delivery, learn: Any, states: Any, until_s: float, latency_s: list[float], acked: int) -> int:
+def advance(sim: DeliveryState, learn: Any, states: Any, until_s: float, latency_s: list[float], acked: int) -> int:
     """Let everything happen that happens up to a time."""
     while True:
         event_s = next_event_s(sim)
@@ -197,7 +197,7 @@ def advance(sim: Delivery, learn: Any, states: Any, until_s: float, latency_s: l
 
 
 @kernel
-def next_event_s(sim: Delivery) -> float:
+def next_event_s(sim: DeliveryState) -> float:
     """When something happens next, infinity if nothing does."""
     counts = sim.counts
     event_s = sim.agenda.at_s[0] if counts[TO_COME] > 0 else math.inf
@@ -208,7 +208,7 @@ def next_event_s(sim: Delivery) -> float:
 
 
 @kernel
-def offer(sim: Delivery, place: int, size_bytes: int, offered_s: float) -> None:
+def offer(sim: DeliveryState, place: int, size_bytes: int, offered_s: float) -> None:
     """Append a record to the open batch of its producer and partition, or open one."""
     batches, records, most_bytes = sim.batches, sim.records, sim.limits.batch_bytes[0]
     batch = sim.open_batch[place]
@@ -234,7 +234,7 @@ def offer(sim: Delivery, place: int, size_bytes: int, offered_s: float) -> None:
 
 
 @kernel
-def start_batch(sim: Delivery, place: int) -> int:
+def start_batch(sim: DeliveryState, place: int) -> int:
     """Take an empty batch; it lingers from now on."""
     sim.counts[FREE_BATCHES] -= 1
     batch = sim.batches.spare[sim.counts[FREE_BATCHES]]
@@ -255,7 +255,7 @@ def start_batch(sim: Delivery, place: int) -> int:
 
 
 @kernel
-def stop_lingering(sim: Delivery, batch: int) -> None:
+def stop_lingering(sim: DeliveryState, batch: int) -> None:
     """Take a batch out of the list of those that linger."""
     earlier = sim.batches.earlier[batch]
     later = sim.batches.later[batch]
@@ -270,7 +270,7 @@ def stop_lingering(sim: Delivery, batch: int) -> None:
 
 
 @kernel
-def fill_up(sim: Delivery, batch: int) -> None:
+def fill_up(sim: DeliveryState, batch: int) -> None:
     """Close a batch to further records; it is ready, if it was not before."""
     sim.open_batch[sim.batches.place[batch]] = NONE
     if sim.batches.link[batch] < 0:
@@ -279,7 +279,7 @@ def fill_up(sim: Delivery, batch: int) -> None:
 
 
 @kernel
-def make_ready(sim: Delivery, batch: int) -> None:
+def make_ready(sim: DeliveryState, batch: int) -> None:
     """Send a batch, or queue it for its connection."""
     producer = sim.batches.place[batch] // len(sim.topic.leader)
     partition = sim.batches.place[batch] % len(sim.topic.leader)
@@ -297,7 +297,7 @@ def make_ready(sim: Delivery, batch: int) -> None:
 
 
 @kernel
-def send(sim: Delivery, batch: int) -> None:
+def send(sim: DeliveryState, batch: int) -> None:
     """Put a batch on its connection and work out when it is acknowledged."""
     place = sim.batches.place[batch]
     if sim.open_batch[place] == batch:
@@ -308,11 +308,11 @@ def send(sim: Delivery, batch: int) -> None:
     sim.sent[partition] += 1
     sim.batches.sent_s[batch] = sim.now_s[0]
     done_s = serve(sim, link % len(sim.servers.free_s), partition, sim.batches.size_bytes[batch])
-    schedule(sim, done_s + sim.limits.half_round_trip_s[0], batch)
+    schedule_event(sim, done_s + sim.limits.half_round_trip_s[0], batch)
 
 
 @kernel
-def serve(sim: Delivery, leader: int, partition: int, size_bytes: int) -> float:
+def serve(sim: DeliveryState, leader: int, partition: int, size_bytes: int) -> float:
     """When the leader, and with acks=all every follower, has written the bytes."""
     servers = sim.servers
     arrives_s = sim.now_s[0] + sim.limits.half_round_trip_s[0]
@@ -331,7 +331,7 @@ def serve(sim: Delivery, leader: int, partition: int, size_bytes: int) -> float:
 
 
 @kernel
-def acknowledge(sim: Delivery, learn: Any, states: Any, latency_s: list[float], acked: int) -> int:
+def acknowledge(sim: DeliveryState, learn: Any, states: Any, latency_s: list[float], acked: int) -> int:
     """Free the batch whose acknowledgement comes first, and send the next that waits for its connection."""
     batch = take_first(sim)
     now_s = sim.now_s[0]
@@ -362,7 +362,7 @@ def acknowledge(sim: Delivery, learn: Any, states: Any, latency_s: list[float], 
 
 
 @kernel
-def schedule(sim: Delivery, at_s: float, batch: int) -> None:
+def schedule_event(sim: DeliveryState, at_s: float, batch: int) -> None:
     """Put an acknowledgement on the agenda."""
     at = sim.counts[TO_COME]
     sim.counts[TO_COME] += 1
@@ -375,7 +375,7 @@ def schedule(sim: Delivery, at_s: float, batch: int) -> None:
 
 
 @kernel
-def take_first(sim: Delivery) -> int:
+def take_first(sim: DeliveryState) -> int:
     """Take the earliest acknowledgement off the agenda."""
     first = sim.agenda.batch[0]
     sim.counts[TO_COME] -= 1

@@ -27,35 +27,41 @@ from kafkabal.simulator.delivery_model import (
     REFUSED,
     Agenda,
     Batches,
-    Delivery,
-    Limits,
+    DeliveryLimits,
+    DeliveryState,
+    DeliveryTopic,
     Links,
     Records,
     Servers,
-    Topic,
     advance,
     choose_never,
     deliver,
 )
-from kafkabal.simulator.simulated_brokers import World
+from kafkabal.simulator.simulated_brokers import SimulatedBrokers
 from kafkabal.simulator.statistics import LatencyHistogram
 from kafkabal.simulator.workload import Transport
 from kafkabal.simulator.workload_records import of_producer
 from kafkabal.telemetry import Backlog
 
 
-class Courier:
+class DeliveryRunner:
     """Takes the records of all producers to the brokers of a world."""
 
     def __init__(
-        self, policies: Sequence[Policy], view: RoutingView, world: World, transport: Transport, *, compile_it: bool
+        self,
+        policies: Sequence[Policy],
+        view: RoutingView,
+        world: SimulatedBrokers,
+        transport: Transport,
+        *,
+        compile_it: bool,
     ) -> None:
         self._policies = policies
         self._world = world
         self._compile_it = compile_it
         self._deciding = _that_learn(policies)
         sim = empty_delivery(len(policies), view, transport)
-        self._sim: Delivery = as_arrays(sim) if compile_it else sim
+        self._sim: DeliveryState = as_arrays(sim) if compile_it else sim
         self._measured_s = np.full(view.n_brokers, np.nan)
         self._taken_bytes = np.zeros(view.n_brokers, np.int64)
         self._backlogs = [Backlog() for _ in range(view.n_brokers)]
@@ -186,7 +192,7 @@ def _that_learn(policies: Sequence[Policy]) -> tuple[PerRecordPolicy, ...]:
     return tuple(decision for policy in policies if (decision := decision_of(policy)) is not None)
 
 
-def empty_delivery(producers: int, view: RoutingView, transport: Transport) -> Delivery:
+def empty_delivery(producers: int, view: RoutingView, transport: Transport) -> DeliveryState:
     """Nothing in flight."""
     n_records = max(producers, transport.buffer_records)
     # no batch is larger than the memory, and each counts as full, as in the Java client's pool; none has no record
@@ -194,7 +200,7 @@ def empty_delivery(producers: int, view: RoutingView, transport: Transport) -> D
     n_links = producers * view.n_brokers
     none_batch, none_record, none_link = [-1] * n_batches, [-1] * n_records, [-1] * n_links
     zero_batch = [0.0] * n_batches
-    return Delivery(
+    return DeliveryState(
         batches=Batches(
             size_bytes=[0] * n_batches,
             first_record=none_batch,
@@ -224,13 +230,13 @@ def empty_delivery(producers: int, view: RoutingView, transport: Transport) -> D
             batches=[0] * view.n_brokers,
             acked_bytes=[0] * view.n_brokers,
         ),
-        topic=Topic(
+        topic=DeliveryTopic(
             leader=[0] * view.n_partitions,
             first=[0] * (view.n_partitions + 1),
             follower=[0] * max(1, len(view.replica_broker)),
         ),
         agenda=Agenda(at_s=[0.0] * n_batches, batch=[0] * n_batches),
-        limits=Limits(
+        limits=DeliveryLimits(
             linger_s=[transport.linger_s],
             half_round_trip_s=[transport.round_trip_s / 2],
             batch_bytes=[transport.batch_bytes],

@@ -22,7 +22,7 @@ _PARTS_AN_OUTCOME: Final = 16
 _MOST_PARTS: Final = 2**20
 
 
-class Discrete:
+class DiscreteDistribution:
     """Outcomes 0, 1, ... with probabilities in proportion to weights.
 
     Parameters

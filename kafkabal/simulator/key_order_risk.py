@@ -9,7 +9,7 @@ from kafkabal.model import I32
 _ROWS_OF_16_BITS = 2**16
 
 
-class KeyOrder:
+class KeyOrderRisk:
     """Follows the partition of every key.
 
     A record that goes to another partition than the one of its key before it may overtake it, or be overtaken: Kafka

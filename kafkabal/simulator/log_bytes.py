@@ -16,7 +16,7 @@ _SAMPLE = 256
 _SHORT_DELTAS = 2
 
 
-class Logs:
+class LogBytes:
     """One copy of each partition's log, as it grows.
 
     Sums over a chunk are enough: every record has the bytes of its own, a mean of what lengths take, and what the

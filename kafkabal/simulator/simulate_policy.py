@@ -20,13 +20,13 @@ from kafkabal.routing import (
     decision_of,
     is_available,
 )
-from kafkabal.simulator.delivery_runner import Courier
-from kafkabal.simulator.key_order_risk import KeyOrder
-from kafkabal.simulator.log_bytes import Logs
-from kafkabal.simulator.simulated_brokers import World
-from kafkabal.simulator.simulation_result import Latency, Outcome
+from kafkabal.simulator.delivery_runner import DeliveryRunner
+from kafkabal.simulator.key_order_risk import KeyOrderRisk
+from kafkabal.simulator.log_bytes import LogBytes
+from kafkabal.simulator.policy_outcome import LatencyFigures, PolicyOutcome
+from kafkabal.simulator.simulated_brokers import SimulatedBrokers
 from kafkabal.simulator.ticks import Ticks
-from kafkabal.simulator.workload import MOST_BYTES, MOST_RECORDS, Event, Workload
+from kafkabal.simulator.workload import MOST_BYTES, MOST_RECORDS, BrokerEvent, Workload
 from kafkabal.simulator.workload_records import of_producer, record_stream
 from kafkabal.units import format_bytes
 
@@ -50,7 +50,7 @@ class SimulationOptions:
     """Rack of the readers."""
 
 
-def simulate(view: RoutingView, choice: PolicyChoice, workload: Workload, options: SimulationOptions) -> Outcome:
+def simulate(view: RoutingView, choice: PolicyChoice, workload: Workload, options: SimulationOptions) -> PolicyOutcome:
     """Route a workload.
 
     Parameters
@@ -107,23 +107,23 @@ class _Simulation:
         compile_it = _compile_it(options, workload)
         self._policies = self._make_policies(choice, compile_it=compile_it)
         self._label = choice.label
-        self._world = World(view, workload)
+        self._world = SimulatedBrokers(view, workload)
         self._keys = workload.key_table(options.seed)
-        self._order = None if self._keys is None else KeyOrder(len(self._keys))
-        self._logs = Logs(workload, view.n_partitions)
+        self._order = None if self._keys is None else KeyOrderRisk(len(self._keys))
+        self._logs = LogBytes(workload, view.n_partitions)
         self._written_bytes = 0
         self._partition_records = np.zeros(view.n_partitions, np.int64)
         self._leaderless_records = 0
-        self._courier: Courier | None = None
+        self._courier: DeliveryRunner | None = None
         if options.delivery or choice.about.feedback is Feedback.ACKS or Input.LATENCY in choice.about.inputs:
-            self._courier = Courier(self._policies, view, self._world, workload.transport, compile_it=compile_it)
+            self._courier = DeliveryRunner(self._policies, view, self._world, workload.transport, compile_it=compile_it)
         self._events = sorted(workload.events, key=lambda event: event.at_s, reverse=True)
         """The next is the last."""
         self._views = Ticks(workload.metrics_interval_s)
         follows = self._courier is not None and self._world.latency_counts
         self._latencies = Ticks(_REVISION_S, first=1) if follows else None
 
-    def run(self) -> Outcome:
+    def run(self) -> PolicyOutcome:
         """Route all records; the cluster changes, and views come, at moments in between."""
         for chunk in record_stream(self._workload, self._keys, self._options.seed):
             assert chunk.at_s is not None
@@ -158,7 +158,7 @@ class _Simulation:
         if self._latencies is not None:
             self._latency_due_s = self._latencies.take(until_s)
 
-    def _happen(self, event: Event) -> None:
+    def _happen(self, event: BrokerEvent) -> None:
         # clients learn at once of brokers that came and went, as from Kafka's metadata
         self._view_due_s = event.at_s
         self._world.change(event)
@@ -244,11 +244,11 @@ class _Simulation:
         _expect_kernels(choice, policies[0])
         return policies
 
-    def _outcome(self) -> Outcome:
+    def _outcome(self) -> PolicyOutcome:
         world, courier, view = self._world, self._courier, self._view
         led = world.leader >= 0
         duration_s = self._now_s if courier is None else max(self._now_s, courier.now_s)
-        return Outcome(
+        return PolicyOutcome(
             label=self._label,
             about=self._policies[0].about,
             seed=self._options.seed,
@@ -297,6 +297,6 @@ def _compile_it(options: SimulationOptions, workload: Workload) -> bool:
     return options.compiled
 
 
-def _latency(courier: Courier) -> Latency:
+def _latency(courier: DeliveryRunner) -> LatencyFigures:
     quantile = courier.latencies.quantile
-    return Latency(p50_s=quantile(0.5), p99_s=quantile(0.99), p999_s=quantile(0.999))
+    return LatencyFigures(p50_s=quantile(0.5), p99_s=quantile(0.99), p999_s=quantile(0.999))

@@ -9,12 +9,12 @@ import numpy as np
 from kafkabal.errors import UsageError
 from kafkabal.model import F64, I32, Bools
 from kafkabal.routing import RoutingView, ScorePressure
-from kafkabal.simulator.workload import Change, Event, Workload
+from kafkabal.simulator.workload import BrokerEvent, BrokerEventKind, Workload
 
 _LATENCY = "latency"
 
 
-class World:
+class SimulatedBrokers:
     """The cluster of a view under a workload.
 
     Parameters
@@ -40,7 +40,7 @@ class World:
         self._healthy_bytes_per_s = self.bytes_per_s.copy()
         self.live = start.live.copy()
         for event in workload.events:
-            if event.becomes is Change.ADDED:
+            if event.becomes is BrokerEventKind.ADDED:
                 self.live[self._row(event.broker)] = False
         self.partition_bytes = np.zeros(start.n_partitions)
         """One copy of what was written."""
@@ -58,13 +58,13 @@ class World:
         """bool, shape (n_replicas,): the replica's broker is live."""
         return self.live[self._start.replica_broker]
 
-    def change(self, event: Event) -> None:
+    def change(self, event: BrokerEvent) -> None:
         """Let an event happen."""
         row = self._row(event.broker)
-        if event.becomes is Change.SLOW:
+        if event.becomes is BrokerEventKind.SLOW:
             self.bytes_per_s[row] = self._healthy_bytes_per_s[row] / event.factor
         else:
-            self.live[row] = event.becomes is Change.ADDED
+            self.live[row] = event.becomes is BrokerEventKind.ADDED
             self.leader = self._leaders()
 
     def write(self, partition_bytes: F64) -> None:

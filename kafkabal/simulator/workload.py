@@ -11,7 +11,7 @@ import numpy as np
 
 from kafkabal.model import I32, I64
 from kafkabal.routing import KeyTable
-from kafkabal.simulator.discrete_distribution import Discrete
+from kafkabal.simulator.discrete_distribution import DiscreteDistribution
 
 MOST_RECORDS: Final = 10**12
 """Of a workload: days of simulating."""
@@ -132,7 +132,7 @@ class ZipfKeys:
 
     n_keys: int
     exponent: float
-    _made: list[Discrete] = field(default_factory=list, repr=False, compare=False)
+    _made: list[DiscreteDistribution] = field(default_factory=list, repr=False, compare=False)
 
     def table(self, seed: int) -> KeyTable:
         """See :class:`Keys`."""
@@ -141,7 +141,7 @@ class ZipfKeys:
     def draw(self, generator: np.random.Generator, start: int, n: int) -> I32:  # noqa: ARG002
         """See :class:`Keys`."""
         if not self._made:
-            self._made.append(Discrete(np.arange(1, self.n_keys + 1, dtype=np.float64) ** -self.exponent))
+            self._made.append(DiscreteDistribution(np.arange(1, self.n_keys + 1, dtype=np.float64) ** -self.exponent))
         return self._made[0].outcomes(generator.random(n))
 
 
@@ -173,7 +173,7 @@ def _drawn_keys(n_keys: int, seed: int) -> KeyTable:
     return KeyTable.numbered(n_keys, _DIGITS, int(first))
 
 
-class Process(StrEnum):
+class ArrivalProcess(StrEnum):
     """How records come over time."""
 
     STEADY = "steady"
@@ -182,7 +182,7 @@ class Process(StrEnum):
     """At random, as many records every second on average."""
 
 
-class Change(StrEnum):
+class BrokerEventKind(StrEnum):
     """What may happen to a broker."""
 
     SLOW = "slow"
@@ -192,12 +192,12 @@ class Change(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class BrokerEvent:
     """A change of a broker at a time."""
 
     at_s: float
     broker: int
-    becomes: Change
+    becomes: BrokerEventKind
     factor: float = 1.0
     """How many times slower, for :attr:`Change.SLOW`; 1 makes it as quick as before."""
 
@@ -226,7 +226,7 @@ class Transport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Log:
+class LogOverhead:
     """What records take in a log, where that cannot be known otherwise."""
 
     header_bytes: int | None = None
@@ -246,13 +246,13 @@ class Workload:
     sizes: Sizes = FixedSize(1000)
     keys: Keys | None = None
     bytes_per_s: float = 50e6
-    process: Process = Process.POISSON
+    process: ArrivalProcess = ArrivalProcess.POISSON
     producers: int = 1
     metrics_interval_s: float = 5.0
     """Policies see the brokers as they were up to so long ago."""
     transport: Transport = Transport()
-    log: Log = Log()
-    events: tuple[Event, ...] = ()
+    log: LogOverhead = LogOverhead()
+    events: tuple[BrokerEvent, ...] = ()
 
     @property
     def expected_records(self) -> int:

@@ -49,13 +49,13 @@ from kafkabal.simulator.synthetic_topic import Leaders, SyntheticCluster
 from kafkabal.simulator.workload import (
     MOST_BYTES,
     MOST_RECORDS,
-    Change,
-    Event,
+    ArrivalProcess,
+    BrokerEvent,
+    BrokerEventKind,
     FixedSize,
     Keys,
-    Log,
     LogNormalSize,
-    Process,
+    LogOverhead,
     Sizes,
     Transport,
     UniformKeys,
@@ -186,8 +186,8 @@ def _transport(node: Node) -> Transport:
     return Transport(**found)
 
 
-def _log(node: Node) -> Log:
-    return Log(**read_fields(node, _LOG, "log"))
+def _log(node: Node) -> LogOverhead:
+    return LogOverhead(**read_fields(node, _LOG, "log"))
 
 
 def _compression(node: Node) -> float:
@@ -198,22 +198,22 @@ def _compression(node: Node) -> float:
     return left
 
 
-def _events(node: Node) -> tuple[Event, ...]:
+def _events(node: Node) -> tuple[BrokerEvent, ...]:
     if not isinstance(node.content, tuple):
         raise node.error("expected a list of events")
     return tuple(_event(item) for item in node.content)
 
 
-def _event(node: Node) -> Event:
+def _event(node: Node) -> BrokerEvent:
     found = read_fields(node, _EVENT, "an event")
     missing = [key for key, (field, _) in _EVENT.items() if field not in found and field != "factor"]
     if missing:
         raise node.error(f"event without {missing[0]!r}")
-    if found["becomes"] is Change.SLOW and "factor" not in found:
+    if found["becomes"] is BrokerEventKind.SLOW and "factor" not in found:
         raise node.error("a slow event needs 'factor', how many times slower")
-    if found["becomes"] is not Change.SLOW and "factor" in found:
+    if found["becomes"] is not BrokerEventKind.SLOW and "factor" in found:
         raise node.error(f"'factor' applies to slow events only, not to {found['becomes']}")
-    return Event(**found)
+    return BrokerEvent(**found)
 
 
 def _cluster(node: Node) -> SyntheticCluster:
@@ -233,7 +233,7 @@ _WORKLOAD: Schema = {
     "size": ("sizes", _sizes),
     "keys": ("keys", _keys),
     "rate": ("bytes_per_s", positive_rate),
-    "arrival": ("process", word(Process, *Process)),
+    "arrival": ("process", word(ArrivalProcess, *ArrivalProcess)),
     "producers": ("producers", within("producers", value_parsers.whole_number, _PRODUCERS)),
     "metrics_interval": ("metrics_interval_s", positive(value_parsers.duration)),
     "transport": ("transport", _transport),
@@ -267,7 +267,7 @@ _LOG: Schema = {
 _EVENT: Schema = {
     "at": ("at_s", value_parsers.duration),
     "broker": ("broker", value_parsers.whole_number),
-    "becomes": ("becomes", word(Change, *Change)),
+    "becomes": ("becomes", word(BrokerEventKind, *BrokerEventKind)),
     "factor": ("factor", within("factor", number, _FACTOR)),
 }
 _CLUSTER: Schema = {

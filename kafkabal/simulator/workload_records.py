@@ -9,7 +9,7 @@ import numpy as np
 
 from kafkabal.model import F64, I64
 from kafkabal.routing import KeyTable, RecordBatch
-from kafkabal.simulator.workload import Process, Workload
+from kafkabal.simulator.workload import ArrivalProcess, Workload
 
 _CHUNK = 131_072
 _SIZES, _KEYS, _TIMES = 1, 2, 3
@@ -50,7 +50,7 @@ def _left(workload: Workload, done: int, written_bytes: int) -> int:
 
 
 def _times(workload: Workload, size_bytes: I64, generator: np.random.Generator) -> F64:
-    if workload.process is Process.STEADY:
+    if workload.process is ArrivalProcess.STEADY:
         return np.cumsum(size_bytes) / workload.bytes_per_s
     gaps = generator.standard_exponential(len(size_bytes))
     np.cumsum(gaps, out=gaps)

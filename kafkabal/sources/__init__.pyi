@@ -3,14 +3,14 @@ from .file_store import RemoteFile as RemoteFile
 from .file_store import RemoteFolder as RemoteFolder
 from .file_store import files_below as files_below
 from .file_store import is_url as is_url
-from .folder import FolderSource as FolderSource
+from .folder_source import FolderSource as FolderSource
 from .record_headers import CHECKSUM_HEADER as CHECKSUM_HEADER
 from .record_headers import CHUNK_HEADER as CHUNK_HEADER
 from .record_headers import LABEL_HEADER as LABEL_HEADER
 from .record_headers import PATH_HEADER as PATH_HEADER
 from .record_headers import file_headers as file_headers
-from .row_files import RowSource as RowSource
 from .row_formats import RowFormat as RowFormat
+from .row_source import RowSource as RowSource
 from .source_protocol import Block as Block
 from .source_protocol import ChangedRowsError as ChangedRowsError
 from .source_protocol import Headers as Headers
@@ -19,7 +19,7 @@ from .source_protocol import Part as Part
 from .source_protocol import RecordSize as RecordSize
 from .source_protocol import RowChecksum as RowChecksum
 from .source_protocol import Source as Source
-from .source_protocol import Wanted as Wanted
+from .source_protocol import WantedRecords as WantedRecords
 from .source_protocol import printable as printable
 from .transform import Transform as Transform
 from .transform import load_transform as load_transform

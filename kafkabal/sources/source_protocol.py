@@ -40,7 +40,7 @@ class RowChecksum(msgspec.Struct, frozen=True, kw_only=True):
     """Of the keys and values of these rows, in hex."""
 
 
-class Wanted(NamedTuple):
+class WantedRecords(NamedTuple):
     """Records of a part that are to be sent: from ``start`` on."""
 
     part_index: int
@@ -85,7 +85,7 @@ class Block:
     """SHA-256, in hex, by index of the parts that end with this block."""
     rows: RowChecksum | None = None
     """Of all rows up to the end of this block."""
-    failures: Sequence[tuple[Wanted, str]] = ()
+    failures: Sequence[tuple[WantedRecords, str]] = ()
     """Parts that could not be read to their end, and why; no further records of them come."""
 
     def __len__(self) -> int:
@@ -145,7 +145,7 @@ class Source(Protocol):
             If it cannot be read.
         """
 
-    def blocks(self, wanted: Iterable[Wanted]) -> Generator[Block, None, None]:
+    def blocks(self, wanted: Iterable[WantedRecords]) -> Generator[Block, None, None]:
         """The records that are wanted, in their order; to be closed by a caller that does not take all.
 
         Raises

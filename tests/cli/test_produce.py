@@ -131,7 +131,7 @@ def test_whether_a_broker_answers_is_asked_once(
 
     monkeypatch.setattr(KafkaCluster, "cluster_id", lambda _: asked.append("id") or "id")
     monkeypatch.setattr("kafkabal.telemetry.TopicIntake", lambda *_, **__: nullcontext())
-    monkeypatch.setattr("kafkabal.producer.deliver", refused)
+    monkeypatch.setattr("kafkabal.producer.produce_source", refused)
     outcome = run_cli("produce", "images", str(data / "folder"), *telemetry, *NOWHERE)
     assert (outcome.code, outcome.err) == (1, "kafkabal: error: enough\n")
     assert asked == ["id"]

@@ -15,7 +15,7 @@ from kafkabal.cli.commands.read import _warn_of_rack
 from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.measure_reading import Measurement, ReaderResult, training_file
 from kafkabal.reader.metrics import ReaderMetrics
-from kafkabal.reader.restore_files import Restored
+from kafkabal.reader.restore_files import RestoreResult
 from kafkabal.reporting.drawable_area import PLAIN
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.read_report import measurement_report, restore_report
@@ -82,7 +82,7 @@ def test_what_was_measured_is_shown() -> None:
 def test_restored_files_are_shown() -> None:
     """Documents and CSV have their published shape, with failures and without."""
     for failures in ([], [("a", "cut")]):
-        report = restore_report("images", Path("x"), Restored(written=2, size_bytes=5, failures=failures))
+        report = restore_report("images", Path("x"), RestoreResult(written=2, size_bytes=5, failures=failures))
         document = json.loads(render(report, "json", PLAIN))
         check_document(document)
         check_csv(render(report, "csv", PLAIN), "read --to")

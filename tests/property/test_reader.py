@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkabal.reader.epoch_order import epoch_order
+from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.manifest import CountedBlock, Manifest, PartitionRange, block_counts
-from kafkabal.reader.order import epoch_order
-from kafkabal.reader.progress import Progress
-from kafkabal.reader.reader_share import Share, Tail
+from kafkabal.reader.reader_share import ReaderShare, Tail
 
 LANES = 12
 
@@ -60,15 +60,15 @@ RUNS = st.lists(st.tuples(st.integers(1, 7), st.lists(st.integers(0, 40), min_si
 @given(st.integers(0, 400), RUNS)
 def test_each_sample_once_whatever_the_readers(samples: int, runs: list[tuple[int, list[int]]]) -> None:
     """Runs of 1 to 7 readers, each stopped at a moment of its own and resumed from JSON, take each sample once."""
-    progress, seen = Progress(), []
+    progress, seen = EpochProgress(), []
     for readers, stops in [*runs, (3, [samples] * 7)]:
         taken = []
         for reader in range(readers):
-            pieces = list(Share(reader, readers, Tail.KEEP).positions(progress, samples))
+            pieces = list(ReaderShare(reader, readers, Tail.KEEP).positions(progress, samples))
             mine = np.concatenate([*pieces, np.empty(0, np.int64)])[: stops[reader]]
             seen += mine.tolist()
             taken.append(len(mine))
-        progress = Progress.from_dict(json.loads(json.dumps(progress.after(taken).as_dict())))
+        progress = EpochProgress.from_dict(json.loads(json.dumps(progress.after(taken).as_dict())))
     assert sorted(seen) == list(range(samples))
     assert progress.left(samples) == 0
 
@@ -76,10 +76,10 @@ def test_each_sample_once_whatever_the_readers(samples: int, runs: list[tuple[in
 @given(st.integers(1, 300), st.lists(st.tuples(st.integers(1, 6), st.integers(0, 9)), max_size=4), st.integers(1, 6))
 def test_the_order_is_the_same_for_any_number_of_readers(samples: int, steps: list[tuple[int, int]], last: int) -> None:
     """Readers in step give one sequence: that of a single reader, through any changes of their number."""
-    progress, seen = Progress(), []
+    progress, seen = EpochProgress(), []
     for readers, count in [*steps, (last, samples)]:
         count = min(count, progress.left(samples) // readers)
-        shares = [Share(r, readers) for r in range(readers)]
+        shares = [ReaderShare(r, readers) for r in range(readers)]
         taken = [np.concatenate([*s.positions(progress, samples), np.empty(0, np.int64)])[:count] for s in shares]
         seen += np.stack(taken, axis=1).ravel().tolist()
         progress = progress.after([count] * readers)
@@ -92,7 +92,8 @@ def test_the_order_is_the_same_for_any_number_of_readers(samples: int, steps: li
 def test_all_readers_get_equally_many(samples: int, readers: int, tail: Tail) -> None:
     """With drop nobody gets a sample twice, with repeat nobody misses one, and all counts are equal."""
     got = [
-        [p for piece in Share(r, readers, tail).positions(Progress(), samples) for p in piece] for r in range(readers)
+        [p for piece in ReaderShare(r, readers, tail).positions(EpochProgress(), samples) for p in piece]
+        for r in range(readers)
     ]
     assert len({len(each) for each in got}) == 1
     seen = [p for each in got for p in each]
@@ -116,7 +117,7 @@ def test_bytes_are_even_however_uneven_the_partitions(unit: int, weights: list[i
     order = epoch_order(manifest.blocks, LANES, 7, 0)
     got = []
     for reader in range(readers):
-        pieces = list(Share(reader, readers).positions(Progress(), order.samples))
+        pieces = list(ReaderShare(reader, readers).positions(EpochProgress(), order.samples))
         block, _ = order.locate(np.concatenate(pieces))
         got.append(np.take(record_bytes, manifest.blocks.partition[block]).sum())
     # besides 1 %, a record of the largest kind for every partition: what no cut can avoid

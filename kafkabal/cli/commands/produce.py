@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from kafkabal.clusters.kafka import KafkaCluster
     from kafkabal.config import ClientSetting
-    from kafkabal.producer import Delivery, Order, Outcome, TopicFacts
+    from kafkabal.producer import ProduceOrder, ProduceResult, SendOutcome, TopicFacts
     from kafkabal.reporting.delivery_display import DeliveryDisplay
     from kafkabal.routing import PolicyChoice
     from kafkabal.scoring import WeightedScore
@@ -85,7 +85,7 @@ def produce(
     return ExitCode.DONE
 
 
-def _expect_complete(outcome: "Outcome") -> None:
+def _expect_complete(outcome: "SendOutcome") -> None:
     """See that exit code 0 may say that every record of the source is in the topic.
 
     Raises
@@ -111,13 +111,13 @@ def _expect_complete(outcome: "Outcome") -> None:
 
 
 def _deliver(
-    order: "Order",
+    order: "ProduceOrder",
     settings: Settings,
     measurements: MeasurementOptions,
     display: "DeliveryDisplay",
     context: CommandContext,
-) -> "Delivery":
-    from kafkabal.producer import deliver
+) -> "ProduceResult":
+    from kafkabal.producer import produce_source
 
     prometheus = measurements.query()
     with (
@@ -125,7 +125,7 @@ def _deliver(
         _brokers(settings) as brokers,
         measurements.latencies(cluster, live_connection(settings, "produce"), order.refresh_s, context) as latency,
     ):
-        return deliver(
+        return produce_source(
             order,
             CompletedCluster(cluster, settings),
             brokers,
@@ -211,9 +211,9 @@ def _transform(options: SourceOptions) -> "Transform | None":
 
 def _order(
     topic: str, source: "Source", settings: Settings, sending: SendingOptions, context: CommandContext
-) -> "Order":
+) -> "ProduceOrder":
     from kafkabal.config import librdkafka_settings
-    from kafkabal.producer import DEFAULT_REFRESH_S, Order
+    from kafkabal.producer import DEFAULT_REFRESH_S, ProduceOrder
 
     if sending.manifest is not None and sending.no_manifest:
         raise UsageError("--manifest and --no-manifest cannot be combined")
@@ -224,7 +224,7 @@ def _order(
             "--resend needs a source that can be read twice",
             hint="to send everything, name another file with --manifest",
         )
-    return Order(
+    return ProduceOrder(
         topic=topic,
         source=source,
         policy=_policy(sending.policy),
@@ -291,7 +291,7 @@ def _scores(settings: Settings) -> "tuple[WeightedScore, ...]":
     return unchecked_scores(settings, default=_DEFAULT_SCORES)
 
 
-def _interrupted(sent: int, order: "Order", signal: KeyboardInterrupt) -> InterruptedRunError:
+def _interrupted(sent: int, order: "ProduceOrder", signal: KeyboardInterrupt) -> InterruptedRunError:
     forgotten = order.manifest_path is None
     return InterruptedRunError(
         f"interrupted: {counted_noun(sent, 'record')} sent to topic {order.topic}",

@@ -363,9 +363,9 @@ class Reporter:
     def listener(self, cluster: str) -> "WatchListener":
         """Listener of a watch over a cluster of this name."""
         from kafkabal.isolated_listeners import IsolatedListeners
-        from kafkabal.reporting.watch_report import EventLines, EventTable
+        from kafkabal.reporting.watch_report import EventTable, WatchEventLines
 
-        lines = EventLines if self._output.output is WatchFormat.JSONL else EventTable
+        lines = WatchEventLines if self._output.output is WatchFormat.JSONL else EventTable
         listeners: list[WatchListener] = [lines(self._events.write), *self._others]
         if self._output.textfile is not None:
             self._textfile = self._written(self._output.textfile, cluster)

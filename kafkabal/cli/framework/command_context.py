@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from kafkabal.reporting.drawable_area import Surface
-    from kafkabal.reporting.transfer_progress import Progress
+    from kafkabal.reporting.transfer_progress import TransferProgress
 
 PROGRAM = "kafkabal"
 _YES = frozenset({"y", "yes"})
@@ -160,7 +160,7 @@ class CommandContext:
         print(f"{printable(question)} [y/N] ", end="", file=self.stderr, flush=True)
         return self.stdin.readline().strip().lower() in _YES
 
-    def progress(self, what: str, total_bytes: int | None) -> Progress:
+    def progress(self, what: str, total_bytes: int | None) -> TransferProgress:
         """Show how far ``total_bytes`` have come: a bar on a terminal, now and then a line elsewhere, else nothing.
 
         None if the total is unknown.

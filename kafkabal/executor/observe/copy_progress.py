@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kafkabal.executor.observe.observation import Observation
 from kafkabal.executor.reassign.partition_task import PartitionTask
-from kafkabal.executor.run_events import Progress
+from kafkabal.executor.run_events import RunProgress
 
 _WINDOW_S = 30.0
 """What the rate is a mean over: brokers report sizes in steps of a fetch, so over a few seconds it jumps; over minutes
@@ -45,7 +45,7 @@ class CopyProgress:
 
     def measure(
         self, still_open: Sequence[PartitionTask], running: Sequence[PartitionTask], seen: Observation, now_s: float
-    ) -> Progress:
+    ) -> RunProgress:
         """Update the counts; the rate is over the last half minute."""
         arrived = self._arrived.copy()
         for task in running:
@@ -55,7 +55,7 @@ class CopyProgress:
         self._note(now_s, arrived.total())
         rate = self._rate()
         aside = sum(1 for t in still_open if t.problem and not t.is_running)
-        return Progress(
+        return RunProgress(
             done_bytes=self.done_bytes,
             total_bytes=self.total_bytes,
             done_partitions=len(self._placed),

@@ -22,7 +22,7 @@ from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reassign.start_moves import endangers_isr, start
 from kafkabal.executor.reassign.target_placement import TargetPlacement
 from kafkabal.executor.run_context import RunContext
-from kafkabal.executor.run_events import PartitionAside, PartitionDone, PartitionFailed, Progress, ThrottleChanged
+from kafkabal.executor.run_events import PartitionAside, PartitionDone, PartitionFailed, RunProgress, ThrottleChanged
 from kafkabal.executor.safety.retry import PASSING_ERRORS
 from kafkabal.executor.throttle.auto_rate import AutoRate, next_rate
 
@@ -310,7 +310,7 @@ class MoveLoop:
         self._context.listener.on_event(progress)
         self._adjust_rate(progress)
 
-    def _adjust_rate(self, progress: Progress) -> None:
+    def _adjust_rate(self, progress: RunProgress) -> None:
         """Adapt an automatic throttle to the load of the cluster; the next turn sets it."""
         rate, running = self._context.throttling.rate, [t for t in self._running if t.arriving]
         if self._auto is None or rate is None or not running or not self._auto.is_due():

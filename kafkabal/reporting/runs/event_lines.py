@@ -14,7 +14,7 @@ EVENTS_VERSION: Final = 1
 """Raised whenever an event or a key of one is renamed or removed, or changes its type."""
 
 
-class EventLines:
+class RunEventLines:
     """Listener that writes every event, with its time; the first line is the envelope, written with the first event.
 
     Parameters

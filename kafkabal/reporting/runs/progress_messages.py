@@ -14,7 +14,7 @@ from kafkabal.executor import (
     PartitionFailed,
     Phase,
     PhaseEntered,
-    Progress,
+    RunProgress,
     Started,
     StopReason,
     StopRequested,
@@ -23,7 +23,7 @@ from kafkabal.executor import (
     Trouble,
     Warned,
 )
-from kafkabal.reporting.transfer_progress import Progress as Display
+from kafkabal.reporting.transfer_progress import TransferProgress as Display
 from kafkabal.units import format_bytes, format_duration, format_stated_rate
 from kafkabal.wording import counted_noun
 
@@ -71,7 +71,7 @@ class ProgressMessages:
                 self._start(event)
             case PhaseEntered():
                 self._enter(event)
-            case Progress():
+            case RunProgress():
                 self._show(event)
             case Submitted():
                 self._has_submitted = True
@@ -119,7 +119,7 @@ class ProgressMessages:
             self.close()
             self._say(_PHASES[event.phase])
 
-    def _show(self, event: Progress) -> None:
+    def _show(self, event: RunProgress) -> None:
         if self._display is None:
             self._display = self._stack.enter_context(self._open_display(self._doing, event.total_bytes))
         waiting = f", {event.aside} postponed" if event.aside else ""

@@ -8,7 +8,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from kafkabal.executor import Event, Finished, Outcome, Progress, Started
+from kafkabal.executor import Event, Finished, Outcome, RunProgress, Started
 from kafkabal.reporting.metrics_file import MetricsFile
 
 _PREFIX: Final = "kafkabal_rebalance"
@@ -49,7 +49,7 @@ class PrometheusTextfile:
             case Started():
                 self._set("running", "1 while a run is active.", 1)
                 self._set("started_timestamp_seconds", "Start time of the run.", self._wall_clock())
-            case Progress():
+            case RunProgress():
                 self._progress(event)
             case Finished():
                 self._finish(event)
@@ -58,7 +58,7 @@ class PrometheusTextfile:
         if isinstance(event, Finished) or self._wall_clock() - self._written_s >= self._every_s:
             self._write()
 
-    def _progress(self, event: Progress) -> None:
+    def _progress(self, event: RunProgress) -> None:
         self._set("done_bytes", "Bytes copied.", event.done_bytes)
         self._set("planned_bytes", "Total bytes to copy.", event.total_bytes)
         self._set("done_partitions", "Partitions placed as planned.", event.done_partitions)

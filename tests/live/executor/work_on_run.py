@@ -22,7 +22,7 @@ from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.state.run_states import Outcome
 from kafkabal.plan.plan_file import read_plan
-from kafkabal.reporting.runs.event_lines import EventLines
+from kafkabal.reporting.runs.event_lines import RunEventLines
 from kafkabal.reporting.runs.result_report import summary
 from tests.live.executor.own_clock import OwnClock
 
@@ -78,7 +78,7 @@ def _reporter(order: Order) -> Iterator[RunListener]:
     if not order.is_reporting:
         yield NullListener()
         return
-    background = report_in_background(EventLines(sys.stdout, "rebalance", time.time))
+    background = report_in_background(RunEventLines(sys.stdout, "rebalance", time.time))
     yield background
     background.close()
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafkabal.executor.execute_run import apply
-from kafkabal.executor.run_events import Event, PartitionDone, Progress, Warned, report_in_background
+from kafkabal.executor.run_events import Event, PartitionDone, RunProgress, Warned, report_in_background
 from kafkabal.executor.safety.stop_request import StopReason
 from kafkabal.executor.state.run_states import Outcome, Phase
 from kafkabal.isolated_listeners import IsolatedListener
@@ -171,8 +171,8 @@ def test_phases_reach_a_healthy_reporter_in_order(scene: Any) -> None:
     assert phases == [Phase.RECORDED, Phase.MOVING, Phase.ELECTING, Phase.RESTORING]
 
 
-def _progress() -> Progress:
-    return Progress(
+def _progress() -> RunProgress:
+    return RunProgress(
         done_bytes=0,
         total_bytes=0,
         done_partitions=0,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kafkabal.executor.run_events import Finished, Progress, Started
+from kafkabal.executor.run_events import Finished, RunProgress, Started
 from kafkabal.executor.state.run_states import Goal, Outcome
 from kafkabal.inspection.inspection import inspect_cluster
 from kafkabal.model.builder import build_cluster
@@ -36,7 +36,7 @@ STARTED = Started(
     throttle_bytes_per_s=None,
     has_cluster_record=True,
 )
-PROGRESS = Progress(
+PROGRESS = RunProgress(
     done_bytes=0,
     total_bytes=1,
     done_partitions=0,

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from kafkabal.errors import BusyError, InputFileError, OutputError
-from kafkabal.producer.manifest import Manifest, ManifestHeader, keeps_options_quiet
+from kafkabal.producer.manifest import ManifestHeader, SendManifest, keeps_options_quiet
 from kafkabal.sources.source_protocol import Part
 
 HEADER = ManifestHeader(
@@ -21,7 +21,7 @@ PARTS = [Part(name="a", size_bytes=3, mtime_ns=1, records=1), Part(name="b", siz
 def path(tmp_path: Path) -> Path:
     """Where a manifest that was used once lies."""
     path = tmp_path / "state" / "manifest.jsonl"
-    with Manifest.open(path, HEADER) as manifest:
+    with SendManifest.open(path, HEADER) as manifest:
         manifest.mark_running()
         manifest.add_parts(PARTS)
         manifest.checkpoint(1, {0: 6, 1: 0})
@@ -31,14 +31,14 @@ def path(tmp_path: Path) -> Path:
 
 def test_everything_is_there_in_the_next_run(path: Path) -> None:
     """Files, how far they were sent, what was given up, and that the run did not end in order."""
-    with Manifest.open(path, msgspec.structs.replace(HEADER, id="another", offsets={})) as manifest:
+    with SendManifest.open(path, msgspec.structs.replace(HEADER, id="another", offsets={})) as manifest:
         assert manifest.header == HEADER
         assert manifest.parts == PARTS
         assert (manifest.through, manifest.offsets) == (1, {0: 6, 1: 0})
         assert manifest.void == {1}
         assert not manifest.is_clean
         manifest.mark_clean()
-    with Manifest.open(path, HEADER) as manifest:
+    with SendManifest.open(path, HEADER) as manifest:
         assert manifest.is_clean
 
 
@@ -48,19 +48,19 @@ def test_a_checkpoint_that_failed_is_written_by_the_next(path: Path, monkeypatch
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    with Manifest.open(path, HEADER) as manifest:
+    with SendManifest.open(path, HEADER) as manifest:
         with monkeypatch.context() as patched:
             patched.setattr(manifest, "_append", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 manifest.checkpoint(3, {0: 7})
         manifest.checkpoint(3, {0: 7})
-    with Manifest.open(path, HEADER) as manifest:
+    with SendManifest.open(path, HEADER) as manifest:
         assert (manifest.through, manifest.offsets) == (3, {0: 7})
 
 
 def test_a_new_manifest_starts_from_its_header(tmp_path: Path) -> None:
     """Nothing is done, and records can lie only behind the ends that the topic had."""
-    with Manifest.open(tmp_path / "m", HEADER) as manifest:
+    with SendManifest.open(tmp_path / "m", HEADER) as manifest:
         assert (manifest.through, manifest.offsets, manifest.parts) == (0, {0: 5, 1: 0}, [])
         assert manifest.is_clean
 
@@ -69,16 +69,16 @@ def test_a_torn_last_line_is_cut_off(path: Path) -> None:
     """A line that a crash left unfinished is dropped, and the next run writes after the last whole one."""
     with path.open("ab") as file:
         file.write(b'{"through":2,"off')
-    with Manifest.open(path, HEADER) as manifest:
+    with SendManifest.open(path, HEADER) as manifest:
         assert manifest.through == 1
         manifest.checkpoint(2, {0: 7})
-    with Manifest.open(path, HEADER) as manifest:
+    with SendManifest.open(path, HEADER) as manifest:
         assert (manifest.through, manifest.offsets) == (2, {0: 7})
 
 
 def test_a_checkpoint_without_news_writes_nothing(path: Path) -> None:
     """A run that stands still does not grow its manifest."""
-    with Manifest.open(path, HEADER) as manifest:
+    with SendManifest.open(path, HEADER) as manifest:
         size = path.stat().st_size
         manifest.checkpoint(1, {0: 6, 1: 0})
         assert path.stat().st_size == size
@@ -96,7 +96,7 @@ def test_a_checkpoint_without_news_writes_nothing(path: Path) -> None:
 def test_a_manifest_of_something_else_is_refused(path: Path, change: dict[str, str], message: str) -> None:
     """Another cluster, topic, incarnation of the topic, or source; the hint names the way out."""
     with pytest.raises(InputFileError, match=message) as caught:
-        Manifest.open(path, msgspec.structs.replace(HEADER, **change))
+        SendManifest.open(path, msgspec.structs.replace(HEADER, **change))
     assert "--manifest" in (caught.value.hint or "")
 
 
@@ -114,10 +114,10 @@ def test_a_manifest_of_other_records_is_refused(
 ) -> None:
     """The same source taken apart in another way is not taken for sent; the options that differ are named."""
     path = tmp_path / "m"
-    Manifest.open(path, msgspec.structs.replace(HEADER, options=begun)).close()
+    SendManifest.open(path, msgspec.structs.replace(HEADER, options=begun)).close()
     with pytest.raises(InputFileError, match=message):
-        Manifest.open(path, msgspec.structs.replace(HEADER, options=now))
-    Manifest.open(path, msgspec.structs.replace(HEADER, options=begun)).close()
+        SendManifest.open(path, msgspec.structs.replace(HEADER, options=now))
+    SendManifest.open(path, msgspec.structs.replace(HEADER, options=begun)).close()
 
 
 def test_a_manifest_that_is_quiet_about_options_goes_on(tmp_path: Path) -> None:
@@ -126,10 +126,10 @@ def test_a_manifest_that_is_quiet_about_options_goes_on(tmp_path: Path) -> None:
     header = {"kafkabal_manifest": 1, "id": "ab12", "cluster_id": "c", "topic": "t", "topic_id": "T1"}
     path.write_bytes(msgspec.json.encode({**header, "source": "folder /data", "offsets": {"0": 5}}) + b"\n")
     assert keeps_options_quiet(path)
-    with Manifest.open(path, msgspec.structs.replace(HEADER, options={"--key": "label"})) as manifest:
+    with SendManifest.open(path, msgspec.structs.replace(HEADER, options={"--key": "label"})) as manifest:
         assert manifest.header.id == "ab12"
     assert not keeps_options_quiet(tmp_path / "none")
-    Manifest.open(tmp_path / "new", msgspec.structs.replace(HEADER, options={})).close()
+    SendManifest.open(tmp_path / "new", msgspec.structs.replace(HEADER, options={})).close()
     assert not keeps_options_quiet(tmp_path / "new")
 
 
@@ -139,7 +139,7 @@ def test_a_file_that_is_no_manifest_is_left_alone(tmp_path: Path, content: bytes
     path = tmp_path / "photo.jpg"
     path.write_bytes(content)
     with pytest.raises(InputFileError, match="not a manifest of kafkabal produce"):
-        Manifest.open(path, HEADER)
+        SendManifest.open(path, HEADER)
     assert path.read_bytes() == content
 
 
@@ -148,24 +148,24 @@ def test_a_later_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "m"
     path.write_bytes(msgspec.json.encode(msgspec.structs.replace(HEADER, kafkabal_manifest=2)) + b"\n")
     with pytest.raises(InputFileError, match="manifest version 2 is not supported"):
-        Manifest.open(path, HEADER)
+        SendManifest.open(path, HEADER)
 
 
 def test_damage_in_the_middle_is_named(path: Path) -> None:
     """A line that cannot be read is refused with its number, since what follows cannot be trusted."""
     path.write_bytes(path.read_bytes().replace(b'"through":1', b'"through":x'))
     with pytest.raises(InputFileError, match="line 5: is damaged"):
-        Manifest.open(path, HEADER)
+        SendManifest.open(path, HEADER)
 
 
 def test_two_runs_at_once_are_refused(path: Path) -> None:
     """The second run is told that the first has the manifest."""
-    with Manifest.open(path, HEADER), pytest.raises(BusyError, match="manifest in use by another process"):
-        Manifest.open(path, HEADER)
+    with SendManifest.open(path, HEADER), pytest.raises(BusyError, match="manifest in use by another process"):
+        SendManifest.open(path, HEADER)
 
 
 def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     """A file in place of the folder is an output error, not a traceback."""
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(OutputError, match="cannot write"):
-        Manifest.open(tmp_path / "file" / "m", HEADER)
+        SendManifest.open(tmp_path / "file" / "m", HEADER)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kafkabal.errors import UsageError
-from kafkabal.producer.manifest import Manifest, ManifestHeader
+from kafkabal.producer.manifest import ManifestHeader, SendManifest
 from kafkabal.producer.manifest_path import default_manifest_path
-from kafkabal.sources.row_files import RowSource
+from kafkabal.sources.row_source import RowSource
 
 
 def test_other_options_have_a_manifest_of_their_own(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_a_manifest_that_may_be_of_other_options_is_not_guessed_at(tmp_path: Pat
     facts: Any = SimpleNamespace(topic="t", topic_id="T")
     plain = default_manifest_path(facts, RowSource(tmp_path / "a.jsonl"), tmp_path)
     header = ManifestHeader(id="1", cluster_id="c", topic="t", topic_id="T", source="file", offsets={})
-    Manifest.open(plain, header).close()
+    SendManifest.open(plain, header).close()
     assert default_manifest_path(facts, RowSource(tmp_path / "a.jsonl"), tmp_path) == plain
     with pytest.raises(
         UsageError, match=r"manifest of an older version does not record its options \(given --key k --value v\)"

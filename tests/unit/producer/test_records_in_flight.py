@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkabal.producer.records_in_flight import Acknowledged, Flight, Lane
+from kafkabal.producer.records_in_flight import Acknowledged, PartitionRecords, RecordsInFlight
 
 
 class Message:
@@ -28,9 +28,9 @@ class Bench:
     def __init__(self, partitions: list[int]) -> None:
         self.acknowledged: list[Acknowledged] = []
         self.failed: list[Any] = []
-        self.finished: list[Lane] = []
+        self.finished: list[PartitionRecords] = []
         values = [b"x" * n for n in range(len(partitions))]
-        self.flight = Flight(
+        self.flight = RecordsInFlight(
             values,
             [len(value) + 10 for value in values],
             self.acknowledged.append,

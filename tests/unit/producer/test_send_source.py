@@ -24,21 +24,21 @@ from kafkabal.errors import (
     UnsafeError,
     UsageError,
 )
-from kafkabal.producer.delivery_listener import Progress
-from kafkabal.producer.manifest import Manifest, ManifestHeader
+from kafkabal.producer.delivery_listener import DeliveryProgress
+from kafkabal.producer.manifest import ManifestHeader, SendManifest
 from kafkabal.producer.record_names import found_records, record_names
 from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.record_sizes import check_sizes
 from kafkabal.producer.same_topic_check import same_topic_check
-from kafkabal.producer.send_source import Outcome, Run, has_other_rows, totals
-from kafkabal.producer.target_topic import TopicReader
+from kafkabal.producer.send_source import SendOutcome, SendRun, has_other_rows, totals
+from kafkabal.producer.target_topic import MessageReader
 from kafkabal.routing.checked_policy import PolicyFaultError
 from kafkabal.routing.policies.random import Random
 from kafkabal.routing.policy_protocol import Context
 from kafkabal.routing.registry import PolicyChoice, load_policy
-from kafkabal.sources.folder import FolderSource
-from kafkabal.sources.row_files import RowSource
+from kafkabal.sources.folder_source import FolderSource
 from kafkabal.sources.row_formats import RowFormat
+from kafkabal.sources.row_source import RowSource
 from kafkabal.sources.source_protocol import Block, Source
 from tests.unit.producer.conftest import MockCluster, send
 from tests.unit.sources.records_of import records_of
@@ -66,21 +66,21 @@ class Bench:
         # without idempotence brokers need not be asked for a producer id, which takes half a second
         self.producer_settings: dict[str, Any] = {"enable.idempotence": False}
 
-    def run(self, source: Source, **extra: Any) -> Outcome:
+    def run(self, source: Source, **extra: Any) -> SendOutcome:
         """One run, as the command does it."""
         with self.open_manifest(source) as manifest:
             found = {} if manifest.is_clean else self.read_back(manifest)
             with self.producer() as producer:
-                return Run(producer, source, manifest, found=found, clock=monotonic, **extra).send(source.listing())
+                return SendRun(producer, source, manifest, found=found, clock=monotonic, **extra).send(source.listing())
 
-    def open_manifest(self, source: Source) -> Manifest:
+    def open_manifest(self, source: Source) -> SendManifest:
         """Begin or go on."""
         header = ManifestHeader(id="cafe", cluster_id="mock", topic=TOPIC, topic_id="T", source=source.name, offsets={})
-        return Manifest.open(self.manifest_path, header)
+        return SendManifest.open(self.manifest_path, header)
 
-    def read_back(self, manifest: Manifest) -> dict[int, int]:
+    def read_back(self, manifest: SendManifest) -> dict[int, int]:
         """Records that are in the topic though the manifest does not know it."""
-        reader = TopicReader(self.cluster.client, TOPIC)
+        reader = MessageReader(self.cluster.client, TOPIC)
         return found_records(manifest, reader.messages_since(manifest.offsets, clock=monotonic))
 
     def producer(self) -> RecordSender:
@@ -90,7 +90,7 @@ class Bench:
 
     def topic(self) -> Counter[bytes]:
         """All values in the topic, and how often each is there."""
-        reader = TopicReader(self.cluster.client, TOPIC)
+        reader = MessageReader(self.cluster.client, TOPIC)
         return Counter(message.value() or b"" for message in reader.messages_since({}, clock=monotonic))
 
 
@@ -162,7 +162,7 @@ def test_an_interrupted_run_does_not_wait_for_its_queue(bench: Bench, data: Path
     source = Interrupted(data)
     with bench.open_manifest(source) as manifest:
         with pytest.raises(KeyboardInterrupt), bench.producer() as producer:
-            Run(producer, source, manifest, clock=monotonic).send(source.listing())
+            SendRun(producer, source, manifest, clock=monotonic).send(source.listing())
         assert (producer.deliveries.delivered, producer.deliveries.in_flight) == (0, 0)
         assert not manifest.is_clean
     del bench.producer_settings["bootstrap.servers"]
@@ -348,9 +348,9 @@ def test_what_was_sent_before_an_oversize_row_is_counted(bench: Bench, kept: boo
     manifest = bench.open_manifest(source)
     if not kept:
         manifest.close()
-        manifest = Manifest.in_memory(manifest.header)
+        manifest = SendManifest.in_memory(manifest.header)
     with manifest, bench.producer() as producer:
-        run = Run(producer, source, manifest, clock=monotonic)
+        run = SendRun(producer, source, manifest, clock=monotonic)
         with pytest.raises(OperationError, match="; 300 records sent by this run") as caught:
             run.send(source.listing())
     assert ("run the same command again" in (caught.value.hint or "")) is kept
@@ -364,7 +364,7 @@ def test_a_policy_of_a_plug_in_that_fails_under_way_stops_the_run(bench: Bench, 
     with bench.open_manifest(source := FolderSource(data)) as manifest:
         settings = {**bench.cluster.client, **bench.producer_settings}
         with RecordSender(bench.cluster, TOPIC, choice.create(Context()), settings) as producer:
-            run = Run(producer, source, manifest, clock=monotonic)
+            run = SendRun(producer, source, manifest, clock=monotonic)
             with pytest.raises(PolicyFaultError) as told:
                 run.send(source.listing())
     assert told.value.exit_code == 2
@@ -387,9 +387,9 @@ def test_progress_tells_what_is_new_from_what_was_there(bench: Bench, tmp_path: 
         with bench.open_manifest(source) as manifest:
             manifest.add_parts(source.listing().parts)
             manifest.checkpoint(70, {})
-        heard: list[Progress] = []
+        heard: list[DeliveryProgress] = []
         bench.run(source, progressed=heard.append)
-        assert heard[-1] == Progress(records=100, bytes=400, sent=30, handed_over=30, skipped_bytes=280)
+        assert heard[-1] == DeliveryProgress(records=100, bytes=400, sent=30, handed_over=30, skipped_bytes=280)
 
 
 def test_progress_is_reported_each_second_however_long_a_record_takes(bench: Bench, tmp_path: Path) -> None:
@@ -403,9 +403,9 @@ def test_progress_is_reported_each_second_however_long_a_record_takes(bench: Ben
                 seconds[0] += 1
                 yield block
 
-    source, heard = Slow(tmp_path / "rows.txt"), list[Progress]()
+    source, heard = Slow(tmp_path / "rows.txt"), list[DeliveryProgress]()
     with bench.open_manifest(source) as manifest, bench.producer() as producer:
-        Run(producer, source, manifest, progressed=heard.append, clock=lambda: seconds[0]).send(source.listing())
+        SendRun(producer, source, manifest, progressed=heard.append, clock=lambda: seconds[0]).send(source.listing())
     assert [progress.handed_over for progress in heard[:4]] == [1, 2, 3, 4]
 
 
@@ -415,7 +415,7 @@ def test_progress_is_of_what_is_there_now(bench: Bench, data: Path) -> None:
     for path in (data / "label0").iterdir():
         path.unlink()
     (data / "new").write_bytes(b"new")
-    heard: list[Progress] = []
+    heard: list[DeliveryProgress] = []
     bench.run(FolderSource(data), progressed=heard.append)
     assert heard[-1].bytes == totals(FolderSource(data).listing().parts)["bytes"]
     assert heard[-1].bytes - heard[-1].skipped_bytes == len(b"new")
@@ -432,7 +432,7 @@ def test_a_topic_that_is_missing_when_records_are_refused_is_not_sent_to_again(b
     """Where librdkafka hears of it first, no hint says that the same command resumes: what was sent is gone."""
     gone = same_topic_check("T", lambda: None, TOPIC)
     with bench.open_manifest(source := FolderSource(data)) as manifest, bench.producer() as producer:
-        run = Run(producer, source, manifest, same_topic=gone, clock=lambda: 0.0)
+        run = SendRun(producer, source, manifest, same_topic=gone, clock=lambda: 0.0)
         run._next_same_topic_s = 1.0
         producer._send = lambda *_: (_ for _ in ()).throw(KafkaException(KafkaError(KafkaError._UNKNOWN_TOPIC)))
         with pytest.raises(OperationError, match=f"topic {TOPIC} was deleted during the run; 0 records") as caught:
@@ -471,7 +471,7 @@ def test_progress_ends_at_the_totals(bench: Bench, data: Path) -> None:
     """The last thing that a listener hears is that all is done, earlier runs included."""
 
     for _ in range(2):
-        heard: list[Progress] = []
+        heard: list[DeliveryProgress] = []
         bench.run(FolderSource(data), progressed=heard.append)
         assert {"records": heard[-1].records, "bytes": heard[-1].bytes} == totals(FolderSource(data).listing().parts)
 
@@ -535,7 +535,7 @@ def test_reading_back_sees_records_lost_and_deleted(bench: Bench, data: Path) ->
 
 def test_reading_back_what_retention_deleted_is_refused(bench: Bench) -> None:
     """Where the beginning was deleted it cannot be told what was sent, and nothing is sent twice on a guess."""
-    reader = TopicReader(bench.cluster.client, TOPIC)
+    reader = MessageReader(bench.cluster.client, TOPIC)
     with pytest.raises(UnsafeError, match=f"{TOPIC}-0 begins at offset 9: records from 4 on were deleted"):
         reader._ranges({0: (9, 20)}, {0: 4})
     assert reader._ranges({0: (9, 20), 1: (3, 5)}, {0: 9}) == {0: (9, 20), 1: (3, 5)}
@@ -616,7 +616,7 @@ def test_rows_that_were_added_to_a_file_are_sent(bench: Bench, tmp_path: Path, n
 def test_other_lines_on_standard_input_are_noticed(bench: Bench) -> None:
     """Lines that are not those of the run before are refused, and none of them is sent; the right ones go on."""
 
-    def run(content: bytes) -> Outcome:
+    def run(content: bytes) -> SendOutcome:
         return bench.run(RowSource(None, stream=io.BytesIO(content), row_format=RowFormat.TEXT))
 
     assert run(b"1\n2\n3\n").sent == 3
@@ -646,7 +646,7 @@ def test_a_changed_file_of_rows_is_sent_again_on_request(bench: Bench, tmp_path:
 def test_a_client_setting_that_makes_no_sense_is_refused() -> None:
     """What librdkafka does not take is an error of usage in one line, whoever it came from."""
     with pytest.raises(UsageError, match='client configuration: No such configuration property: "foo"'):
-        TopicReader({"foo": 1}, TOPIC).end_offsets()
+        MessageReader({"foo": 1}, TOPIC).end_offsets()
 
 
 @pytest.mark.parametrize(("first", "count"), [(0, 1), (998, 5), (0, 2500), (1000, 1), (1999, 2), (123_456, 3000)])

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException
 from kafkabal.clusters.protocol import ConfigResource, ConfigSource, ConfigValue, Fault, ResourceKind, TopicDescription
 from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.errors import KafkabalError, UnreachableError, UsageError
-from kafkabal.producer.target_topic import TopicFacts, TopicReader, current_topic_id, topic_facts
+from kafkabal.producer.target_topic import MessageReader, TopicFacts, current_topic_id, topic_facts
 
 _RESOURCE = ConfigResource(ResourceKind.TOPIC, "images")
 
@@ -96,7 +96,7 @@ class Consumer:
 def test_a_leader_that_died_is_waited_for(code: int) -> None:
     """Offsets are asked for again until another broker leads, but not for ever."""
     clock = FakeClock()
-    reader = TopicReader({}, "images", clock)
+    reader = MessageReader({}, "images", clock)
     assert reader._watermarks(Consumer(clock, code, clock.monotonic() + 9)) == {0: (3, 7), 1: (3, 7)}  # type: ignore[arg-type]
     started_s = clock.monotonic()
     with pytest.raises(KafkabalError):

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from kafkabal.clusters.kafka.fetch import FetchedRange
 from kafkabal.clusters.kafka.lazy_records import PackedRecords, RawRecord
 from kafkabal.reader.blocks import BrokerBlocks
+from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.manifest import Manifest, PartitionRange, block_counts
 from kafkabal.reader.metrics import ReaderMetrics
-from kafkabal.reader.progress import Progress
-from kafkabal.reader.reader_share import Share
-from kafkabal.reader.sequence import SampleSequence, Supply
+from kafkabal.reader.reader_share import ReaderShare
+from kafkabal.reader.sample_sequence import SampleSequence, Supply
 
 LANES = 6
 BROKER = 1
@@ -58,8 +58,8 @@ class MemoryTopic:
 
     def sequence(
         self,
-        share: Share,
-        progress: Progress | None = None,
+        share: ReaderShare,
+        progress: EpochProgress | None = None,
         *,
         taken: int = 0,
         seed: int | None = 1,
@@ -75,7 +75,7 @@ class MemoryTopic:
             Supply(source=source or (lambda: BrokerBlocks(pinned, self)), limit_bytes=limit_bytes, threads=2),
             seed=seed,
             share=share,
-            progress=progress or Progress(),
+            progress=progress or EpochProgress(),
             taken=taken,
             until_epoch=until_epoch,
             metrics=ReaderMetrics(),

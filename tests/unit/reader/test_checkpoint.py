@@ -10,12 +10,14 @@ import pytest
 
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.reader.checkpoint import Checkpoint, combine_states, load_state, save_state
-from kafkabal.reader.progress import Progress
-from kafkabal.reader.reader_share import Share
+from kafkabal.reader.epoch_progress import EpochProgress
+from kafkabal.reader.reader_share import ReaderShare
 
 
 def _checkpoint(reader: int = 0, readers: int = 2, taken: int = 5) -> Checkpoint:
-    return Checkpoint(identity="abc", seed=1, progress=Progress(2, 100), reader=reader, readers=readers, taken=taken)
+    return Checkpoint(
+        identity="abc", seed=1, progress=EpochProgress(2, 100), reader=reader, readers=readers, taken=taken
+    )
 
 
 def test_a_state_survives_a_file(tmp_path: Path) -> None:
@@ -29,9 +31,9 @@ def test_readers_in_step_are_one_position() -> None:
     """Combined, or resumed in another number, readers that took equally many leave no gaps."""
     states = [_checkpoint(r).as_dict() for r in range(2)]
     combined = Checkpoint.from_dict(combine_states(states))
-    assert combined.progress == Progress(2, 110)
-    assert _checkpoint().resumed_by(Share(3, 7)) == (Progress(2, 110), 0)
-    assert _checkpoint(1).resumed_by(Share(1, 2)) == (Progress(2, 100), 5)
+    assert combined.progress == EpochProgress(2, 110)
+    assert _checkpoint().resumed_by(ReaderShare(3, 7)) == (EpochProgress(2, 110), 0)
+    assert _checkpoint(1).resumed_by(ReaderShare(1, 2)) == (EpochProgress(2, 100), 5)
 
 
 def test_states_of_many_uneven_readers_stay_small() -> None:
@@ -49,7 +51,7 @@ def test_states_that_do_not_belong_together_are_refused() -> None:
     with pytest.raises(UsageError, match="different runs or epochs"):
         combine_states([one.as_dict(), replace(other, seed=2).as_dict()])
     with pytest.raises(UsageError, match="different runs or epochs"):
-        combine_states([one.as_dict(), replace(other, progress=Progress(3)).as_dict()])
+        combine_states([one.as_dict(), replace(other, progress=EpochProgress(3)).as_dict()])
 
 
 @pytest.mark.parametrize("wrong", [{}, {"kafkabal_reader": 9}, {**_checkpoint().as_dict(), "taken": -1}])

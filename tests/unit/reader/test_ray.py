@@ -6,7 +6,7 @@ import pytest
 
 from kafkabal.errors import DriftError
 from kafkabal.reader.manifest import Manifest, PartitionRange, block_counts
-from kafkabal.reader.ray import as_table, read_runs, runs
+from kafkabal.reader.ray import as_table, block_runs, read_block_runs
 from tests.unit.reader.conftest import MemoryTopic, packed_headers
 
 
@@ -24,7 +24,7 @@ def _manifest(counts: list[int], record_bytes: int) -> Manifest:
 def test_tasks_get_equal_bytes_of_uneven_partitions(tasks: int) -> None:
     """One partition holds 70 % of the bytes; tasks cut through it, and differ by a block at most."""
     manifest = _manifest([70_000, 10_000, 10_000, 10_000], 20_000)
-    found = runs(manifest, tasks)
+    found = block_runs(manifest, tasks)
     sizes = [sum(run.size_bytes for run in task) for task in found]
     assert len(found) == tasks
     assert max(sizes) - min(sizes) <= 2 * manifest.blocks.size_bytes.max()
@@ -37,19 +37,19 @@ def test_tasks_get_equal_bytes_of_uneven_partitions(tasks: int) -> None:
 
 def test_a_small_topic_is_not_cut_to_pieces() -> None:
     """Below 64 MiB a task costs more than it gains."""
-    assert len(runs(_manifest([1000, 1000], 1000), 64)) == 1
+    assert len(block_runs(_manifest([1000, 1000], 1000), 64)) == 1
 
 
 def test_each_record_is_in_one_table() -> None:
     """All tasks together read every record once; one that is missing is an error, so that a retry cannot differ."""
     topic = MemoryTopic([300, 41])
     manifest = topic.manifest()
-    tables = [table for task in runs(manifest, 3) for table in read_runs(topic, "t", task, headers=False)]
+    tables = [table for task in block_runs(manifest, 3) for table in read_block_runs(topic, "t", task, headers=False)]
     got = [(p, o) for table in tables for p, o in zip(*table.select([0, 1]).to_pydict().values(), strict=True)]
     assert sorted(got) == [(p, o) for p, n in ((0, 300), (1, 41)) for o in range(n)]
     missing = MemoryTopic([300, 41], missing=frozenset({(0, 9)}))
     with pytest.raises(DriftError, match="hold 299 records, not 300"):
-        list(read_runs(missing, "t", runs(manifest, 1)[0], headers=False))
+        list(read_block_runs(missing, "t", block_runs(manifest, 1)[0], headers=False))
 
 
 def test_columns_keep_what_a_record_has() -> None:

@@ -12,12 +12,12 @@ import pytest
 from kafkabal.errors import BusyError, InputFileError, OperationError
 from kafkabal.reader.blocks import BrokerBlocks
 from kafkabal.reader.checkpoint import Checkpoint, combine_states
+from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.metrics import ReaderMetrics
-from kafkabal.reader.progress import Progress
-from kafkabal.reader.reader_share import Share, Tail
-from kafkabal.reader.sequence import Supply
+from kafkabal.reader.reader_share import ReaderShare, Tail
+from kafkabal.reader.sample_sequence import Supply
 from kafkabal.reader.work_ledger import WorkLedger
-from kafkabal.reader.work_stealing_sequence import DynamicSequence
+from kafkabal.reader.work_stealing_sequence import WorkStealingSequence
 from tests.unit.reader.conftest import MemoryTopic
 
 COUNTS = [1500, 400, 100]
@@ -26,7 +26,7 @@ COUNTS = [1500, 400, 100]
 class Crowd:
     """Readers on a clock of their own, one of which gives its next sample at a time."""
 
-    def __init__(self, folder: Path, seconds: list[float], progress: Progress | None = None) -> None:
+    def __init__(self, folder: Path, seconds: list[float], progress: EpochProgress | None = None) -> None:
         self.topic = MemoryTopic(COUNTS)
         self.seconds = seconds
         self.now_s = 0.0
@@ -34,13 +34,13 @@ class Crowd:
         self.ends_s = [0.0] * len(seconds)
         manifest = self.topic.manifest()
         self.readers = [
-            DynamicSequence(
+            WorkStealingSequence(
                 manifest,
                 Supply(source=lambda: BrokerBlocks(manifest, self.topic), limit_bytes=10_000, threads=1),
                 folder,
                 seed=1,
-                share=Share(reader, len(seconds), Tail.KEEP),
-                progress=progress or Progress(),
+                share=ReaderShare(reader, len(seconds), Tail.KEEP),
+                progress=progress or EpochProgress(),
                 metrics=ReaderMetrics(),
                 now_s=lambda: self.now_s,
             )
@@ -109,7 +109,7 @@ def test_stopped_anywhere_and_resumed_by_any_number(tmp_path: Path, seed: int) -
     """Speeds, moments of stopping and numbers of readers are drawn; the states together lose and repeat nothing."""
     drawn = random.Random(seed)
     seen: list[tuple[int, int]] = []
-    progress = Progress()
+    progress = EpochProgress()
     while len(seen) < len(_all()):
         crowd = Crowd(
             tmp_path / str(len(seen)),
@@ -120,7 +120,7 @@ def test_stopped_anywhere_and_resumed_by_any_number(tmp_path: Path, seed: int) -
         seen += crowd.seen
         state = crowd.state()
         checkpoint = Checkpoint.from_dict(state)
-        progress = checkpoint.resumed_by(Share(0, 1))[0]
+        progress = checkpoint.resumed_by(ReaderShare(0, 1))[0]
     assert sorted(seen) == _all()
 
 

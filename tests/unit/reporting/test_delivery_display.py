@@ -8,7 +8,7 @@ from functools import partial
 
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.errors import UnreachableError
-from kafkabal.producer.delivery_listener import Progress
+from kafkabal.producer.delivery_listener import DeliveryProgress
 from kafkabal.reporting.delivery_display import DeliveryDisplay
 from kafkabal.reporting.transfer_textfile import TransferTextfile
 
@@ -21,9 +21,9 @@ def display_of(monotonic: Callable[[], float] = float) -> tuple[DeliveryDisplay,
     return DeliveryDisplay(context, partial(context.progress, "sending"), textfile), stream
 
 
-def progress_of(sent: int, skipped: int, *, handed_over: int | None = None) -> Progress:
+def progress_of(sent: int, skipped: int, *, handed_over: int | None = None) -> DeliveryProgress:
     """Records of ten bytes each, of which some already in the topic."""
-    return Progress(
+    return DeliveryProgress(
         records=sent + skipped,
         bytes=10 * (sent + skipped),
         sent=sent,

@@ -6,7 +6,7 @@ from collections import Counter
 
 from kafkabal.model.builder import build_cluster
 from kafkabal.model.rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
-from kafkabal.producer.send_source import Outcome
+from kafkabal.producer.send_source import SendOutcome
 from kafkabal.reporting.drawable_area import PLAIN
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.produce_report import production_report
@@ -35,7 +35,7 @@ def three_brokers() -> RoutingView:
 
 def test_bytes_are_summed_by_the_brokers_that_lead() -> None:
     """Only brokers that lead partitions have a row; their share is over an even one among them."""
-    outcome = Outcome(sent=6, already_there=2, bytes_by_partition=Counter({0: 100, 1: 100, 2: 200}))
+    outcome = SendOutcome(sent=6, already_there=2, bytes_by_partition=Counter({0: 100, 1: 100, 2: 200}))
     report = production_report(outcome, three_brokers())
     assert report.headline == "6 records sent to topic t, 400 B, 2 already in the topic"
     (table,) = report.tables
@@ -49,14 +49,14 @@ def test_bytes_are_summed_by_the_brokers_that_lead() -> None:
 
 def test_nothing_to_send() -> None:
     """A repeated run says so, shows no table of nothing, and is no error where CSV was asked for."""
-    report = production_report(Outcome(already_there=9), three_brokers())
+    report = production_report(SendOutcome(already_there=9), three_brokers())
     assert render(report, "table", PLAIN) == "nothing to send to topic t, 9 already in the topic\n"
     assert render(report, "csv", PLAIN) == "broker,sent_bytes,sent_share,used_bytes\n"
 
 
 def test_partitions_that_have_no_row_any_more_are_no_fault() -> None:
     """Bytes of a partition that lost its leader, or that came after the view, belong to no broker."""
-    outcome = Outcome(sent=3, bytes_by_partition=Counter({0: 10, 3: 10, 9: 10}))
+    outcome = SendOutcome(sent=3, bytes_by_partition=Counter({0: 10, 3: 10, 9: 10}))
     (table,) = production_report(outcome, three_brokers()).tables
     assert list(table.columns[1].values) == [10.0, 0.0]
 

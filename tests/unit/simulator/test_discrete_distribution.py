@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkabal.simulator.discrete_distribution import Discrete
+from kafkabal.simulator.discrete_distribution import DiscreteDistribution
 
 
 @given(
@@ -19,7 +19,7 @@ def test_outcomes_are_those_of_the_inverse(weights: list[float], uniforms: list[
     bounds = (np.cumsum(weights) / np.sum(weights))[:-1].tolist()
     numbers = [u for u in (*uniforms, *bounds) if u < 1]
 
-    found = Discrete(np.array(weights)).outcomes(np.array(numbers))
+    found = DiscreteDistribution(np.array(weights)).outcomes(np.array(numbers))
 
     assert found.tolist() == [sum(bound <= u for bound in bounds) for u in numbers]
 
@@ -29,7 +29,7 @@ def test_many_outcomes_are_drawn_as_often_as_their_weights(n: int) -> None:
     """Also where the table has fewer parts than it would like, the heaviest outcome comes as often as it should."""
     weights = 1 / np.arange(1, n + 1)
 
-    found = Discrete(weights).outcomes(np.random.default_rng(1).random(100_000))
+    found = DiscreteDistribution(weights).outcomes(np.random.default_rng(1).random(100_000))
 
     assert (found == 0).mean() == pytest.approx(1 / weights.sum(), abs=0.005)
     assert 0 <= found.min() <= found.max() < n

@@ -20,18 +20,18 @@ from kafkabal.scoring.evaluation import evaluate
 from kafkabal.scoring.protocol import Need
 from kafkabal.scoring.registry import load_score, load_scores
 from kafkabal.simulator.compare_policies import compare
-from kafkabal.simulator.delivery_runner import Courier, empty_delivery
-from kafkabal.simulator.key_order_risk import KeyOrder
+from kafkabal.simulator.delivery_runner import DeliveryRunner, empty_delivery
+from kafkabal.simulator.key_order_risk import KeyOrderRisk
+from kafkabal.simulator.policy_outcome import PolicyOutcome
 from kafkabal.simulator.simulate_policy import SimulationOptions, simulate
-from kafkabal.simulator.simulation_result import Outcome
 from kafkabal.simulator.synthetic_topic import TOPIC, SyntheticCluster, build_synthetic
 from kafkabal.simulator.workload import (
-    Change,
-    Event,
+    ArrivalProcess,
+    BrokerEvent,
+    BrokerEventKind,
     FixedSize,
-    Log,
     LogNormalSize,
-    Process,
+    LogOverhead,
     Transport,
     UniformKeys,
     Workload,
@@ -44,7 +44,7 @@ from kafkabal.testing import cluster_builders
 ViewMaker: TypeAlias = "Callable[..., RoutingView]"
 
 
-def run(name: str, view: RoutingView, workload: Workload, **options: object) -> Outcome:
+def run(name: str, view: RoutingView, workload: Workload, **options: object) -> PolicyOutcome:
     """Simulate one policy."""
     return simulate(view, load_policy(name), workload, SimulationOptions(**options))  # type: ignore[arg-type]
 
@@ -69,7 +69,7 @@ def test_every_byte_is_counted_once_a_copy(view_over: ViewMaker, name: str) -> N
 def test_logs_are_as_long_as_their_batches_written_out(view_over: ViewMaker, *, delivery: bool) -> None:
     """Records of 1000 bytes, 16 to a batch, take 61 bytes and 16 times 1009, which is told by hand."""
     transport = Transport(linger_s=1.0)
-    workload = Workload(records=1600, sizes=FixedSize(1000), process=Process.STEADY, transport=transport)
+    workload = Workload(records=1600, sizes=FixedSize(1000), process=ArrivalProcess.STEADY, transport=transport)
     outcome = run("random", view_over(brokers=1), workload, delivery=delivery)
 
     # length of the record 2, attributes 1, time 1, place 1, length of the key 1, of the value 2, headers 1
@@ -79,8 +79,10 @@ def test_logs_are_as_long_as_their_batches_written_out(view_over: ViewMaker, *, 
 
 def test_headers_and_compression_are_what_the_workload_says(view_over: ViewMaker) -> None:
     """Headers add to every record, compression takes from all but the headers of batches."""
-    workload = Workload(records=1600, sizes=FixedSize(1000), process=Process.STEADY, transport=Transport(linger_s=1.0))
-    log = Log(header_bytes=100, compression=0.5)
+    workload = Workload(
+        records=1600, sizes=FixedSize(1000), process=ArrivalProcess.STEADY, transport=Transport(linger_s=1.0)
+    )
+    log = LogOverhead(header_bytes=100, compression=0.5)
     outcome = run("random", view_over(brokers=1), replace(workload, log=log), delivery=False)
 
     assert outcome.partition_bytes.tolist() == [100 * 61 + 1600 * 1109 / 2]
@@ -88,7 +90,7 @@ def test_headers_and_compression_are_what_the_workload_says(view_over: ViewMaker
 
 def test_refused_records_are_in_no_log(view_over: ViewMaker) -> None:
     """What goes to a partition without a leader is offered, but lies nowhere."""
-    event = Event(at_s=0.0, broker=1, becomes=Change.DEAD)
+    event = BrokerEvent(at_s=0.0, broker=1, becomes=BrokerEventKind.DEAD)
     workload = Workload(records=2000, keys=UniformKeys(500), events=(event,))
     outcome = run("key-hash", view_over(brokers=4), workload, delivery=False)
 
@@ -125,7 +127,7 @@ def test_machine_code_simulates_the_same(uneven_view: RoutingView) -> None:
         keys=ZipfKeys(100, 1.0),
         producers=2,
         metrics_interval_s=0.05,
-        events=(Event(at_s=0.1, broker=2, becomes=Change.SLOW, factor=9),),
+        events=(BrokerEvent(at_s=0.1, broker=2, becomes=BrokerEventKind.SLOW, factor=9),),
     )
     plain, fast = (run("adaptive", uneven_view, workload, compiled=compiled) for compiled in (False, True))
 
@@ -139,7 +141,7 @@ def test_idle_brokers_answer_after_linger_service_and_round_trip(view_over: View
         linger_s=0.01, request_s=0.002, round_trip_s=0.004, broker_bytes_per_s=1e6, batch_bytes=10**6, acks_all=True
     )
     workload = Workload(
-        records=50, sizes=FixedSize(1000), bytes_per_s=10_000, process=Process.STEADY, transport=transport
+        records=50, sizes=FixedSize(1000), bytes_per_s=10_000, process=ArrivalProcess.STEADY, transport=transport
     )
     one, three = (
         run("round-robin", view_over(brokers=3, replication_factor=copies), workload).latency for copies in (1, 3)
@@ -177,9 +179,9 @@ def test_batches_of_a_byte_carry_a_record_each(view_over: ViewMaker) -> None:
 def test_nothing_is_done_while_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records minutes apart cost a look at brokers and latencies each, not one for every moment in between."""
     looks: list[float] = []
-    counted = Courier.waits_s
-    monkeypatch.setattr(Courier, "waits_s", lambda self, at_s: looks.append(at_s) or counted(self, at_s))
-    workload = Workload(records=50, sizes=FixedSize(1000), bytes_per_s=5, process=Process.STEADY)
+    counted = DeliveryRunner.waits_s
+    monkeypatch.setattr(DeliveryRunner, "waits_s", lambda self, at_s: looks.append(at_s) or counted(self, at_s))
+    workload = Workload(records=50, sizes=FixedSize(1000), bytes_per_s=5, process=ArrivalProcess.STEADY)
     cluster = build_synthetic(SyntheticCluster(brokers=3))
     view = view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY])
     outcome = run("score", view, workload)
@@ -200,7 +202,7 @@ def test_overload_holds_producers_back_to_the_rate_of_the_brokers(view_over: Vie
 
 def test_dead_leader_is_replaced_where_there_is_a_copy(view_over: ViewMaker) -> None:
     """After a broker dies it gets nothing more; with copies its partitions live on, without they are left out."""
-    event = Event(at_s=0.5, broker=2, becomes=Change.DEAD)
+    event = BrokerEvent(at_s=0.5, broker=2, becomes=BrokerEventKind.DEAD)
     workload = Workload(records=10_000, sizes=FixedSize(1000), bytes_per_s=10e6, events=(event,), metrics_interval_s=9)
     single = run("random", view_over(brokers=4), workload)
     copied = run("random", view_over(brokers=4, replication_factor=2), workload)
@@ -214,7 +216,7 @@ def test_dead_leader_is_replaced_where_there_is_a_copy(view_over: ViewMaker) -> 
 @pytest.mark.parametrize("delivery", [True, False])
 def test_keyed_records_for_a_lost_partition_are_refused_and_counted(view_over: ViewMaker, *, delivery: bool) -> None:
     """A key's partition without a leader takes no record, and the outcome says how many that were."""
-    event = Event(at_s=0.0, broker=1, becomes=Change.DEAD)
+    event = BrokerEvent(at_s=0.0, broker=1, becomes=BrokerEventKind.DEAD)
     workload = Workload(records=2000, keys=UniformKeys(500), events=(event,))
     outcome = run("key-hash", view_over(brokers=4), workload, delivery=delivery)
 
@@ -223,7 +225,7 @@ def test_keyed_records_for_a_lost_partition_are_refused_and_counted(view_over: V
 
 def test_added_broker_is_filled_by_score(view_over: ViewMaker) -> None:
     """A broker that comes later is empty until then, and has its share in the end."""
-    event = Event(at_s=1.0, broker=4, becomes=Change.ADDED)
+    event = BrokerEvent(at_s=1.0, broker=4, becomes=BrokerEventKind.ADDED)
     workload = Workload(
         records=40_000, sizes=FixedSize(10_000), bytes_per_s=100e6, events=(event,), metrics_interval_s=0.2
     )
@@ -234,7 +236,7 @@ def test_added_broker_is_filled_by_score(view_over: ViewMaker) -> None:
 
 def test_unknown_broker_in_an_event_is_named(view_over: ViewMaker) -> None:
     """An event for a broker that is not there is refused with those that are."""
-    workload = Workload(events=(Event(at_s=0.0, broker=9, becomes=Change.DEAD),))
+    workload = Workload(events=(BrokerEvent(at_s=0.0, broker=9, becomes=BrokerEventKind.DEAD),))
 
     with pytest.raises(UsageError, match="unknown broker in the workload: 9"):
         run("random", view_over(brokers=2), workload)
@@ -260,7 +262,7 @@ def test_order_violations_equal_a_count_by_hand(n_keys: int) -> None:
     source = np.random.default_rng(2)
     key, partition = source.integers(-1, 20, 5000).astype(np.int32), source.integers(0, 3, 5000).astype(np.int32)
     key[key >= 10] += n_keys - 20
-    order = KeyOrder(n_keys)
+    order = KeyOrderRisk(n_keys)
     for start in range(0, 5000, 700):
         order.follow(key[start : start + 700], partition[start : start + 700])
     last: dict[int, int] = {}
@@ -315,7 +317,7 @@ def test_batches_in_the_stream_do_not_depend_on_the_policy() -> None:
 def test_time_to_full_is_what_the_rate_leaves(view_over: ViewMaker) -> None:
     """A broker of 1 GB that takes 10 MB/s is full a second a 10 MB later."""
     view = view_over(brokers=2, capacity_bytes=10**9)
-    workload = Workload(records=10_000, sizes=FixedSize(10_000), bytes_per_s=20e6, process=Process.STEADY)
+    workload = Workload(records=10_000, sizes=FixedSize(10_000), bytes_per_s=20e6, process=ArrivalProcess.STEADY)
     outcome = run("round-robin", view, workload, delivery=False)
 
     assert outcome.full_after_s == pytest.approx((10**9 - 50e6) / 10e6, rel=0.01)

@@ -12,9 +12,17 @@ from kafkabal.errors import InputFileError, UsageError
 from kafkabal.producer.record_names import RECORD_HEADER
 from kafkabal.simulator.data_set_sizes import folder_sizes, manifest_sizes
 from kafkabal.simulator.synthetic_topic import Leaders, SyntheticCluster, build_synthetic
-from kafkabal.simulator.workload import Change, Event, Log, LogNormalSize, Process, UniformKeys, ZipfKeys
+from kafkabal.simulator.workload import (
+    ArrivalProcess,
+    BrokerEvent,
+    BrokerEventKind,
+    LogNormalSize,
+    LogOverhead,
+    UniformKeys,
+    ZipfKeys,
+)
 from kafkabal.simulator.workload_file import WorkloadFile, load_workload, read_workload, workload_names
-from kafkabal.sources.folder import FolderSource
+from kafkabal.sources.folder_source import FolderSource
 from tests.unit.sources.records_of import records_of
 
 WHOLE = """\
@@ -45,13 +53,13 @@ def test_every_key_is_read() -> None:
     assert (workload.records, workload.total_bytes) == (None, 10**10)
     assert workload.sizes == LogNormalSize(110_000, 0.8)
     assert workload.keys == ZipfKeys(100, 1.2)
-    assert (workload.bytes_per_s, workload.process, workload.producers) == (50e6, Process.STEADY, 4)
+    assert (workload.bytes_per_s, workload.process, workload.producers) == (50e6, ArrivalProcess.STEADY, 4)
     assert workload.metrics_interval_s == 0.5
     assert (workload.transport.batch_bytes, workload.transport.acks_all) == (2**20, False)
     assert (workload.transport.broker_bytes_per_s, workload.transport.own_bytes_per_s) == (100e6, {3: 10e6})
     assert workload.transport.own_request_s == {2: 0.02}
-    assert (workload.log, workload.header_bytes) == (Log(header_bytes=40, compression=0.6), 40)
-    assert workload.events[0] == Event(at_s=10, broker=3, becomes=Change.SLOW, factor=8)
+    assert (workload.log, workload.header_bytes) == (LogOverhead(header_bytes=40, compression=0.6), 40)
+    assert workload.events[0] == BrokerEvent(at_s=10, broker=3, becomes=BrokerEventKind.SLOW, factor=8)
     assert workload.events[1].at_s == 60
     assert cluster == SyntheticCluster(
         brokers=4,

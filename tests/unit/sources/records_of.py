@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kafkabal.errors import InputFileError
-from kafkabal.sources.source_protocol import Headers, Part, Source, Wanted
+from kafkabal.sources.source_protocol import Headers, Part, Source, WantedRecords
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Record:
 def records_of(source: Source, part: Part, start: int = 0) -> list[Record]:
     """All records of a part from a number on; a part that cannot be read is an error."""
     records = []
-    for block in source.blocks([Wanted(0, 0, part, start)]):
+    for block in source.blocks([WantedRecords(0, 0, part, start)]):
         for _, why in block.failures:
             raise InputFileError(part.name, why)
         for at, value in enumerate(block.values):

@@ -9,8 +9,8 @@ import pytest
 
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.sources.file_store import LocalFolder, RemoteFile, RemoteFolder
-from kafkabal.sources.folder import FolderSource
-from kafkabal.sources.row_files import RowSource
+from kafkabal.sources.folder_source import FolderSource
+from kafkabal.sources.row_source import RowSource
 from tests.unit.sources.records_of import records_of
 
 fsspec = pytest.importorskip("fsspec")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafkabal.errors import InputFileError, UsageError
-from kafkabal.sources.row_files import RowSource
+from kafkabal.sources.row_source import RowSource
 from tests.unit.sources.records_of import records_of
 
 google_crc32c = pytest.importorskip("google_crc32c")

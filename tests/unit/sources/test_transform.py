@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kafkabal.errors import InputFileError, UsageError
-from kafkabal.sources.folder import FolderSource
-from kafkabal.sources.row_files import RowSource
+from kafkabal.sources.folder_source import FolderSource
+from kafkabal.sources.row_source import RowSource
 from kafkabal.sources.transform import Transform, load_transform
 from tests.unit.sources.records_of import records_of
 

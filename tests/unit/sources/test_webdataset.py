@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkabal.errors import InputFileError
-from kafkabal.sources.row_files import RowSource
+from kafkabal.sources.row_source import RowSource
 from tests.unit.sources.records_of import Record, records_of
 
 

@@ -301,14 +301,14 @@ def _reporters(
     """One background listener each, so that one that is blocked holds up no other."""
     from kafkabal.cli.commands.rebalance.run_flags import RunFormat
     from kafkabal.executor import report_in_background
-    from kafkabal.reporting.runs.event_lines import EventLines
+    from kafkabal.reporting.runs.event_lines import RunEventLines
     from kafkabal.reporting.runs.progress_messages import ProgressMessages
 
     messages = ProgressMessages(context.say, context.warn, context.progress)
     yield report_in_background(messages, at_end=messages.close)
     others: list[tuple[str, RunListener]] = []
     if output.output is RunFormat.JSONL:
-        others.append(("events", EventLines(context.stdout, command, context.wall_clock)))
+        others.append(("events", RunEventLines(context.stdout, command, context.wall_clock)))
     if output.textfile is not None:
         from kafkabal.reporting.runs.prometheus_textfile import PrometheusTextfile  # costly to import
 

@@ -17,7 +17,7 @@ from kafkabal.clusters.simulated.fault_injection import FaultyCluster
 from kafkabal.errors import BusyError, DriftError, MissingCapabilityError, OutputError, UnsafeError
 from kafkabal.executor.execute_run import apply, execute, resume, roll_back
 from kafkabal.executor.reopen_run import reopen_run
-from kafkabal.executor.run_events import PartitionAside, PartitionFailed, Progress, Started, ThrottleChanged, Warned
+from kafkabal.executor.run_events import PartitionAside, PartitionFailed, RunProgress, Started, ThrottleChanged, Warned
 from kafkabal.executor.run_options import OnInterrupt, Throttle, Timeouts
 from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
 from kafkabal.executor.state.find_run import find_run
@@ -577,7 +577,7 @@ def test_auto_rate_rises_and_falls(scene: Any) -> None:
 def test_progress_adds_up(scene: Any) -> None:
     """What is told as done never falls, and ends at all there was to copy."""
     _run(scene)
-    told = scene.recorder.of(Progress)
+    told = scene.recorder.of(RunProgress)
     done = [e.done_bytes for e in told]
     assert done == sorted(done)
     assert done[-1] == told[-1].total_bytes == sum(told[-1].arriving_bytes.values())

@@ -11,7 +11,7 @@ from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.shared_cluster import SimulatedKafka
 from kafkabal.executor.execute_run import apply
 from kafkabal.executor.run_environment import RunEnvironment
-from kafkabal.executor.run_events import Event, Progress
+from kafkabal.executor.run_events import Event, RunProgress
 from kafkabal.executor.run_options import RunOptions, Throttle, Timeouts
 from kafkabal.executor.state.run_states import Outcome
 from kafkabal.model import TopicRow
@@ -34,7 +34,7 @@ class _Watch:
 
     def on_event(self, event: Event) -> None:
         """Take a sample every 200 turns."""
-        if not isinstance(event, Progress):
+        if not isinstance(event, RunProgress):
             return
         self.turns += 1
         if self.turns % _WARM_UP_TURNS == 0:

@@ -18,16 +18,16 @@ from kafkabal.routing.registry import load_policy
 from kafkabal.routing.routing_view import RoutingView, view_of
 from kafkabal.scoring.protocol import Need
 from kafkabal.scoring.registry import load_scores
+from kafkabal.simulator.policy_outcome import PolicyOutcome
 from kafkabal.simulator.simulate_policy import SimulationOptions, simulate
-from kafkabal.simulator.simulation_result import Outcome
 from kafkabal.simulator.statistics import max_over_mean
 from kafkabal.simulator.synthetic_topic import TOPIC, Leaders, SyntheticCluster, build_synthetic
-from kafkabal.simulator.workload import FixedSize, LogNormalSize, Process, Transport, Workload
+from kafkabal.simulator.workload import ArrivalProcess, FixedSize, LogNormalSize, Transport, Workload
 
 ONLY_BYTES = SimulationOptions(delivery=False)
 
 
-def run(name: str, view: RoutingView, workload: Workload) -> Outcome:
+def run(name: str, view: RoutingView, workload: Workload) -> PolicyOutcome:
     """Simulate without delivery."""
     return simulate(view, load_policy(name), workload, ONLY_BYTES)
 
@@ -64,7 +64,9 @@ def test_imbalance_is_eased_while_data_doubles(
 def test_stale_metrics_herd_least_loaded_and_not_score(view_over: Callable[..., RoutingView]) -> None:
     """Eight producers with metrics five seconds old: all of least-loaded's records of an interval hit one broker."""
     view = view_over(brokers=6, partitions=12)
-    workload = Workload(records=50_000, sizes=FixedSize(10_000), bytes_per_s=20e6, producers=8, process=Process.STEADY)
+    workload = Workload(
+        records=50_000, sizes=FixedSize(10_000), bytes_per_s=20e6, producers=8, process=ArrivalProcess.STEADY
+    )
     first_interval = replace(workload, records=9000)
 
     assert run("least-loaded", view, first_interval).written_max_over_mean == pytest.approx(6)
@@ -311,7 +313,7 @@ def test_a_partition_is_kept_for_whole_linger_times(view_over: Callable[..., Rou
     workload = Workload(
         records=24_000,
         bytes_per_s=5e6,
-        process=Process.STEADY,
+        process=ArrivalProcess.STEADY,
         metrics_interval_s=0.5,
         transport=Transport(batch_bytes=10**6, linger_s=0.005),
     )

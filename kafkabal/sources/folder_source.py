@@ -21,7 +21,7 @@ from kafkabal.sources.source_protocol import (
     Part,
     RecordSize,
     RowChecksum,
-    Wanted,
+    WantedRecords,
 )
 from kafkabal.sources.transform import Transform, transformed
 
@@ -44,7 +44,7 @@ _CHANGED = "changed while it was being sent"
 class _Read(NamedTuple):
     """A file in memory."""
 
-    wanted: Wanted
+    wanted: WantedRecords
     data: bytes
     checksum: str
     fault: str = ""
@@ -173,12 +173,12 @@ class FolderSource:
         """See :meth:`Source.begins_with`."""
         return False
 
-    def blocks(self, wanted: Iterable[Wanted]) -> Generator[Block, None, None]:
+    def blocks(self, wanted: Iterable[WantedRecords]) -> Generator[Block, None, None]:
         """See :meth:`Source.blocks`."""
         for of_group in self._ahead(_groups(wanted)):
             yield from of_group
 
-    def _ahead(self, groups: Iterator[list[Wanted]]) -> Iterator[Iterable[Block]]:
+    def _ahead(self, groups: Iterator[list[WantedRecords]]) -> Iterator[Iterable[Block]]:
         """The blocks of every group, in their order."""
         if not self._read_ahead:
             yield from map(self._group_blocks, groups)
@@ -200,7 +200,7 @@ class FolderSource:
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
 
-    def _group_blocks(self, group: list[Wanted]) -> Iterable[Block]:
+    def _group_blocks(self, group: list[WantedRecords]) -> Iterable[Block]:
         """All blocks of a group; those of a file that is too large to be held are made as they are taken."""
         if self._chunk_bytes is None:
             whole = self._whole([self._read(wanted) for wanted in group])
@@ -209,7 +209,7 @@ class FolderSource:
             return self._streamed(group[0])
         return [block for wanted in group for block in self._split(self._read(wanted), self._chunk_bytes)]
 
-    def _read(self, wanted: Wanted) -> _Read:
+    def _read(self, wanted: WantedRecords) -> _Read:
         part = wanted.part
         try:
             with self._store.open(part.name) as file:
@@ -252,7 +252,7 @@ class FolderSource:
             values = [data[n * chunk_bytes : (n + 1) * chunk_bytes] for n in range(start, end)]
             yield self._chunk_block(wanted, start, values, read.checksum, chunk_bytes)
 
-    def _streamed(self, wanted: Wanted) -> Iterator[Block]:
+    def _streamed(self, wanted: WantedRecords) -> Iterator[Block]:
         """A file that is too large to be held: its checksum first, then chunk by chunk."""
         part, chunk_bytes = wanted.part, self._chunk_bytes
         assert chunk_bytes is not None
@@ -269,7 +269,9 @@ class FolderSource:
         except OSError as error:
             yield _failed(wanted, why_unreadable(error))
 
-    def _chunk_block(self, wanted: Wanted, start: int, values: list[bytes], checksum: str, chunk_bytes: int) -> Block:
+    def _chunk_block(
+        self, wanted: WantedRecords, start: int, values: list[bytes], checksum: str, chunk_bytes: int
+    ) -> Block:
         part, records = wanted.part, wanted.part.records
         end = start + len(values)
         headers = [file_headers(part.name, checksum) for _ in values]
@@ -315,9 +317,9 @@ class FolderSource:
         return os.fsencode(part.name) if self._key == "path" else label_of(part.name)
 
 
-def _groups(wanted: Iterable[Wanted]) -> Iterator[list[Wanted]]:
+def _groups(wanted: Iterable[WantedRecords]) -> Iterator[list[WantedRecords]]:
     """Files that are read together, large ones alone."""
-    group: list[Wanted] = []
+    group: list[WantedRecords] = []
     group_bytes = 0
     for each in wanted:
         if group and (group_bytes + each.part.size_bytes > _GROUP_BYTES or len(group) == _GROUP_FILES):
@@ -329,7 +331,7 @@ def _groups(wanted: Iterable[Wanted]) -> Iterator[list[Wanted]]:
         yield group
 
 
-def _failed(wanted: Wanted, why: str) -> Block:
+def _failed(wanted: WantedRecords, why: str) -> Block:
     return Block(numbers=(), values=[], sizes=[], name_of=str, failures=[(wanted, why)])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Event, Timer
 
 from kafkabal.errors import UnreachableError
-from kafkabal.producer.background_refresh import Refresher
+from kafkabal.producer.background_refresher import BackgroundRefresher
 
 TIMEOUT_S = 20.0
 
@@ -43,7 +43,7 @@ def test_a_refresh_that_fails_once_it_is_closed_bothers_nobody() -> None:
         assert closed.wait(20)
         raise UnreachableError("closed")
 
-    refresher = Refresher(refresh, 0.001, failed=told.append)
+    refresher = BackgroundRefresher(refresh, 0.001, failed=told.append)
     assert reading.wait(20)
     Timer(0.1, closed.set).start()
     refresher.close()
@@ -54,7 +54,7 @@ def test_a_refresh_that_fails_once_it_is_closed_bothers_nobody() -> None:
 def test_what_is_asked_for_in_between_does_not_refresh() -> None:
     """A revision is done at once and only that, its failure is told, and a refresh asked for later still comes."""
     told = Told()
-    refresher = Refresher(told.refresh, 3600.0, revise=told.revise, failed=told.fail)
+    refresher = BackgroundRefresher(told.refresh, 3600.0, revise=told.revise, failed=told.fail)
     refresher.revise()
     assert told.revised.wait(TIMEOUT_S)
     assert told.failed.wait(TIMEOUT_S)
@@ -68,7 +68,7 @@ def test_what_is_asked_for_in_between_does_not_refresh() -> None:
 def test_revisions_do_not_put_off_the_refresh() -> None:
     """However often a revision is asked for, the refresh comes at its time."""
     told = Told()
-    refresher = Refresher(told.refresh, 0.05, revise=told.revise, failed=told.fail)
+    refresher = BackgroundRefresher(told.refresh, 0.05, revise=told.revise, failed=told.fail)
     while not told.refreshed.wait(0.001):
         refresher.revise()
     refresher.close()

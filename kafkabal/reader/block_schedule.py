@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from kafkabal.model import I64, Bools
-from kafkabal.reader.order import epoch_order
+from kafkabal.reader.epoch_order import epoch_order
 
 if TYPE_CHECKING:
+    from kafkabal.reader.epoch_order import EpochOrder
+    from kafkabal.reader.epoch_progress import EpochProgress
     from kafkabal.reader.manifest import Manifest
-    from kafkabal.reader.order import EpochOrder
-    from kafkabal.reader.progress import Progress
-    from kafkabal.reader.reader_share import Share
+    from kafkabal.reader.reader_share import ReaderShare
 
 
 class Opening(NamedTuple):
@@ -51,7 +51,12 @@ class Visits:
 
 
 def schedule(
-    manifest: Manifest, seed: int | None, share: Share, progress: Progress, skip: int, until: int | None = None
+    manifest: Manifest,
+    seed: int | None,
+    share: ReaderShare,
+    progress: EpochProgress,
+    skip: int,
+    until: int | None = None,
 ) -> Iterator[Visits]:
     """Yield what a reader does in what is left of the epoch of ``progress``.
 

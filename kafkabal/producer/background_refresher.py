@@ -10,7 +10,7 @@ _CLOSING_S = 3.0
 """A reading of a large cluster takes seconds; a broker that hangs must not keep a program from ending."""
 
 
-class Refresher:
+class BackgroundRefresher:
     """Calls ``refresh`` every ``interval_s`` seconds until it is closed.
 
     Parameters

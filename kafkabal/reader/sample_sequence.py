@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kafkabal.reader.block_schedule import schedule
+from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.prefetch import Prefetch
-from kafkabal.reader.progress import Progress
-from kafkabal.reader.schedule import schedule
 
 if TYPE_CHECKING:
+    from kafkabal.reader.block_schedule import Opening, Visits
     from kafkabal.reader.blocks import BlockSource, LoadedBlock
     from kafkabal.reader.manifest import Manifest
     from kafkabal.reader.metrics import ReaderMetrics
-    from kafkabal.reader.reader_share import Share
+    from kafkabal.reader.reader_share import ReaderShare
     from kafkabal.reader.sample import Sample
-    from kafkabal.reader.schedule import Opening, Visits
 
 # clocks are read, and given-out memory is told to the threads, once for so many samples: a lock and a clock for each
 # of them would cost as much as the sample
@@ -63,8 +63,8 @@ class SampleSequence:
         supply: Supply,
         *,
         seed: int | None,
-        share: Share,
-        progress: Progress,
+        share: ReaderShare,
+        progress: EpochProgress,
         taken: int,
         until_epoch: int,
         metrics: ReaderMetrics,
@@ -104,12 +104,12 @@ class SampleSequence:
         progress, skip = self.progress, self.taken
         while progress.epoch < self._until_epoch:
             yield from schedule(self._manifest, self._seed, self._share, progress, skip, self._until)
-            progress, skip = Progress(progress.epoch + 1), 0
+            progress, skip = EpochProgress(progress.epoch + 1), 0
 
     def _turn_to(self, epoch: int, prefetch: Prefetch) -> None:
         if epoch <= self.progress.epoch:
             return
-        self.progress, self.taken = Progress(epoch), 0
+        self.progress, self.taken = EpochProgress(epoch), 0
         prefetch.release(sum(each.left_bytes for each in self._open.values()))
         self._open.clear()
 

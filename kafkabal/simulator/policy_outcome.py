@@ -13,7 +13,7 @@ from kafkabal.simulator.statistics import jain, max_over_mean, variation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Latency:
+class LatencyFigures:
     """From when a record was offered to its acknowledgement, in seconds; NaN where nothing was delivered."""
 
     p50_s: float
@@ -22,7 +22,7 @@ class Latency:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Outcome:
+class PolicyOutcome:
     """One policy under one workload and one seed."""
 
     label: str
@@ -55,7 +55,7 @@ class Outcome:
     """Records whose partition had no leader."""
     batches: int | None
     """None without delivery."""
-    latency: Latency | None
+    latency: LatencyFigures | None
 
     @property
     def used_ratio(self) -> F64:

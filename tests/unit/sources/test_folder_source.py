@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from kafkabal.errors import InputFileError, UsageError
-from kafkabal.sources.folder import FolderSource
-from kafkabal.sources.source_protocol import Wanted
+from kafkabal.sources.folder_source import FolderSource
+from kafkabal.sources.source_protocol import WantedRecords
 from tests.unit.sources.records_of import Record, records_of
 
 
@@ -44,7 +44,7 @@ def test_a_record_a_file_by_name(data: Path) -> None:
     assert [
         block.progress_bytes
         for part in FolderSource(data).listing().parts
-        for block in FolderSource(data).blocks([Wanted(0, 0, part)])
+        for block in FolderSource(data).blocks([WantedRecords(0, 0, part)])
     ] == [4, 5, 0]
 
 
@@ -134,7 +134,7 @@ def test_an_unreadable_file_is_left_out_and_named(data: Path, monkeypatch: pytes
 
     monkeypatch.setattr(os, "open", refuse)
     source = FolderSource(data)
-    wanted = [Wanted(i, i, part) for i, part in enumerate(source.listing().parts)]
+    wanted = [WantedRecords(i, i, part) for i, part in enumerate(source.listing().parts)]
     blocks = list(source.blocks(wanted))
     assert [value for block in blocks for value in block.values] == [b"meow", b""]
     assert [failure for block in blocks for failure in block.failures] == [
@@ -189,7 +189,7 @@ def test_reading_ahead_changes_nothing(tmp_path: Path, chunk_bytes: int | None) 
     source = FolderSource(tmp_path, chunk_bytes=chunk_bytes)
     wanted, first = [], 0
     for index, part in enumerate(source.listing().parts):
-        wanted.append(Wanted(index, first, part))
+        wanted.append(WantedRecords(index, first, part))
         first += part.records
     (tmp_path / "100").unlink()
 
@@ -209,7 +209,7 @@ def test_reading_ahead_stops_with_its_reader(tmp_path: Path) -> None:
     for i in range(1000):
         (tmp_path / f"{i:03}").write_bytes(b"x")
     source = FolderSource(tmp_path, read_ahead=4)
-    blocks = source.blocks([Wanted(i, i, part) for i, part in enumerate(source.listing().parts)])
+    blocks = source.blocks([WantedRecords(i, i, part) for i, part in enumerate(source.listing().parts)])
     next(blocks)
     blocks.close()
     for thread in threading.enumerate():

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from kafkabal.errors import InputFileError, UsageError
-from kafkabal.sources.row_files import RowSource
 from kafkabal.sources.row_formats import RowFormat
-from kafkabal.sources.source_protocol import ChangedRowsError, RowChecksum, Wanted
+from kafkabal.sources.row_source import RowSource
+from kafkabal.sources.source_protocol import ChangedRowsError, RowChecksum, WantedRecords
 from tests.unit.sources.records_of import records_of
 
 
@@ -116,7 +116,7 @@ def test_progress_adds_up_to_the_file(tmp_path: Path, name: str, fields: dict[st
     """The bytes that the records stand for, with those before the first, are those of the file, evenly spread."""
     source = RowSource(long_rows(tmp_path, name), **fields)
     (part,) = source.listing().parts
-    blocks = list(source.blocks([Wanted(0, 0, part, start)]))
+    blocks = list(source.blocks([WantedRecords(0, 0, part, start)]))
     assert sum(block.skipped_bytes + block.progress_bytes for block in blocks) == part.size_bytes
     assert sum(block.skipped_bytes for block in blocks) / part.size_bytes == pytest.approx(start / 1000, abs=0.1)
 
@@ -128,7 +128,7 @@ def test_progress_of_standard_input_is_what_was_read(tmp_path: Path, name: str) 
     source = RowSource(None, stream=io.BytesIO(content), row_format=RowFormat(name.removeprefix("a.")))
     (part,) = source.listing().parts
     assert part.size_bytes == 0
-    assert sum(block.progress_bytes for block in source.blocks([Wanted(0, 0, part)])) == len(content)
+    assert sum(block.progress_bytes for block in source.blocks([WantedRecords(0, 0, part)])) == len(content)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_a_file_that_grows_while_it_is_sent_is_sent_with_its_new_rows(tmp_path: 
     path = written(tmp_path, "a.txt", b"a\nb\n")
     source = RowSource(path)
     (part,) = source.listing().parts
-    blocks = source.blocks([Wanted(0, 0, part)])
+    blocks = source.blocks([WantedRecords(0, 0, part)])
     found = next(blocks).values
     with path.open("ab") as file:
         file.write(b"c\n")
@@ -200,7 +200,7 @@ def test_a_file_that_is_rewritten_while_it_is_sent_is_not_taken_for_whole(tmp_pa
     path = written(tmp_path, "a.txt", b"a\nb\n")
     source = RowSource(path)
     (part,) = source.listing().parts
-    blocks = source.blocks([Wanted(0, 0, part)])
+    blocks = source.blocks([WantedRecords(0, 0, part)])
     next(blocks)
     path.write_bytes(content)
     os.utime(path, ns=(1, 1))
@@ -216,10 +216,10 @@ def test_the_checksum_of_rows_does_not_depend_on_how_they_were_read(
     """Rows that are sent in two runs have the checksum of those that are sent in one; other rows have another."""
     source = RowSource(long_rows(tmp_path, name), **fields)
     (part,) = source.listing().parts
-    *_, whole = [block.rows for block in source.blocks([Wanted(0, 0, part)]) if block.rows]
+    *_, whole = [block.rows for block in source.blocks([WantedRecords(0, 0, part)]) if block.rows]
     assert whole.rows == 1000
     for start in (1, 600, 999):
-        *_, resumed = [block.rows for block in source.blocks([Wanted(0, 0, part, start)]) if block.rows]
+        *_, resumed = [block.rows for block in source.blocks([WantedRecords(0, 0, part, start)]) if block.rows]
         assert resumed == whole
     assert source.begins_with(part, whole)
     assert not source.begins_with(part, RowChecksum(rows=999, sha256=whole.sha256))
@@ -233,7 +233,7 @@ def test_other_rows_on_standard_input_are_noticed() -> None:
     def sent(content: bytes) -> list[bytes]:
         source = RowSource(None, stream=io.BytesIO(content), row_format=RowFormat.TEXT)
         (part,) = source.listing().parts
-        return [value for block in source.blocks([Wanted(0, 0, part, 3, known)]) for value in block.values]
+        return [value for block in source.blocks([WantedRecords(0, 0, part, 3, known)]) for value in block.values]
 
     assert sent(b"1\n2\n3\n4\n") == [b"4"]
     assert sent(b"1\n2\n3\n") == []
@@ -249,7 +249,7 @@ def test_rows_before_one_that_cannot_be_sent_are_sent() -> None:
     stream = io.BytesIO(b'{"k":1}\n{"k":2}\n{"v":3}\n')
     source = RowSource(None, stream=stream, key_field="k")
     (part,) = source.listing().parts
-    blocks = source.blocks([Wanted(0, 0, part)])
+    blocks = source.blocks([WantedRecords(0, 0, part)])
     assert next(blocks).keys == [b"1", b"2"]
     with pytest.raises(InputFileError, match="line 3: missing key field 'k'"):
         next(blocks)
@@ -315,8 +315,8 @@ def test_the_checksum_of_rows_covers_headers_however_they_are_read(tmp_path: Pat
     path = written(tmp_path, "a.jsonl", b'{"v":1,"l":"x"}\n{"v":2,"l":"y"}\n')
     source = RowSource(path, value_field="v", label_field="l")
     (part,) = source.listing().parts
-    whole = [block.rows for block in source.blocks([Wanted(0, 0, part)])][-1]
-    rest = [block.rows for block in source.blocks([Wanted(0, 0, part, 1)])][-1]
+    whole = [block.rows for block in source.blocks([WantedRecords(0, 0, part)])][-1]
+    rest = [block.rows for block in source.blocks([WantedRecords(0, 0, part, 1)])][-1]
     assert whole is not None
     assert whole == rest
     assert source.begins_with(part, whole)

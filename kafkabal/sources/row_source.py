@@ -33,7 +33,7 @@ from kafkabal.sources.source_protocol import (
     Part,
     RecordSize,
     RowChecksum,
-    Wanted,
+    WantedRecords,
 )
 from kafkabal.sources.transform import Transform, transformed
 from kafkabal.wording import counted_noun
@@ -145,7 +145,7 @@ class RowSource:
         for part in parts:
             if not is_cut and (part.size_bytes <= limit_bytes or not self._has_long_lines(part, limit_bytes)):
                 continue
-            for block in self.blocks([Wanted(0, 0, part)]):
+            for block in self.blocks([WantedRecords(0, 0, part)]):
                 tick()
                 if max(block.sizes, default=0) > limit_bytes:
                     for at, size_bytes in enumerate(block.sizes):
@@ -171,20 +171,20 @@ class RowSource:
         """See :meth:`Source.begins_with`."""
         try:
             # up to the first block after these rows, which comes only if they are as they were
-            with closing(self.blocks([Wanted(0, 0, part, rows.rows, rows)])) as blocks:
+            with closing(self.blocks([WantedRecords(0, 0, part, rows.rows, rows)])) as blocks:
                 next(blocks, None)
         except ChangedRowsError:
             return False
         return True
 
-    def blocks(self, wanted: Iterable[Wanted]) -> Generator[Block, None, None]:
+    def blocks(self, wanted: Iterable[WantedRecords]) -> Generator[Block, None, None]:
         """See :meth:`Source.blocks`; of a file to which rows are added meanwhile, those as well."""
         for each in wanted:
             with self._opened(each.part) as file:
                 sent = yield from self._blocks(each, file)
                 self._expect_same(each.part, sent)
 
-    def _blocks(self, wanted: Wanted, file: IO[bytes]) -> Generator[Block, None, RowChecksum]:
+    def _blocks(self, wanted: WantedRecords, file: IO[bytes]) -> Generator[Block, None, RowChecksum]:
         """Rows as blocks; those that are not wanted are compared with what is known of them, as far as it goes."""
         digest, passed, skipped_bytes = sha256(), 0, 0
         known = wanted.rows or RowChecksum(rows=0, sha256=digest.hexdigest())

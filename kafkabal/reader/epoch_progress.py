@@ -28,7 +28,7 @@ MOST_READERS = 100_000
 
 
 @dataclass(frozen=True)
-class Progress:
+class EpochProgress:
     """Which samples of an epoch are taken: all before ``position``, and those of the rounds that began there."""
 
     epoch: int = 0
@@ -57,13 +57,13 @@ class Progress:
         gaps, frontier = self.open_positions
         return int(np.searchsorted(gaps, samples)) + max(0, samples - frontier)
 
-    def after(self, taken: Sequence[int]) -> Progress:
+    def after(self, taken: Sequence[int]) -> EpochProgress:
         """The progress once as many readers as there are numbers have each taken so many of what is left."""
         if not any(taken):
             return self
         return self._with_round(tuple(taken))
 
-    def after_ranges(self, ranges: Ranges) -> Progress:
+    def after_ranges(self, ranges: Ranges) -> EpochProgress:
         """The progress once these samples of each reader's share of what is left were taken, by whichever reader."""
         joined = tuple(_joined(each) for each in ranges)
         if all(not each or (len(each) == 1 and each[0][0] == 0) for each in joined):
@@ -76,10 +76,10 @@ class Progress:
         numbers: list[int] = [n for each in self.rounds for t in each for n in _numbers(t)]
         return max([self.position, *numbers])
 
-    def _with_round(self, taken: Taken | Ranges) -> Progress:
+    def _with_round(self, taken: Taken | Ranges) -> EpochProgress:
         longer = replace(self, rounds=(*self.rounds, taken))
         gaps, frontier = longer.open_positions
-        return longer if len(gaps) else Progress(self.epoch, frontier)
+        return longer if len(gaps) else EpochProgress(self.epoch, frontier)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain numbers and lists; equal neighbours of a round are written once, with their count."""
@@ -90,7 +90,7 @@ class Progress:
         return {"epoch": self.epoch, "position": self.position, "rounds": rounds}
 
     @classmethod
-    def from_dict(cls, state: Mapping[str, Any]) -> Progress:
+    def from_dict(cls, state: Mapping[str, Any]) -> EpochProgress:
         """The opposite of :meth:`as_dict`.
 
         Raises

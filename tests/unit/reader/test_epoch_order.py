@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from kafkabal.model.cluster_state import I64
+from kafkabal.reader.epoch_order import epoch_order
 from kafkabal.reader.manifest import LANES, Manifest, PartitionRange, block_counts
-from kafkabal.reader.order import epoch_order
 from kafkabal.reader.permutation import keys, permutation
 
 
