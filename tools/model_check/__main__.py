@@ -3,19 +3,23 @@
 Two partitions move on three brokers while whatever may happen happens, at every call that the tool makes: copies
 arrive, brokers die and return, others move partitions and set throttles, answers are lost, the tool dies, stands still
 while another host takes over, is interrupted, cannot write its journal or its output. Ends with 1 and with what
-happened where something is violated that never may be.
+happened where something is violated that never may be. Two disturbances take an hour: ``--checkpoint FILE --minutes 5``
+goes through them in pieces.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import math
+import os
 import sys
 import tempfile
 from pathlib import Path
 
+from tools.model_check.checkpoint import load, save
 from tools.model_check.invariants import ViolationError
-from tools.model_check.search import Figures, LossyFingerprintError, Search
+from tools.model_check.search import Figures, LossyFingerprintError, Progress, Search
 
 _IN_MEMORY = Path("/dev/shm")
 _GARBAGE = 100_000
@@ -27,12 +31,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.model_check", description=__doc__)
     parser.add_argument("--disturbances", type=int, default=2, help="how many may happen on one path")
     parser.add_argument("--states", type=int, help="end at this number of states, complete or not")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="end after this time, complete or not")
+    parser.add_argument("--checkpoint", type=Path, help="continue the search that this file holds, and keep it there")
     options = parser.parse_args()
+    return _search(options.disturbances, options.states, options.minutes * 60.0, options.checkpoint)
+
+
+def _search(disturbances: int, most_states: int | None, most_seconds: float, path: Path | None) -> int:
+    progress = load(path, disturbances) if path is not None else Progress.at_first(disturbances)
     gc.freeze()
     gc.set_threshold(_GARBAGE)  # the branches that wait are no garbage, and looking through them takes long
     where = _IN_MEMORY if _IN_MEMORY.is_dir() else None
     with tempfile.TemporaryDirectory(dir=where) as folder:
-        search = Search(options.disturbances, Path(folder), most_states=options.states, tell=_tell)
+        search = Search(progress, Path(folder), most_states=most_states, most_seconds=most_seconds, tell=_tell)
         try:
             figures = search.run()
         except ViolationError as violation:
@@ -41,6 +52,8 @@ def main() -> int:
         except LossyFingerprintError as fault:
             print("\n".join([*search.trail, f"a fault of the search: {fault}"]))
             return 1
+    if path is not None:
+        save(path, disturbances, progress)
     _tell(figures)
     print(f"{figures.states} states, 0 violations{'' if figures.is_complete else ', not complete'}")
     return 0
@@ -56,4 +69,8 @@ def _tell(figures: Figures) -> None:
 
 
 if __name__ == "__main__":
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        # else sets come in another order in each process, and a search that is continued would know no state again
+        again = [sys.executable, "-m", "tools.model_check", *sys.argv[1:]]
+        os.execve(sys.executable, again, {**os.environ, "PYTHONHASHSEED": "0"})
     sys.exit(main())

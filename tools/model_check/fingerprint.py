@@ -36,13 +36,13 @@ from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import Limits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.safety.fenced_requests import FencedRequests
 from kafkabal.executor.state.cluster_record import ClusterRecord
-from kafkabal.executor.state.journal import Journal
+from kafkabal.executor.state.journal import Journal, JournalContent
 from kafkabal.executor.state.run_record import PlannedPartition, RunRecord
 from kafkabal.executor.state.run_request import LOOK_EVERY_S, RunRequests
 from kafkabal.executor.state.run_states import RunState
 from kafkabal.isolated_listeners import IsolatedListener
 from kafkabal.plan import Plan
-from tools.model_check.journal_digest import JournalDigest
+from tools.model_check.journal_digest import JournalDigest, read_digest
 from tools.model_check.tool_life import LifeClock, WatchedSwitch
 from tools.model_check.world import CLOCK_STARTS_S, World
 
@@ -64,6 +64,8 @@ _CONSTANT = (
     PurePath,
 )
 _EXECUTOR = "kafkabal.executor"
+_NUMBERS = frozenset({"effects"})
+"""Variables that count requests, which only the journal shows."""
 _LEFT_OUT = frozenset(
     {"at", "asked_at", "began_s", "not_before_s", "_left_at", "_ours", "_originals", "__dict__", "__weakref__"}
 )
@@ -84,14 +86,13 @@ def fingerprint(
     world: World, frame: FrameType | None, journals: tuple[JournalDigest, ...], extra: tuple[object, ...]
 ) -> Fingerprint:
     """Hashes of the world, of the journals, and of the stack from a frame on outwards, with what else counts."""
-    openings, told_at = _told(world.kafka.parts.records)
+    told = _told(world.kafka.parts.records)
     now_s = world.kafka.clock.monotonic()
     now = world.kafka.clock.utc_now().isoformat(timespec="milliseconds")
     # the newer of the two is believed: which one that is, and whether what comes next can be as new
-    told = (openings, told_at)
-    written = tuple([(j.content, (j.openings, j.at) < told, j.at == told_at, j.at == now) for j in journals])
+    written = tuple([(j.content, (j.openings, j.at) < told, j.at == told[1], j.at == now) for j in journals])
     left = _hash((cluster(world), written))
-    stack = _Freezer(now_s, told_at).stack(frame) if frame is not None else ()
+    stack = _Freezer(now_s, told).stack(frame) if frame is not None else ()
     return Fingerprint(left, _hash((left, stack, _handled_errors(), extra)))
 
 
@@ -179,9 +180,9 @@ def state_of_run(state: RunState) -> tuple[_Frozen, ...]:
 class _Freezer:
     """Turns what is on a stack into plain values; what was met before becomes a number, so that cycles end."""
 
-    def __init__(self, now_s: float, told_at: str) -> None:
+    def __init__(self, now_s: float, told: tuple[int, str]) -> None:
         self.now_s = now_s
-        self.told_at = told_at
+        self.told = told
         self.met: dict[int, int] = {}
 
     def stack(self, frame: FrameType | None) -> tuple[_Frozen, ...]:
@@ -190,7 +191,8 @@ class _Freezer:
         while frame is not None:
             if frame.f_globals.get("__name__", "").startswith(_EXECUTOR):
                 # Python lists them in an order that depends on when they were listed before
-                local = tuple([(name, self.freeze(value)) for name, value in sorted(frame.f_locals.items(), key=_name)])
+                variables = sorted(frame.f_locals.items(), key=_name)
+                local = tuple([(name, self.freeze(value)) for name, value in variables if name not in _NUMBERS])
                 frames.append((frame.f_code.co_qualname, frame.f_lasti, local))
             frame = frame.f_back
         return tuple(frames)
@@ -312,6 +314,19 @@ def _method(freezer: _Freezer, method: MethodType) -> _Frozen:
     return method.__qualname__, freezer.freeze(method.__self__)
 
 
+def _run_state(freezer: _Freezer, state: RunState) -> _Frozen:
+    """With how it compares to the record on the cluster, since the newer of the two will be believed."""
+    own, told = (state.openings, state.at), freezer.told
+    return (*state_of_run(state), own < told, own == told)
+
+
+def _journal(freezer: _Freezer, journal: JournalContent) -> _Frozen:
+    """What was read of a journal. How long it was counts where more was written since: that will be cut off."""
+    is_whole = journal.path.stat().st_size == journal.valid_bytes
+    rest = "" if is_whole else read_digest(journal.path, journal.path.parent, journal.valid_bytes).content
+    return freezer.freeze(journal.state), rest
+
+
 def _meter(freezer: _Freezer, meter: CopyProgress) -> _Frozen:
     """Only how much has come, and since when nothing has: the rest is for reports."""
     placed = tuple(sorted(str(t.name) for t in meter._placed))  # noqa: SLF001
@@ -337,8 +352,9 @@ _SPECIAL: dict[type, Callable[[_Freezer, Any], _Frozen]] = {
     Journal: lambda _, journal: (journal.is_tolerant, journal.error is None),
     RunEnvironment: lambda freezer, environment: (environment.host, freezer.freeze(environment.stop)),
     WatchedSwitch: lambda _, switch: str(switch.asked),
-    RunState: lambda _, state: state_of_run(state),
-    ClusterRecord: lambda freezer, record: freezer.told_at in record._left_at,  # noqa: SLF001
+    JournalContent: _journal,
+    RunState: _run_state,
+    ClusterRecord: lambda freezer, record: freezer.told[1] in record._left_at,  # noqa: SLF001
     RunRequests: lambda freezer, requests: min(freezer.now_s - requests._looked_s, LOOK_EVERY_S),  # noqa: SLF001
     Lock: lambda freezer, lock: _lock(lock, freezer.now_s),
     PartitionTask: _task,

@@ -24,11 +24,12 @@ class JournalDigest(NamedTuple):
 
 def journal_digests(folder: Path) -> tuple[JournalDigest, ...]:
     """Those of all hosts that keep their files below a folder."""
-    return tuple([_digest(path, folder) for path in sorted(folder.rglob("*.jsonl"))])
+    return tuple([read_digest(path, folder) for path in sorted(folder.rglob("*.jsonl"))])
 
 
-def _digest(path: Path, folder: Path) -> JournalDigest:
-    lines = path.read_bytes().splitlines()
+def read_digest(path: Path, folder: Path, length: int | None = None) -> JournalDigest:
+    """That of a journal, or of its beginning."""
+    lines = path.read_bytes()[:length].splitlines()
     openings = 0
     latest: dict[str, Any] = {}
     all_of_them: set[str] = set()

@@ -7,6 +7,7 @@ process that has ended has left nothing but the cluster and its files: what come
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -43,16 +44,37 @@ class Figures:
     """Branches that are still to be followed, by the number of disturbances that may happen on them."""
     is_complete: bool = False
     seconds: float = 0.0
+    """Of a processor."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Start:
+class Start:
     """A process that is to be started."""
 
     packed: bytes
     command: Command
     host: str
     trail: tuple[str, ...]
+
+
+@dataclass
+class Progress:
+    """How far a search is, and all that it needs to continue."""
+
+    waiting: list[list[tuple[Start, bytes]]]
+    """Branches by the number of disturbances that may happen on them, each with the choices that lead to it."""
+    met: dict[bytes, int] = field(default_factory=dict)
+    """How many disturbances could still happen where a state was met."""
+    left: dict[bytes, int] = field(default_factory=dict)
+    """The same for what a process would have left, had it died there."""
+    ended: dict[bytes, int] = field(default_factory=dict)
+    figures: Figures = field(default_factory=Figures)
+
+    @classmethod
+    def at_first(cls, budget: int) -> Progress:
+        """Nothing but the run that is to begin, with so many disturbances."""
+        first = Start(first_world(budget).pack(), Command.APPLY, "one", ())
+        return cls([*([] for _ in range(budget)), [(first, b"")]])
 
 
 class _Before(NamedTuple):
@@ -68,7 +90,7 @@ class _Before(NamedTuple):
 class _Path:
     """What is chosen on the way along a branch and straight on."""
 
-    def __init__(self, search: Search, start: _Start, branch: bytes) -> None:
+    def __init__(self, search: Search, start: Start, branch: bytes) -> None:
         self._search = search
         self._start = start
         self._branch = branch
@@ -133,12 +155,14 @@ class Search:
 
     Parameters
     ----------
-    budget
-        How many disturbances may happen on one path.
+    progress
+        Where the search begins or continues; kept up to date.
     folder
         Where the hosts keep their files; best in memory.
     most_states
         The search ends at this number, complete or not.
+    most_seconds
+        It ends after this time, complete or not.
     one_in
         Follow only one in so many branches, the same ones each time: a sample of everything in seconds.
     audit_one_in
@@ -147,28 +171,22 @@ class Search:
 
     def __init__(
         self,
-        budget: int,
+        progress: Progress,
         folder: Path,
         *,
         most_states: int | None = None,
+        most_seconds: float = math.inf,
         one_in: int = 1,
         audit_one_in: int = 256,
         tell: Callable[[Figures], None] = lambda _: None,
     ) -> None:
         self._folder = folder
         self._most_states = most_states
+        self._most_seconds = most_seconds
         self._one_in = one_in
         self._audit_one_in = audit_one_in
         self._tell = tell
-        self._met: dict[bytes, int] = {}
-        """How many disturbances could still happen where a state was met."""
-        self._left: dict[bytes, int] = {}
-        """The same for what a process would have left, had it died there."""
-        self._ended: dict[bytes, int] = {}
-        self._waiting: list[list[tuple[_Start, bytes]]] = [[] for _ in range(budget + 1)]
-        """Branches by the number of disturbances that may happen on them, each with the choices that lead to it."""
-        self._waiting[budget].append((_Start(first_world(budget).pack(), Command.APPLY, "one", ()), b""))
-        self.figures = Figures()
+        self._progress = progress
         self.trail: list[str] = []
         """What led to the state that is followed now."""
 
@@ -182,29 +200,31 @@ class Search:
         ViolationError
             At the first violation; ``trail`` says how it came about.
         """
-        began_s = time.monotonic()
-        while (waiting := self._next()) and not self._is_full():
+        figures, ends_at_s = self._progress.figures, time.monotonic() + self._most_seconds
+        before_s = figures.seconds - time.process_time()
+        while (waiting := self._next()) and not self._is_full(ends_at_s):
             self._follow(*waiting.pop())
-            self._count(time.monotonic() - began_s)
-        self.figures.is_complete = self._next() is None and self._one_in == 1
-        return self.figures
+            self._count(before_s + time.process_time())
+        figures.is_complete = self._next() is None and self._one_in == 1
+        return figures
 
-    def _next(self) -> list[tuple[_Start, bytes]] | None:
+    def _next(self) -> list[tuple[Start, bytes]] | None:
         """Where most may still happen: whatever is met there need not be followed where less may."""
-        return next((waiting for waiting in reversed(self._waiting) if waiting), None)
+        return next((waiting for waiting in reversed(self._progress.waiting) if waiting), None)
 
-    def _is_full(self) -> bool:
-        return self._most_states is not None and len(self._met) >= self._most_states
+    def _is_full(self, ends_at_s: float) -> bool:
+        is_enough = self._most_states is not None and len(self._progress.met) >= self._most_states
+        return is_enough or time.monotonic() >= ends_at_s
 
     def _count(self, seconds: float) -> None:
-        figures = self.figures
+        progress, figures = self._progress, self._progress.figures
         figures.lives += 1
-        figures.states, figures.ends, figures.seconds = len(self._met), len(self._ended), seconds
-        figures.waiting = [len(waiting) for waiting in self._waiting]
+        figures.states, figures.ends, figures.seconds = len(progress.met), len(progress.ended), seconds
+        figures.waiting = [len(waiting) for waiting in progress.waiting]
         if figures.lives % 1000 == 0:
             self._tell(figures)
 
-    def _follow(self, start: _Start, branch: bytes) -> None:
+    def _follow(self, start: Start, branch: bytes) -> None:
         """Run a process along a branch and straight on, and note every other branch on the way."""
         path = _Path(self, start, branch)
         life = Life(World.unpack(start.packed), self._folder, path.choose)
@@ -215,9 +235,9 @@ class Search:
 
     def is_followed(self, state: bytes, budget: int) -> bool:
         """Whether a state was met when so much could still happen, or more; it is met now, if not."""
-        if self._met.get(state, -1) >= budget:
+        if self._progress.met.get(state, -1) >= budget:
             return True
-        self._met[state] = budget
+        self._progress.met[state] = budget
         return False
 
     def is_audited(self, state: bytes) -> bool:
@@ -225,18 +245,18 @@ class Search:
         return state[2] % self._audit_one_in == 0
 
     def note_branches(
-        self, start: _Start, taken: bytes, moment: Moment, seen: Fingerprint, news: frozenset[Disturbance]
+        self, start: Start, taken: bytes, moment: Moment, seen: Fingerprint, news: frozenset[Disturbance]
     ) -> None:
         """Note what else can happen at a moment that is met for the first time."""
         budget = moment.life.world.budget
         # what a process leaves that dies does not depend on what it remembers
-        has_died_here = len(moment.life.processes) == 1 and self._left.get(seen.left, -1) >= budget
-        self._left.setdefault(seen.left, budget)
+        has_died_here = len(moment.life.processes) == 1 and self._progress.left.get(seen.left, -1) >= budget
+        self._progress.left.setdefault(seen.left, budget)
         for number, disturbance in enumerate(moment.possible):
             if number == 0 or disturbance not in news or (has_died_here and disturbance.kind is Kind.CRASH):
                 continue
             if (seen.whole[0] + 256 * seen.whole[1] + number) % self._one_in == 0:
-                self._waiting[budget - cost(disturbance)].append((start, bytes((*taken, number))))
+                self._progress.waiting[budget - cost(disturbance)].append((start, bytes((*taken, number))))
 
     def _end(self, life: Life, ending: Ending, *, is_audit: bool) -> None:
         """Check what a process left, and begin from there."""
@@ -244,17 +264,17 @@ class Search:
         leave(life, ending)
         found = find_left(world, self._folder)
         state = fingerprint(world, None, life.journals, (_of_run(found),)).whole
-        if self._ended.get(state, -1) >= world.budget:
+        if self._progress.ended.get(state, -1) >= world.budget:
             return
         if is_audit:
             raise LossyFingerprintError("a state that was met before has ended as none before")
         packed = world.pack()
-        if state not in self._ended:
+        if state not in self._progress.ended:
             check_in_calm(packed, found, self._folder, life.trail)
-        self._ended[state] = world.budget
+        self._progress.ended[state] = world.budget
         if world.budget and found is not None and found.is_open:
-            starts = [_Start(packed, c, host, tuple(life.trail)) for c, host in NEXT_COMMANDS]
-            self._waiting[world.budget] += [(start, b"") for start in starts]
+            starts = [Start(packed, c, host, tuple(life.trail)) for c, host in NEXT_COMMANDS]
+            self._progress.waiting[world.budget] += [(start, b"") for start in starts]
 
 
 def _of_run(found: FoundRun | None) -> tuple[object, ...]:

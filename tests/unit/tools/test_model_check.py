@@ -12,21 +12,22 @@ from kafkabal.executor.safety.run_invariants import RunInvariants
 from kafkabal.executor.state.run_store import RunStore
 from kafkabal.executor.throttle import run_throttles
 from kafkabal.executor.throttle.throttle_rules import NOTHING
-from tools.model_check import fingerprint
+from tools.model_check import checkpoint, fingerprint
+from tools.model_check.checkpoint import OtherCodeError, load, save
 from tools.model_check.invariants import ViolationError
-from tools.model_check.search import LossyFingerprintError, Search
+from tools.model_check.search import LossyFingerprintError, Progress, Search
 
 
 def test_sample_of_all_states(tmp_path: Path) -> None:
     """One disturbance at a sample of all moments: no invariant is violated, and every run can be ended."""
-    figures = Search(1, tmp_path, one_in=6).run()
+    figures = Search(Progress.at_first(1), tmp_path, one_in=6).run()
     assert figures.states > 1_000
     assert figures.ends > 5
 
 
 def test_all_orders_in_which_copies_arrive(tmp_path: Path) -> None:
     """Without a disturbance, everything is gone through, whenever copies arrive."""
-    figures = Search(0, tmp_path, audit_one_in=1).run()
+    figures = Search(Progress.at_first(0), tmp_path, audit_one_in=1).run()
     assert figures.is_complete
     assert figures.states > 100
 
@@ -34,7 +35,7 @@ def test_all_orders_in_which_copies_arrive(tmp_path: Path) -> None:
 def test_throttle_left_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An executor that leaves its rates behind is found out, with what led there."""
     monkeypatch.setattr(run_throttles, "restore_rate", lambda *_: NOTHING)
-    search = Search(0, tmp_path)
+    search = Search(Progress.at_first(0), tmp_path)
     with pytest.raises(ViolationError, match="not as operators have set them"):
         search.run()
     assert search.trail[0] == "one: apply"
@@ -45,25 +46,47 @@ def test_rate_without_a_record_is_found(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(RunStore, "announce_rates", lambda *_: None)
     monkeypatch.setattr(RunInvariants, "check_configs", lambda *_: None)  # would stop it first
     with pytest.raises(ViolationError, match="which no record knows of"):
-        Search(0, tmp_path).run()
+        Search(Progress.at_first(0), tmp_path).run()
 
 
 def test_second_run_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An executor that does not look at its lock is found out, where another host takes over."""
     monkeypatch.setattr(Fence, "check", lambda _: None)
     with pytest.raises(ViolationError, match="changes the cluster, the lock is held by"):
-        Search(1, tmp_path).run()
+        Search(Progress.at_first(1), tmp_path).run()
 
 
 def test_run_without_an_end_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An executor that looks for ever at what is done is found out."""
     monkeypatch.setattr(MoveLoop, "_is_finished", lambda *_, **__: False)
     with pytest.raises(ViolationError, match="would never end"):
-        Search(0, tmp_path).run()
+        Search(Progress.at_first(0), tmp_path).run()
 
 
 def test_states_taken_for_one_another_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fingerprint that leaves out what counts is found out, since it would hide states."""
     monkeypatch.setattr(fingerprint._Freezer, "freeze", lambda *_: 0)
     with pytest.raises(LossyFingerprintError):
-        Search(0, tmp_path, audit_one_in=1).run()
+        Search(Progress.at_first(0), tmp_path, audit_one_in=1).run()
+
+
+def test_search_is_continued_from_a_file(tmp_path: Path) -> None:
+    """In pieces it meets the same states as at once."""
+    at_once, path = Progress.at_first(0), tmp_path / "search"
+    Search(at_once, tmp_path / "one").run()
+    while not (progress := load(path, 0)).figures.is_complete:
+        Search(progress, tmp_path / "two", most_states=len(progress.met) + 1).run()
+        save(path, 0, progress)
+    assert progress.met == at_once.met
+    assert progress.figures.states == at_once.figures.states
+
+
+def test_search_of_other_code_is_not_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a change of the executor, or with another number of disturbances, a file is refused."""
+    path = tmp_path / "search"
+    save(path, 0, Progress.at_first(0))
+    with pytest.raises(OtherCodeError):
+        load(path, 1)
+    monkeypatch.setattr(checkpoint, "_CODE", ("tools/seeds",))
+    with pytest.raises(OtherCodeError):
+        load(path, 0)
