@@ -25,7 +25,7 @@ from kafka.protocol.admin import DescribeLogDirsResponse
 from kafka.protocol.metadata import MetadataResponse
 
 from kafkabal.clusters import Deadline, ReadRequest, SystemClock, connect
-from kafkabal.clusters.kafka import Address, KafkaClient, KafkaReader, Node, Nodes
+from kafkabal.clusters.kafka import Address, KafkaClient, KafkaReader, KnownBroker, KnownBrokers
 from kafkabal.config import ConnectionSettings
 from kafkabal.sandbox import SandboxSpec, up
 
@@ -40,7 +40,9 @@ class CannedClient(KafkaClient):
 
     def __init__(self, brokers: int, partitions: int) -> None:
         super().__init__(ConnectionSettings(bootstrap_servers=()), SystemClock())
-        self._nodes = Nodes("canned", 1, {b: Node(Address(f"b{b}", 9092), f"r{b % 5}") for b in range(1, brokers + 1)})
+        self._nodes = KnownBrokers(
+            "canned", 1, {b: KnownBroker(Address(f"b{b}", 9092), f"r{b % 5}") for b in range(1, brokers + 1)}
+        )
         with ProcessPoolExecutor(1) as elsewhere:  # whose memory does not count
             self._metadata, self._logs = elsewhere.submit(encoded, brokers, partitions).result()
 

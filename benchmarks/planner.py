@@ -109,12 +109,12 @@ def clusters(folder: Path, options: argparse.Namespace) -> list[Cluster]:
 def unequal(folder: Path) -> list[Cluster]:
     """Clusters of our own generator, whose brokers fill up with their number, over racks of different size."""
     from kafkabal.clusters.snapshot import write_snapshot
-    from kafkabal.testing import World, make_world
+    from kafkabal.testing import SyntheticWorld, make_world
 
     made = []
     for seed, (name, shape) in enumerate(UNEQUAL.items(), 1):
         path = folder / f"unequal-{seed}.jsonl"
-        write_snapshot(make_world(World(seed=seed, topics=300, skew=1.5, **shape)), path)
+        write_snapshot(make_world(SyntheticWorld(seed=seed, topics=300, skew=1.5, **shape)), path)
         made.append(Cluster(name, path))
     return made
 
@@ -153,10 +153,10 @@ def grown(folder: Path) -> Cluster:
 def own_world(folder: Path) -> Cluster:
     """A cluster of our own generator."""
     from kafkabal.clusters.snapshot import write_snapshot
-    from kafkabal.testing import World, make_world
+    from kafkabal.testing import SyntheticWorld, make_world
 
     path = folder / "own.jsonl"
-    write_snapshot(make_world(World(brokers=40, racks=10, topics=2800, most_partitions=11)), path)
+    write_snapshot(make_world(SyntheticWorld(brokers=40, racks=10, topics=2800, most_partitions=11)), path)
     return Cluster("own 40", path)
 
 

@@ -25,7 +25,7 @@ from kafkabal.config import (
     TopicSpec,
     cluster_address,
     settings_of,
-    with_stated_disks,
+    with_profile_disks,
 )
 from kafkabal.executor import NullListener, RunEnvironment, RunListener, RunOptions, RunResult, apply, measured_throttle
 from kafkabal.inspection import Inspection, Verdict, judge
@@ -61,7 +61,7 @@ class ClusterConnection:
             If no broker responds.
         """
         deadline_s = self.settings.broker_timeout_s or ReadRequest().deadline_s
-        return with_stated_disks(self.cluster.read(ReadRequest(deadline_s=deadline_s)).state, self.settings)
+        return with_profile_disks(self.cluster.read(ReadRequest(deadline_s=deadline_s)).state, self.settings)
 
     @property
     def score_options(self) -> ScoreOptions:
@@ -228,7 +228,7 @@ def apply_plan(
         state_dir=state_dir or Path(platformdirs.user_state_dir(_PROGRAM)) / "runs",
         listener=listener or NullListener(),
         clock=clock or SystemClock(),
-        completed=lambda state: with_stated_disks(state, connection.settings),
+        completed=lambda state: with_profile_disks(state, connection.settings),
     )
     throttle = measured_throttle(environment, plan.partitions, throttle_bytes_per_s)
     return apply(environment, plan, replace_field(options or RunOptions(), throttle=throttle))

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from kafkabal.atomic_files import replacing
 from kafkabal.errors import OperationError
-from kafkabal.files import replacing
 
 # what clients and brokers of Kafka 4 need at least
 _JAVA_LEVEL: Final = "11"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import kafkabal.sandbox
-from kafkabal.files import replacing
+from kafkabal.atomic_files import replacing
 from kafkabal.sandbox import LockedJar, extra_module, sha256_of
 
 _LOG_BINDING: Final = "org.apache.logging.log4j:log4j-slf4j-impl:2.25.3"

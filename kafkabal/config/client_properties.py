@@ -27,7 +27,7 @@ from kafkabal.config.connection_settings import (
 )
 from kafkabal.config.jaas_config import parse_jaas
 from kafkabal.config.java_properties import read_properties
-from kafkabal.config.yaml_document import Node, Place
+from kafkabal.config.yaml_document import Place, YamlNode
 from kafkabal.errors import ConfigError
 
 _E = TypeVar("_E", bound="StrEnum")
@@ -120,7 +120,7 @@ class _Properties:
 
     def __init__(self, path: Path | None) -> None:
         self._file = Place(str(path))
-        self._nodes: Mapping[str, Node] = read_properties(path) if path else {}
+        self._nodes: Mapping[str, YamlNode] = read_properties(path) if path else {}
         for key, node in self._nodes.items():
             _check_known(key, node)
 
@@ -230,12 +230,12 @@ _UNSUPPORTED_MECHANISMS: Mapping[str, tuple[str, str]] = {
 """Mechanisms that people have, by what they call them."""
 
 
-def _check_known(key: str, node: Node) -> None:
+def _check_known(key: str, node: YamlNode) -> None:
     if key in _READ or not _SECURITY.match(key) or _IGNORED.fullmatch(key):
         return
     near = get_close_matches(key, _READ, n=2, cutoff=0.6)
     raise node.error(f"unknown key: {key!r}", hint=f"did you mean: {', '.join(near)}" if near else None)
 
 
-def _upper(node: Node) -> Node:
-    return Node(value_parsers.text(node).upper(), node.place)
+def _upper(node: YamlNode) -> YamlNode:
+    return YamlNode(value_parsers.text(node).upper(), node.place)

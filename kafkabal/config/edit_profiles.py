@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from kafkabal.atomic_files import replacing
 from kafkabal.config.profiles import parse_profiles, read_profiles
 from kafkabal.config.settings import KEYS
 from kafkabal.config.value_parsers import check_keys
-from kafkabal.config.yaml_document import Node, Place
+from kafkabal.config.yaml_document import Place, YamlNode
 from kafkabal.errors import ConfigError, UsageError
-from kafkabal.files import replacing
 from kafkabal.input_files import read_text
 from kafkabal.wording import first_of
 
@@ -98,7 +98,9 @@ def _check_name(name: str) -> None:
 def _check_settings(settings: Mapping[str, str]) -> None:
     """Read every value as a profile is read, so that nothing is written that would be refused later."""
     place, readers = Place("profile"), _readers()
-    nodes = check_keys(Node({key: Node(value, place) for key, value in settings.items()}, place), readers, "a profile")
+    nodes = check_keys(
+        YamlNode({key: YamlNode(value, place) for key, value in settings.items()}, place), readers, "a profile"
+    )
     for key, node in nodes.items():
         try:
             readers[key](node)
@@ -107,7 +109,7 @@ def _check_settings(settings: Mapping[str, str]) -> None:
             raise ConfigError(f"{key}: {message}", hint=error.hint) from None
 
 
-def _readers() -> Mapping[str, Callable[[Node], Any]]:
+def _readers() -> Mapping[str, Callable[[YamlNode], Any]]:
     return {key.name: key.read for key in KEYS}
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from kafkabal.config import value_parsers
-from kafkabal.config.yaml_document import Node
+from kafkabal.config.yaml_document import YamlNode
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<name>[\w.]+)\s*=\s*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s;"]+))|(?P<word>[\w.$]+))"""
@@ -15,7 +15,7 @@ _EXAMPLE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _WORDS = 2  # the module, and whether it is required
 
 
-def parse_jaas(node: Node) -> Mapping[str, str]:
+def parse_jaas(node: YamlNode) -> Mapping[str, str]:
     """Options of the one login module that a ``sasl.jaas.config`` names.
 
     Raises

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from kafkabal.config.yaml_document import Node, Place
+from kafkabal.config.yaml_document import Place, YamlNode
 from kafkabal.input_files import SETTINGS, read_bytes
 
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -16,7 +16,7 @@ _KEY_END = re.compile(r"(?<!\\)(?:\\\\)*(?P<end>[=: \t\f])")
 _SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
 
 
-def read_properties(path: Path) -> Mapping[str, Node]:
+def read_properties(path: Path) -> Mapping[str, YamlNode]:
     """Read keys and values; of a key that stands twice the last one counts, as in Java.
 
     Raises
@@ -25,11 +25,11 @@ def read_properties(path: Path) -> Mapping[str, Node]:
         If the file cannot be read or holds a malformed escape; the line is named.
     """
     text = read_bytes(path, SETTINGS).decode("latin-1")
-    found: dict[str, Node] = {}
+    found: dict[str, YamlNode] = {}
     for number, line in _logical_lines(text):
         place = Place(str(path), number)
         key, value = _split(line)
-        found[_unescaped(key, place)] = Node(_unescaped(value, place), place)
+        found[_unescaped(key, place)] = YamlNode(_unescaped(value, place), place)
     return found
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kafkabal.config.settings import KEYS
 from kafkabal.config.value_parsers import check_keys, mapping, text
-from kafkabal.config.yaml_document import Node, Place, parse_yaml, read_yaml
+from kafkabal.config.yaml_document import Place, YamlNode, parse_yaml, read_yaml
 from kafkabal.errors import ConfigError
 from kafkabal.wording import counted_noun, first_of
 
@@ -30,7 +30,7 @@ class Profile:
 
     name: str
     path: Path
-    settings: Mapping[str, Node]
+    settings: Mapping[str, YamlNode]
     """By key."""
 
 
@@ -128,11 +128,11 @@ def _profiles(path: Path) -> Mapping[str, Profile]:
     return _of_top(_top(path), path)
 
 
-def _of_top(top: Mapping[str, Node], path: Path) -> Mapping[str, Profile]:
+def _of_top(top: Mapping[str, YamlNode], path: Path) -> Mapping[str, Profile]:
     if not top:
         return {}
     if _SEVERAL not in top:
-        return {DEFAULT_PROFILE: _profile(DEFAULT_PROFILE, path, Node(top, Place(str(path), 1)))}
+        return {DEFAULT_PROFILE: _profile(DEFAULT_PROFILE, path, YamlNode(top, Place(str(path), 1)))}
     stray = next((node for key, node in top.items() if key not in (_SEVERAL, _USE)), None)
     if stray is not None:
         raise stray.error(f"setting outside {_SEVERAL!r}: put it into one of the profiles")
@@ -140,16 +140,16 @@ def _of_top(top: Mapping[str, Node], path: Path) -> Mapping[str, Profile]:
     return {name: _profile(name, path, node) for name, node in several.items()}
 
 
-def _top(path: Path) -> Mapping[str, Node]:
+def _top(path: Path) -> Mapping[str, YamlNode]:
     """What stands at the top of a file of profiles, by key."""
     return _checked(read_yaml(path))
 
 
-def _checked(root: Node) -> Mapping[str, Node]:
+def _checked(root: YamlNode) -> Mapping[str, YamlNode]:
     return check_keys(root, {_SEVERAL, _USE} | {key.name for key in KEYS}, "a profile")
 
 
-def _profile(name: str, path: Path, node: Node) -> Profile:
+def _profile(name: str, path: Path, node: YamlNode) -> Profile:
     return Profile(name=name, path=path, settings=check_keys(node, {key.name for key in KEYS}, f"profile {name!r}"))
 
 

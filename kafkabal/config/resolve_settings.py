@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from kafkabal.config.profiles import Profile, load_profile
 from kafkabal.config.settings import KEYS, Key, Settings
-from kafkabal.config.yaml_document import Node, Place
+from kafkabal.config.yaml_document import Place, YamlNode
 from kafkabal.errors import UsageError
 
 Given: TypeAlias = "str | bool | Sequence[str] | None"
@@ -42,10 +42,10 @@ def resolve(flags: Mapping[str, Given], *, environ: Mapping[str, str], profiles_
         chosen, place = environ.get(PROFILE_VARIABLE), Place(PROFILE_VARIABLE)
     assert chosen is None or isinstance(chosen, str)
     if chosen is not None:
-        _expect_something(Node(chosen, place))
+        _expect_something(YamlNode(chosen, place))
     profile = load_profile(chosen, profiles_file)
     levels = (_from_profile(profile), _from_environment(environ), _from_flags(flags))
-    nodes: dict[str, Node] = {}
+    nodes: dict[str, YamlNode] = {}
     for node in (node for level in levels for node in level.values()):
         _expect_something(node)
     for level in levels:
@@ -54,29 +54,29 @@ def resolve(flags: Mapping[str, Given], *, environ: Mapping[str, str], profiles_
     return _settings(nodes, profile)
 
 
-def _from_profile(profile: Profile | None) -> Mapping[str, Node]:
+def _from_profile(profile: Profile | None) -> Mapping[str, YamlNode]:
     found = profile.settings if profile else {}
     return {key: node for key, node in found.items() if node.content is not None}
 
 
-def _from_environment(environ: Mapping[str, str]) -> Mapping[str, Node]:
-    return {key.name: Node(environ[key.variable], Place(key.variable)) for key in KEYS if key.variable in environ}
+def _from_environment(environ: Mapping[str, str]) -> Mapping[str, YamlNode]:
+    return {key.name: YamlNode(environ[key.variable], Place(key.variable)) for key in KEYS if key.variable in environ}
 
 
-def _from_flags(flags: Mapping[str, Given]) -> Mapping[str, Node]:
+def _from_flags(flags: Mapping[str, Given]) -> Mapping[str, YamlNode]:
     return {key.name: node for key in KEYS if (node := _flag(key, flags.get(key.name))) is not None}
 
 
-def _flag(key: Key, given: Given) -> Node | None:
+def _flag(key: Key, given: Given) -> YamlNode | None:
     place = Place(key.option)
     if isinstance(given, str):
-        return Node(given, place)
+        return YamlNode(given, place)
     if isinstance(given, bool):
-        return Node(str(given).lower(), place)
-    return Node(tuple(Node(item, place) for item in given), place) if given else None
+        return YamlNode(str(given).lower(), place)
+    return YamlNode(tuple(YamlNode(item, place) for item in given), place) if given else None
 
 
-def _expect_something(node: Node) -> None:
+def _expect_something(node: YamlNode) -> None:
     """Refuse an empty value, often a variable of a shell that is not set: read as none, it would widen the scope."""
     content = node.content
     if isinstance(content, tuple):
@@ -86,7 +86,7 @@ def _expect_something(node: Node) -> None:
         raise node.error("empty value", hint="leave it out, or see whether a variable in it is set")
 
 
-def _check_one_cluster(level: Mapping[str, Node]) -> None:
+def _check_one_cluster(level: Mapping[str, YamlNode]) -> None:
     live = next((key for key in _LIVE_KEYS if key in level), None)
     unused = next((key for key in _CONNECTION_KEYS if key in level), None)
     if live is None and unused is not None and "snapshot" in level:
@@ -100,14 +100,14 @@ def _check_one_cluster(level: Mapping[str, Node]) -> None:
         )
 
 
-def _is_hidden(key: str, stronger: Mapping[str, Node]) -> bool:
+def _is_hidden(key: str, stronger: Mapping[str, YamlNode]) -> bool:
     """A cluster named by a weaker source is dropped when a stronger one names one of the other kind."""
     if key == "snapshot":
         return any(live in stronger for live in _LIVE_KEYS)
     return key in _LIVE_KEYS and "snapshot" in stronger
 
 
-def _settings(nodes: Mapping[str, Node], profile: Profile | None) -> Settings:
+def _settings(nodes: Mapping[str, YamlNode], profile: Profile | None) -> Settings:
     found: dict[str, Any] = {key.field: key.read(nodes[key.name]) for key in KEYS if key.name in nodes}
     places = {key.field: nodes[key.name].place for key in KEYS if key.name in nodes}
     return Settings(**found, profile=profile, places=places)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kafkabal.config import value_parsers
 from kafkabal.config.value_parsers import PerBroker
-from kafkabal.config.yaml_document import Node, Place
+from kafkabal.config.yaml_document import Place, YamlNode
 from kafkabal.errors import InputFileError, UsageError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Key:
     """In a profile."""
     option: str
     """Flag on the command line."""
-    read: Callable[[Node], Any]
+    read: Callable[[YamlNode], Any]
     field: str = ""
     """Of :class:`Settings`."""
 
@@ -40,7 +40,7 @@ class Key:
         return "KAFKABAL_" + self.option.removeprefix("--").replace("-", "_").upper()
 
 
-def _key(name: str, read: Callable[[Node], Any], option: str | None = None) -> dict[str, Key]:
+def _key(name: str, read: Callable[[YamlNode], Any], option: str | None = None) -> dict[str, Key]:
     return {"key": Key(name, option or "--" + name.replace("_", "-"), read)}
 
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafkabal.config import value_parsers
-from kafkabal.config.yaml_document import Node, read_yaml
+from kafkabal.config.yaml_document import YamlNode, read_yaml
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.model import COMPRESSION_TYPE, MAX_MESSAGE_BYTES, RETENTION_MS
 
@@ -168,12 +168,12 @@ def _preset(name: str) -> Preset:
     return found
 
 
-def _read_entry(entry: Node) -> TopicSpec:
+def _read_entry(entry: YamlNode) -> TopicSpec:
     given = value_parsers.check_keys(entry, _KEYS, "a topic")
     if "name" not in given:
         raise entry.error("topic without a name")
 
-    def read(key: str, reader: Callable[[Node], T]) -> T | None:
+    def read(key: str, reader: Callable[[YamlNode], T]) -> T | None:
         return reader(given[key]) if key in given else None
 
     try:

@@ -1,6 +1,6 @@
 """What the texts of a profile, a variable or a flag mean: one reader a kind of value.
 
-A reader takes a :class:`~kafkabal.config.yaml_document.Node` and returns the value, or raises a
+A reader takes a :class:`~kafkabal.config.yaml_document.YamlNode` and returns the value, or raises a
 :class:`~kafkabal.errors.UsageError` that names the place. A list may also be written as one text with commas.
 """
 
@@ -13,10 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, TypeAlias, TypeVar
 
+from kafkabal.atomic_files import parse_path
 from kafkabal.config.time_window import TimeWindow
-from kafkabal.config.yaml_document import Node
+from kafkabal.config.yaml_document import YamlNode
 from kafkabal.errors import UsageError
-from kafkabal.files import parse_path
 from kafkabal.units import parse_bytes, parse_duration, parse_share, parse_some_rate, parse_some_time
 
 T = TypeVar("T")
@@ -27,14 +27,14 @@ PerBroker: TypeAlias = Mapping[int | Default, T]
 _BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
-def text(node: Node) -> str:
+def text(node: YamlNode) -> str:
     """One text."""
     if not isinstance(node.content, str):
         raise node.error("expected a single value, not a list or a mapping")
     return node.content.strip()
 
 
-def texts(node: Node) -> tuple[str, ...]:
+def texts(node: YamlNode) -> tuple[str, ...]:
     """A list of texts, none of them empty: an empty one would match more than was intended."""
     if isinstance(node.content, str):
         parts = tuple(part.strip() for part in node.content.split(","))
@@ -46,7 +46,7 @@ def texts(node: Node) -> tuple[str, ...]:
     return tuple(part for item in node.content for part in texts(item))
 
 
-def path(node: Node) -> Path:
+def path(node: YamlNode) -> Path:
     """A file; one named in a file is relative to that file."""
     given = _parsed(parse_path, node)
     with suppress(RuntimeError):  # no such user: the file is not found, and named as it was written
@@ -54,7 +54,7 @@ def path(node: Node) -> Path:
     return Path(node.place.name).parent / given if node.place.line is not None else given
 
 
-def boolean(node: Node) -> bool:
+def boolean(node: YamlNode) -> bool:
     """``true`` or ``false``, also ``yes``, ``no``, ``on``, ``off``, ``1``, ``0``."""
     found = _BOOLEANS.get(text(node).lower())
     if found is None:
@@ -62,7 +62,7 @@ def boolean(node: Node) -> bool:
     return found
 
 
-def whole_number(node: Node) -> int:
+def whole_number(node: YamlNode) -> int:
     """A whole number, 0 or more."""
     given = text(node)
     if not (given.isascii() and given.isdigit() and len(given) < 19):
@@ -70,15 +70,15 @@ def whole_number(node: Node) -> int:
     return int(given)
 
 
-def broker_ids(node: Node) -> tuple[int, ...]:
+def broker_ids(node: YamlNode) -> tuple[int, ...]:
     """A list of broker ids, each once, sorted."""
     return tuple(sorted({_broker_id(node, given) for given in texts(node)}))
 
 
-def one_of(*choices: str) -> Callable[[Node], str]:
+def one_of(*choices: str) -> Callable[[YamlNode], str]:
     """A reader of one of these words."""
 
-    def read(node: Node) -> str:
+    def read(node: YamlNode) -> str:
         given = text(node)
         if given not in choices:
             raise node.error(f"invalid value: {given!r} (choose from {', '.join(choices)})")
@@ -87,17 +87,17 @@ def one_of(*choices: str) -> Callable[[Node], str]:
     return read
 
 
-def size(node: Node) -> int:
+def size(node: YamlNode) -> int:
     """Bytes, such as ``4TiB``."""
     return _parsed(parse_bytes, node)
 
 
-def rate(node: Node) -> int:
+def rate(node: YamlNode) -> int:
     """Bytes a second above 0, such as ``50MB/s``."""
     return _parsed(parse_some_rate, node)
 
 
-def rate_or_word(node: Node) -> int | Literal["auto", "none"]:
+def rate_or_word(node: YamlNode) -> int | Literal["auto", "none"]:
     """Bytes a second, ``auto`` or ``none``."""
     match text(node):
         case "auto":
@@ -107,42 +107,42 @@ def rate_or_word(node: Node) -> int | Literal["auto", "none"]:
     return rate(node)
 
 
-def share(node: Node) -> float:
+def share(node: YamlNode) -> float:
     """A share, such as ``9%`` or ``0.09``."""
     return _parsed(parse_share, node)
 
 
-def duration(node: Node) -> float:
+def duration(node: YamlNode) -> float:
     """Seconds, such as ``10s`` or ``1h30m``."""
     return _parsed(parse_duration, node)
 
 
-def some_time(node: Node) -> float:
+def some_time(node: YamlNode) -> float:
     """Seconds above 0, for what cannot be done in no time."""
     return _parsed(parse_some_time, node)
 
 
-def grace(node: Node) -> float:
+def grace(node: YamlNode) -> float:
     """Seconds, such as ``10m``; a bare 0 means at once."""
     return 0.0 if str(node.content).strip() == "0" else duration(node)
 
 
-def time_window(node: Node) -> str:
+def time_window(node: YamlNode) -> str:
     """Hours of the day, such as ``01:00-05:00``."""
     return str(_parsed(TimeWindow.parse, node))
 
 
-def scores(node: Node) -> tuple[str, ...]:
+def scores(node: YamlNode) -> tuple[str, ...]:
     """Scores as ``NAME`` or ``NAME=WEIGHT``; written as a list, or as a mapping from name to weight."""
     if not isinstance(node.content, Mapping):
         return texts(node)
     return tuple(name if weight.content is None else f"{name}={text(weight)}" for name, weight in node.content.items())
 
 
-def per_broker(read: Callable[[Node], T]) -> Callable[[Node], PerBroker[T]]:
+def per_broker(read: Callable[[YamlNode], T]) -> Callable[[YamlNode], PerBroker[T]]:
     """A reader of values by broker id, with ``default`` for all others; one value alone is the default."""
 
-    def read_all(node: Node) -> PerBroker[T]:
+    def read_all(node: YamlNode) -> PerBroker[T]:
         if not isinstance(node.content, Mapping):
             return MappingProxyType({"default": read(node)})
         return MappingProxyType({_broker_key(value, key): read(value) for key, value in node.content.items()})
@@ -150,10 +150,10 @@ def per_broker(read: Callable[[Node], T]) -> Callable[[Node], PerBroker[T]]:
     return read_all
 
 
-def by_path(read: Callable[[Node], T]) -> Callable[[Node], Mapping[str, T]]:
+def by_path(read: Callable[[YamlNode], T]) -> Callable[[YamlNode], Mapping[str, T]]:
     """A reader of values by the absolute path of a log dir."""
 
-    def read_all(node: Node) -> Mapping[str, T]:
+    def read_all(node: YamlNode) -> Mapping[str, T]:
         if not isinstance(node.content, Mapping):
             raise node.error("expected a mapping of log dirs, as in  {/d0: ..., /d1: ...}")
         for key, value in node.content.items():
@@ -164,14 +164,14 @@ def by_path(read: Callable[[Node], T]) -> Callable[[Node], Mapping[str, T]]:
     return read_all
 
 
-def size_or_dir_sizes(node: Node) -> int | Mapping[str, int]:
+def size_or_dir_sizes(node: YamlNode) -> int | Mapping[str, int]:
     """Bytes of a whole broker, or of its log dirs by path; above 0."""
     if isinstance(node.content, Mapping):
         return by_path(_some_bytes)(node)
     return _some_bytes(node)
 
 
-def mapping(node: Node) -> Mapping[str, Node]:
+def mapping(node: YamlNode) -> Mapping[str, YamlNode]:
     """The entries of a mapping; nothing at all is an empty one."""
     if node.content is None:
         return {}
@@ -180,7 +180,7 @@ def mapping(node: Node) -> Mapping[str, Node]:
     return node.content
 
 
-def check_keys(node: Node, known: Collection[str], what: str) -> Mapping[str, Node]:
+def check_keys(node: YamlNode, known: Collection[str], what: str) -> Mapping[str, YamlNode]:
     """The entries of a mapping that may hold these keys only.
 
     Raises
@@ -198,14 +198,14 @@ def check_keys(node: Node, known: Collection[str], what: str) -> Mapping[str, No
     return mapping(node)
 
 
-def _some_bytes(node: Node) -> int:
+def _some_bytes(node: YamlNode) -> int:
     found = size(node)
     if not found:
         raise node.error("capacity must be above 0 bytes")
     return found
 
 
-def _parsed(parse: Callable[[str], T], node: Node) -> T:
+def _parsed(parse: Callable[[str], T], node: YamlNode) -> T:
     given = text(node)
     try:
         return parse(given)
@@ -213,11 +213,11 @@ def _parsed(parse: Callable[[str], T], node: Node) -> T:
         raise node.error(error.message, hint=error.hint) from None
 
 
-def _broker_key(node: Node, key: str) -> int | Default:
+def _broker_key(node: YamlNode, key: str) -> int | Default:
     return "default" if key == "default" else _broker_id(node, key)
 
 
-def _broker_id(node: Node, given: str) -> int:
+def _broker_id(node: YamlNode, given: str) -> int:
     if not (given.isascii() and given.isdigit() and len(given) < 19 and int(given) < 2**31):
         raise node.error(f"not a broker id: {given!r}")
     return int(given)

@@ -42,11 +42,11 @@ class Place:
         return InputFileError(self.name, message, line=self.line, hint=hint)
 
 
-Content: TypeAlias = "str | tuple[Node, ...] | Mapping[str, Node] | None"
+Content: TypeAlias = "str | tuple[YamlNode, ...] | Mapping[str, YamlNode] | None"
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class YamlNode:
     """A text, a list or a mapping, and where it was written; None where nothing was."""
 
     content: Content
@@ -57,7 +57,7 @@ class Node:
         return self.place.error(message, hint=hint)
 
 
-def read_yaml(path: Path) -> Node:
+def read_yaml(path: Path) -> YamlNode:
     """Read a YAML file of one document.
 
     Raises
@@ -68,7 +68,7 @@ def read_yaml(path: Path) -> Node:
     return parse_yaml(read_text(path), str(path))
 
 
-def parse_yaml(text: str, name: str) -> Node:
+def parse_yaml(text: str, name: str) -> YamlNode:
     """Read YAML text of one document; ``name`` stands for the file in errors.
 
     Raises
@@ -95,7 +95,7 @@ def parse_yaml(text: str, name: str) -> Node:
 class _Built:
     """A node, and its entries with those of all that it holds, as often as it holds them."""
 
-    node: Node
+    node: YamlNode
     entries: int
 
 
@@ -109,12 +109,12 @@ class _Builder:
         """By anchor; None while it is being made."""
         self._depth = 0
 
-    def document(self) -> Node:
+    def document(self) -> YamlNode:
         from yaml.events import StreamEndEvent
 
         next(self._events)  # start of the stream
         if isinstance(next(self._events), StreamEndEvent):
-            return Node(None, Place(self._name, 1))
+            return YamlNode(None, Place(self._name, 1))
         root = self._build(next(self._events)).node
         next(self._events)  # end of the document
         after = next(self._events)
@@ -161,13 +161,13 @@ class _Builder:
             return self._mapping(place)
         if isinstance(event, SequenceStartEvent):
             items = tuple(self._until_end())
-            return _Built(Node(tuple(item.node for item in items), place), 1 + sum(item.entries for item in items))
+            return _Built(YamlNode(tuple(item.node for item in items), place), 1 + sum(item.entries for item in items))
         assert isinstance(event, ScalarEvent)
         is_null = not event.style and event.value in _NULLS
-        return _Built(Node(None if is_null else str(event.value), place), 1)
+        return _Built(YamlNode(None if is_null else str(event.value), place), 1)
 
     def _mapping(self, place: Place) -> _Built:
-        found: dict[str, Node] = {}
+        found: dict[str, YamlNode] = {}
         entries = 1
         parts = self._until_end()
         for key in parts:
@@ -180,7 +180,7 @@ class _Builder:
             # the line of the key, since a list or a mapping starts on the next one
             found[name] = replace(value.node, place=key.node.place)
             entries += key.entries + value.entries
-        return _Built(Node(MappingProxyType(found), place), entries)
+        return _Built(YamlNode(MappingProxyType(found), place), entries)
 
     def _until_end(self) -> Iterator[_Built]:
         """What a list holds, or the keys and values of a mapping in turn."""

@@ -7,15 +7,15 @@ from typing import Any, TypeAlias, TypeVar
 
 from kafkabal.config import value_parsers
 from kafkabal.config.number_ranges import Range
-from kafkabal.config.yaml_document import Node
+from kafkabal.config.yaml_document import YamlNode
 
 T = TypeVar("T")
 
-Schema: TypeAlias = "Mapping[str, tuple[str, Callable[[Node], Any]]]"
+Schema: TypeAlias = "Mapping[str, tuple[str, Callable[[YamlNode], Any]]]"
 """By key: the field that it fills, and what reads it."""
 
 
-def read_fields(node: Node, schema: Schema, what: str) -> dict[str, Any]:
+def read_fields(node: YamlNode, schema: Schema, what: str) -> dict[str, Any]:
     """Values by the names of the fields that they fill.
 
     Raises
@@ -27,7 +27,7 @@ def read_fields(node: Node, schema: Schema, what: str) -> dict[str, Any]:
     return {schema[key][0]: schema[key][1](value) for key, value in entries.items()}
 
 
-def only_entry(node: Node, known: Collection[str], what: str) -> tuple[str, Node]:
+def only_entry(node: YamlNode, known: Collection[str], what: str) -> tuple[str, YamlNode]:
     """The one entry of a mapping that names the kind of something.
 
     Raises
@@ -41,7 +41,7 @@ def only_entry(node: Node, known: Collection[str], what: str) -> tuple[str, Node
     return next(iter(entries.items()))
 
 
-def number(node: Node) -> float:
+def number(node: YamlNode) -> float:
     """A number."""
     given = value_parsers.text(node)
     try:
@@ -50,10 +50,10 @@ def number(node: Node) -> float:
         raise node.error(f"not a number: {value_parsers.text(node)!r}") from None
 
 
-def positive(read: Callable[[Node], float]) -> Callable[[Node], Any]:
+def positive(read: Callable[[YamlNode], float]) -> Callable[[YamlNode], Any]:
     """The same reader, for values above 0 only."""
 
-    def read_positive(node: Node) -> float:
+    def read_positive(node: YamlNode) -> float:
         value = read(node)
         if not value > 0:
             raise node.error("must be above 0")
@@ -62,10 +62,10 @@ def positive(read: Callable[[Node], float]) -> Callable[[Node], Any]:
     return read_positive
 
 
-def within(key: str, read: Callable[[Node], float], allowed: Range) -> Callable[[Node], Any]:
+def within(key: str, read: Callable[[YamlNode], float], allowed: Range) -> Callable[[YamlNode], Any]:
     """The same reader, for values of a range only; ``key`` names in errors what was read."""
 
-    def read_within(node: Node) -> float:
+    def read_within(node: YamlNode) -> float:
         value = read(node)
         if value not in allowed:
             raise node.error(f"{key} must be {allowed}, not {value_parsers.text(node)}")
@@ -74,7 +74,7 @@ def within(key: str, read: Callable[[Node], float], allowed: Range) -> Callable[
     return read_within
 
 
-def word(kind: Callable[[str], T], *choices: str) -> Callable[[Node], T]:
+def word(kind: Callable[[str], T], *choices: str) -> Callable[[YamlNode], T]:
     """A reader of one of these words, turned into what it stands for."""
     read = value_parsers.one_of(*choices)
     return lambda node: kind(read(node))

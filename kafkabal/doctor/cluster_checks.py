@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from kafkabal.clusters import Capability, Clock, Cluster, ReadRequest
-from kafkabal.clusters.kafka import BrokerReach, KafkaCluster
+from kafkabal.clusters.kafka import BrokerReachability, KafkaCluster
 from kafkabal.config import ConnectionSettings
 from kafkabal.doctor.check import Check, Status, failed
 from kafkabal.doctor.permission_checks import check_permissions
@@ -114,7 +114,7 @@ def _responded(what: str, elapsed_s: float, detail: str) -> Check:
     )
 
 
-def _check_versions(reached: Collection[BrokerReach]) -> Check:
+def _check_versions(reached: Collection[BrokerReachability]) -> Check:
     what = "versions"
     answered = [reach for reach in reached if reach.error is None]
     if not answered:

@@ -11,7 +11,7 @@ from .live_run_status import RunStatus as RunStatus
 from .live_run_status import current_holder as current_holder
 from .live_run_status import run_status as run_status
 from .observe.cluster_load import SAMPLE_S as SAMPLE_S
-from .observe.cluster_load import Load as Load
+from .observe.cluster_load import ClusterLoad as ClusterLoad
 from .observe.cluster_load import Moves as Moves
 from .observe.cluster_load import measure_load as measure_load
 from .observe.cluster_load import moves_of_plan as moves_of_plan
@@ -37,8 +37,8 @@ from .run_events import ThrottleChanged as ThrottleChanged
 from .run_events import Trouble as Trouble
 from .run_events import Warned as Warned
 from .run_events import report_in_background as report_in_background
-from .run_options import Limits as Limits
 from .run_options import OnInterrupt as OnInterrupt
+from .run_options import RunLimits as RunLimits
 from .run_options import RunOptions as RunOptions
 from .run_options import Throttle as Throttle
 from .run_options import Timeouts as Timeouts
@@ -49,7 +49,7 @@ from .safety.command_lock import CommandLock as CommandLock
 from .safety.lock_holder import LockHolder as LockHolder
 from .safety.lock_holder import is_provably_gone as is_provably_gone
 from .safety.overridable_checks import Overridable as Overridable
-from .safety.preflight import Verdict as Verdict
+from .safety.preflight import CheckVerdict as CheckVerdict
 from .safety.preflight import enforce as enforce
 from .safety.preflight import preflight as preflight
 from .safety.stop_request import HardStop as HardStop
@@ -79,12 +79,12 @@ from .state.run_request import request_cancel as request_cancel
 from .state.run_request import request_pause as request_pause
 from .state.run_request import request_throttle as request_throttle
 from .state.run_states import Goal as Goal
-from .state.run_states import Outcome as Outcome
 from .state.run_states import Phase as Phase
+from .state.run_states import RunOutcome as RunOutcome
 from .state.run_summary import RunSummary as RunSummary
 from .throttle.auto_rate import FIRST_LEAST_BYTES_PER_S as FIRST_LEAST_BYTES_PER_S
 from .throttle.initial_throttle import initial_throttle as initial_throttle
 from .throttle.initial_throttle import measured_throttle as measured_throttle
 from .throttle.leftover_throttles import LeftoverThrottle as LeftoverThrottle
-from .throttle.leftover_throttles import find_leftovers as find_leftovers
-from .throttle.leftover_throttles import remove_leftovers as remove_leftovers
+from .throttle.leftover_throttles import find_leftover_throttles as find_leftover_throttles
+from .throttle.leftover_throttles import remove_leftover_throttles as remove_leftover_throttles

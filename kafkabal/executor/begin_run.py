@@ -22,7 +22,7 @@ from kafkabal.executor.run_setup import (
 from kafkabal.executor.safety.cluster_lock import release_lock
 from kafkabal.executor.safety.command_lock import lock_cluster
 from kafkabal.executor.state.find_run import FoundRun, find_run
-from kafkabal.executor.state.journal import Journal, Rate
+from kafkabal.executor.state.journal import Journal, ThrottleRate
 from kafkabal.executor.state.run_record import Original
 from kafkabal.executor.state.run_states import Goal, Phase, RunState
 from kafkabal.executor.state.run_store import RunStore
@@ -114,7 +114,7 @@ def _begin(
         # only now has the run begun: until here a crash leaves nothing that anybody has to resume
         context.enter(Goal.APPLY, Phase.RECORDED)
         if inherited:
-            journal.append(*inherited, *(Rate(at=at, value=value) for value in sorted(rates)))
+            journal.append(*inherited, *(ThrottleRate(at=at, value=value) for value in sorted(rates)))
         undo.pop_all()
     announce_start(context)
     return context

@@ -27,7 +27,7 @@ from kafkabal.executor.run_events import Finished
 from kafkabal.executor.run_options import OnInterrupt, RunOptions
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.safety.stop_request import HardStop, StopReason
-from kafkabal.executor.state.run_states import Goal, Outcome, Phase
+from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome
 from kafkabal.executor.throttle.run_throttles import Leftovers
 from kafkabal.model import MIN_INSYNC_REPLICAS, TopicPartition
 from kafkabal.plan import Plan
@@ -159,7 +159,7 @@ class _Run:
     def execute(self) -> RunResult:
         try:
             if self._goal is Goal.CANCEL:
-                return self._end(OnInterrupt.CANCEL, Outcome.STOPPED)
+                return self._end(OnInterrupt.CANCEL, RunOutcome.STOPPED)
             return self._move_and_lead()
         except BusyError:
             # the lock is another's: to clean up now would cancel their moves and unset their throttles
@@ -173,7 +173,7 @@ class _Run:
 
     def restore_only(self, in_flight: Collection[TopicPartition]) -> RunResult:
         left = self._restore(in_flight)
-        return self._close(Outcome.DETACHED if in_flight else Outcome.STOPPED, left.pending)
+        return self._close(RunOutcome.DETACHED if in_flight else RunOutcome.STOPPED, left.pending)
 
     def _move_and_lead(self) -> RunResult:
         context = self._context
@@ -190,7 +190,7 @@ class _Run:
             self._problems |= self._lead()
         if context.stop.reason is not None:
             return self._stop()
-        return self._end(OnInterrupt.CANCEL, Outcome.PARTIAL if self._problems else Outcome.COMPLETE)
+        return self._end(OnInterrupt.CANCEL, RunOutcome.PARTIAL if self._problems else RunOutcome.COMPLETE)
 
     def _move(self) -> MoveEnd:
         context = self._context
@@ -244,19 +244,19 @@ class _Run:
     def _stop(self) -> RunResult:
         is_cancelled = self._context.stop.reason is StopReason.CANCELLED
         policy = OnInterrupt.CANCEL if is_cancelled else self._context.options.on_interrupt
-        return self._end(policy, Outcome.DETACHED if policy is OnInterrupt.DETACH else Outcome.STOPPED)
+        return self._end(policy, RunOutcome.DETACHED if policy is OnInterrupt.DETACH else RunOutcome.STOPPED)
 
-    def _end(self, policy: OnInterrupt, outcome: Outcome) -> RunResult:
+    def _end(self, policy: OnInterrupt, outcome: RunOutcome) -> RunResult:
         self._is_ending = True
-        if outcome is Outcome.DETACHED:
+        if outcome is RunOutcome.DETACHED:
             # moves that go on need their throttle, or they would take all the bandwidth there is
             return self._close(outcome, ["the throttle of this run, because its reassignments continue"])
         self._context.store.tolerate_gaps()
         # throttles come last: a copy that is still in flight would run without one from here on
-        still_running = self._end_in_flight(policy) if outcome is not Outcome.COMPLETE else {}
+        still_running = self._end_in_flight(policy) if outcome is not RunOutcome.COMPLETE else {}
         self._problems |= still_running
         left = self._restore(still_running.keys())
-        if self._goal is not Goal.APPLY or outcome is Outcome.STOPPED:
+        if self._goal is not Goal.APPLY or outcome is RunOutcome.STOPPED:
             lift_cordons(self._context)
         if self._context.store.gap is not None:
             self._context.warn(f"the journal is incomplete: {self._context.store.gap.strerror}")
@@ -285,11 +285,11 @@ class _Run:
     def _wind_down(self) -> None:
         """After an error: the same way out as always; a second error on it does not hide the first."""
         try:
-            self._end(OnInterrupt.CANCEL, Outcome.STOPPED)
+            self._end(OnInterrupt.CANCEL, RunOutcome.STOPPED)
         except (KafkabalError, OSError) as error:
             self._context.warn(f"throttles and reassignments of this run may remain on the cluster: {error}")
 
-    def _close(self, outcome: Outcome, pending: Sequence[str]) -> RunResult:
+    def _close(self, outcome: RunOutcome, pending: Sequence[str]) -> RunResult:
         context = self._context
         problems = {str(name): reason for name, reason in sorted(self._problems.items())}
         context.close(outcome, list(pending), problems)

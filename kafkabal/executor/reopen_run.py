@@ -22,7 +22,7 @@ from kafkabal.executor.safety.cluster_lock import release_lock
 from kafkabal.executor.safety.command_lock import lock_cluster
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.find_run import FoundRun, find_run
-from kafkabal.executor.state.journal import Entered, Journal, Rate, ThrottleTaken
+from kafkabal.executor.state.journal import Entered, Journal, ThrottleRate, ThrottleTaken
 from kafkabal.executor.state.run_states import Goal, Phase, RunState
 from kafkabal.executor.state.run_store import RunStore
 
@@ -135,7 +135,7 @@ def _open_journal(environment: RunEnvironment, found: FoundRun) -> Journal:
         found.record,
         Entered(at=now, goal=found.state.goal, phase=Phase.RECORDED, openings=found.state.openings),
         *found.state.later_originals,
-        *(Rate(at=now, value=value) for value in sorted(found.state.rates)),
+        *(ThrottleRate(at=now, value=value) for value in sorted(found.state.rates)),
         *_changed_throttle(found.state, now),
     )
 

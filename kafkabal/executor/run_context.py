@@ -17,7 +17,7 @@ from kafkabal.executor.safety.retry import RetryBudget
 from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
 from kafkabal.executor.state.run_record import RunRecord
 from kafkabal.executor.state.run_request import RunRequest
-from kafkabal.executor.state.run_states import Goal, Outcome, Phase, RunState
+from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, RunState
 from kafkabal.executor.state.run_store import RunStore
 from kafkabal.executor.throttle.run_throttles import RunThrottles
 from kafkabal.model import ClusterState
@@ -72,7 +72,7 @@ class RunContext:
         closed_s = self.seconds_until_window() if phase is Phase.PAUSED and not self.is_paused else 0.0
         self.listener.on_event(PhaseEntered(phase=phase, opens_in_s=closed_s or None))
 
-    def close(self, outcome: Outcome, pending: list[str], problems: dict[str, str]) -> None:
+    def close(self, outcome: RunOutcome, pending: list[str], problems: dict[str, str]) -> None:
         """Write down the end of the run, here and on the cluster.
 
         Raises

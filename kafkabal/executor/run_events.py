@@ -12,7 +12,7 @@ import msgspec
 
 from kafkabal.executor.safety.stop_request import StopReason
 from kafkabal.executor.state.journal import EffectKind
-from kafkabal.executor.state.run_states import Goal, Outcome, Phase
+from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome
 from kafkabal.isolated_listeners import BackgroundListener
 
 
@@ -132,7 +132,7 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag
     """The end of the run."""
 
     run_id: str
-    outcome: Outcome
+    outcome: RunOutcome
     done_partitions: int
     total_partitions: int
     done_bytes: int

@@ -39,7 +39,7 @@ class Throttle(msgspec.Struct, frozen=True, kw_only=True):
     """Also replace a lower rate that was there before."""
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How much may be in flight at a time."""
 
     moves_in_per_broker: _Count = 10
@@ -77,7 +77,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that shapes a run."""
 
     throttle: Throttle = Throttle()
-    limits: Limits = Limits()
+    limits: RunLimits = RunLimits()
     timeouts: Timeouts = Timeouts()
     on_interrupt: OnInterrupt = OnInterrupt.CANCEL
     window: str | None = None

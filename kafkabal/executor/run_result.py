@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafkabal.executor.safety.stop_request import StopReason
-from kafkabal.executor.state.run_states import Goal, Outcome
+from kafkabal.executor.state.run_states import Goal, RunOutcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +15,7 @@ class RunResult:
 
     run_id: str
     goal: Goal
-    outcome: Outcome
+    outcome: RunOutcome
     stop_reason: StopReason | None
     """Why it stopped early, if it did."""
     done: int
@@ -32,4 +32,4 @@ class RunResult:
     @property
     def is_complete(self) -> bool:
         """Whether all was done that was to be done, and nothing is left behind."""
-        return self.outcome is Outcome.COMPLETE and not self.pending and self.stop_reason is None
+        return self.outcome is RunOutcome.COMPLETE and not self.pending and self.stop_reason is None

@@ -13,8 +13,8 @@ from .growth_figures import topic_growth as topic_growth
 from .history_files import HistoryFolder as HistoryFolder
 from .history_point import HistoryPoint as HistoryPoint
 from .history_point import point_of as point_of
-from .outlook_of_dirs import DiskOutlook as DiskOutlook
-from .outlook_of_dirs import disk_outlook as disk_outlook
+from .log_dir_outlook import DiskOutlook as DiskOutlook
+from .log_dir_outlook import disk_outlook as disk_outlook
 from .partition_growth import PartitionGrowth as PartitionGrowth
 from .partition_growth import chosen_times as chosen_times
 from .partition_growth import measure_growth as measure_growth

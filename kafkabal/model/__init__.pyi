@@ -1,5 +1,4 @@
 from .add_topics import with_topics as with_topics
-from .builder import build_cluster as build_cluster
 from .capacity import broker_capacity_bytes as broker_capacity_bytes
 from .capacity import dir_capacity_bytes as dir_capacity_bytes
 from .capacity import is_silent as is_silent
@@ -73,6 +72,7 @@ from .rows import HeaderRow as HeaderRow
 from .rows import LogDirRow as LogDirRow
 from .rows import PartitionRow as PartitionRow
 from .rows import TopicRow as TopicRow
+from .rows_to_state import build_cluster as build_cluster
 from .state_to_rows import broker_rows as broker_rows
 from .state_to_rows import header_row as header_row
 from .state_to_rows import topic_rows as topic_rows

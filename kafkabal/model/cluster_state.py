@@ -5,7 +5,7 @@ sorted by id, topics by name, partitions by (topic, number), replicas by (partit
 so that the same cluster always gives the same columns. An index of -1 means "none" or "not known", a count of bytes
 or an offset of -1 "not known", a rate of NaN "not known".
 
-:func:`kafkabal.model.builder.build_cluster` is the only way to make one from outside.
+:func:`kafkabal.model.rows_to_state.build_cluster` is the only way to make one from outside.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
+from kafkabal.atomic_files import replacing
 from kafkabal.errors import InputFileError
-from kafkabal.files import replacing
 from kafkabal.input_files import Int32, Int64, decode_json, read_bytes
 from kafkabal.plan.plan import ANY_DIR, PLAN_FORMAT, Action, PartitionChange, Placement, Plan, ScoreChange
 from kafkabal.wording import counted_noun

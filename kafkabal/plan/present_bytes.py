@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from kafkabal.model import ClusterState, move_bytes, replica_bytes
-from kafkabal.plan.cross_rack import cross_rack_bytes
+from kafkabal.plan.cross_rack_traffic import cross_rack_bytes
 from kafkabal.plan.drift import partition_rows
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Plan
 

@@ -25,7 +25,7 @@ from kafkabal.config import (
     connection_of,
     librdkafka_settings,
     settings_of,
-    with_stated_disks,
+    with_profile_disks,
 )
 from kafkabal.errors import ConfigError, OperationError
 from kafkabal.producer.live_routing import LOG, ClosableReader, LiveRouting
@@ -340,7 +340,7 @@ class _Completed:
     def read(self, request: ReadRequest) -> Reading:
         """The whole state."""
         reading = self._cluster.read(request)
-        return replace(reading, state=with_stated_disks(reading.state, self._settings))
+        return replace(reading, state=with_profile_disks(reading.state, self._settings))
 
 
 def open_cluster(connection: ConnectionSettings, settings: Settings | None) -> ClosableReader:

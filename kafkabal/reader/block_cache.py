@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from kafkabal.clusters.kafka import BatchHead, PackedRecords
+from kafkabal.clusters.kafka import BatchHead, LazyRecords
 from kafkabal.errors import OutputError
 from kafkabal.file_locks import acquire_file_lock
 from kafkabal.reader.blocks import BlockSource, LoadedBlock
@@ -227,7 +227,7 @@ def _packed(block: LoadedBlock) -> bytes:
     return b"".join((_MAGIC, _HEAD.pack(_checksum(body), len(rows), len(records)), body))
 
 
-def _batches(records: PackedRecords) -> Iterator[tuple[BatchHead, int, int]]:
+def _batches(records: LazyRecords) -> Iterator[tuple[BatchHead, int, int]]:
     """Yield the neighbours that share a head: it, and their places."""
     first = 0
     for last in range(1, len(records) + 1):
@@ -256,7 +256,7 @@ def _unpacked(packed: memoryview) -> LoadedBlock | None:
     begin, end = np.frombuffer(packed[places_at:data_at], ">i8").reshape(2, -1)
     if table[:, -1].sum() != count or (begin < 0).any() or (end <= begin).any() or (end > len(packed) - data_at).any():
         return None
-    records = PackedRecords(begins=begin.tolist(), ends=end.tolist())
+    records = LazyRecords(begins=begin.tolist(), ends=end.tolist())
     data = packed[data_at:]
     for partition, base, first_ms, append_ms, of in table.tolist():
         records.heads += [BatchHead(partition, base, first_ms, None if append_ms < 0 else append_ms, data)] * of

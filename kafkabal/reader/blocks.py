@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from kafkabal.clusters.kafka import PackedRecords, RawRecord
+from kafkabal.clusters.kafka import LazyRecords, RawRecord
 from kafkabal.errors import DriftError, UsageError
 from kafkabal.reader.sample import Sample
 from kafkabal.reader.split_files import is_piece, joined
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class LoadedBlock:
     """Records of a block, ascending by offset, as they were received; each is copied when it is given out."""
 
-    records: PackedRecords
+    records: LazyRecords
     size_bytes: int
     """Memory that it takes."""
     bytes_by_broker: Mapping[int, int] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class BlockSource(Protocol):
 
 
 class Fetcher(Protocol):
-    """What reads ranges of offsets: a :class:`~kafkabal.clusters.kafka.fetch.RangeFetcher`."""
+    """What reads ranges of offsets: a :class:`~kafkabal.clusters.kafka.range_fetcher.RangeFetcher`."""
 
     def fetch(self, partition: int, begin: int, end: int, size_bytes: int) -> FetchedRecords:
         """All records of a range."""
@@ -77,7 +77,7 @@ class Fetcher(Protocol):
 class FetchedRecords(Protocol):
     """Records of a range, and what they cost."""
 
-    records: PackedRecords
+    records: LazyRecords
     bytes_by_broker: dict[int, int]
     seconds_by_broker: dict[int, float]
 
@@ -151,7 +151,7 @@ class BrokerBlocks:
                 f"topic {self._manifest.topic}: {len(own)} of {block.samples} files of a block are whole",
                 hint="records were deleted since the topic was pinned: pin it again",
             )
-        whole = PackedRecords.of((file.first[1], file.record()) for file in own)
+        whole = LazyRecords.of((file.first[1], file.record()) for file in own)
         return LoadedBlock(whole, block.size_bytes, size_by_broker, seconds_by_broker)
 
     def _missing(self, partition: int, begin: int, end: int, found: int, samples: int) -> DriftError:

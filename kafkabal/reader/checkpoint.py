@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from kafkabal.atomic_files import replacing
 from kafkabal.errors import UsageError
-from kafkabal.files import replacing
 from kafkabal.input_files import decode_json, read_bytes
 from kafkabal.reader.epoch_progress import MOST_READERS, EpochProgress
 

@@ -14,7 +14,7 @@ from math import gcd
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafkabal.clusters.kafka import KeptBatches, RangeFetcher
+from kafkabal.clusters.kafka import RangeFetcher, ReadAheadBatches
 from kafkabal.config import ConnectionSettings, live_connection
 from kafkabal.errors import OperationError, UsageError
 from kafkabal.reader.blocks import BrokerBlocks
@@ -461,12 +461,12 @@ class TopicReader:
         left = self.manifest.samples - position.progress.left(self.manifest.samples)
         return min(1.0, (left + position.taken * share.readers) / self.manifest.samples)
 
-    def _kept_batches(self) -> KeptBatches:
-        from kafkabal.clusters.kafka import KeptBatches
+    def _kept_batches(self) -> ReadAheadBatches:
+        from kafkabal.clusters.kafka import ReadAheadBatches
 
-        return KeptBatches(int(_KEPT_SHARE * self._options.prefetch_bytes))
+        return ReadAheadBatches(int(_KEPT_SHARE * self._options.prefetch_bytes))
 
-    def _source(self, kept: KeptBatches) -> BlockSource:
+    def _source(self, kept: ReadAheadBatches) -> BlockSource:
         fetcher = self._fetcher(kept)
         if not self.metrics.racks:
             self.metrics.racks = fetcher.racks()
@@ -488,7 +488,7 @@ class TopicReader:
             self.metrics.cache_fault = fault
             warnings.warn(f"{fault}: no further blocks are cached", stacklevel=2)
 
-    def _fetcher(self, kept: KeptBatches | None = None) -> RangeFetcher:
+    def _fetcher(self, kept: ReadAheadBatches | None = None) -> RangeFetcher:
         from kafkabal.clusters.kafka import RangeFetcher
 
         options = self._options

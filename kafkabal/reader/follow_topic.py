@@ -16,7 +16,7 @@ bounded."""
 
 
 class TopicFollower(Protocol):
-    """What reads on from an offset: a :class:`~kafkabal.clusters.kafka.fetch.RangeFetcher`."""
+    """What reads on from an offset: a :class:`~kafkabal.clusters.kafka.range_fetcher.RangeFetcher`."""
 
     def ranges(self) -> Mapping[int, tuple[int, int]]:
         """First offset and last stable offset of every partition."""

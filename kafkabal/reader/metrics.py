@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kafkabal.files import replacing
+from kafkabal.atomic_files import replacing
 
 _PREFIX = "kafkabal_reader"
 

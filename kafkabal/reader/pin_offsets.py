@@ -20,7 +20,7 @@ from kafkabal.clusters import (
     ResourceKind,
     TopicDescription,
 )
-from kafkabal.clusters.kafka import PackedRecords, RawRecord
+from kafkabal.clusters.kafka import LazyRecords, RawRecord
 from kafkabal.errors import NotAuthorizedError, UsageError
 from kafkabal.model import I64, TopicPartition
 from kafkabal.reader.blocks import FetchedRecords, record_bytes
@@ -64,7 +64,7 @@ class TopicSource(Protocol):
 
 
 class TopicFetcher(Protocol):
-    """Reads one topic: a :class:`~kafkabal.clusters.kafka.fetch.RangeFetcher`."""
+    """Reads one topic: a :class:`~kafkabal.clusters.kafka.range_fetcher.RangeFetcher`."""
 
     def ranges(self) -> Mapping[int, tuple[int, int]]:
         """First offset and last stable offset of every partition."""
@@ -272,7 +272,7 @@ def _found(reader: TopicFetcher, p: int, offsets: tuple[int, int], size_bytes: i
     return _Found(np.array(offset, np.int64), np.array(size, np.int64))
 
 
-def _steps(reader: TopicFetcher, p: int, offsets: tuple[int, int], size_bytes: int) -> Iterator[PackedRecords]:
+def _steps(reader: TopicFetcher, p: int, offsets: tuple[int, int], size_bytes: int) -> Iterator[LazyRecords]:
     """Yield the records of a partition, a few MiB at a time."""
     begin, end = offsets
     step = max(1, (end - begin) * _COUNTED_AT_ONCE_BYTES // max(size_bytes, 1))

@@ -15,8 +15,8 @@ from hashlib import file_digest, sha256
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from kafkabal.atomic_files import replacing
 from kafkabal.errors import OutputError, UsageError
-from kafkabal.files import replacing
 from kafkabal.reader.sample import Sample
 from kafkabal.sources import CHECKSUM_HEADER, CHUNK_HEADER, PATH_HEADER
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from kafkabal.atomic_files import replacing
 from kafkabal.errors import OutputError
-from kafkabal.files import replacing
 
 
 class MetricsFile:

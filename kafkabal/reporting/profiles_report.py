@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafkabal.config import KEYS, Node, Profile, Settings
+from kafkabal.config import KEYS, Profile, Settings, YamlNode
 from kafkabal.reporting.config_report import setting_text
 from kafkabal.reporting.report import Column, Kind, Report, Table, Tone
 from kafkabal.wording import counted_noun
@@ -134,7 +134,7 @@ def _cluster(profile: Profile) -> str | None:
     return None if node is None else _written(node)
 
 
-def _written(node: Node) -> str:
+def _written(node: YamlNode) -> str:
     if isinstance(node.content, tuple):
         return ",".join(_written(item) for item in node.content)
     return str(node.content)

@@ -7,8 +7,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from kafkabal.atomic_files import check_replaceable, replacing
 from kafkabal.errors import UsageError
-from kafkabal.files import check_replaceable, replacing
 from kafkabal.reporting.simulation_report import Simulated
 
 _FORMS = (".svg", ".png", ".html")

@@ -12,7 +12,7 @@ import msgspec
 from kafkabal.printable import printable
 from kafkabal.reporting.metrics_file import MetricsFile
 from kafkabal.reporting.report import Column, Fact, Report, Table, Tone
-from kafkabal.watch import BrokerHealth, EventKind, Summary, WatchEvent
+from kafkabal.watch import BrokerHealth, EventKind, WatchEvent, WatchSummary
 from kafkabal.wording import counted_noun
 
 EVENTS_VERSION: Final = 1
@@ -57,7 +57,7 @@ class WatchEventLines:
         self._write(msgspec.json.encode(line).decode() + "\n")
 
 
-def summary_report(summary: Summary) -> Report:
+def summary_report(summary: WatchSummary) -> Report:
     """One check: every broker, and what is wrong in one line each."""
     problems = list(summary.problems)
     brokers = sorted(summary.health)
@@ -97,14 +97,14 @@ class WatchTextfile:
         self._wall_clock = wall_clock
         self._events: Counter[str] = Counter()
 
-    def on_event(self, event: WatchEvent | Summary) -> None:
+    def on_event(self, event: WatchEvent | WatchSummary) -> None:
         """Count an event, or write what was found."""
         if isinstance(event, WatchEvent):
             self._events[event.event] += 1
         else:
             self._write(event)
 
-    def _write(self, summary: Summary) -> None:
+    def _write(self, summary: WatchSummary) -> None:
         from prometheus_client import CollectorRegistry, Gauge, generate_latest
         from prometheus_client import Counter as PrometheusCounter
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from kafkabal.atomic_files import replacing
 from kafkabal.errors import OperationError
-from kafkabal.files import replacing
 from kafkabal.sandbox.exit_diagnosis import cause_in
 from kafkabal.sandbox.jars import ensure_jars
 from kafkabal.sandbox.java_runtime import java_build, java_command, run_java

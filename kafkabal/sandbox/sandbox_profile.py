@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafkabal.files import replacing
+from kafkabal.atomic_files import replacing
 from kafkabal.sandbox.free_ports import LOOPBACK
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
+from kafkabal.atomic_files import replacing
 from kafkabal.errors import InputFileError, UsageError
-from kafkabal.files import replacing
 from kafkabal.input_files import SETTINGS, decode_json, read_bytes
 from kafkabal.sandbox.nodes import Node, NodeFiles
 from kafkabal.sandbox.sandbox_spec import INNER_LISTENER, SandboxSpec

@@ -28,8 +28,8 @@ from types import MappingProxyType
 import numpy as np
 
 from kafkabal.config import (
-    Node,
     Schema,
+    YamlNode,
     positive_rate,
     positive_size,
     positive_whole,
@@ -241,7 +241,7 @@ def _setup(
     return TrainingSetup(replace(profile, bytes_per_s=rates.get("default", profile.bytes_per_s)), job, own_rates)
 
 
-def _profile(node: Node) -> StorageProfile:
+def _profile(node: YamlNode) -> StorageProfile:
     found = read_fields(node, _PROFILE, "a profile")
     if "bytes_per_s" not in found:
         raise node.error("storage profile without a rate")

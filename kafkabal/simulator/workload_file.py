@@ -29,9 +29,9 @@ from pathlib import Path
 
 from kafkabal.config import (
     BATCH_BYTES,
-    Node,
     Range,
     Schema,
+    YamlNode,
     number,
     only_entry,
     parse_yaml,
@@ -124,7 +124,7 @@ def load_workload(chosen: str) -> WorkloadFile:
     )
 
 
-def read_workload(root: Node, name: str) -> WorkloadFile:
+def read_workload(root: YamlNode, name: str) -> WorkloadFile:
     """Read a document.
 
     Raises
@@ -141,7 +141,7 @@ def read_workload(root: Node, name: str) -> WorkloadFile:
     return WorkloadFile(Workload(name=name, **fields), cluster)
 
 
-def _sizes(node: Node) -> Sizes:
+def _sizes(node: YamlNode) -> Sizes:
     if isinstance(node.content, str):
         return FixedSize(within("size", value_parsers.size, _RECORD)(node))
     kind, value = only_entry(node, ("fixed", "lognormal", "folder", "manifest"), "size")
@@ -159,7 +159,7 @@ def _sizes(node: Node) -> Sizes:
             return manifest_sizes(value_parsers.path(value))
 
 
-def _keys(node: Node) -> Keys | None:
+def _keys(node: YamlNode) -> Keys | None:
     if isinstance(node.content, str) or node.content is None:
         if node.content not in ("none", None):
             raise node.error(f"invalid value: {node.content!r} (choose from none, uniform, zipf)")
@@ -173,7 +173,7 @@ def _keys(node: Node) -> Keys | None:
     return ZipfKeys(found["n_keys"], found.get("exponent", 1.0))
 
 
-def _transport(node: Node) -> Transport:
+def _transport(node: YamlNode) -> Transport:
     found = read_fields(node, _TRANSPORT, "transport")
     for name, own, default in (
         ("rates", "own_bytes_per_s", "broker_bytes_per_s"),
@@ -186,11 +186,11 @@ def _transport(node: Node) -> Transport:
     return Transport(**found)
 
 
-def _log(node: Node) -> LogOverhead:
+def _log(node: YamlNode) -> LogOverhead:
     return LogOverhead(**read_fields(node, _LOG, "log"))
 
 
-def _compression(node: Node) -> float:
+def _compression(node: YamlNode) -> float:
     """A share above 0 and at most 1; a bare 1 means no compression, not one percent."""
     left = 1.0 if value_parsers.text(node) == "1" else value_parsers.share(node)
     if not 0 < left <= 1:
@@ -198,13 +198,13 @@ def _compression(node: Node) -> float:
     return left
 
 
-def _events(node: Node) -> tuple[BrokerEvent, ...]:
+def _events(node: YamlNode) -> tuple[BrokerEvent, ...]:
     if not isinstance(node.content, tuple):
         raise node.error("expected a list of events")
     return tuple(_event(item) for item in node.content)
 
 
-def _event(node: Node) -> BrokerEvent:
+def _event(node: YamlNode) -> BrokerEvent:
     found = read_fields(node, _EVENT, "an event")
     missing = [key for key, (field, _) in _EVENT.items() if field not in found and field != "factor"]
     if missing:
@@ -216,7 +216,7 @@ def _event(node: Node) -> BrokerEvent:
     return BrokerEvent(**found)
 
 
-def _cluster(node: Node) -> SyntheticCluster:
+def _cluster(node: YamlNode) -> SyntheticCluster:
     found = read_fields(node, _CLUSTER, "cluster")
     existing = found.pop("existing", {})
     own = {broker: size for broker, size in existing.items() if broker != "default"}

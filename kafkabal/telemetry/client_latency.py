@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from kafkabal.telemetry.otlp_metrics import Sample
+from kafkabal.telemetry.otlp_metrics import MetricSample
 from kafkabal.telemetry.subscriptions import NODE_LATENCY, REQUEST_LATENCY
 
 _NODE_ATTRIBUTES: Final = ("node.id", "node_id", "node-id")
@@ -15,7 +15,7 @@ _MILLISECONDS: Final = 1e-3
 _ID_DIGITS: Final = 10
 
 
-def produce_latencies_s(samples: Iterable[Sample]) -> Mapping[int, float]:
+def produce_latencies_s(samples: Iterable[MetricSample]) -> Mapping[int, float]:
     """Mean seconds of a request by broker id, from one push of one producer.
 
     A client that made no request to a broker since the last push says 0 or NaN: then nothing is known of the broker.
@@ -37,7 +37,7 @@ def _is_measured(value: float) -> bool:
     return math.isfinite(value) and value > 0
 
 
-def _broker(sample: Sample) -> int:
+def _broker(sample: MetricSample) -> int:
     """Id of the broker, -1 for what is none, such as a bootstrap address."""
     for name in _NODE_ATTRIBUTES:
         if name in sample.attributes:

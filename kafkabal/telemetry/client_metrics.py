@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
 
-from kafkabal.telemetry.otlp_metrics import Sample
+from kafkabal.telemetry.otlp_metrics import MetricSample
 
 _MOST_METRICS = 100_000
 """A Java producer pushes some hundred, so that a thousand clients fit."""
@@ -33,7 +33,7 @@ class ClientMetrics:
         self._lock = Lock()
         self._latest: dict[tuple[str, str, tuple[tuple[str, str], ...]], float] = {}
 
-    def take(self, client: str, samples: Sequence[Sample]) -> None:
+    def take(self, client: str, samples: Sequence[MetricSample]) -> None:
         """Take a push."""
         with self._lock:
             for sample in samples:

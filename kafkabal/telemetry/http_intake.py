@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from kafkabal.errors import UsageError
-from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, PushTaker, Sample, read_samples, require_extra
+from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, MetricSample, PushTaker, read_samples, require_extra
 
 PATH: Final = "/v1/metrics"
 CONTENT_TYPE: Final = "application/x-protobuf"
@@ -146,9 +146,9 @@ def _decoded(body: bytes, encoding: str) -> bytes:
     return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(body, _MAX_BYTES)
 
 
-def _by_client(samples: Iterable[Sample]) -> Mapping[str, list[Sample]]:
+def _by_client(samples: Iterable[MetricSample]) -> Mapping[str, list[MetricSample]]:
     """Samples of each client; those that name none are distinguished by their other attributes."""
-    clients: dict[str, list[Sample]] = {}
+    clients: dict[str, list[MetricSample]] = {}
     for sample in samples:
         clients.setdefault(_client(sample.attributes), []).append(sample)
     return clients

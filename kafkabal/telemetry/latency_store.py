@@ -12,7 +12,7 @@ import numpy as np
 
 from kafkabal.model import F64, I32
 from kafkabal.telemetry.client_latency import produce_latencies_s
-from kafkabal.telemetry.otlp_metrics import Sample
+from kafkabal.telemetry.otlp_metrics import MetricSample
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -69,7 +69,7 @@ class LatencyTable:
             _put_last(self._figures, broker, clients, self._max_brokers)
             _put_last(clients, client, _Figure(mean_s, requests, self._clock()), self._max_clients)
 
-    def take(self, client: str, samples: Sequence[Sample]) -> None:
+    def take(self, client: str, samples: Sequence[MetricSample]) -> None:
         """Put what a push of a client says of brokers."""
         for broker, mean_s in produce_latencies_s(samples).items():
             self.put(client, broker, mean_s)

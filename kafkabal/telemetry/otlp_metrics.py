@@ -20,7 +20,7 @@ class MalformedPayloadError(OperationError):
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class MetricSample:
     """One figure of a gauge or a sum."""
 
     name: str
@@ -33,7 +33,7 @@ class Sample:
 class PushTaker(Protocol):
     """Keeps what clients push; called by threads of its intake."""
 
-    def take(self, client: str, samples: Sequence[Sample]) -> None:
+    def take(self, client: str, samples: Sequence[MetricSample]) -> None:
         """One push of a client."""
 
 
@@ -54,7 +54,7 @@ def require_extra() -> None:
         ) from None
 
 
-def read_samples(payload: bytes) -> list[Sample]:
+def read_samples(payload: bytes) -> list[MetricSample]:
     """Take a message apart; histograms and summaries are left out.
 
     Raises
@@ -77,7 +77,7 @@ def read_samples(payload: bytes) -> list[Sample]:
     return list(_samples(message))
 
 
-def _samples(message: Any) -> Iterator[Sample]:
+def _samples(message: Any) -> Iterator[MetricSample]:
     for resource_metrics in message.resource_metrics:
         resource = _attributes(resource_metrics.resource.attributes)
         for scope_metrics in resource_metrics.scope_metrics:
@@ -85,7 +85,7 @@ def _samples(message: Any) -> Iterator[Sample]:
                 kind = metric.WhichOneof("data")
                 if kind in ("gauge", "sum"):
                     for point in getattr(metric, kind).data_points:
-                        yield Sample(metric.name, _value(point), resource | _attributes(point.attributes))
+                        yield MetricSample(metric.name, _value(point), resource | _attributes(point.attributes))
 
 
 def _value(point: Any) -> float:

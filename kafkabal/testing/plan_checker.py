@@ -18,7 +18,7 @@ _Placement: TypeAlias = Mapping[tuple[str, int], tuple[tuple[int, ...], int]]
 
 
 @dataclass(slots=True)
-class Verdict:
+class PlanVerdict:
     """What is wrong with a plan, and where the loads end."""
 
     faults: list[str] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Verdict:
 
 def check_plan(
     cluster: ClusterState, plan: Plan, *, tolerance: float, drain: Iterable[int] = (), repaired: bool = True
-) -> Verdict:
+) -> PlanVerdict:
     """Judge a plan by the rules that hold for every one.
 
     Parameters
@@ -50,9 +50,9 @@ class _Check:
         self.plan, self.drain = plan, drain
         self.dead = {b for b, row in self.brokers.items() if row.state == "dead"}
         self.live = [b for b in self.brokers if b not in self.dead and b not in drain]
-        self.result = Verdict()
+        self.result = PlanVerdict()
 
-    def verdict(self, tolerance: float, *, repaired: bool) -> Verdict:
+    def verdict(self, tolerance: float, *, repaired: bool) -> PlanVerdict:
         after = {key: (tuple(p.replicas), self._leader(p)) for key, p in self.parts.items()}
         for change in self.plan.partitions:
             key = (change.topic, change.partition)

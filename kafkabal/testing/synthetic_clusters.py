@@ -14,7 +14,7 @@ _FULLNESS = 0.4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class SyntheticWorld:
     """How a cluster is drawn; equal worlds give equal clusters."""
 
     seed: int = 0
@@ -43,13 +43,13 @@ class World:
     """The second broker has half the disk of the others."""
 
 
-def make_world(world: World) -> ClusterState:
+def make_world(world: SyntheticWorld) -> ClusterState:
     """Draw a cluster."""
     return _Draw(world).cluster()
 
 
 class _Draw:
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SyntheticWorld) -> None:
         self.world = world
         self.rng = random.Random(world.seed)
         self.ids = list(range(1, world.brokers + 1))

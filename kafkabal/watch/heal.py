@@ -32,7 +32,7 @@ from kafkabal.executor import (
 from kafkabal.model import ClusterState
 from kafkabal.plan import Plan
 from kafkabal.planner import Mode, PlanOptions, demote_brokers, make_plan, undo_demotion
-from kafkabal.watch.decide import Healing, HealKind
+from kafkabal.watch.decide_healing import Healing, HealKind
 from kafkabal.watch.heal_policy import HealPolicy
 from kafkabal.watch.healing_ledger import HealingLedger
 

@@ -11,8 +11,8 @@ from typing import Final
 
 import msgspec
 
+from kafkabal.atomic_files import replacing
 from kafkabal.errors import InputFileError
-from kafkabal.files import replacing
 from kafkabal.input_files import DOCUMENT, decode_json, read_bytes
 from kafkabal.plan import Plan
 

@@ -25,7 +25,7 @@ from kafkabal.model import ClusterState
 from kafkabal.plan import Plan
 from kafkabal.units import format_bytes, format_duration
 from kafkabal.watch.broker_health import BrokerHealth, BrokerSample, HealthChange, HealthMonitor, HealthRules
-from kafkabal.watch.decide import MOVES_FOR_BALANCE, Decision, Healing, HealKind, Sight, decide
+from kafkabal.watch.decide_healing import MOVES_FOR_BALANCE, Decision, Healing, HealKind, Sight, decide
 from kafkabal.watch.finding_changes import changes_between
 from kafkabal.watch.heal import Healer, HealResult, plan_of
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
@@ -59,7 +59,7 @@ class WatchOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class WatchSummary:
     """What is wrong now, for ``--once`` and for metrics."""
 
     health: dict[int, BrokerHealth]
@@ -121,7 +121,7 @@ class Watcher:
         self._may_be_unfinished = options.policy.level is not HealLevel.NONE
         self._asked_at_s = float("-inf")
 
-    def run(self, should_end: Callable[[], bool], after_look: Callable[[Summary], None] = lambda _: None) -> None:
+    def run(self, should_end: Callable[[], bool], after_look: Callable[[WatchSummary], None] = lambda _: None) -> None:
         """Until it is to end; a healing in progress is then cancelled gracefully."""
         while not should_end():
             next_s = self._clock.monotonic() + self._options.every_s
@@ -161,10 +161,10 @@ class Watcher:
         """Whether something is due that is held back, or was stopped to be planned again."""
         return bool(self._obstacle) or self._continued is not None or self._may_be_unfinished
 
-    def summary(self) -> Summary:
+    def summary(self) -> WatchSummary:
         """What is wrong now."""
         health = {b: kind for kind in BrokerHealth for b in self._monitor.in_health(kind)}
-        return Summary(health, self._findings)
+        return WatchSummary(health, self._findings)
 
     def _sample(self) -> bool:
         """Ask the brokers; False where not even one answers, so that nothing is known."""
@@ -445,7 +445,9 @@ def _done(result: HealResult) -> str:
     )
 
 
-def check_once(cluster: Cluster, options: WatchOptions, completed: Callable[[ClusterState], ClusterState]) -> Summary:
+def check_once(
+    cluster: Cluster, options: WatchOptions, completed: Callable[[ClusterState], ClusterState]
+) -> WatchSummary:
     """What one observation shows: no history, so that no broker is found slow; two lost answers are unreachable.
 
     Raises
@@ -459,7 +461,7 @@ def check_once(cluster: Cluster, options: WatchOptions, completed: Callable[[Clu
     for broker in samples[-1]:
         answered = any(looked.get(broker) and looked[broker].response_s is not None for looked in samples)
         health[broker] = BrokerHealth.WELL if answered else BrokerHealth.UNREACHABLE
-    return Summary(health, find(state, options.policy.outer_tolerance))
+    return WatchSummary(health, find(state, options.policy.outer_tolerance))
 
 
 def _sample_brokers(cluster: Cluster, deadline_s: float) -> dict[int, BrokerSample]:

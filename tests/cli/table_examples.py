@@ -9,7 +9,7 @@ from typing import Any
 
 from kafkabal.clusters.snapshot import read_snapshot
 from kafkabal.doctor import Check, Status
-from kafkabal.executor import Goal, Outcome, PartitionState, Phase, RunStatus, RunSummary, Stage
+from kafkabal.executor import Goal, PartitionState, Phase, RunOutcome, RunStatus, RunSummary, Stage
 from kafkabal.inspection import inspect_cluster
 from kafkabal.reader import Manifest, Measurement
 from kafkabal.reader.measure_reading import ReaderResult
@@ -24,7 +24,7 @@ from kafkabal.reporting.sandbox_report import status_report as sandbox_report
 from kafkabal.reporting.snapshot_diff_report import snapshot_diff_report
 from kafkabal.reporting.watch_report import summary_report
 from kafkabal.sandbox import Node, NodeState, NodeStatus, Role
-from kafkabal.watch import BrokerHealth, Summary
+from kafkabal.watch import BrokerHealth, WatchSummary
 from kafkabal.watch.state_findings import StateFindings
 
 _SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -98,7 +98,7 @@ def _history() -> Report:
                 planned_bytes=3 * 2**40,
                 **shared,
             )
-            for day, outcome in ((2, None), (1, Outcome.COMPLETE))
+            for day, outcome in ((2, None), (1, RunOutcome.COMPLETE))
         ]
     )
 
@@ -134,7 +134,7 @@ def _watch() -> Report:
         empty=nothing,
         led=nothing,
     )
-    return summary_report(Summary({1: BrokerHealth.WELL, 2: BrokerHealth.SLOW, 3: BrokerHealth.DEAD}, findings))
+    return summary_report(WatchSummary({1: BrokerHealth.WELL, 2: BrokerHealth.SLOW, 3: BrokerHealth.DEAD}, findings))
 
 
 def _profiles() -> Report:

@@ -14,7 +14,7 @@ from kafkabal.model.kafka_configs import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADE
 from kafkabal.model.rows import TopicRow
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 from kafkabal.watch.simulation.simulated_scene import SimulatedScene
-from kafkabal.watch.simulation.simulation_case import DAY_S, HOUR_S, BrokerFault, Growth, SimulationCase
+from kafkabal.watch.simulation.simulation_case import DAY_S, HOUR_S, BrokerFault, GrowthTrend, SimulationCase
 from tests.cli.simulated import simulate
 
 LINE = ("rebalance", "--yes", "-q", "--window", "01:00-05:00", "--throttle", "50MB/s")
@@ -42,7 +42,7 @@ def _scene() -> SimulatedScene:
         for d in PERIODS
     ]
     faults = (*evenings, *nights)
-    case = SimulationCase(step_s=HOUR_S, growth=Growth(per_day=0.01, spread=1.0, noise=0.3))
+    case = SimulationCase(step_s=HOUR_S, growth=GrowthTrend(per_day=0.01, spread=1.0, noise=0.3))
     return SimulatedScene(cluster(brokers(BROKERS, racks=3), [TopicRow(topic="t", partitions=rows)]), case, faults)
 
 

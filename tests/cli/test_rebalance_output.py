@@ -120,7 +120,7 @@ from kafkabal.cli.commands.rebalance.run_session import RunSession, _reporters
 from kafkabal.cli.commands.rebalance.run_flags import RunOutput
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.main import main
-from kafkabal.clusters.simulated.clock import FakeClock
+from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.config.settings import Settings
 from kafkabal.executor.safety.command_lock import CommandLock

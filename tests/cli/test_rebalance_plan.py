@@ -11,7 +11,7 @@ import pytest
 
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.plan.plan_file import read_plan
-from kafkabal.testing.synthetic_clusters import World, make_world
+from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 if TYPE_CHECKING:
     Cli = Callable[..., Any]
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def snapshot(tmp_path: Path) -> str:
     """Eight uneven brokers on four racks."""
     path = tmp_path / "cluster.jsonl"
-    write_snapshot(make_world(World(seed=3)), path)
+    write_snapshot(make_world(SyntheticWorld(seed=3)), path)
     return str(path)
 
 
@@ -73,7 +73,7 @@ def test_earlier_plans_are_named_by_file_or_folder(snapshot: str, tmp_path: Path
 def test_warnings_are_reported_once(tmp_path: Path, run_cli: Cli) -> None:
     """In the table they are part of it; without a table they go to standard error, and with -q nowhere at exit 0."""
     path = tmp_path / "racks.jsonl"
-    write_snapshot(make_world(World(seed=3, brokers=7, racks=3, topics=4, most_partitions=3)), path)
+    write_snapshot(make_world(SyntheticWorld(seed=3, brokers=7, racks=3, topics=4, most_partitions=3)), path)
     table = run_cli("rebalance", "plan", "--snapshot", str(path))
     rows = run_cli("rebalance", "plan", "--snapshot", str(path), "-o", "csv")
     quiet = run_cli("rebalance", "plan", "--snapshot", str(path), "-q")

@@ -374,7 +374,7 @@ def test_a_broker_that_is_about_to_be_fenced_counts_as_dead(
     simulation: Simulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed but still registered, it is waited for; then the same command repairs it if its grace is short."""
-    monkeypatch.setattr("kafkabal.clusters.simulated.shared_cluster.BROKER_SESSION_S", 18.0)
+    monkeypatch.setattr("kafkabal.clusters.simulated.simulated_kafka.BROKER_SESSION_S", 18.0)
     _hung(simulation.memory)
     done = simulation.run("rebalance", "--yes", "--dead-after", "0")
     assert done.code == 0, done.err

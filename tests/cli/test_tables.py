@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafkabal.executor.run_result import RunResult
-from kafkabal.executor.state.run_states import Goal, Outcome
+from kafkabal.executor.state.run_states import Goal, RunOutcome
 from kafkabal.plan.plan_file import read_plan
 from kafkabal.planner.tolerance_frontier import FrontierPoint
 from kafkabal.reporting.drawable_area import Surface
@@ -69,7 +69,7 @@ REPORTS = {
         RunResult(
             run_id="20260101-000000-abcdef",
             goal=Goal.APPLY,
-            outcome=Outcome.PARTIAL,
+            outcome=RunOutcome.PARTIAL,
             stop_reason=None,
             done=1,
             total=2,

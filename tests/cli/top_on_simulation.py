@@ -18,10 +18,10 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.main import main
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.model import TopicPartition
-from kafkabal.testing.synthetic_clusters import World, make_world
+from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 LOOKS = int(sys.argv[1])
-WORLD = World(brokers=6, racks=3, topics=12, skew=0.6, leader_skew=0.3)
+WORLD = SyntheticWorld(brokers=6, racks=3, topics=12, skew=0.6, leader_skew=0.3)
 
 
 class Stepping(InMemoryCluster):

@@ -14,15 +14,15 @@ from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.executor.execute_run import apply
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Event, Started
-from kafkabal.executor.run_options import Limits, RunOptions, Throttle
-from kafkabal.executor.state.run_states import Outcome
+from kafkabal.executor.run_options import RunLimits, RunOptions, Throttle
+from kafkabal.executor.state.run_states import RunOutcome
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 from kafkabal.sandbox import Sandbox
 
 MB = 10**6
 RECORD_BYTES = 10_000
-OPTIONS = RunOptions(throttle=Throttle(bytes_per_s=8 * MB), limits=Limits(disk_share=1.0))
+OPTIONS = RunOptions(throttle=Throttle(bytes_per_s=8 * MB), limits=RunLimits(disk_share=1.0))
 
 
 class _Prediction:
@@ -83,6 +83,6 @@ def test_a_run_takes_about_as_long_as_was_said(
         environment = RunEnvironment(cluster=cluster, state_dir=tmp_path, listener=listener)
         result = apply(environment, Plan(partitions=changes, cluster_id=cluster.cluster_id()), OPTIONS)
     assert result is not None
-    assert result.outcome is Outcome.COMPLETE
+    assert result.outcome is RunOutcome.COMPLETE
     assert listener.seconds is not None
     assert 0.5 <= listener.seconds / result.elapsed_s <= 2.0

@@ -13,16 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
-from kafkabal.clusters.simulated.fault_injection import FaultyCluster, Outcome
+from kafkabal.clusters.simulated.fake_clock import FakeClock
+from kafkabal.clusters.simulated.fault_injection import CallOutcome, FaultyCluster
 from kafkabal.errors import OperationError
 from kafkabal.executor.execute_run import apply, resume, roll_back
 from kafkabal.executor.reopen_run import RunClosedError
 from kafkabal.executor.run_environment import RunEnvironment
-from kafkabal.executor.run_options import Limits, RunOptions, Throttle, Timeouts
+from kafkabal.executor.run_options import RunLimits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.state.find_run import find_run
-from kafkabal.executor.state.run_states import Outcome as End
+from kafkabal.executor.state.run_states import RunOutcome as End
 from kafkabal.model.rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
@@ -125,7 +125,7 @@ def _options(draw: DrawFn) -> RunOptions:
     rate = draw(st.sampled_from([None, 10_000_000, 50_000_000]))
     return RunOptions(
         throttle=Throttle(bytes_per_s=rate, log_dir_bytes_per_s=rate, override=draw(st.booleans())),
-        limits=Limits(
+        limits=RunLimits(
             moves_in_per_broker=draw(st.integers(1, 3)),
             moves_out_per_broker=draw(st.integers(1, 3)),
             one_replica_at_a_time=draw(st.booleans()),
@@ -163,10 +163,10 @@ def test_there_and_back(case: Case) -> None:
     st.integers(1, 120),
     st.booleans(),
     st.booleans(),
-    st.lists(st.tuples(st.integers(1, 120), st.sampled_from(list(Outcome))), max_size=3),
+    st.lists(st.tuples(st.integers(1, 120), st.sampled_from(list(CallOutcome))), max_size=3),
 )
 def test_crash_among_faults(
-    case: Case, dies_at: int, before: bool, back: bool, faults: list[tuple[int, Outcome]]
+    case: Case, dies_at: int, before: bool, back: bool, faults: list[tuple[int, CallOutcome]]
 ) -> None:
     """A run that meets faults and then dies is resumed or rolled back by another host, from what the cluster knows."""
     start, configs = case.placement(), case.configs()

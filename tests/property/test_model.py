@@ -7,9 +7,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkabal.model.builder import build_cluster
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.replica_sizes import move_bytes, replica_bytes
+from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.model.state_to_rows import broker_rows, header_row, topic_rows
 from kafkabal.model.volumes import volume_columns
 from kafkabal.testing.strategies import ClusterRows, cluster_rows, clusters

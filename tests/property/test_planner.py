@@ -15,7 +15,7 @@ from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.plan_phases import make_plan
 from kafkabal.scoring.registry import load_scores
 from kafkabal.testing.plan_checker import check_plan
-from kafkabal.testing.synthetic_clusters import World, make_world
+from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 # each example makes a plan or two, about a second each in so small a cluster
 _few = settings(max_examples=settings().max_examples * 2 // 5)
@@ -23,10 +23,10 @@ tolerances = st.sampled_from([0.02, 0.09, 0.2])
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> World:
+def worlds(draw: st.DrawFn) -> SyntheticWorld:
     """Worlds of up to ten brokers, tidy or not."""
     brokers = draw(st.integers(3, 8))
-    return World(
+    return SyntheticWorld(
         seed=draw(st.integers(0, 10**6)),
         brokers=brokers,
         racks=draw(st.integers(0, 4)),
@@ -51,7 +51,7 @@ def _outside(plan: Plan, cluster: ClusterState, tolerance: float, drain: frozens
 
 @_few
 @given(worlds(), tolerances)
-def test_no_rule_is_broken(world: World, tolerance: float) -> None:
+def test_no_rule_is_broken(world: SyntheticWorld, tolerance: float) -> None:
     """A plan keeps every hard rule and tells its bytes truly, and repairs racks."""
     cluster = make_world(world)
     plan = make_plan(cluster, PlanOptions(tolerance=tolerance))
@@ -61,7 +61,7 @@ def test_no_rule_is_broken(world: World, tolerance: float) -> None:
 
 @_few
 @given(worlds(), tolerances)
-def test_what_is_not_reached_is_said(world: World, tolerance: float) -> None:
+def test_what_is_not_reached_is_said(world: SyntheticWorld, tolerance: float) -> None:
     """A plan without warnings leaves nothing outside its band."""
     cluster = make_world(world)
     plan = make_plan(cluster, PlanOptions(tolerance=tolerance))
@@ -71,7 +71,7 @@ def test_what_is_not_reached_is_said(world: World, tolerance: float) -> None:
 
 @_few
 @given(worlds(), tolerances)
-def test_a_second_plan_is_empty(world: World, tolerance: float) -> None:
+def test_a_second_plan_is_empty(world: SyntheticWorld, tolerance: float) -> None:
     """Where every band was reached, planning again on the result finds nothing to do."""
     cluster = make_world(world)
     plan = make_plan(cluster, PlanOptions(tolerance=tolerance))
@@ -82,7 +82,7 @@ def test_a_second_plan_is_empty(world: World, tolerance: float) -> None:
 
 @_few
 @given(worlds(), tolerances)
-def test_the_bound_is_never_above_the_plan(world: World, tolerance: float) -> None:
+def test_the_bound_is_never_above_the_plan(world: SyntheticWorld, tolerance: float) -> None:
     """No plan moves fewer bytes than its own certificate."""
     plan = make_plan(make_world(world), PlanOptions(tolerance=tolerance))
 
@@ -91,7 +91,7 @@ def test_the_bound_is_never_above_the_plan(world: World, tolerance: float) -> No
 
 @_few
 @given(worlds(), st.data())
-def test_a_drain_empties_the_broker_or_is_refused(world: World, data: st.DataObject) -> None:
+def test_a_drain_empties_the_broker_or_is_refused(world: SyntheticWorld, data: st.DataObject) -> None:
     """After a drain nothing lies on the drained broker; where that cannot be, no plan is made."""
     cluster = make_world(world)
     drain = frozenset({data.draw(st.integers(1, world.brokers))})
@@ -106,7 +106,7 @@ def test_a_drain_empties_the_broker_or_is_refused(world: World, data: st.DataObj
 
 @_few
 @given(worlds(), st.integers(0, 40), st.integers(0, 10**10))
-def test_budgets_are_kept(world: World, moves: int, bytes_: int) -> None:
+def test_budgets_are_kept(world: SyntheticWorld, moves: int, bytes_: int) -> None:
     """A plan under a budget moves no more replicas and bytes than it allows."""
     plan = make_plan(make_world(world), PlanOptions(max_moves=moves, max_bytes=bytes_))
 
@@ -139,7 +139,7 @@ def _with_stale_copies(cluster: ClusterState, seed: int) -> ClusterState:
 
 @_few
 @given(worlds(), st.integers(0, 1), st.data())
-def test_limits_and_rules_hold_whatever_is_asked(world: World, dead: int, data: st.DataObject) -> None:
+def test_limits_and_rules_hold_whatever_is_asked(world: SyntheticWorld, dead: int, data: st.DataObject) -> None:
     """Under any limits no rule is broken, no more leaders change than may, and the certificate is below what moves."""
     cluster = _with_stale_copies(make_world(replace(world, dead=dead)), world.seed)
     asked = data.draw(options(cluster.brokers.id.tolist()))
@@ -160,7 +160,7 @@ def test_limits_and_rules_hold_whatever_is_asked(world: World, dead: int, data: 
 @pytest.mark.parametrize("seed", range(3))
 def test_dead_brokers_are_left(seed: int) -> None:
     """Every replica that has a live copy leaves a dead broker."""
-    cluster = make_world(World(seed=seed, brokers=9, racks=3, dead=1, replication_factor=2))
+    cluster = make_world(SyntheticWorld(seed=seed, brokers=9, racks=3, dead=1, replication_factor=2))
     plan = make_plan(cluster)
 
     assert check_plan(cluster, plan, tolerance=0.09).faults == []
@@ -168,10 +168,10 @@ def test_dead_brokers_are_left(seed: int) -> None:
 
 def test_the_order_of_the_input_does_not_matter() -> None:
     """A cluster that is read with its rows shuffled gives the same plan."""
-    from kafkabal.model.builder import build_cluster
+    from kafkabal.model.rows_to_state import build_cluster
     from kafkabal.model.state_to_rows import broker_rows, header_row, topic_rows
 
-    cluster = make_world(World(seed=3, topics=30))
+    cluster = make_world(SyntheticWorld(seed=3, topics=30))
     shuffled = build_cluster(header_row(cluster), list(broker_rows(cluster))[::-1], list(topic_rows(cluster))[::-1])
 
     assert make_plan(cluster).plan_id == make_plan(replace(shuffled, taken_at="later")).plan_id

@@ -10,7 +10,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
 from kafkabal.errors import InfeasibleError
-from kafkabal.inspection.check import has_findings
+from kafkabal.inspection.balance_check import has_findings
 from kafkabal.inspection.inspection import inspect_cluster
 from kafkabal.model import broker_rows, topic_rows
 from kafkabal.model.cluster_state import ClusterState

@@ -12,7 +12,7 @@ from kafkabal.planner.plan_phases import make_plan
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search.solution import Solution
 from kafkabal.scoring.registry import load_scores
-from kafkabal.testing.synthetic_clusters import World, make_world
+from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 SCORES = load_scores(["disk", "replicas", "leaders", "topic-spread"])
 
@@ -78,7 +78,7 @@ def _compare(seed: int) -> tuple[int, int, int] | None:
     """Bound, optimum and bytes of the plan of a tiny world; None where the bands are out of reach."""
     rf = 1 + seed % 2
     brokers, racks = 3 + seed % 2, 1 + seed % 3
-    world = World(
+    world = SyntheticWorld(
         seed=seed, brokers=brokers, racks=max(racks, rf), topics=3, most_partitions=2, replication_factor=rf, skew=2.0
     )
     options = PlanOptions(tolerance=(0.1, 0.2, 0.3, 0.5)[seed % 4], scores=SCORES)

@@ -12,8 +12,8 @@ import pytest
 import kafkabal
 from kafkabal.api import ClusterConnection
 from kafkabal.clusters.clock import Clock
-from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.config.settings import Settings
 from kafkabal.errors import ConfigError, UsageError
 from kafkabal.model.cluster_state import ClusterState

@@ -9,7 +9,7 @@ from kafkabal.errors import KafkabalError
 from kafkabal.executor.reopen_run import RunClosedError
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.state.find_run import FoundRun, find_run
-from kafkabal.executor.state.run_states import Goal, Outcome
+from kafkabal.executor.state.run_states import Goal, RunOutcome
 from tools.model_check.invariants import (
     ViolationError,
     check_as_before,
@@ -71,7 +71,7 @@ def _check_outcome(world: World, found: FoundRun | None, ending: Ending) -> None
     if found is None or not found.state.has_begun:
         check_never_moved(world)
     elif isinstance(ending.error, RunClosedError):
-        if found.state.outcome is Outcome.COMPLETE and found.state.goal is Goal.APPLY:
+        if found.state.outcome is RunOutcome.COMPLETE and found.state.goal is Goal.APPLY:
             check_planned(world, found.record, is_led=False)
     elif ending.error is not None:
         raise ViolationError(f"it cannot be done: {ending.error}")

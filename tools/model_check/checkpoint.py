@@ -6,7 +6,7 @@ import hashlib
 import pickle
 from pathlib import Path
 
-from kafkabal.files import replacing
+from kafkabal.atomic_files import replacing
 from tools.model_check.search import Progress
 
 _CODE = ("kafkabal/executor", "kafkabal/clusters/simulated", "kafkabal/model", "kafkabal/plan", "tools/model_check")

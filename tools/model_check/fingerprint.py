@@ -25,15 +25,15 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
-from kafkabal.clusters.simulated.cluster_parts import Lock, Partition
+from kafkabal.clusters.simulated.cluster_parts import SimulatedLock, SimulatedPartition
+from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster
 from kafkabal.executor.observe.copy_progress import CopyProgress
 from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reassign.target_placement import TargetPlacement
 from kafkabal.executor.run_environment import RunEnvironment
-from kafkabal.executor.run_options import Limits, RunOptions, Throttle, Timeouts
+from kafkabal.executor.run_options import RunLimits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.safety.fenced_requests import FencedRequests
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.journal import Journal, JournalContent
@@ -58,7 +58,7 @@ _CONSTANT = (
     RunRecord,
     PlannedPartition,
     RunOptions,
-    Limits,
+    RunLimits,
     Timeouts,
     Plan,
     PurePath,
@@ -143,12 +143,12 @@ def _sorted(configs: Mapping[str, str]) -> _Frozen:
     return tuple(sorted(configs.items()))
 
 
-def _partition(p: Partition) -> _Frozen:
+def _partition(p: SimulatedPartition) -> _Frozen:
     logs = tuple([(b, g.log_dir, g.copied_bytes, g.future_log_dir, g.future_bytes) for b, g in sorted(p.logs.items())])
     return (tuple(p.replicas), tuple(p.isr), tuple(p.adding), tuple(p.removing), p.leader, logs)
 
 
-def _lock(lock: Lock, now_s: float) -> _Frozen:
+def _lock(lock: SimulatedLock, now_s: float) -> _Frozen:
     """A holder that runs sends heartbeats all the time."""
     return lock.owner, lock.client.is_stopped, now_s - lock.heartbeat_s if lock.client.is_stopped else 0.0
 
@@ -356,7 +356,7 @@ _SPECIAL: dict[type, Callable[[_Freezer, Any], _Frozen]] = {
     RunState: _run_state,
     ClusterRecord: lambda freezer, record: freezer.told[1] in record._left_at,  # noqa: SLF001
     RunRequests: lambda freezer, requests: min(freezer.now_s - requests._looked_s, LOOK_EVERY_S),  # noqa: SLF001
-    Lock: lambda freezer, lock: _lock(lock, freezer.now_s),
+    SimulatedLock: lambda freezer, lock: _lock(lock, freezer.now_s),
     PartitionTask: _task,
     TargetPlacement: lambda _, target: (str(target.name), target.replicas),
     Throttle: lambda _, throttle: repr(throttle),

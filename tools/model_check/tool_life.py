@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
-from kafkabal.clusters.simulated.fault_injection import WRITES, Call, FaultyCluster, Outcome
+from kafkabal.clusters.simulated.fault_injection import WRITES, Call, CallOutcome, FaultyCluster
 from kafkabal.errors import KafkabalError
 from kafkabal.executor.execute_run import apply, cancel, resume, roll_back
 from kafkabal.executor.run_environment import RunEnvironment
@@ -28,7 +28,7 @@ from tools.model_check.journal_digest import JournalDigest, journal_digests
 from tools.model_check.world import SESSION_S, World, write_files
 
 _MOST_CALLS = 20_000
-_OUTCOMES = {Kind.TIMEOUT: Outcome.TIMEOUT, Kind.LOST: Outcome.ANSWER_LOST, Kind.REFUSED: Outcome.REFUSED}
+_OUTCOMES = {Kind.TIMEOUT: CallOutcome.TIMEOUT, Kind.LOST: CallOutcome.ANSWER_LOST, Kind.REFUSED: CallOutcome.REFUSED}
 
 
 class Command(StrEnum):

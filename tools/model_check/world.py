@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kafkabal.clusters.simulated import controller
-from kafkabal.clusters.simulated.clock import FakeClock
-from kafkabal.clusters.simulated.cluster_parts import Partition
-from kafkabal.clusters.simulated.shared_cluster import SimulatedKafka
-from kafkabal.executor.run_options import Limits, RunOptions, Throttle, Timeouts
+from kafkabal.clusters.simulated.cluster_parts import SimulatedPartition
+from kafkabal.clusters.simulated.fake_clock import FakeClock
+from kafkabal.clusters.simulated.simulated_kafka import SimulatedKafka
+from kafkabal.executor.run_options import RunLimits, RunOptions, Throttle, Timeouts
 from kafkabal.model import (
     FOLLOWER_RATE,
     LEADER_RATE,
@@ -39,7 +39,7 @@ FOREIGN: dict[TopicPartition, tuple[int, ...]] = {P0: (1, 3), P1: (2, 1)}
 
 OPTIONS = RunOptions(
     throttle=Throttle(bytes_per_s=100),
-    limits=Limits(moves_in_per_broker=1),
+    limits=RunLimits(moves_in_per_broker=1),
     # every pause is one of 15 s, so that few states differ in nothing but their time
     timeouts=Timeouts(
         poll_s=15.0, unreachable_s=60.0, refusals=3, broker_grace_s=30.0, broker_return_s=45.0, stall_s=60.0, attempts=2
@@ -99,7 +99,7 @@ class World:
         world: World = pickle.loads(packed)
         return world
 
-    def partitions(self) -> Iterator[Partition]:
+    def partitions(self) -> Iterator[SimulatedPartition]:
         """Both partitions."""
         return self.kafka.parts.partitions()
 
@@ -122,7 +122,7 @@ class World:
             p.logs[broker].copied_bytes = p.size_bytes
             if broker not in p.isr:
                 p.isr.append(broker)
-        controller.settle(parts, p)
+        controller.settle_reassignments(parts, p)
 
     def configs(self) -> Configs:
         """Every config that is set, by whose it is."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from kafkabal.atomic_files import replacing
 from kafkabal.cli.framework.completion import bash, fish, zsh
 from kafkabal.cli.framework.completion.command_pages import pages
-from kafkabal.files import replacing
 from kafkabal.reporting.monitoring.monitoring_files import MonitoringSetup, monitoring_files
 from tools.reference import json_schemas, man_pages, markdown_pages, variable_names
 

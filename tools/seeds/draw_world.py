@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from kafkabal.clusters.simulated.clock import FakeClock
-from kafkabal.clusters.simulated.shared_cluster import SimulatedKafka
-from kafkabal.executor.run_options import Limits, OnInterrupt, RunOptions, Throttle
+from kafkabal.clusters.simulated.fake_clock import FakeClock
+from kafkabal.clusters.simulated.simulated_kafka import SimulatedKafka
+from kafkabal.executor.run_options import OnInterrupt, RunLimits, RunOptions, Throttle
 from kafkabal.model import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
@@ -105,7 +105,7 @@ def _options(random: Random) -> RunOptions:
     rate = random.choice((None, 10_000_000, 50_000_000))
     return RunOptions(
         throttle=Throttle(bytes_per_s=rate, log_dir_bytes_per_s=rate, override=random.random() < 0.3),
-        limits=Limits(
+        limits=RunLimits(
             moves_in_per_broker=random.randint(1, 3),
             moves_out_per_broker=random.randint(1, 3),
             one_replica_at_a_time=random.random() < 0.3,

@@ -74,7 +74,7 @@ def install(
 
       kafkabal completion install zsh
     """
-    from kafkabal.files import replacing
+    from kafkabal.atomic_files import replacing
 
     chosen = shell or _own_shell(context)
     path = _script_path(chosen, context)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kafkabal.atomic_files import STDOUT, check_replaceable
 from kafkabal.cli.commands.inspect_fleet import (
     FleetReader,
     FleetView,
@@ -38,7 +39,6 @@ from kafkabal.cli.framework.selected_scores import inspection_of
 from kafkabal.cli.framework.shared_options import SEVERAL_CLUSTERS, Format, OutputOptions, Uses
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
-from kafkabal.files import STDOUT, check_replaceable
 from kafkabal.reporting.inspection.grouping import By
 from kafkabal.units import parse_share, parse_some_time
 
@@ -385,12 +385,12 @@ def _read(
 def _read_plainly(cluster: "Cluster", settings: Settings, request: "ReadRequest") -> "Reading":
     """One of several clusters, in a thread: nothing is shown or cached."""
     from kafkabal.clusters import Reading
-    from kafkabal.config import with_stated_disks
+    from kafkabal.config import with_profile_disks
 
     if settings.broker_timeout_s is not None:
         request = replace(request, deadline_s=settings.broker_timeout_s)
     reading = cluster.read(request)
-    return Reading(with_stated_disks(reading.state, settings), reading.problems)
+    return Reading(with_profile_disks(reading.state, settings), reading.problems)
 
 
 def _read_twice(

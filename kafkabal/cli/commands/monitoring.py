@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from kafkabal.atomic_files import parse_path
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import PROFILES_FILE
 from kafkabal.errors import ConfigError, ExitCode, OutputError, UsageError
-from kafkabal.files import parse_path
 from kafkabal.units import parse_share, parse_some_time
 from kafkabal.wording import counted_noun
 
@@ -164,7 +164,7 @@ def _address(option: str, text: str) -> str:
 
 def _write(folder: Path, files: dict[str, str], *, overwrite: bool) -> None:
     """Write all files, or none where one would be lost."""
-    from kafkabal.files import replacing
+    from kafkabal.atomic_files import replacing
 
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kafkabal.atomic_files import parse_path
 from kafkabal.cli.commands.produce_options import SendingOptions, SourceOptions
 from kafkabal.cli.framework.cluster_access import CompletedCluster, live_connection, open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
@@ -18,7 +19,6 @@ from kafkabal.cli.framework.termination_signals import Terminated
 from kafkabal.cli.framework.transfer_textfile import open_textfile
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, InputFileError, InterruptedRunError, PartialFailureError, UsageError
-from kafkabal.files import parse_path
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:

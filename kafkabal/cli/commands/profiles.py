@@ -50,13 +50,13 @@ def show(context: CommandContext, name: NameArgument, output: Output) -> None:
 
       kafkabal profiles show prod
     """
-    from kafkabal.config import shown_properties
+    from kafkabal.config import properties_without_secrets
     from kafkabal.reporting.profiles_report import profile_report
 
     profile = _profile(name, context)
     settings = _settings_of(profile, context)
     config = settings.command_config if "command_config" in settings.places else None
-    properties = shown_properties(config) if config else ()
+    properties = properties_without_secrets(config) if config else ()
     show_report(profile_report(profile, settings, config, properties), output, context)
 
 

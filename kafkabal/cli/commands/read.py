@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import Format, Forms, OutputOptions, TextfileOption, Uses
@@ -15,7 +16,6 @@ from kafkabal.cli.framework.termination_signals import Terminated
 from kafkabal.cli.framework.transfer_textfile import open_textfile
 from kafkabal.config import Settings
 from kafkabal.errors import ConfigError, ExitCode, InterruptedRunError, PartialFailureError, UsageError
-from kafkabal.files import check_replaceable
 from kafkabal.printable import printable
 from kafkabal.units import parse_bytes, parse_duration
 from kafkabal.wording import counted_noun
@@ -203,7 +203,7 @@ def _measure(
     if measuring.out is not None:
         import yaml
 
-        from kafkabal.files import replacing
+        from kafkabal.atomic_files import replacing
 
         with replacing(measuring.out) as file:
             file.write(yaml.safe_dump(training_file(measured), sort_keys=False).encode())

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.files import check_replaceable
 
 
 def plugin(

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from kafkabal.atomic_files import parse_path
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions
 from kafkabal.errors import UsageError
-from kafkabal.files import parse_path
 from kafkabal.units import parse_bytes, parse_some_time, parse_whole_number
 
 if TYPE_CHECKING:

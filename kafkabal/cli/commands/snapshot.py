@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kafkabal.atomic_files import STDOUT, check_replaceable
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import OUTPUT_SECTION, Forms, OutputOptions, Uses
 from kafkabal.config import Settings
 from kafkabal.errors import UsageError
-from kafkabal.files import STDOUT, check_replaceable
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.latency_source import open_http_intake, open_topic_intake
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions, Uses
 from kafkabal.config import Settings
 from kafkabal.errors import ConfigError, MissingCapabilityError, RefusedByClusterError, UsageError
-from kafkabal.files import check_replaceable
 from kafkabal.model import CLEANUP_POLICY, MAX_MESSAGE_BYTES, RETENTION_MS, SEGMENT_MS
 from kafkabal.telemetry import (
     DEFAULT_INTERVAL_S,

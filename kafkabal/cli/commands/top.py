@@ -87,9 +87,9 @@ def _live(cluster: "Cluster", settings: Settings, by: By) -> "LiveCluster":
 
 
 def _inspection(state: "ClusterState", settings: Settings) -> "Inspection":
-    from kafkabal.config import with_stated_disks
+    from kafkabal.config import with_profile_disks
 
-    return inspection_of(settings, with_stated_disks(state, settings))
+    return inspection_of(settings, with_profile_disks(state, settings))
 
 
 def _show(screen: "FullScreen", frames: "LiveFrames", follower: "_Follower", wall_clock: Callable[[], float]) -> None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from kafkabal.executor import StopSwitch
     from kafkabal.history import BackgroundRecorder
     from kafkabal.isolated_listeners import BackgroundListener
-    from kafkabal.watch import RunHealer, Summary, WatchEvent, WatchListener, WatchLock, WatchOptions
+    from kafkabal.watch import RunHealer, WatchEvent, WatchListener, WatchLock, WatchOptions, WatchSummary
 
 _FOLDER = "watch"
 
@@ -321,9 +321,9 @@ def _healer(cluster: "Cluster", settings: Settings, context: CommandContext) -> 
 
 
 def _completed(settings: Settings):  # type: ignore[no-untyped-def]
-    from kafkabal.config import with_stated_disks
+    from kafkabal.config import with_profile_disks
 
-    return partial(with_stated_disks, settings=settings)
+    return partial(with_profile_disks, settings=settings)
 
 
 class Reporter:
@@ -336,7 +336,7 @@ class Reporter:
         self._events = at_end.enter_context(BackgroundLines(context.stdout))
         self._messages = at_end.enter_context(BackgroundLines(context.stderr))
         self._at_end = at_end
-        self._textfile: BackgroundListener[WatchEvent | Summary] | None = None
+        self._textfile: BackgroundListener[WatchEvent | WatchSummary] | None = None
         self._others: list[WatchListener] = []
         if output.notify is not None:
             from kafkabal.reporting.notifications.notifier import Notifier
@@ -372,21 +372,21 @@ class Reporter:
             listeners.append(self._textfile)
         return IsolatedListeners(listeners)
 
-    def _written(self, path: Path, cluster: str) -> "BackgroundListener[WatchEvent | Summary]":
+    def _written(self, path: Path, cluster: str) -> "BackgroundListener[WatchEvent | WatchSummary]":
         """A textfile kept by a thread of its own: a folder that hangs must not hold the watch up."""
         from kafkabal.isolated_listeners import BackgroundListener
         from kafkabal.reporting.watch_report import WatchTextfile
-        from kafkabal.watch import Summary
+        from kafkabal.watch import WatchSummary
 
-        written: BackgroundListener[WatchEvent | Summary] = BackgroundListener(
+        written: BackgroundListener[WatchEvent | WatchSummary] = BackgroundListener(
             WatchTextfile(path, cluster, self._context.wall_clock, self.warn),
-            is_passing=lambda event: isinstance(event, Summary),
+            is_passing=lambda event: isinstance(event, WatchSummary),
             on_failure=lambda error: self.warn(f"{path}: not written any more: {error}"),
         )
         self._at_end.callback(written.close)
         return written
 
-    def after_look(self, summary: "Summary") -> None:
+    def after_look(self, summary: "WatchSummary") -> None:
         """Keep the textfile.
 
         Raises

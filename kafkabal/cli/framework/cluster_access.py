@@ -112,10 +112,10 @@ class CompletedCluster:
 
     def read(self, request: ReadRequest) -> Reading:
         """The whole state."""
-        from kafkabal.config import with_stated_disks
+        from kafkabal.config import with_profile_disks
 
         reading = self.cluster.read(request)
-        return replace(reading, state=with_stated_disks(reading.state, self.settings))
+        return replace(reading, state=with_profile_disks(reading.state, self.settings))
 
 
 def await_broker(cluster: Cluster, context: CommandContext) -> None:
@@ -155,14 +155,14 @@ def read_cluster(
         request = replace(request, deadline_s=settings.broker_timeout_s)
     reading = cluster.read(request)
     # needs numpy, which a command should not wait for before it has asked anything
-    from kafkabal.config import with_stated_disks
+    from kafkabal.config import with_profile_disks
 
     for problem in reading.problems:
         context.warn(f"broker {problem.broker}: {problem.message}")
     cache_names(reading.state, settings, context.cache_dir)
     if not settings.snapshot:
         note_brokers(reading.state, context)
-    return Reading(with_stated_disks(reading.state, settings), reading.problems)
+    return Reading(with_profile_disks(reading.state, settings), reading.problems)
 
 
 def note_brokers(state: ClusterState, context: CommandContext) -> Sightings:

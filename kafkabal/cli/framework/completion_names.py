@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from kafkabal.atomic_files import replacing
 from kafkabal.errors import InputFileError, OutputError
-from kafkabal.files import replacing
 from kafkabal.input_files import DOCUMENT, decode_json, read_bytes
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ def show(report: Report, options: OutputOptions, context: CommandContext) -> Non
     OutputError
         If the file cannot be written; what stood there before is untouched.
     """
-    from kafkabal.files import STDOUT, replacing
+    from kafkabal.atomic_files import STDOUT, replacing
     from kafkabal.reporting.drawable_area import PLAIN
     from kafkabal.reporting.output_formats import render
 

@@ -17,8 +17,8 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
+from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.command_context import Colour
-from kafkabal.files import check_replaceable
 
 CLUSTER_SECTION = "Cluster"
 OUTPUT_SECTION = "Output"

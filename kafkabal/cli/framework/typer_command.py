@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from kafkabal.atomic_files import STDOUT
 from kafkabal.cli.framework.chosen_clusters import choose_clusters
 from kafkabal.cli.framework.command_settings import settle
 from kafkabal.cli.framework.lazy_groups import Command, Group
@@ -17,7 +18,6 @@ from kafkabal.cli.framework.library_logs import direct_logs
 from kafkabal.cli.framework.shared_options import CommonOptions, SaveOptions
 from kafkabal.cli.framework.typer_parameters import Signature, common_leaves, read_signature
 from kafkabal.errors import ExitCode, UsageError
-from kafkabal.files import STDOUT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 import typer
 from typer.models import OptionInfo, ParameterInfo
 
+from kafkabal.atomic_files import parse_path
 from kafkabal.cli.framework.chosen_clusters import ChosenClusters
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.lazy_groups import variable_of
 from kafkabal.cli.framework.shared_options import SETTINGS, CommonOptions, Format, Forms, Uses
 from kafkabal.errors import UsageError
-from kafkabal.files import parse_path
 from kafkabal.units import parse_number, parse_whole_number
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from kafkabal.clusters.kafka.broker_address import Address, parse_address
 from kafkabal.clusters.kafka.connection import ResponseInPlace
 from kafkabal.clusters.kafka.error_mapping import NOT_CONTROLLER, translated
 from kafkabal.clusters.kafka.parallel_requests import run_all, run_first
-from kafkabal.clusters.kafka.reconnecting_connection import BrokerLink
+from kafkabal.clusters.kafka.reconnecting_connection import ReconnectingConnection
 from kafkabal.clusters.kafka.tls import tls_context
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import KafkabalError, MissingCapabilityError, NoResponseError, UnreachableError
@@ -36,7 +36,7 @@ _KNOWN_TRIED = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class KnownBroker:
     """A broker that is registered with the cluster."""
 
     address: Address
@@ -44,13 +44,13 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Nodes:
+class KnownBrokers:
     """What the last metadata said."""
 
     cluster_id: str = ""
     controller: int = -1
     """In a KRaft cluster some broker that hands requests on to the controller."""
-    by_id: Mapping[int, Node] = field(default_factory=dict)
+    by_id: Mapping[int, KnownBroker] = field(default_factory=dict)
 
 
 class KafkaClient:
@@ -62,8 +62,8 @@ class KafkaClient:
         self._seeds = [parse_address(server) for server in settings.bootstrap_servers]
         self._controllers = [parse_address(server) for server in settings.bootstrap_controllers]
         self._tls = tls_context(settings.tls) if settings.security_protocol.has_tls else None
-        self._nodes = Nodes()
-        self._links: dict[Address, BrokerLink] = {}
+        self._nodes = KnownBrokers()
+        self._links: dict[Address, ReconnectingConnection] = {}
         self._guard = threading.Lock()
 
     def deadline(self, seconds: float | None = None) -> Deadline:
@@ -80,7 +80,7 @@ class KafkaClient:
         for link in self._links.values():
             link.close()
 
-    def nodes(self) -> Nodes:
+    def nodes(self) -> KnownBrokers:
         """The brokers as they were last known; asked for if nothing is known yet."""
         if not self._nodes.by_id:
             self.metadata(())
@@ -96,8 +96,8 @@ class KafkaClient:
         named = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
         request = MetadataRequest(topics=named, allow_auto_topic_creation=False, min_version=1)
         answer = self.call_any(request, deadline)
-        by_id = {b.node_id: Node(Address(b.host, b.port), b.rack) for b in answer.brokers}
-        self._nodes = Nodes(answer.cluster_id or "", answer.controller_id, by_id)
+        by_id = {b.node_id: KnownBroker(Address(b.host, b.port), b.rack) for b in answer.brokers}
+        self._nodes = KnownBrokers(answer.cluster_id or "", answer.controller_id, by_id)
         return answer
 
     def supports(self, request: Any, version: int = 0) -> bool:
@@ -224,25 +224,25 @@ class KafkaClient:
         named = ", ".join(map(str, self._controllers))
         raise UnreachableError(f"no active controller among the bootstrap controllers: {named or 'none given'}")
 
-    def _known_links(self) -> list[BrokerLink]:
+    def _known_links(self) -> list[ReconnectingConnection]:
         """Those that work and are open come first."""
         links = [self._link(node.address) for node in self._nodes.by_id.values()]
         return sorted(links, key=lambda link: (link.failures, not link.is_open))
 
-    def _first_responding(self) -> BrokerLink:
+    def _first_responding(self) -> ReconnectingConnection:
         known = self._known_links()
         return known[0] if known and not known[0].failures else self._first_seed(self.deadline())
 
-    def _first_seed(self, deadline: Deadline) -> BrokerLink:
+    def _first_seed(self, deadline: Deadline) -> ReconnectingConnection:
         """The first of the bootstrap servers that can be connected to."""
         links = [self._link(address) for address in self._seeds]
         limit = deadline.at_most(self.settings.connect_timeout_s)
         found = run_first([partial(_connected, link, limit) for link in links], limit, _HEAD_START_S)
-        if isinstance(found, BrokerLink):
+        if isinstance(found, ReconnectingConnection):
             return found
         raise _of_all(self._seeds, found)
 
-    def _controller_link(self, *, is_needed: bool) -> BrokerLink:
+    def _controller_link(self, *, is_needed: bool) -> ReconnectingConnection:
         nodes = self.nodes()
         node = nodes.by_id.get(nodes.controller)
         link = None if node is None else self._link(node.address)
@@ -250,10 +250,10 @@ class KafkaClient:
             return self._first_responding()
         return link
 
-    def _link(self, address: Address) -> BrokerLink:
+    def _link(self, address: Address) -> ReconnectingConnection:
         with self._guard:
             if address not in self._links:
-                self._links[address] = BrokerLink(address, self.settings, self._tls, self.clock)
+                self._links[address] = ReconnectingConnection(address, self.settings, self._tls, self.clock)
             return self._links[address]
 
 
@@ -262,7 +262,7 @@ def _share(deadline: Deadline) -> Deadline:
     return deadline.at_most(deadline.remaining_s / (_KNOWN_TRIED + 1))
 
 
-def _connected(link: BrokerLink, deadline: Deadline) -> BrokerLink:
+def _connected(link: ReconnectingConnection, deadline: Deadline) -> ReconnectingConnection:
     link.versions(deadline)
     return link
 

@@ -24,17 +24,17 @@ from kafkabal.clusters.kafka.authorized_operations import (
     group_operations,
     topic_operations,
 )
+from kafkabal.clusters.kafka.broker_reachability import BrokerReachability, controller_time_s, reach_brokers
 from kafkabal.clusters.kafka.broker_requests import KafkaClient
-from kafkabal.clusters.kafka.compacted_topic import TopicRecordStore
+from kafkabal.clusters.kafka.compacted_topic_store import CompactedTopicStore
 from kafkabal.clusters.kafka.configs import alter_configs, describe_configs
 from kafkabal.clusters.kafka.consumer_racks import consumer_racks
+from kafkabal.clusters.kafka.controller_quorum import quorum_voters
 from kafkabal.clusters.kafka.create_topics import create_topics
 from kafkabal.clusters.kafka.elections import elect_preferred_leaders
 from kafkabal.clusters.kafka.group_lock import GroupLock, lock_holders
 from kafkabal.clusters.kafka.log_dirs import move_log_dirs, replica_logs
 from kafkabal.clusters.kafka.metadata import describe_topic, partition_status
-from kafkabal.clusters.kafka.quorum import quorum_voters
-from kafkabal.clusters.kafka.reach import BrokerReach, controller_time_s, reach_brokers
 from kafkabal.clusters.kafka.reassignments import GUARD_VERSION, alter_reassignments, list_reassignments
 from kafkabal.clusters.kafka.response_times import response_times
 from kafkabal.clusters.kafka.telemetry_subscriptions import client_metrics_names
@@ -227,7 +227,7 @@ class KafkaCluster:
         """What the principal may do to a consumer group, see :mod:`.authorized_operations`."""
         return group_operations(self._client, group)
 
-    def reach(self, deadline_s: float) -> Mapping[int, BrokerReach]:
+    def reach(self, deadline_s: float) -> Mapping[int, BrokerReachability]:
         """How each registered broker answers at the address that it advertises."""
         return reach_brokers(self._client, deadline_s)
 
@@ -257,11 +257,11 @@ class KafkaCluster:
 
     def records(self) -> RecordStore:
         """The internal topic that holds run records; it is created by the first write."""
-        return TopicRecordStore(self._client)
+        return CompactedTopicStore(self._client)
 
     def records_in(self, topic: str, configs: Mapping[str, str]) -> RecordStore:
         """An internal topic for another purpose, created with these configs besides the usual ones."""
-        return TopicRecordStore(self._client, topic, configs)
+        return CompactedTopicStore(self._client, topic, configs)
 
     def close(self) -> None:
         """Drop all connections."""

@@ -37,7 +37,7 @@ NO_HEADERS: Final = b"\0"
 
 
 @dataclass(slots=True)
-class PackedRecords:
+class LazyRecords:
     """A sequence of records, read in place; layout: ``DefaultRecord`` of Apache Kafka."""
 
     heads: list[BatchHead] = field(default_factory=list)
@@ -47,7 +47,7 @@ class PackedRecords:
     ends: list[int] = field(default_factory=list)
 
     @classmethod
-    def of(cls, records: Iterable[tuple[int, RawRecord]]) -> PackedRecords:
+    def of(cls, records: Iterable[tuple[int, RawRecord]]) -> LazyRecords:
         """Records that are bytes by themselves, each with its partition."""
         found = cls()
         for partition, record in records:
@@ -107,9 +107,9 @@ class PackedRecords:
         stamp = first_ms + delta_ms if append_ms is None else append_ms
         return partition, base + delta, stamp, key, value, headers
 
-    def only(self, at: int) -> PackedRecords:
+    def only(self, at: int) -> LazyRecords:
         """The one at a place."""
-        return PackedRecords([self.heads[at]], [self.begins[at]], [self.ends[at]])
+        return LazyRecords([self.heads[at]], [self.begins[at]], [self.ends[at]])
 
     def add(self, head: BatchHead, begins: Sequence[int], ends: Sequence[int]) -> None:
         """Append records of one batch."""
@@ -117,7 +117,7 @@ class PackedRecords:
         self.begins += begins
         self.ends += ends
 
-    def extend(self, others: PackedRecords) -> None:
+    def extend(self, others: LazyRecords) -> None:
         """Append others."""
         self.heads += others.heads
         self.begins += others.begins

@@ -16,7 +16,7 @@ from kafkabal.clusters.kafka.error_mapping import TOPIC_AUTHORIZATION_FAILED
 from kafkabal.clusters.kafka.log_dirs import describe_log_dirs
 from kafkabal.clusters.kafka.metadata import topics_refused
 from kafkabal.clusters.kafka.offsets import group_offsets, leader_offsets
-from kafkabal.clusters.kafka.responses_to_rows import Facts, assemble
+from kafkabal.clusters.kafka.responses_to_rows import BrokerResponses, assemble
 from kafkabal.clusters.protocol import (
     BrokerProblem,
     ConfigResource,
@@ -56,7 +56,7 @@ class KafkaReader:
         self._request = request
         self._list_reassignments = list_reassignments
         self._problems: dict[int, str] = {}
-        self._facts = Facts(source=source, taken_at=client.clock.utc_now())
+        self._facts = BrokerResponses(source=source, taken_at=client.clock.utc_now())
 
     def read(self) -> Reading:
         """Ask all that was requested.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import ssl
 
 
-class BrokerLink:
+class ReconnectingConnection:
     """A connection that threads may share: it serves one of them at a time."""
 
     def __init__(

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from kafkabal.clusters.kafka.kept_batches import BatchSpan
-from kafkabal.clusters.kafka.lazy_records import BatchHead, PackedRecords, varint
+from kafkabal.clusters.kafka.lazy_records import BatchHead, LazyRecords, varint
+from kafkabal.clusters.kafka.read_ahead_batches import BatchSpan
 from kafkabal.errors import MissingCapabilityError, RefusedByClusterError
 
 Headers: TypeAlias = "list[tuple[str, bytes | None]]"
@@ -30,7 +30,7 @@ _XERIAL_HEAD_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class StoredBatch:
     """The head of a batch, and where its records are."""
 
     base_offset: int
@@ -75,7 +75,7 @@ class BatchReader:
     _open: set[int] = field(default_factory=set)
     _begun: int = 0
 
-    def records(self, packed: memoryview, begin: int, end: int) -> tuple[PackedRecords, int]:
+    def records(self, packed: memoryview, begin: int, end: int) -> tuple[LazyRecords, int]:
         """Records at offsets ``begin`` to ``end - 1``, and the offset after the last whole batch; ``begin`` if none.
 
         Raises
@@ -85,7 +85,7 @@ class BatchReader:
         MissingCapabilityError
             If they are older than Kafka 0.11.
         """
-        found = PackedRecords()
+        found = LazyRecords()
         after = begin
         for batch in batches(packed):
             after = max(after, batch.last_offset + 1)
@@ -98,7 +98,7 @@ class BatchReader:
                 self._note_outside(batch)
         return found, after
 
-    def _note_outside(self, batch: Batch) -> None:
+    def _note_outside(self, batch: StoredBatch) -> None:
         span = BatchSpan(batch.base_offset, batch.last_offset, batch.begin - _HEAD.size, batch.end)
         before = self.outside[-1] if self.outside else None
         if before is not None and (before.last + 1, before.end) == (span.first, span.begin):
@@ -106,7 +106,7 @@ class BatchReader:
         else:
             self.outside.append(span)
 
-    def _note(self, batch: Batch, packed: memoryview, begin: int, end: int, found: PackedRecords) -> None:
+    def _note(self, batch: StoredBatch, packed: memoryview, begin: int, end: int, found: LazyRecords) -> None:
         codec = batch.attributes & _CODEC
         try:
             if codec:
@@ -119,7 +119,7 @@ class BatchReader:
         append_ms = batch.last_timestamp if batch.attributes & _APPEND_TIME else None
         found.add(BatchHead(self.partition, batch.base_offset, batch.first_timestamp, append_ms, plain), begins, ends)
 
-    def _is_visible(self, batch: Batch, packed: memoryview) -> bool:
+    def _is_visible(self, batch: StoredBatch, packed: memoryview) -> bool:
         while self._begun < len(self.aborted) and self.aborted[self._begun][1] <= batch.last_offset:
             self._open.add(self.aborted[self._begun][0])
             self._begun += 1
@@ -130,7 +130,7 @@ class BatchReader:
         return not (batch.is_transactional and batch.producer_id in self._open)
 
 
-def batches(packed: memoryview) -> Iterator[Batch]:
+def batches(packed: memoryview) -> Iterator[StoredBatch]:
     """Yield the whole batches; a last one that was cut off is left out.
 
     Raises
@@ -155,7 +155,7 @@ def batches(packed: memoryview) -> Iterator[Batch]:
             raise RefusedByClusterError(f"offset {base}: the batch is corrupt: its length is {length}")
         if end > size:
             return
-        yield Batch(base, base + last, attributes, first_ms, last_ms, producer, count, at + _HEAD.size, end)
+        yield StoredBatch(base, base + last, attributes, first_ms, last_ms, producer, count, at + _HEAD.size, end)
         at = end
 
 
@@ -174,7 +174,7 @@ def unpack_headers(packed: bytes) -> Headers:
     return headers
 
 
-def _positions(packed: memoryview, at: int, batch: Batch, begin: int, end: int) -> tuple[list[int], list[int]]:
+def _positions(packed: memoryview, at: int, batch: StoredBatch, begin: int, end: int) -> tuple[list[int], list[int]]:
     """Where the records at offsets ``begin`` to ``end - 1`` begin, after their lengths, and end."""
     limit = len(packed)
     begins: list[int] = []
@@ -207,8 +207,8 @@ def _offset_delta(packed: memoryview, begin: int) -> int:
     return varint(packed, at)[0]
 
 
-def _ends_by_abort(batch: Batch, packed: memoryview) -> bool:
-    found = PackedRecords()
+def _ends_by_abort(batch: StoredBatch, packed: memoryview) -> bool:
+    found = LazyRecords()
     head = BatchHead(0, batch.base_offset, batch.first_timestamp, None, packed)
     found.add(head, *_positions(packed, batch.begin, batch, batch.base_offset, batch.last_offset + 1))
     return any(key is not None and _CONTROL_KEY.unpack_from(key)[1] == _ABORT for _, _, key, _, _ in found)

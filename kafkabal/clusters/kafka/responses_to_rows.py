@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from kafkabal.clusters.kafka.broker_requests import Nodes
-from kafkabal.clusters.kafka.compacted_topic import RECORDS_TOPIC
+from kafkabal.clusters.kafka.broker_requests import KnownBrokers
+from kafkabal.clusters.kafka.compacted_topic_store import RECORDS_TOPIC
 from kafkabal.clusters.kafka.log_dirs import BrokerLogs
 from kafkabal.clusters.kafka.metadata import topic_id_of
 from kafkabal.clusters.protocol import Reassignment
@@ -35,12 +35,12 @@ _NO_LOGS: dict[int, tuple[int, int]] = {}
 
 
 @dataclass(slots=True)
-class Facts:
+class BrokerResponses:
     """All that the brokers said."""
 
     source: str
     taken_at: datetime
-    nodes: Nodes = field(default_factory=Nodes)
+    nodes: KnownBrokers = field(default_factory=KnownBrokers)
     topics: Sequence[Any] = ()
     """Topics of kafka-python's ``MetadataResponse``."""
     logs: Mapping[int, BrokerLogs] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Facts:
     """Group, partition -> committed offset."""
 
 
-def assemble(facts: Facts) -> ClusterState:
+def assemble(facts: BrokerResponses) -> ClusterState:
     """Build the state."""
     header = HeaderRow(
         kafkabal_snapshot=SNAPSHOT_VERSION,
@@ -67,7 +67,7 @@ def assemble(facts: Facts) -> ClusterState:
     return build_cluster(header, _broker_rows(facts), _TopicRows(facts), committed=_committed(facts))
 
 
-def _broker_rows(facts: Facts) -> list[BrokerRow]:
+def _broker_rows(facts: BrokerResponses) -> list[BrokerRow]:
     return [
         BrokerRow(
             broker=broker,
@@ -83,7 +83,7 @@ def _broker_rows(facts: Facts) -> list[BrokerRow]:
 class _TopicRows:
     """Makes one row a topic."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: BrokerResponses) -> None:
         self._facts = facts
         self._copying = {broker for broker, logs in facts.logs.items() if logs.future}
         self._with_remote = [logs for logs in facts.logs.values() if logs.remote]
@@ -170,7 +170,7 @@ def _described(topic: Any) -> list[Any]:
     return [p for p in topic.partitions if p.replica_nodes]
 
 
-def _committed(facts: Facts) -> CommittedOffsets | None:
+def _committed(facts: BrokerResponses) -> CommittedOffsets | None:
     if not facts.groups:
         return None
     names = (TopicPartition(t.name, p.partition_index) for t in facts.topics for p in _described(t))

@@ -1,5 +1,5 @@
-from .clock import FakeClock as FakeClock
 from .cluster import InMemoryCluster as InMemoryCluster
+from .fake_clock import FakeClock as FakeClock
 from .fault_injection import Call as Call
 from .fault_injection import FaultyCluster as FaultyCluster
-from .shared_cluster import SimulatedKafka as SimulatedKafka
+from .simulated_kafka import SimulatedKafka as SimulatedKafka

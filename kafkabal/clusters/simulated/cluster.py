@@ -30,9 +30,14 @@ from kafkabal.clusters.protocol import (
     nobody_is_gone,
 )
 from kafkabal.clusters.simulated import configs, controller, state_rows
-from kafkabal.clusters.simulated.clock import FakeClock
-from kafkabal.clusters.simulated.cluster_parts import BUILT_IN_TOPIC_CONFIGS, Broker, Lock, Log
-from kafkabal.clusters.simulated.shared_cluster import SimulatedKafka
+from kafkabal.clusters.simulated.cluster_parts import (
+    BUILT_IN_TOPIC_CONFIGS,
+    SimulatedBroker,
+    SimulatedLock,
+    SimulatedLog,
+)
+from kafkabal.clusters.simulated.fake_clock import FakeClock
+from kafkabal.clusters.simulated.simulated_kafka import SimulatedKafka
 from kafkabal.errors import BusyError, MissingCapabilityError, UnreachableError
 from kafkabal.model import (
     SNAPSHOT_VERSION,
@@ -275,7 +280,7 @@ class InMemoryCluster:
         _beat(holder, now)
         if holder is not None and now - holder.heartbeat_s < holder.session_s and not is_gone(holder.owner):
             raise BusyError(f"cluster locked by {holder.owner}")
-        held = locks[purpose] = Lock(owner, self, now, session_s, purpose)
+        held = locks[purpose] = SimulatedLock(owner, self, now, session_s, purpose)
         return MemoryLock(self, held)
 
     def lock_holders(self) -> tuple[str, ...]:
@@ -372,7 +377,7 @@ class InMemoryCluster:
 class MemoryLock:
     """The lock of a simulated cluster; heartbeats happen by themselves unless its client is stopped."""
 
-    def __init__(self, client: InMemoryCluster, lock: Lock) -> None:
+    def __init__(self, client: InMemoryCluster, lock: SimulatedLock) -> None:
         self._client = client
         self._lock = lock
 
@@ -419,13 +424,13 @@ class MemoryRecords:
         return dict(self._records)
 
 
-def _beat(lock: Lock | None, now: float) -> None:
+def _beat(lock: SimulatedLock | None, now: float) -> None:
     """Count the heartbeats that a holder which runs has sent up to now."""
     if lock is not None and not lock.client.is_stopped:
         lock.heartbeat_s = now
 
 
-def _inherited(defaults: Mapping[str, str], broker: Broker | None, key: str) -> ConfigValue | None:
+def _inherited(defaults: Mapping[str, str], broker: SimulatedBroker | None, key: str) -> ConfigValue | None:
     if key in defaults:
         return ConfigValue(defaults[key], ConfigSource.CLUSTER_DEFAULT)
     if broker is not None and key in broker.static_configs:
@@ -433,7 +438,7 @@ def _inherited(defaults: Mapping[str, str], broker: Broker | None, key: str) -> 
     return None
 
 
-def _replica_log(log: Log) -> ReplicaLog:
+def _replica_log(log: SimulatedLog) -> ReplicaLog:
     return ReplicaLog(
         log_dir=log.log_dir,
         size_bytes=int(log.copied_bytes),

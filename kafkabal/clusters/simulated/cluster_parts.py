@@ -12,7 +12,7 @@ BUILT_IN_TOPIC_CONFIGS = {LEADER_REPLICAS: "", FOLLOWER_REPLICAS: "", MIN_INSYNC
 
 
 @dataclass(slots=True)
-class LogDir:
+class SimulatedLogDir:
     """A log dir on a volume of its own."""
 
     path: str
@@ -25,7 +25,7 @@ class LogDir:
 
 
 @dataclass(slots=True)
-class Log:
+class SimulatedLog:
     """A replica on disk."""
 
     log_dir: str
@@ -35,12 +35,12 @@ class Log:
 
 
 @dataclass(slots=True)
-class Broker:
+class SimulatedBroker:
     """A broker process with its disks and the configs that the cluster keeps for it."""
 
     id: int
     rack: str | None
-    log_dirs: dict[str, LogDir]
+    log_dirs: dict[str, SimulatedLogDir]
     host: str = ""
     port: int = -1
     alive: bool = True
@@ -60,7 +60,7 @@ class Broker:
 
 
 @dataclass(slots=True)
-class Partition:
+class SimulatedPartition:
     """A partition; ``replicas`` holds those being added and removed as well (KIP-455)."""
 
     name: TopicPartition
@@ -68,7 +68,7 @@ class Partition:
     leader: int
     isr: list[int]
     size_bytes: float
-    logs: dict[int, Log]
+    logs: dict[int, SimulatedLog]
     adding: list[int] = field(default_factory=list)
     removing: list[int] = field(default_factory=list)
     growth_bytes_per_s: float = 0.0
@@ -88,11 +88,11 @@ class Partition:
 
 
 @dataclass(slots=True)
-class Topic:
+class SimulatedTopic:
     """A topic with its partitions by number and the configs set on it."""
 
     name: str
-    partitions: dict[int, Partition]
+    partitions: dict[int, SimulatedPartition]
     configs: dict[str, str] = field(default_factory=dict)
     internal: bool = False
     topic_id: str = ""
@@ -107,7 +107,7 @@ class LockClient(Protocol):
 
 
 @dataclass(slots=True)
-class Lock:
+class SimulatedLock:
     """Who may change the cluster, and when that was last confirmed."""
 
     owner: str
@@ -119,35 +119,35 @@ class Lock:
 
 
 @dataclass(slots=True)
-class Parts:
+class ClusterParts:
     """Everything there is."""
 
     cluster_id: str
-    brokers: dict[int, Broker]
-    topics: dict[str, Topic]
+    brokers: dict[int, SimulatedBroker]
+    topics: dict[str, SimulatedTopic]
     default_configs: dict[str, str] = field(default_factory=dict)
     """The cluster-wide dynamic defaults of brokers."""
     quorum_voters: frozenset[int] | None = None
     """Nodes that vote for the controller."""
     records: dict[str, bytes] = field(default_factory=dict)
-    locks: dict[str, Lock] = field(default_factory=dict)
+    locks: dict[str, SimulatedLock] = field(default_factory=dict)
     """By purpose."""
-    moving: dict[TopicPartition, Partition] = field(default_factory=dict)
+    moving: dict[TopicPartition, SimulatedPartition] = field(default_factory=dict)
     """Partitions with a reassignment that is running."""
-    copying: dict[tuple[TopicPartition, int], Partition] = field(default_factory=dict)
+    copying: dict[tuple[TopicPartition, int], SimulatedPartition] = field(default_factory=dict)
     """Replicas on their way to another log dir of their broker."""
 
-    def partition(self, name: TopicPartition) -> Partition | None:
+    def partition(self, name: TopicPartition) -> SimulatedPartition | None:
         """The partition of this name, None where there is none."""
         topic = self.topics.get(name.topic)
         return topic.partitions.get(name.partition) if topic else None
 
-    def partitions(self) -> Iterator[Partition]:
+    def partitions(self) -> Iterator[SimulatedPartition]:
         """All partitions, by topic and number."""
         for topic in self.topics.values():
             yield from topic.partitions.values()
 
-    def broker_config(self, broker: Broker, key: str) -> str | None:
+    def broker_config(self, broker: SimulatedBroker, key: str) -> str | None:
         """The value in force: the broker's own, else the cluster-wide default, else its properties file."""
         for values in (broker.own_configs, self.default_configs, broker.static_configs):
             if key in values:

@@ -7,11 +7,13 @@ one leaves ``list - added``, so the original set comes back, though not always i
 from __future__ import annotations
 
 from kafkabal.clusters.protocol import Fault
-from kafkabal.clusters.simulated.cluster_parts import Broker, Log, Partition, Parts
+from kafkabal.clusters.simulated.cluster_parts import ClusterParts, SimulatedBroker, SimulatedLog, SimulatedPartition
 from kafkabal.model import TopicPartition
 
 
-def start_reassignment(parts: Parts, name: TopicPartition, target: tuple[int, ...], *, guarded: bool) -> Fault | None:
+def start_reassignment(
+    parts: ClusterParts, name: TopicPartition, target: tuple[int, ...], *, guarded: bool
+) -> Fault | None:
     """Begin, or change, the reassignment of one partition; ``guarded`` refuses another replication factor (KIP-860)."""
     partition = parts.partition(name)
     if partition is None:
@@ -24,11 +26,11 @@ def start_reassignment(parts: Parts, name: TopicPartition, target: tuple[int, ..
     if guarded and len(target) != len(partition.target if partition.is_moving else partition.replicas):
         return Fault("INVALID_REPLICATION_FACTOR", "the replication factor would change")
     _set_assignment(parts, partition, list(target))
-    settle(parts, partition)
+    settle_reassignments(parts, partition)
     return None
 
 
-def cancel_reassignment(parts: Parts, name: TopicPartition) -> Fault | None:
+def cancel_reassignment(parts: ClusterParts, name: TopicPartition) -> Fault | None:
     """Give up the reassignment of one partition."""
     partition = parts.partition(name)
     if partition is None:
@@ -47,7 +49,7 @@ def cancel_reassignment(parts: Parts, name: TopicPartition) -> Fault | None:
     return None
 
 
-def elect_preferred(parts: Parts, name: TopicPartition) -> Fault | None:
+def elect_preferred(parts: ClusterParts, name: TopicPartition) -> Fault | None:
     """Make the first replica lead; one that already leads stays."""
     partition = parts.partition(name)
     if partition is None:
@@ -59,7 +61,7 @@ def elect_preferred(parts: Parts, name: TopicPartition) -> Fault | None:
     return None
 
 
-def settle(parts: Parts, partition: Partition) -> None:
+def settle_reassignments(parts: ClusterParts, partition: SimulatedPartition) -> None:
     """Finish a reassignment whose added replicas are all in sync."""
     if not partition.is_moving or not set(partition.adding) <= set(partition.isr):
         return
@@ -74,7 +76,7 @@ def settle(parts: Parts, partition: Partition) -> None:
     _elect_any(parts, partition)
 
 
-def broker_lost(parts: Parts, broker: Broker) -> None:
+def broker_lost(parts: ClusterParts, broker: SimulatedBroker) -> None:
     """Take a broker out of every ISR (the last one stays) and give its leadership to others."""
     for partition in parts.partitions():
         if broker.id in partition.isr and len(partition.isr) > 1:
@@ -82,7 +84,7 @@ def broker_lost(parts: Parts, broker: Broker) -> None:
         _elect_any(parts, partition)
 
 
-def broker_back(parts: Parts, broker: Broker) -> None:
+def broker_back(parts: ClusterParts, broker: SimulatedBroker) -> None:
     """Let a broker rejoin the ISR of what it holds in full; leadership does not come back by itself."""
     for partition in parts.partitions():
         log = partition.logs.get(broker.id)
@@ -94,21 +96,21 @@ def broker_back(parts: Parts, broker: Broker) -> None:
             partition.isr.append(broker.id)
         _elect_any(parts, partition)  # the last in-sync replica may have been waited for
     for partition in list(parts.moving.values()):
-        settle(parts, partition)
+        settle_reassignments(parts, partition)
 
 
-def _set_assignment(parts: Parts, partition: Partition, target: list[int]) -> None:
+def _set_assignment(parts: ClusterParts, partition: SimulatedPartition, target: list[int]) -> None:
     current = partition.replicas
     partition.adding = [b for b in target if b not in current]
     partition.removing = [b for b in current if b not in target]
     partition.replicas = target + partition.removing
     for broker in partition.adding:
-        partition.logs[broker] = Log(_choose_log_dir(parts, parts.brokers[broker], partition.name), 0.0)
+        partition.logs[broker] = SimulatedLog(_choose_log_dir(parts, parts.brokers[broker], partition.name), 0.0)
     if partition.is_moving:
         parts.moving[partition.name] = partition
 
 
-def _choose_log_dir(parts: Parts, broker: Broker, name: TopicPartition) -> str:
+def _choose_log_dir(parts: ClusterParts, broker: SimulatedBroker, name: TopicPartition) -> str:
     """The dir that was asked for, else the one with the fewest logs."""
     wished = broker.preferred_log_dirs.pop(name, None)
     if wished is not None and broker.log_dirs[wished].online:
@@ -123,12 +125,12 @@ def _choose_log_dir(parts: Parts, broker: Broker, name: TopicPartition) -> str:
     return min(held, key=lambda path: (held[path], path)) if held else next(iter(broker.log_dirs))
 
 
-def _drop_log(parts: Parts, partition: Partition, broker: int) -> None:
+def _drop_log(parts: ClusterParts, partition: SimulatedPartition, broker: int) -> None:
     partition.logs.pop(broker, None)
     parts.copying.pop((partition.name, broker), None)
 
 
-def _elect_any(parts: Parts, partition: Partition) -> None:
+def _elect_any(parts: ClusterParts, partition: SimulatedPartition) -> None:
     """Keep a leader that is alive and in sync, else take the first replica that is."""
     able = [b for b in partition.replicas if b in partition.isr and parts.brokers[b].alive]
     if partition.leader not in able:

@@ -50,7 +50,7 @@ WRITES = frozenset(
 """Calls that change the cluster."""
 
 
-class Outcome(StrEnum):
+class CallOutcome(StrEnum):
     """How a scripted call goes wrong."""
 
     REFUSED = "refused"
@@ -90,16 +90,16 @@ class FaultyCluster:
         self.calls: list[Call] = []
         self.before: list[Callable[[Call], None]] = []
         self.after: list[Callable[[Call], None]] = []
-        self._by_number: dict[int, Outcome] = {}
-        self._by_method: dict[tuple[str, int], Outcome] = {}
-        self._always: dict[str, Outcome] = {}
+        self._by_number: dict[int, CallOutcome] = {}
+        self._by_method: dict[tuple[str, int], CallOutcome] = {}
+        self._always: dict[str, CallOutcome] = {}
         self._counts: Counter[str] = Counter()
 
-    def fail_call(self, number: int, outcome: Outcome) -> None:
+    def fail_call(self, number: int, outcome: CallOutcome) -> None:
         """Let the n-th call of all fail, counted from 1."""
         self._by_number[number] = outcome
 
-    def fail_method(self, method: str, outcome: Outcome, number: int | None = None) -> None:
+    def fail_method(self, method: str, outcome: CallOutcome, number: int | None = None) -> None:
         """Let the n-th call of a method fail, or every one."""
         if number is None:
             self._always[method] = outcome
@@ -228,18 +228,18 @@ class FaultyCluster:
         for hook in self.before:
             hook(made)
         outcome = self._outcome(made)
-        if outcome is Outcome.REFUSED:
+        if outcome is CallOutcome.REFUSED:
             raise RefusedByClusterError(f"{method}: refused by the script")
-        if outcome is Outcome.TIMEOUT:
+        if outcome is CallOutcome.TIMEOUT:
             raise NoResponseError(f"{method}: no answer, by the script")
         answer = action()
-        if outcome is Outcome.ANSWER_LOST:
+        if outcome is CallOutcome.ANSWER_LOST:
             raise NoResponseError(f"{method}: the answer was lost, by the script")
         for hook in self.after:
             hook(made)
         return answer
 
-    def _outcome(self, call: Call) -> Outcome | None:
+    def _outcome(self, call: Call) -> CallOutcome | None:
         return (
             self._by_number.get(call.number)
             or self._by_method.get((call.method, call.method_number))

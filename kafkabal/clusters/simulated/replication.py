@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kafkabal.clusters.simulated.cluster_parts import Broker, Log, Partition, Parts
-from kafkabal.clusters.simulated.controller import settle
+from kafkabal.clusters.simulated.cluster_parts import ClusterParts, SimulatedBroker, SimulatedLog, SimulatedPartition
+from kafkabal.clusters.simulated.controller import settle_reassignments
 from kafkabal.model import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIR_RATE, TopicPartition
 
 _NEARLY_NOTHING_BYTES = 1e-6
@@ -23,10 +23,10 @@ _NEARLY_NOTHING_BYTES = 1e-6
 class _Flow:
     """A copy that is on its way; ``leader`` is the broker itself for a copy between its log dirs."""
 
-    partition: Partition
+    partition: SimulatedPartition
     follower: int
     leader: int
-    log: Log
+    log: SimulatedLog
     to_log_dir: bool
     bytes_per_s: float = 0.0
 
@@ -48,7 +48,7 @@ class _Flow:
             self.log.copied_bytes = copied
 
 
-def advance(parts: Parts, seconds: float, bandwidth_bytes_per_s: float, disk_bytes_per_s: float) -> None:
+def advance(parts: ClusterParts, seconds: float, bandwidth_bytes_per_s: float, disk_bytes_per_s: float) -> None:
     """Let replication run for some seconds."""
     left = seconds
     while left > 0:
@@ -63,7 +63,7 @@ def advance(parts: Parts, seconds: float, bandwidth_bytes_per_s: float, disk_byt
         left -= step
 
 
-def _grow(parts: Parts, seconds: float) -> None:
+def _grow(parts: ClusterParts, seconds: float) -> None:
     for partition in parts.partitions():
         if partition.growth_bytes_per_s:
             partition.size_bytes += partition.growth_bytes_per_s * seconds
@@ -71,7 +71,7 @@ def _grow(parts: Parts, seconds: float) -> None:
                 partition.logs[broker].copied_bytes = partition.size_bytes
 
 
-def _arrive(parts: Parts, flow: _Flow) -> None:
+def _arrive(parts: ClusterParts, flow: _Flow) -> None:
     if flow.to_log_dir:
         assert flow.log.future_log_dir is not None
         flow.log.log_dir, flow.log.future_log_dir, flow.log.future_bytes = flow.log.future_log_dir, None, 0.0
@@ -80,10 +80,10 @@ def _arrive(parts: Parts, flow: _Flow) -> None:
     flow.log.copied_bytes = flow.partition.size_bytes
     if flow.follower not in flow.partition.isr:
         flow.partition.isr.append(flow.follower)
-    settle(parts, flow.partition)
+    settle_reassignments(parts, flow.partition)
 
 
-def _log_dir_flows(parts: Parts, disk_bytes_per_s: float) -> Iterator[_Flow]:
+def _log_dir_flows(parts: ClusterParts, disk_bytes_per_s: float) -> Iterator[_Flow]:
     busy = Counter(broker for _, broker in parts.copying)
     for (_, broker_id), partition in parts.copying.items():
         broker, log = parts.brokers[broker_id], partition.logs[broker_id]
@@ -94,7 +94,7 @@ def _log_dir_flows(parts: Parts, disk_bytes_per_s: float) -> Iterator[_Flow]:
         yield _Flow(partition, broker_id, broker_id, log, to_log_dir=True, bytes_per_s=rate)
 
 
-def _replica_flows(parts: Parts, bandwidth_bytes_per_s: float) -> list[_Flow]:
+def _replica_flows(parts: ClusterParts, bandwidth_bytes_per_s: float) -> list[_Flow]:
     flows = [f for p in parts.moving.values() for f in _open_flows(parts, p)]
     sends, receives = Counter(f.leader for f in flows), Counter(f.follower for f in flows)
     for flow in flows:
@@ -104,7 +104,7 @@ def _replica_flows(parts: Parts, bandwidth_bytes_per_s: float) -> list[_Flow]:
     return flows
 
 
-def _open_flows(parts: Parts, partition: Partition) -> Iterator[_Flow]:
+def _open_flows(parts: ClusterParts, partition: SimulatedPartition) -> Iterator[_Flow]:
     leader = parts.brokers.get(partition.leader)
     if leader is None or not leader.responds:
         return
@@ -114,7 +114,7 @@ def _open_flows(parts: Parts, partition: Partition) -> Iterator[_Flow]:
             yield _Flow(partition, broker_id, leader.id, log, to_log_dir=False)
 
 
-def _throttle(parts: Parts, flows: list[_Flow], key: str) -> None:
+def _throttle(parts: ClusterParts, flows: list[_Flow], key: str) -> None:
     side = "leader" if key == LEADER_RATE else "follower"
     busy = Counter(getattr(f, side) for f in flows)
     for flow in flows:
@@ -123,12 +123,12 @@ def _throttle(parts: Parts, flows: list[_Flow], key: str) -> None:
         flow.bytes_per_s = min(flow.bytes_per_s, share)
 
 
-def _rate(parts: Parts, broker: Broker, key: str) -> float:
+def _rate(parts: ClusterParts, broker: SimulatedBroker, key: str) -> float:
     value = parts.broker_config(broker, key)
     return math.inf if value is None else float(value)
 
 
-def _is_listed(parts: Parts, flow: _Flow, broker: int, key: str) -> bool:
+def _is_listed(parts: ClusterParts, flow: _Flow, broker: int, key: str) -> bool:
     name: TopicPartition = flow.partition.name
     listed = parts.topics[name.topic].configs.get(key, "")
     return listed == "*" or f",{name.partition}:{broker}," in f",{listed},"

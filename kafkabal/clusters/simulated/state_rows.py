@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkabal.clusters.simulated.cluster_parts import Broker, LogDir, Partition, Parts
-from kafkabal.clusters.simulated.shared_cluster import SimulatedKafka
+from kafkabal.clusters.simulated.cluster_parts import ClusterParts, SimulatedBroker, SimulatedLogDir, SimulatedPartition
+from kafkabal.clusters.simulated.simulated_kafka import SimulatedKafka
 from kafkabal.model import BrokerRow, FutureRow, LogDirRow, PartitionRow, TopicRow
 
 _RECORD_BYTES = 1000
@@ -39,7 +39,7 @@ def topic_rows(kafka: SimulatedKafka, *, configs: bool) -> Iterator[TopicRow]:
         )
 
 
-def _dir_row(kafka: SimulatedKafka, broker: Broker, log_dir: LogDir) -> LogDirRow:
+def _dir_row(kafka: SimulatedKafka, broker: SimulatedBroker, log_dir: SimulatedLogDir) -> LogDirRow:
     if not log_dir.online:
         return LogDirRow(path=log_dir.path, state="offline", volume=log_dir.path)
     known = log_dir.total_bytes >= 0
@@ -53,7 +53,7 @@ def _dir_row(kafka: SimulatedKafka, broker: Broker, log_dir: LogDir) -> LogDirRo
     )
 
 
-def _partition_row(parts: Parts, partition: Partition) -> PartitionRow:
+def _partition_row(parts: ClusterParts, partition: SimulatedPartition) -> PartitionRow:
     seen = [_seen(parts, partition, broker) for broker in partition.replicas]
     start_offset, end_offset = _offsets(partition)
     return PartitionRow(
@@ -73,14 +73,14 @@ def _partition_row(parts: Parts, partition: Partition) -> PartitionRow:
     )
 
 
-def _offsets(partition: Partition) -> tuple[int | None, int | None]:
+def _offsets(partition: SimulatedPartition) -> tuple[int | None, int | None]:
     """Those that it was given; one that grows has records of one size from its beginning on."""
     if partition.growth_bytes_per_s and partition.end_offset is None:
         return 0, int(partition.size_bytes / _RECORD_BYTES)
     return partition.start_offset, partition.end_offset
 
 
-def _seen(parts: Parts, partition: Partition, broker_id: int) -> tuple[int | None, int | None]:
+def _seen(parts: ClusterParts, partition: SimulatedPartition, broker_id: int) -> tuple[int | None, int | None]:
     """Size and log dir of a replica, as far as its broker reports them."""
     broker, log = parts.brokers[broker_id], partition.logs.get(broker_id)
     if not broker.responds or log is None or not broker.log_dirs[log.log_dir].online:
@@ -88,7 +88,7 @@ def _seen(parts: Parts, partition: Partition, broker_id: int) -> tuple[int | Non
     return int(log.copied_bytes), list(broker.log_dirs).index(log.log_dir)
 
 
-def _future(parts: Parts, partition: Partition, broker_id: int) -> FutureRow | None:
+def _future(parts: ClusterParts, partition: SimulatedPartition, broker_id: int) -> FutureRow | None:
     broker, log = parts.brokers[broker_id], partition.logs.get(broker_id)
     if log is None or log.future_log_dir is None or not broker.responds:
         return None

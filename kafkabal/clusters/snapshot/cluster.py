@@ -26,7 +26,7 @@ from kafkabal.clusters.protocol import (
     ReplicaOn,
     nobody_is_gone,
 )
-from kafkabal.clusters.snapshot.mutable_rows import SnapshotContents
+from kafkabal.clusters.snapshot.mutable_rows import MutableRows
 from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.errors import MissingCapabilityError, UsageError
@@ -246,11 +246,11 @@ class SnapshotCluster:
             self._is_changed = False
 
     @cached_property
-    def _contents(self) -> SnapshotContents:
+    def _contents(self) -> MutableRows:
         assert self._state is not None
-        return SnapshotContents(self._state)
+        return MutableRows(self._state)
 
-    def _changed(self) -> SnapshotContents:
+    def _changed(self) -> MutableRows:
         """The contents, about to be changed."""
         if self._save_to is None:
             raise UsageError(

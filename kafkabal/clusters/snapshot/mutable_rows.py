@@ -23,7 +23,7 @@ from kafkabal.model import (
 _UNKNOWN_PARTITION = Fault("UNKNOWN_TOPIC_OR_PARTITION", "no such partition in the snapshot")
 
 
-class SnapshotContents:
+class MutableRows:
     """What the snapshot says, row by row."""
 
     def __init__(self, state: ClusterState) -> None:

@@ -8,7 +8,7 @@ from typing import IO
 
 import msgspec
 
-from kafkabal.files import replacing
+from kafkabal.atomic_files import replacing
 from kafkabal.model import ClusterState, broker_rows, header_row, topic_rows
 
 _GZIP_LEVEL = 3

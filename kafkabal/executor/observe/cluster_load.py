@@ -22,7 +22,7 @@ SAMPLE_S = 6.0
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class LoadSample:
     """The cluster at one moment, with offsets."""
 
     state: ClusterState
@@ -33,7 +33,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class ClusterLoad:
     """What producers and consumers did between two samples."""
 
     state: ClusterState
@@ -63,27 +63,29 @@ class Load:
         return float((taken + given)[involved].max(initial=0.0))
 
 
-def take_sample(cluster: Cluster, clock: Clock, broker_timeout_s: float = 10.0) -> Sample:
+def take_sample(cluster: Cluster, clock: Clock, broker_timeout_s: float = 10.0) -> LoadSample:
     """Read the whole cluster with its offsets, and those of consumer groups where that is possible and allowed."""
     if Capability.GROUP_OFFSETS in cluster.capabilities:
         try:
             state = cluster.read(ReadRequest(offsets=True, group_offsets=True, deadline_s=broker_timeout_s)).state
-            return Sample(state, has_groups=True, at_s=clock.monotonic())
+            return LoadSample(state, has_groups=True, at_s=clock.monotonic())
         except NotAuthorizedError:
             pass  # without groups, everything else can still be read
     state = cluster.read(ReadRequest(offsets=True, deadline_s=broker_timeout_s)).state
-    return Sample(state, has_groups=False, at_s=clock.monotonic())
+    return LoadSample(state, has_groups=False, at_s=clock.monotonic())
 
 
-def load_between(before: Sample, after: Sample, leaders: Collection[int]) -> Load:
+def load_between(before: LoadSample, after: LoadSample, leaders: Collection[int]) -> ClusterLoad:
     """What the brokers carried between two samples; groups are judged by the partitions of these leaders."""
     has_groups = before.has_groups and after.has_groups
     state = with_rates(before.state, after.state, after.at_s - before.at_s, group_offsets=has_groups)
     behind = groups_behind(before.state, after.state, leaders) if has_groups else frozenset[str]()
-    return Load(state, behind)
+    return ClusterLoad(state, behind)
 
 
-def measure_load(cluster: Cluster, clock: Clock, leaders: Collection[int], broker_timeout_s: float = 10.0) -> Load:
+def measure_load(
+    cluster: Cluster, clock: Clock, leaders: Collection[int], broker_timeout_s: float = 10.0
+) -> ClusterLoad:
     """Read the cluster twice, a few seconds apart."""
     before = take_sample(cluster, clock, broker_timeout_s)
     clock.sleep(SAMPLE_S)

@@ -13,7 +13,7 @@ from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.units import format_duration, format_rate
 
 
-def reasons(
+def stall_reasons(
     cluster: Cluster, tasks: Sequence[PartitionTask], rate: int | None, elapsed_s: float, stalled_s: float
 ) -> dict[PartitionTask, str]:
     """Say of each task that runs why it comes no further.

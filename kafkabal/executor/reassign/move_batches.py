@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.executor.observe.observation import Stage
 from kafkabal.executor.reassign.partition_task import PartitionTask
-from kafkabal.executor.run_options import Limits
+from kafkabal.executor.run_options import RunLimits
 
 _LEAST_SHARE = 0.02
 """Of a slot: so at most 50 tiny partitions take one. Nearer to 0 a broker would be asked for thousands at once."""
@@ -24,10 +24,10 @@ _NEARLY_FULL = 1e-9
 
 
 @dataclass(slots=True)
-class Slots:
+class MoveSlots:
     """Slots in use, by broker and direction, by log dir, and in all."""
 
-    limits: Limits
+    limits: RunLimits
     bytes_a_look: float
     """What one broker copies between two looks; 0 where that is not known."""
     inbound: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
@@ -76,14 +76,14 @@ class Slots:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class MoveBatch:
     """What starts now, and what only the disks keep waiting, with the reason."""
 
     starting: list[PartitionTask]
     held_up: dict[PartitionTask, str]
 
 
-def choose(waiting: Iterable[PartitionTask], slots: Slots, disks: DiskRoom) -> Batch:
+def choose_batch(waiting: Iterable[PartitionTask], slots: MoveSlots, disks: DiskRoom) -> MoveBatch:
     """Pick the tasks to start, from the largest to the smallest; slots and room of those picked are taken."""
     starting: list[PartitionTask] = []
     held_up: dict[PartitionTask, str] = {}
@@ -104,7 +104,7 @@ def choose(waiting: Iterable[PartitionTask], slots: Slots, disks: DiskRoom) -> B
             starting.append(task)
             if slots.is_full:
                 break
-    return Batch(starting, held_up)
+    return MoveBatch(starting, held_up)
 
 
 def arrivals(task: PartitionTask) -> list[tuple[int, str | None]]:

@@ -17,9 +17,9 @@ from kafkabal.executor.observe.copy_progress import CopyProgress
 from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.executor.observe.failed_destinations import FailedDestinations
 from kafkabal.executor.observe.observation import Observation, Stage, observe, observe_again
-from kafkabal.executor.reassign.move_batches import Slots, choose
+from kafkabal.executor.reassign.move_batches import MoveSlots, choose_batch
 from kafkabal.executor.reassign.partition_task import PartitionTask
-from kafkabal.executor.reassign.start_moves import endangers_isr, start
+from kafkabal.executor.reassign.start_moves import endangers_isr, start_moves
 from kafkabal.executor.reassign.target_placement import TargetPlacement
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_events import PartitionAside, PartitionDone, PartitionFailed, RunProgress, ThrottleChanged
@@ -184,14 +184,14 @@ class MoveLoop:
         """Tasks to start now, each looked at once more."""
         now_s = self._now()
         rate = self._context.throttling.rate
-        slots = Slots(self._context.options.limits, rate * self._timeouts.poll_s if rate else 0.0)
+        slots = MoveSlots(self._context.options.limits, rate * self._timeouts.poll_s if rate else 0.0)
         for task in self._running:
             if not task.is_given_up:
                 slots.take(task)
         ready = [t for t in self._open if t.can_start and t.is_ready(seen.responding, now_s)]
         if not ready:
             return []
-        batch = choose(ready, slots, self._disks_now())
+        batch = choose_batch(ready, slots, self._disks_now())
         for task, obstacle in batch.held_up.items():
             self._put_aside(task, obstacle, pause_s=_DISKS_ANEW_S)
             self._disks = None
@@ -232,7 +232,7 @@ class MoveLoop:
         for task in tasks:
             task.problem = ""
         self._is_unsure = True  # until the answer is here
-        faults = start(self._context.effects, tasks)
+        faults = start_moves(self._context.effects, tasks)
         self._is_unsure = False
         for task, fault in faults.items():
             if task.stage is Stage.COPYING:
@@ -362,7 +362,9 @@ class MoveLoop:
         if not running or stalled_s < self._timeouts.stall_s:
             return
         context = self._context
-        why = stalled_copies.reasons(context.cluster, running, context.throttling.rate, context.elapsed_s, stalled_s)
+        why = stalled_copies.stall_reasons(
+            context.cluster, running, context.throttling.rate, context.elapsed_s, stalled_s
+        )
         # copies between log dirs are cancelled on the way out, by asking for the dir that they leave
         self._cancel([t for t in running if t.stage is not Stage.COPYING])
         self._meter.restart_stall(self._now())

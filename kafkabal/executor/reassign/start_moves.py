@@ -13,7 +13,7 @@ _WILL_REMEMBER = "REPLICA_NOT_AVAILABLE"
 """What a broker says that does not hold the replica yet: it keeps the log dir in mind (KIP-113)."""
 
 
-def start(effects: FencedRequests, tasks: Sequence[PartitionTask]) -> dict[PartitionTask, Fault]:
+def start_moves(effects: FencedRequests, tasks: Sequence[PartitionTask]) -> dict[PartitionTask, Fault]:
     """Start tasks: copies between log dirs of those in the right place, reassignments of the others.
 
     Returns

@@ -32,7 +32,7 @@ _TRUSTED_RATE_BYTES_PER_S = 10**6
 luck."""
 
 
-class Verdict(StrEnum):
+class CheckVerdict(StrEnum):
     """What a check found."""
 
     OK = "ok"
@@ -42,17 +42,19 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class PreflightCheck:
     """One thing that was looked at."""
 
     name: str
     """One of :class:`~kafkabal.executor.safety.overridable_checks.Overridable` where the verdict may be overridable."""
-    verdict: Verdict
+    verdict: CheckVerdict
     message: str
 
     def stops(self, allowed: Collection[Overridable]) -> bool:
         """Whether the run may not begin because of it."""
-        return self.verdict is Verdict.REFUSED or (self.verdict is Verdict.OVERRIDABLE and self.name not in allowed)
+        return self.verdict is CheckVerdict.REFUSED or (
+            self.verdict is CheckVerdict.OVERRIDABLE and self.name not in allowed
+        )
 
 
 def preflight(
@@ -64,7 +66,7 @@ def preflight(
     state: ClusterState | None = None,
     skip_drifted: bool = False,
     recently_dead: Collection[int] = (),
-) -> tuple[Check, ...]:
+) -> tuple[PreflightCheck, ...]:
     """Check everything that could make a run go wrong.
 
     Parameters
@@ -98,7 +100,7 @@ def preflight(
     )
 
 
-def enforce(checks: Iterable[Check], allowed: Collection[Overridable] = ()) -> None:
+def enforce(checks: Iterable[PreflightCheck], allowed: Collection[Overridable] = ()) -> None:
     """Refuse to begin where a check says so.
 
     Parameters
@@ -113,23 +115,23 @@ def enforce(checks: Iterable[Check], allowed: Collection[Overridable] = ()) -> N
     """
     bad = [c for c in checks if c.stops(allowed)]
     if bad:
-        can_allow = all(c.verdict is Verdict.OVERRIDABLE for c in bad)
+        can_allow = all(c.verdict is CheckVerdict.OVERRIDABLE for c in bad)
         hint = "to run it all the same: " + " ".join(f"--allow {c.name}" for c in bad) if can_allow else None
         if hint and any(c.name == Overridable.OTHER_REASSIGNMENTS for c in bad):
             hint = f"wait for them, or take them over with 'kafkabal rebalance adopt'; {hint}"
         raise UnsafeError("not safe to start: " + "; ".join(c.message for c in bad), hint=hint)
 
 
-def _cluster_id(plan: Plan, state: ClusterState) -> Check:
+def _cluster_id(plan: Plan, state: ClusterState) -> PreflightCheck:
     if plan.cluster_id is None:
-        return Check("cluster", Verdict.WARNING, "the plan has no cluster id")
+        return PreflightCheck("cluster", CheckVerdict.WARNING, "the plan has no cluster id")
     if plan.cluster_id != state.cluster_id:
         message = f"the plan is for cluster {plan.cluster_id}, this is {state.cluster_id}"
-        return Check("cluster", Verdict.REFUSED, message)
-    return Check("cluster", Verdict.OK, f"this is cluster {state.cluster_id}")
+        return PreflightCheck("cluster", CheckVerdict.REFUSED, message)
+    return PreflightCheck("cluster", CheckVerdict.OK, f"this is cluster {state.cluster_id}")
 
 
-def _capabilities(plan: Plan, options: RunOptions, has: frozenset[Capability]) -> Check:
+def _capabilities(plan: Plan, options: RunOptions, has: frozenset[Capability]) -> PreflightCheck:
     needed = set()
     if any(c.action in (Action.MOVE, Action.REORDER) for c in plan.partitions):
         needed.add(Capability.REASSIGN)
@@ -141,56 +143,58 @@ def _capabilities(plan: Plan, options: RunOptions, has: frozenset[Capability]) -
         needed.add(Capability.CONFIGS)
     missing = sorted(needed - has)
     if missing:
-        return Check(
-            "capabilities", Verdict.REFUSED, f"not supported by this cluster or not authorized: {', '.join(missing)}"
+        return PreflightCheck(
+            "capabilities",
+            CheckVerdict.REFUSED,
+            f"not supported by this cluster or not authorized: {', '.join(missing)}",
         )
-    return Check("capabilities", Verdict.OK, "the cluster supports everything the plan needs")
+    return PreflightCheck("capabilities", CheckVerdict.OK, "the cluster supports everything the plan needs")
 
 
-def _unfinished(found: FoundRun | None) -> Check:
+def _unfinished(found: FoundRun | None) -> PreflightCheck:
     if found is None or not found.is_open:
-        return Check("earlier run", Verdict.OK, "no unfinished run")
+        return PreflightCheck("earlier run", CheckVerdict.OK, "no unfinished run")
     if waiting := found.rates_left:
         brokers = ", ".join(sorted({original.resource for original in waiting}))
         message = f"throttles of run {found.record.run_id} remain on brokers {brokers}; this run restores them"
-        return Check("earlier run", Verdict.WARNING, message)
+        return PreflightCheck("earlier run", CheckVerdict.WARNING, message)
     message = (
         f"run {found.record.run_id} of {found.record.host} is unfinished (phase: {found.state.phase}): "
         "finish it with 'kafkabal rebalance resume', 'rollback' or 'cancel'"
     )
-    return Check("earlier run", Verdict.REFUSED, message)
+    return PreflightCheck("earlier run", CheckVerdict.REFUSED, message)
 
 
-def _drift(drifts: Sequence[Drift], *, skip_drifted: bool) -> Check:
+def _drift(drifts: Sequence[Drift], *, skip_drifted: bool) -> PreflightCheck:
     if not drifts:
-        return Check("drift", Verdict.OK, "no partition has changed since planning")
-    verdict = Verdict.WARNING if skip_drifted else Verdict.REFUSED
-    return Check(
+        return PreflightCheck("drift", CheckVerdict.OK, "no partition has changed since planning")
+    verdict = CheckVerdict.WARNING if skip_drifted else CheckVerdict.REFUSED
+    return PreflightCheck(
         "drift",
         verdict,
         f"{counted_noun(len(drifts), 'planned partition')} changed since planning: {_some(map(str, drifts), '; ')}",
     )
 
 
-def _in_flight(running: Collection[TopicPartition], plan: Plan) -> Check:
+def _in_flight(running: Collection[TopicPartition], plan: Plan) -> PreflightCheck:
     planned = {c.name for c in plan.partitions}
     others = [str(name) for name in running if name not in planned]
     if others:
         message = f"{counted_noun(len(others), 'other reassignment')} in flight: {_some(others)}"
-        return Check(Overridable.OTHER_REASSIGNMENTS, Verdict.OVERRIDABLE, message)
-    return Check(Overridable.OTHER_REASSIGNMENTS, Verdict.OK, "no other reassignment in flight")
+        return PreflightCheck(Overridable.OTHER_REASSIGNMENTS, CheckVerdict.OVERRIDABLE, message)
+    return PreflightCheck(Overridable.OTHER_REASSIGNMENTS, CheckVerdict.OK, "no other reassignment in flight")
 
 
-def _rule(check: Overridable, what: str, broken: Iterator[str]) -> Check:
+def _rule(check: Overridable, what: str, broken: Iterator[str]) -> PreflightCheck:
     names = list(broken)
     if names:
-        return Check(
-            check, Verdict.OVERRIDABLE, f"{counted_noun(len(names), 'planned partition')} {what}: {_some(names)}"
+        return PreflightCheck(
+            check, CheckVerdict.OVERRIDABLE, f"{counted_noun(len(names), 'planned partition')} {what}: {_some(names)}"
         )
-    return Check(check, Verdict.OK, f"no planned partition {what}")
+    return PreflightCheck(check, CheckVerdict.OK, f"no planned partition {what}")
 
 
-def _recently_dead(plan: Plan, state: ClusterState, brokers: Collection[int]) -> Check:
+def _recently_dead(plan: Plan, state: ClusterState, brokers: Collection[int]) -> PreflightCheck:
     """A broker that is being restarted comes back, and copies made meanwhile are in vain."""
     if brokers:
         r, planned = state.replicas, {c.name for c in plan.partitions}
@@ -201,25 +205,27 @@ def _recently_dead(plan: Plan, state: ClusterState, brokers: Collection[int]) ->
                 f"{counted_noun(len(names), 'planned partition')} with a replica on "
                 f"{brokers_by_id(sorted(brokers))}, dead for less than --dead-after"
             )
-            return Check(Overridable.RECENTLY_DEAD, Verdict.OVERRIDABLE, message)
-    return Check(Overridable.RECENTLY_DEAD, Verdict.OK, "no planned partition waits for a broker to come back")
+            return PreflightCheck(Overridable.RECENTLY_DEAD, CheckVerdict.OVERRIDABLE, message)
+    return PreflightCheck(
+        Overridable.RECENTLY_DEAD, CheckVerdict.OK, "no planned partition waits for a broker to come back"
+    )
 
 
-def _offline(plan: Plan, state: ClusterState) -> Check:
+def _offline(plan: Plan, state: ClusterState) -> PreflightCheck:
     """Nothing can be copied from a partition that has no leader."""
     planned = {c.name for c in plan.partitions}
     names = _names(state, state.partitions.leader < 0)
     concerned = [name for name in names if name in planned]
     if concerned:
         message = f"{counted_noun(len(concerned), 'planned partition')} without a leader: {_some(concerned)}"
-        return Check(Overridable.OFFLINE_PARTITIONS, Verdict.OVERRIDABLE, message)
+        return PreflightCheck(Overridable.OFFLINE_PARTITIONS, CheckVerdict.OVERRIDABLE, message)
     if names:
         message = f"{counted_noun(len(names), 'unplanned partition')} without a leader: {_some(names)}"
-        return Check(Overridable.OFFLINE_PARTITIONS, Verdict.WARNING, message)
-    return Check(Overridable.OFFLINE_PARTITIONS, Verdict.OK, "every partition has a leader")
+        return PreflightCheck(Overridable.OFFLINE_PARTITIONS, CheckVerdict.WARNING, message)
+    return PreflightCheck(Overridable.OFFLINE_PARTITIONS, CheckVerdict.OK, "every partition has a leader")
 
 
-def _under_replicated(plan: Plan, state: ClusterState) -> Check:
+def _under_replicated(plan: Plan, state: ClusterState) -> PreflightCheck:
     """Replicas out of sync on live brokers, but for what the plan replaces.
 
     A replica on a dead broker or in an offline log dir is what a repair is there for, and stops nothing.
@@ -237,11 +243,13 @@ def _under_replicated(plan: Plan, state: ClusterState) -> Check:
         message = (
             f"{counted_noun(len(concerned), 'planned partition')} with live replicas out of sync: {_some(concerned)}"
         )
-        return Check(Overridable.UNDER_REPLICATED, Verdict.OVERRIDABLE, message)
+        return PreflightCheck(Overridable.UNDER_REPLICATED, CheckVerdict.OVERRIDABLE, message)
     if others:
         message = f"{counted_noun(others, 'unplanned partition')} with live replicas out of sync"
-        return Check(Overridable.UNDER_REPLICATED, Verdict.WARNING, message)
-    return Check(Overridable.UNDER_REPLICATED, Verdict.OK, "no planned partition has a live replica out of sync")
+        return PreflightCheck(Overridable.UNDER_REPLICATED, CheckVerdict.WARNING, message)
+    return PreflightCheck(
+        Overridable.UNDER_REPLICATED, CheckVerdict.OK, "no planned partition has a live replica out of sync"
+    )
 
 
 def _lagging(state: ClusterState) -> dict[int, set[int]]:
@@ -263,17 +271,17 @@ def _replaces_only(change: PartitionChange, lagging: set[int], state: ClusterSta
     return not lagging & kept and in_sync <= kept
 
 
-def _log_dirs(plan: Plan) -> Check:
+def _log_dirs(plan: Plan) -> PreflightCheck:
     """Kafka chooses no log dir for the longest names; their replicas go where the broker puts them."""
     asked = (c for c in plan.partitions if any(d != ANY_DIR for d in c.log_dirs))
     names = [str(c.name) for c in asked if not can_choose_log_dir(c.topic, c.partition)]
     if names:
         message = f"{len(names)} planned partitions have names too long for Kafka to choose a log dir: {_some(names)}"
-        return Check("log dirs", Verdict.WARNING, message)
-    return Check("log dirs", Verdict.OK, "Kafka can choose every log dir that the plan names")
+        return PreflightCheck("log dirs", CheckVerdict.WARNING, message)
+    return PreflightCheck("log dirs", CheckVerdict.OK, "Kafka can choose every log dir that the plan names")
 
 
-def _disks(plan: Plan, state: ClusterState, options: RunOptions) -> Check:
+def _disks(plan: Plan, state: ClusterState, options: RunOptions) -> PreflightCheck:
     """Whether everything fits at once, before anything is deleted where it comes from."""
     disks = DiskRoom(state, options.limits.disk_share)
     tight = set()
@@ -288,21 +296,21 @@ def _disks(plan: Plan, state: ClusterState, options: RunOptions) -> Check:
             disks.reserve(broker, wanted, size)
     if tight:
         message = f"little disk space on {brokers_by_id(sorted(tight))}: moves will wait for free space"
-        return Check("disks", Verdict.WARNING, message)
-    return Check("disks", Verdict.OK, "every disk has room for all of its new replicas at once")
+        return PreflightCheck("disks", CheckVerdict.WARNING, message)
+    return PreflightCheck("disks", CheckVerdict.OK, "every disk has room for all of its new replicas at once")
 
 
-def _rates(plan: Plan, state: ClusterState, options: RunOptions, has: frozenset[Capability]) -> Check:
+def _rates(plan: Plan, state: ClusterState, options: RunOptions, has: frozenset[Capability]) -> PreflightCheck:
     """A throttle below what comes in lets no copy ever catch up."""
     rate = options.throttle.bytes_per_s
     if rate is None and Capability.CONFIGS not in has:
-        return Check(Overridable.THROTTLE, Verdict.OK, "throttles not supported by this cluster")
+        return PreflightCheck(Overridable.THROTTLE, CheckVerdict.OK, "throttles not supported by this cluster")
     if rate is None:
-        return Check(Overridable.THROTTLE, Verdict.WARNING, "no throttle")
+        return PreflightCheck(Overridable.THROTTLE, CheckVerdict.WARNING, "no throttle")
     if rate < _TRUSTED_RATE_BYTES_PER_S:
-        return Check(
+        return PreflightCheck(
             Overridable.THROTTLE,
-            Verdict.WARNING,
+            CheckVerdict.WARNING,
             f"throttle below 1 MB/s, which Kafka enforces inaccurately: {format_rate(rate)}",
         )
     incoming = incoming_bytes_per_s(state, moves_of_plan(plan.partitions))
@@ -312,16 +320,16 @@ def _rates(plan: Plan, state: ClusterState, options: RunOptions, has: frozenset[
         message = (
             f"throttle below the write rate of partitions that move from or to broker {broker}: {format_rate(worst)}"
         )
-        return Check(Overridable.THROTTLE, Verdict.OVERRIDABLE, message)
-    return Check(Overridable.THROTTLE, Verdict.OK, f"{format_rate(rate)} per broker in each direction")
+        return PreflightCheck(Overridable.THROTTLE, CheckVerdict.OVERRIDABLE, message)
+    return PreflightCheck(Overridable.THROTTLE, CheckVerdict.OK, f"{format_rate(rate)} per broker in each direction")
 
 
-def _scope(has: frozenset[Capability]) -> Check:
+def _scope(has: frozenset[Capability]) -> PreflightCheck:
     missing = [c.value for c in (Capability.LOCK, Capability.RECORDS) if c not in has]
     if missing:
         message = "runs from other hosts are not blocked, or cannot resume this one: not supported or not authorized: "
-        return Check("other hosts", Verdict.WARNING, message + ", ".join(missing))
-    return Check("other hosts", Verdict.OK, "runs from other hosts are blocked, and can resume this one")
+        return PreflightCheck("other hosts", CheckVerdict.WARNING, message + ", ".join(missing))
+    return PreflightCheck("other hosts", CheckVerdict.OK, "runs from other hosts are blocked, and can resume this one")
 
 
 def _names(state: ClusterState, rows: Bools) -> list[TopicPartition]:

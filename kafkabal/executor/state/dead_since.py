@@ -13,9 +13,9 @@ from pathlib import Path
 
 import msgspec
 
+from kafkabal.atomic_files import replacing
 from kafkabal.clusters import Capability, Cluster
 from kafkabal.errors import InputFileError, KafkabalError, OutputError
-from kafkabal.files import replacing
 from kafkabal.input_files import decode_json, read_bytes
 
 _KEY = "dead-brokers"

@@ -11,7 +11,7 @@ from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.journal import JournalContent, read_journal
 from kafkabal.executor.state.run_record import Original, RunRecord
-from kafkabal.executor.state.run_states import RATES_PENDING, Outcome, Phase, RunState
+from kafkabal.executor.state.run_states import RATES_PENDING, Phase, RunOutcome, RunState
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class FoundRun:
         Empty where the run has ended in order, or where something else of it is left.
         """
         state = self.state
-        if state.phase is not Phase.CLOSED or state.outcome is Outcome.DETACHED:
+        if state.phase is not Phase.CLOSED or state.outcome is RunOutcome.DETACHED:
             return ()
         left = [RATES_PENDING.match(text) for text in state.pending]
         brokers = {match[1] for match in left if match is not None}
@@ -48,7 +48,7 @@ class FoundRun:
     @property
     def is_resumable(self) -> bool:
         """Whether it has begun, and did not do all that it was to do."""
-        is_complete = self.state.is_clean and self.state.outcome is Outcome.COMPLETE
+        is_complete = self.state.is_clean and self.state.outcome is RunOutcome.COMPLETE
         return self.state.has_begun and not is_complete
 
 

@@ -15,11 +15,11 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
+from kafkabal.atomic_files import replacing
 from kafkabal.errors import InputFileError, OutputError
 from kafkabal.executor.run_options import RunOptions, Throttle
 from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord
-from kafkabal.executor.state.run_states import Goal, Outcome, Phase, RunState
-from kafkabal.files import replacing
+from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, RunState
 from kafkabal.input_files import ROWS, STDIN, InputFile, open_input
 
 JOURNAL_VERSION = 1
@@ -62,7 +62,7 @@ class Entered(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag
     """How often the run was opened again."""
 
 
-class Rate(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="rate"):
+class ThrottleRate(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="rate"):
     """A throttle of this value may be set from now on."""
 
     at: str
@@ -107,13 +107,22 @@ class Closed(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag=
     """The run has ended."""
 
     at: str
-    outcome: Outcome
+    outcome: RunOutcome
     pending: list[str] = []
     problems: dict[str, str] = {}
 
 
 Record: TypeAlias = (
-    Header | PlannedPartition | Original | Entered | Rate | ThrottleTaken | Intended | Confirmed | Unanswered | Closed
+    Header
+    | PlannedPartition
+    | Original
+    | Entered
+    | ThrottleRate
+    | ThrottleTaken
+    | Intended
+    | Confirmed
+    | Unanswered
+    | Closed
 )
 
 
@@ -279,7 +288,7 @@ class _Fold:
 
     def _take(self, record: Record) -> None:
         self.state.at = getattr(record, "at", self.state.at)
-        if isinstance(record, Rate | ThrottleTaken):
+        if isinstance(record, ThrottleRate | ThrottleTaken):
             self._take_throttle(record)
             return
         match record:
@@ -305,8 +314,8 @@ class _Fold:
             case Closed():
                 self._close(record)
 
-    def _take_throttle(self, record: Rate | ThrottleTaken) -> None:
-        if isinstance(record, Rate):
+    def _take_throttle(self, record: ThrottleRate | ThrottleTaken) -> None:
+        if isinstance(record, ThrottleRate):
             self.state.rates.add(record.value)
         else:
             self.state.throttle, self.state.asked_at = record.throttle, record.asked_at

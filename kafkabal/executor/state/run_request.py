@@ -14,13 +14,13 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from kafkabal.atomic_files import replacing
 from kafkabal.clusters import Clock
 from kafkabal.errors import OperationError, UsageError
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.find_run import FoundRun, find_run, open_cluster_record
-from kafkabal.files import replacing
 
 LOOK_EVERY_S = 5.0
 """Reading the record of the cluster costs a request: at every poll it would be the most frequent one of the run; a

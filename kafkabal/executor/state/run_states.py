@@ -49,7 +49,7 @@ class Phase(StrEnum):
     CLOSED = "closed"
 
 
-class Outcome(StrEnum):
+class RunOutcome(StrEnum):
     """How a run was closed."""
 
     COMPLETE = "complete"
@@ -94,7 +94,7 @@ class RunState(msgspec.Struct, kw_only=True):
     asked_at: str = ""
     """Which request for another throttle was the last that was taken."""
     later_originals: list[Original] = []
-    outcome: Outcome | None = None
+    outcome: RunOutcome | None = None
     pending: list[str] = []
     """Throttles that could not be restored, for people."""
 
@@ -113,4 +113,4 @@ class RunState(msgspec.Struct, kw_only=True):
     @property
     def is_clean(self) -> bool:
         """Closed with nothing of ours left on the cluster."""
-        return self.phase is Phase.CLOSED and not self.pending and self.outcome is not Outcome.DETACHED
+        return self.phase is Phase.CLOSED and not self.pending and self.outcome is not RunOutcome.DETACHED

@@ -14,9 +14,9 @@ from kafkabal.clusters import Clock
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.safety.cluster_lock import Fence
 from kafkabal.executor.state.cluster_record import ClusterRecord
-from kafkabal.executor.state.journal import Closed, Entered, Journal, Rate, Record, ThrottleTaken
+from kafkabal.executor.state.journal import Closed, Entered, Journal, Record, ThrottleRate, ThrottleTaken
 from kafkabal.executor.state.run_record import Original, RunRecord
-from kafkabal.executor.state.run_states import Goal, Outcome, Phase, RunState
+from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, RunState
 
 
 class RunStore:
@@ -77,7 +77,7 @@ class RunStore:
         self.append(Entered(at=self.now(), goal=goal, phase=phase, openings=self.state.openings))
         return matters
 
-    def close_run(self, outcome: Outcome, pending: list[str], problems: dict[str, str]) -> None:
+    def close_run(self, outcome: RunOutcome, pending: list[str], problems: dict[str, str]) -> None:
         """Write down the end of the run."""
         self.state.enter(Phase.CLOSED)
         self.state.outcome, self.state.pending = outcome, pending
@@ -98,7 +98,7 @@ class RunStore:
         if new:
             self._has_news = True
             self.state.rates.update(new)
-            self.append(*(Rate(at=self.now(), value=value) for value in new))
+            self.append(*(ThrottleRate(at=self.now(), value=value) for value in new))
         self.tell_news()
 
     def keep_originals(self, originals: Collection[Original]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from kafkabal.executor.state.run_record import RunRecord
-from kafkabal.executor.state.run_states import Goal, Outcome, Phase, RunState
+from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, RunState
 
 
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +21,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     why: str
     goal: Goal
     phase: Phase
-    outcome: Outcome | None
+    outcome: RunOutcome | None
     """None where it was not ended."""
     partitions: int
     planned_bytes: int

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from kafkabal.clusters import Clock, Cluster
-from kafkabal.executor.observe.cluster_load import Moves, Sample, load_between, take_sample
+from kafkabal.executor.observe.cluster_load import LoadSample, Moves, load_between, take_sample
 from kafkabal.model import ClusterState
 from kafkabal.wording import counted_noun
 
@@ -113,7 +113,7 @@ class AutoRate:
         self._behind_before = frozenset(behind_before)
         self._broker_timeout_s = broker_timeout_s
         self._next_look_s = float("-inf")
-        self._before: Sample | None = None
+        self._before: LoadSample | None = None
         self._out_at_first: frozenset[str] = frozenset()
 
     def is_due(self) -> bool:

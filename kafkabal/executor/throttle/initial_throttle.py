@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Literal
 
 from kafkabal.clusters import Capability
-from kafkabal.executor.observe.cluster_load import Load, Moves, measure_load, moves_of_plan
+from kafkabal.executor.observe.cluster_load import ClusterLoad, Moves, measure_load, moves_of_plan
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.throttle.auto_rate import first_rate
@@ -16,7 +16,7 @@ from kafkabal.plan import PartitionChange
 def initial_throttle(
     bytes_per_s: int | Literal["auto"],
     moves: Moves,
-    load: Load | None,
+    load: ClusterLoad | None,
     *,
     log_dir_bytes_per_s: int | None = None,
     override: bool = False,
@@ -46,7 +46,7 @@ def initial_throttle(
     )
 
 
-def _first_rate(load: Load | None, moves: Moves) -> int:
+def _first_rate(load: ClusterLoad | None, moves: Moves) -> int:
     if load is None:
         return first_rate(0.0, 0.0)
     incoming = load.incoming_bytes_per_s(moves)

@@ -32,7 +32,7 @@ class LeftoverThrottle:
     value: str
 
 
-def find_leftovers(cluster: Cluster) -> tuple[LeftoverThrottle, ...]:
+def find_leftover_throttles(cluster: Cluster) -> tuple[LeftoverThrottle, ...]:
     """Replication throttles that are set on brokers and topics while no reassignment needs them.
 
     A rate counts as used while its broker takes part in a reassignment, a list while one of its topic runs. Whether
@@ -48,7 +48,7 @@ def find_leftovers(cluster: Cluster) -> tuple[LeftoverThrottle, ...]:
     return tuple(sorted(found))
 
 
-def remove_leftovers(
+def remove_leftover_throttles(
     environment: RunEnvironment, leftovers: Sequence[LeftoverThrottle], *, lock: ClusterLock | None = None
 ) -> None:
     """Delete throttles, under the lock.

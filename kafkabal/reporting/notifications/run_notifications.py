@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Final
 
 from kafkabal.errors import KafkabalError
-from kafkabal.executor import Event, Finished, Outcome, Started, Warned
+from kafkabal.executor import Event, Finished, RunOutcome, Started, Warned
 from kafkabal.reporting.notifications.notifier import Notification, Notifier
 from kafkabal.units import format_bytes, format_duration
 from kafkabal.wording import counted_noun
@@ -55,7 +55,7 @@ class RunNotifications:
         )
         if event.pending:
             done += f"; still set: {', '.join(event.pending)}"
-        if event.outcome is Outcome.COMPLETE and not event.pending:
+        if event.outcome is RunOutcome.COMPLETE and not event.pending:
             self._post("run-completed", done, event.run_id, ends=(_FAILED,))
         else:
             self._post(_FAILED, done, event.run_id, begins=(_FAILED,))

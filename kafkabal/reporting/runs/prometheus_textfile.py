@@ -8,7 +8,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from kafkabal.executor import Event, Finished, Outcome, RunProgress, Started
+from kafkabal.executor import Event, Finished, RunOutcome, RunProgress, Started
 from kafkabal.reporting.metrics_file import MetricsFile
 
 _PREFIX: Final = "kafkabal_rebalance"
@@ -70,7 +70,7 @@ class PrometheusTextfile:
     def _finish(self, event: Finished) -> None:
         self._set("running", "1 while a run is active.", 0)
         self._set("done_partitions", "Partitions placed as planned.", event.done_partitions)
-        self._set("success", "1 if the last run completed.", event.outcome is Outcome.COMPLETE)
+        self._set("success", "1 if the last run completed.", event.outcome is RunOutcome.COMPLETE)
         self._set("left_throttles", "Throttles of the run that are still set.", len(event.pending))
         self._set("failed_partitions", "Partitions that failed.", len(event.problems))
         self._set("finished_timestamp_seconds", "End time of the last run.", self._wall_clock())

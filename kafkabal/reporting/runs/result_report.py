@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkabal.executor import Goal, Outcome, RunResult
+from kafkabal.executor import Goal, RunOutcome, RunResult
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
 from kafkabal.units import format_bytes, format_duration
 from kafkabal.wording import counted_noun
@@ -23,11 +23,11 @@ def summary(result: RunResult) -> str:
             f"{_DONE[result.goal]}, {format_bytes(result.copied_bytes)} "
             f"in {format_duration(result.elapsed_s)}"
         )
-    if result.outcome is Outcome.DETACHED:
+    if result.outcome is RunOutcome.DETACHED:
         what += "; reassignments in flight continue under their throttle"
     if result.pending:
         what += f"; still set: {', '.join(result.pending)}"
-    elif result.outcome is not Outcome.COMPLETE:
+    elif result.outcome is not RunOutcome.COMPLETE:
         what += "; all throttles restored"
     return what
 
@@ -41,7 +41,7 @@ def nothing_report(command: str) -> Report:
         facts=(
             Fact(key="run_id", value=None),
             Fact(key="goal", value=Goal.APPLY.value),
-            Fact(key="outcome", value=Outcome.COMPLETE.value),
+            Fact(key="outcome", value=RunOutcome.COMPLETE.value),
             Fact(key="stop_reason", value=None),
             Fact(key="done_partitions", value=0),
             Fact(key="planned_partitions", value=0),
@@ -59,7 +59,7 @@ def result_report(result: RunResult, command: str) -> Report:
     return Report(
         command=command,
         headline=summary(result),
-        tone=Tone.GOOD if result.outcome is Outcome.COMPLETE and not result.pending else Tone.WARNING,
+        tone=Tone.GOOD if result.outcome is RunOutcome.COMPLETE and not result.pending else Tone.WARNING,
         facts=(
             Fact(key="run_id", value=result.run_id),
             Fact(key="goal", value=result.goal.value),

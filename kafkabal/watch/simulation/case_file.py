@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from kafkabal.config import (
-    Node,
     Range,
     Schema,
     TimeWindow,
+    YamlNode,
     positive_size,
     positive_whole,
     read_fields,
@@ -40,8 +40,8 @@ from kafkabal.watch.simulation.simulation_case import (
     DAY_S,
     BrokerFault,
     FaultKind,
-    Growth,
-    NewBroker,
+    GrowthTrend,
+    JoiningBroker,
     RandomFaults,
     SimulationCase,
 )
@@ -79,12 +79,12 @@ def read_case(path: Path) -> SimulationCase:
     return SimulationCase(policy=policy, throttle=None if throttle == "none" else throttle, **fields)
 
 
-def _share(node: Node) -> float:
+def _share(node: YamlNode) -> float:
     """A share that may be negative, such as -1%."""
     text = value_parsers.text(node)
     if not text.startswith("-"):
         return value_parsers.share(node)
-    return -value_parsers.share(Node(text[1:], node.place))
+    return -value_parsers.share(YamlNode(text[1:], node.place))
 
 
 _time = within("a time", value_parsers.grace, Range(0, MOST_DAYS * DAY_S))
@@ -92,15 +92,15 @@ _time = within("a time", value_parsers.grace, Range(0, MOST_DAYS * DAY_S))
 _some_time = within("a time", value_parsers.some_time, Range(1, MOST_DAYS * DAY_S))
 
 
-def _lasting(node: Node) -> float:
+def _lasting(node: YamlNode) -> float:
     is_forever = value_parsers.text(node) == _FOREVER
     return math.inf if is_forever else float(_some_time(node))
 
 
-def _record(kind: Callable[..., T], schema: Schema, required: tuple[str, ...], what: str) -> Callable[[Node], T]:
+def _record(kind: Callable[..., T], schema: Schema, required: tuple[str, ...], what: str) -> Callable[[YamlNode], T]:
     """A reader of a mapping into a dataclass."""
 
-    def read(node: Node) -> T:
+    def read(node: YamlNode) -> T:
         fields = read_fields(node, schema, what)
         missing = [key for key in required if schema[key][0] not in fields]
         if missing:
@@ -110,8 +110,8 @@ def _record(kind: Callable[..., T], schema: Schema, required: tuple[str, ...], w
     return read
 
 
-def _list_of(read: Callable[[Node], T]) -> Callable[[Node], tuple[T, ...]]:
-    def read_all(node: Node) -> tuple[T, ...]:
+def _list_of(read: Callable[[YamlNode], T]) -> Callable[[YamlNode], tuple[T, ...]]:
+    def read_all(node: YamlNode) -> tuple[T, ...]:
         if not isinstance(node.content, tuple):
             raise node.error("expected a list")
         if len(node.content) > _MOST_ENTRIES:
@@ -121,7 +121,7 @@ def _list_of(read: Callable[[Node], T]) -> Callable[[Node], tuple[T, ...]]:
     return read_all
 
 
-def _broker(node: Node) -> int:
+def _broker(node: YamlNode) -> int:
     ids = value_parsers.broker_ids(node)
     if len(ids) != 1:
         raise node.error("expected one broker id")
@@ -165,9 +165,9 @@ _CASE: Final[Schema] = {
     "kafkabal_case": ("version", value_parsers.whole_number),
     "seed": ("seed", value_parsers.whole_number),
     "step": ("step_s", within("step", value_parsers.some_time, Range(60, DAY_S))),
-    "growth": ("growth", _record(Growth, _GROWTH, (), "growth")),
+    "growth": ("growth", _record(GrowthTrend, _GROWTH, (), "growth")),
     "faults": ("faults", _list_of(_record(BrokerFault, _FAULT, ("broker", "at", "for"), "a fault"))),
     "random_faults": ("random_faults", _record(RandomFaults, _RANDOM, ("every", "for"), "random faults")),
-    "new_brokers": ("new_brokers", _list_of(_record(NewBroker, _NEW, ("broker", "at", "like"), "a new broker"))),
+    "new_brokers": ("new_brokers", _list_of(_record(JoiningBroker, _NEW, ("broker", "at", "like"), "a new broker"))),
     "watch": ("watch", _record(dict, _WATCH, (), "watch")),
 }

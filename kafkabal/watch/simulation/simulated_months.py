@@ -22,7 +22,7 @@ from kafkabal.errors import UsageError
 from kafkabal.executor import FoundRun, RunEnvironment, Timeouts
 from kafkabal.model import ClusterState
 from kafkabal.plan import PartitionChange, Plan
-from kafkabal.watch.decide import Healing
+from kafkabal.watch.decide_healing import Healing
 from kafkabal.watch.heal import HealResult, RunHealer
 from kafkabal.watch.healing_ledger import DAY_S
 from kafkabal.watch.simulation.hindsight_plans import hindsight_bytes

@@ -9,8 +9,8 @@ import numpy as np
 
 from kafkabal.clusters.simulated import FakeClock, InMemoryCluster, SimulatedKafka
 from kafkabal.model import BrokerRow, ClusterState, LogDirRow, broker_rows, topic_rows
-from kafkabal.watch.simulation.partition_growth import PartitionGrowth
-from kafkabal.watch.simulation.simulation_case import BrokerFault, FaultKind, NewBroker, SimulationCase
+from kafkabal.watch.simulation.simulated_growth import SimulatedGrowth
+from kafkabal.watch.simulation.simulation_case import BrokerFault, FaultKind, JoiningBroker, SimulationCase
 
 USUAL_RESPONSE_S = 0.02
 """What a broker in one data centre takes for a metadata request."""
@@ -57,7 +57,7 @@ class SimulatedScene:
         self.missing: set[int] = {b.id for b in self.kafka.parts.brokers.values() if not b.alive}
         """Brokers that are dead now."""
         self.slow: set[int] = set()
-        self._growth = PartitionGrowth(self.kafka, case.growth, np.random.default_rng((case.seed, 0)))
+        self._growth = SimulatedGrowth(self.kafka, case.growth, np.random.default_rng((case.seed, 0)))
         self._case, self._on_change = case, on_change
         self._schedule(faults)
 
@@ -95,7 +95,7 @@ class SimulatedScene:
             self.slow.discard(fault.broker)
         self._on_change(True)
 
-    def _join(self, new: NewBroker) -> None:
+    def _join(self, new: JoiningBroker) -> None:
         like = self.kafka.parts.brokers[new.like]
         dirs = [
             LogDirRow(path=d.path, total_bytes=_known(d.total_bytes), usable_bytes=_known(d.total_bytes), volume=d.path)

@@ -44,7 +44,7 @@ class RandomFaults:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewBroker:
+class JoiningBroker:
     """A broker that joins empty, with the disks of one that is there."""
 
     broker: int
@@ -55,7 +55,7 @@ class NewBroker:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Growth:
+class GrowthTrend:
     """How the size of partitions changes: towards a trend, by what is produced and what retention deletes."""
 
     per_day: float = 0.0
@@ -75,10 +75,10 @@ class SimulationCase:
     seed: int = 0
     step_s: float = 2 * HOUR_S
     """Sizes change so often; between two changes a cluster that is well is looked at once."""
-    growth: Growth = field(default_factory=Growth)
+    growth: GrowthTrend = field(default_factory=GrowthTrend)
     faults: tuple[BrokerFault, ...] = ()
     random_faults: RandomFaults | None = None
-    new_brokers: tuple[NewBroker, ...] = ()
+    new_brokers: tuple[JoiningBroker, ...] = ()
     policy: HealPolicy = field(default_factory=lambda: HealPolicy(level=HealLevel.ALL))
     throttle: int | Literal["auto"] | None = "auto"
     """Bytes a second for each broker."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kafkabal.model import TopicPartition
 from kafkabal.plan import Plan
-from kafkabal.watch.decide import HealKind
+from kafkabal.watch.decide_healing import HealKind
 from kafkabal.watch.healing_ledger import DAY_S
 from kafkabal.watch.watch_events import WatchEvent
 

@@ -25,7 +25,7 @@ from confluent_kafka import TopicPartition as Position
 from msgspec.structs import replace
 
 from kafkabal.executor.run_options import OnInterrupt, RunOptions, Timeouts
-from kafkabal.executor.state.run_states import Outcome
+from kafkabal.executor.state.run_states import RunOutcome
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR
 from tests.live.executor.broker_links import BrokerLinks
@@ -178,7 +178,7 @@ class Round:
         for _ in range(_MOST_TRIES):
             code, said = stage.execute(action)
             self._tell(f"{action}: {code}: {said.strip()[-200:]}")
-            if code == 0 or (action == "resume" and stage.journal().state.outcome is Outcome.COMPLETE):
+            if code == 0 or (action == "resume" and stage.journal().state.outcome is RunOutcome.COMPLETE):
                 break
         stage.soon(lambda: self._check_placement(is_back=action == "roll back"), give_up_s=30.0)
         stage.assert_clean()

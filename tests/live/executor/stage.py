@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kafkabal.clusters.protocol import Cluster, ConfigResource, NewTopic, ReplicaOn, ResourceKind
 from kafkabal.executor.execute_run import cancel
 from kafkabal.executor.run_environment import RunEnvironment
-from kafkabal.executor.run_options import Limits, RunOptions, Throttle, Timeouts
+from kafkabal.executor.run_options import RunLimits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.state.find_run import find_run
 from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS
 from kafkabal.model.topic_partition import TopicPartition
@@ -39,7 +39,7 @@ def options(bytes_per_s: int, **timeouts: float) -> RunOptions:
     """Options under which a run has several batches; brokers let about ten seconds' worth of a rate pass at once."""
     return RunOptions(
         throttle=Throttle(bytes_per_s=bytes_per_s, log_dir_bytes_per_s=50 * MB),
-        limits=Limits(moves_in_per_broker=1, moves_out_per_broker=2, disk_share=1.0),
+        limits=RunLimits(moves_in_per_broker=1, moves_out_per_broker=2, disk_share=1.0),
         timeouts=Timeouts(poll_s=0.25, **timeouts),
         session_s=SESSION_S,
     )

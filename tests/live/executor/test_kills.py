@@ -15,14 +15,14 @@ from msgspec.structs import replace
 
 from kafkabal.executor.execute_run import apply, cancel, resume, roll_back
 from kafkabal.executor.live_run_status import run_status
-from kafkabal.executor.run_options import Limits, RunOptions, Throttle, Timeouts
+from kafkabal.executor.run_options import RunLimits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.state.find_run import find_run
 from kafkabal.executor.state.journal import Entered
-from kafkabal.executor.state.run_states import Outcome, Phase
+from kafkabal.executor.state.run_states import Phase, RunOutcome
 from tests.live.executor.stage import Stage
 
 _QUICKLY = RunOptions(
-    limits=Limits(disk_share=1.0),
+    limits=RunLimits(disk_share=1.0),
     timeouts=Timeouts(poll_s=0.1),
     throttle=Throttle(bytes_per_s=50_000_000, log_dir_bytes_per_s=50_000_000),
     session_s=3.0,
@@ -159,7 +159,7 @@ def _mend(stage: Stage, then: str, host: str) -> None:
     """Resume, roll back or cancel a run that was killed; then roll it back."""
     environment = stage.environment(host)
     if then == "resume":
-        assert stage.when_free(lambda: resume(environment, options=_QUICKLY)).outcome is Outcome.COMPLETE
+        assert stage.when_free(lambda: resume(environment, options=_QUICKLY)).outcome is RunOutcome.COMPLETE
         stage.assert_as_planned()
         done = find_run(environment)
         assert done is not None
@@ -167,4 +167,4 @@ def _mend(stage: Stage, then: str, host: str) -> None:
     elif then == "cancel":
         stage.when_free(lambda: cancel(environment))
         stage.assert_clean()
-    assert stage.when_free(lambda: roll_back(environment, options=_QUICKLY)).outcome is Outcome.COMPLETE
+    assert stage.when_free(lambda: roll_back(environment, options=_QUICKLY)).outcome is RunOutcome.COMPLETE

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkabal.executor.state.run_states import Outcome
+from kafkabal.executor.state.run_states import RunOutcome
 from kafkabal.plan.plan_file import write_plan
 from tests.live.executor.stage import Stage
 
@@ -46,7 +46,7 @@ def test_terminal_that_closes(stage: Stage, words: list[str]) -> None:
     os.close(terminal)
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 143
-    assert stage.journal().state.outcome is Outcome.STOPPED
+    assert stage.journal().state.outcome is RunOutcome.STOPPED
     stage.assert_clean()
 
 
@@ -64,7 +64,7 @@ def test_reader_that_goes_away(stage: Stage, words: list[str], reader: str) -> N
         stage.until(stage.in_flight)
         os.killpg(shell.pid, signal.SIGINT)
         stage.until(lambda: _is_closed(stage))
-    assert stage.journal().state.outcome is Outcome.STOPPED
+    assert stage.journal().state.outcome is RunOutcome.STOPPED
     stage.assert_clean()
 
 
@@ -143,7 +143,7 @@ def test_reader_that_is_stopped(stage: Stage, tmp_path: Path) -> None:
         process = subprocess.Popen(words, env=stage.environment_variables("one"), stdout=write, stderr=write)
         os.close(write)
         stage.until(lambda: _is_closed(stage))
-        assert stage.journal().state.outcome is Outcome.COMPLETE
+        assert stage.journal().state.outcome is RunOutcome.COMPLETE
         stage.assert_as_planned()
         stage.until(lambda: not stage.cluster.lock_holders())
         assert process.poll() is None, "it still has something to print"

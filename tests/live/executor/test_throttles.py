@@ -30,7 +30,7 @@ from kafkabal.config.connection_settings import (
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.executor.execute_run import apply
 from kafkabal.executor.run_options import Throttle
-from kafkabal.executor.state.run_states import Outcome
+from kafkabal.executor.state.run_states import RunOutcome
 from kafkabal.model.kafka_configs import FOLLOWER_RATE, LEADER_RATE, LEADER_REPLICAS
 from tests.live.executor.stage import Stage
 
@@ -123,5 +123,5 @@ def test_without_permission_for_throttles(stage: Stage, loop: Cluster) -> None:
     stage.assert_as_at_start()
     result = apply(stage.environment(cluster=loop), stage.plan, replace(stage.fast, throttle=Throttle()))
     assert result is not None
-    assert result.outcome is Outcome.COMPLETE
+    assert result.outcome is RunOutcome.COMPLETE
     stage.assert_as_planned()

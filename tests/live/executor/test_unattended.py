@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 
 from kafkabal.clusters.protocol import NewTopic
 from kafkabal.errors import BusyError
-from kafkabal.executor.state.run_states import Outcome
+from kafkabal.executor.state.run_states import RunOutcome
 from kafkabal.plan.plan_file import write_plan
 from tests.live.executor.stage import Stage
 
@@ -123,7 +123,7 @@ def test_cancelled_from_another_host(stage: Stage, plan_file: Path) -> None:
     assert process.returncode == 3
     assert "has ended: its reassignments are cancelled and its throttles restored" in asked.stderr
     assert "cancelled by another command" in said
-    assert stage.journal().state.outcome is Outcome.STOPPED
+    assert stage.journal().state.outcome is RunOutcome.STOPPED
     stage.assert_clean()
 
 

@@ -20,7 +20,7 @@ from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import NullListener, RunListener, report_in_background
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.run_result import RunResult
-from kafkabal.executor.state.run_states import Outcome
+from kafkabal.executor.state.run_states import RunOutcome
 from kafkabal.plan.plan_file import read_plan
 from kafkabal.reporting.runs.event_lines import RunEventLines
 from kafkabal.reporting.runs.result_report import summary
@@ -70,7 +70,7 @@ def follow(order: Order) -> int:
         sys.stderr.write(f"{error.message}\n")
         return error.exit_code
     sys.stderr.writelines(f"{line}\n" for line in (summary(result), *result.problems.items()))
-    return 0 if result.outcome is Outcome.COMPLETE and not result.pending else 1
+    return 0 if result.outcome is RunOutcome.COMPLETE and not result.pending else 1
 
 
 @contextmanager

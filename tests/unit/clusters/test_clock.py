@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkabal.clusters.clock import Deadline
-from kafkabal.clusters.simulated.clock import FakeClock
+from kafkabal.clusters.simulated.fake_clock import FakeClock
 
 
 def test_a_deadline_comes_closer_and_then_is_over() -> None:

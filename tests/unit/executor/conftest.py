@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from kafkabal.clusters.protocol import PartitionStatus, Reassignment, ReplicaLog, ReplicaOn
-from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster
 from kafkabal.executor.execute_run import apply
 from kafkabal.executor.observe.observation import Observation
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Event
-from kafkabal.executor.run_options import Limits, RunOptions, Throttle, Timeouts
+from kafkabal.executor.run_options import RunLimits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.safety.lock_holder import LockHolder
 from kafkabal.executor.state.run_record import PlannedPartition
 from kafkabal.model.rows import TopicRow
@@ -147,7 +147,7 @@ PLAN = Plan(
 
 OPTIONS = RunOptions(
     throttle=Throttle(bytes_per_s=10 * MB, log_dir_bytes_per_s=10 * MB),
-    limits=Limits(moves_in_per_broker=1, moves_out_per_broker=2),
+    limits=RunLimits(moves_in_per_broker=1, moves_out_per_broker=2),
     timeouts=Timeouts(poll_s=2.0),
 )
 

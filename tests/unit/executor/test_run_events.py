@@ -12,7 +12,7 @@ import pytest
 from kafkabal.executor.execute_run import apply
 from kafkabal.executor.run_events import Event, PartitionDone, RunProgress, Warned, report_in_background
 from kafkabal.executor.safety.stop_request import StopReason
-from kafkabal.executor.state.run_states import Outcome, Phase
+from kafkabal.executor.state.run_states import Phase, RunOutcome
 from kafkabal.isolated_listeners import IsolatedListener
 
 _ERRORS = (errno.EIO, errno.EPIPE, errno.ENOSPC)
@@ -44,7 +44,7 @@ def test_run_completes_whatever_event_the_output_fails_at(make_scene: Callable[[
         scene.recorder = _FailsAt(number, code)
         result = apply(scene.environment(), scene.plan, scene.options)
         assert result is not None
-        assert result.outcome is Outcome.COMPLETE, number
+        assert result.outcome is RunOutcome.COMPLETE, number
         assert scene.recorder.seen == number, "a listener that failed is not called again"
         scene.assert_as_planned()
 
@@ -74,7 +74,7 @@ def test_stopped_run_ends_cleanly_whatever_event_the_output_fails_at(make_scene:
 @pytest.mark.parametrize("code", _ERRORS)
 def test_error_of_the_cluster_is_the_one_that_is_raised(make_scene: Callable[[], Any], code: int) -> None:
     """Where the cluster fails for good while the output is gone, the way out is the same as with an output."""
-    from kafkabal.clusters.simulated.fault_injection import Outcome as CallOutcome
+    from kafkabal.clusters.simulated.fault_injection import CallOutcome
     from kafkabal.errors import RefusedByClusterError
 
     scene = make_scene()
@@ -98,7 +98,7 @@ def test_blocked_reporter_holds_nothing_up(scene: Any) -> None:
     scene.recorder = listener
     result = apply(scene.environment(), scene.plan, scene.options)
     assert result is not None
-    assert result.outcome is Outcome.COMPLETE
+    assert result.outcome is RunOutcome.COMPLETE
     assert not listener.flush(0.01)
     assert not listener.close(0.01)
     free.set()

@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 from kafkabal.executor.run_events import Finished, RunProgress, Started
-from kafkabal.executor.state.run_states import Goal, Outcome
+from kafkabal.executor.state.run_states import Goal, RunOutcome
 from kafkabal.inspection.inspection import inspect_cluster
-from kafkabal.model.builder import build_cluster
 from kafkabal.model.rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
+from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.reporting.drawable_area import PLAIN
 from kafkabal.reporting.inspection.inspection_report import inspection_report
 from kafkabal.reporting.output_formats import render
@@ -50,7 +50,7 @@ PROGRESS = RunProgress(
 )
 FINISHED = Finished(
     run_id="r",
-    outcome=Outcome.COMPLETE,
+    outcome=RunOutcome.COMPLETE,
     done_partitions=1,
     total_partitions=1,
     done_bytes=1,

@@ -6,7 +6,7 @@ import pytest
 
 from kafkabal.clusters.protocol import Capability, NewTopic, ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
-from kafkabal.clusters.simulated.fault_injection import FaultyCluster, Outcome
+from kafkabal.clusters.simulated.fault_injection import CallOutcome, FaultyCluster
 from kafkabal.errors import MissingCapabilityError, PartialFailureError, UnreachableError
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.placement.create_topics import Wanted, create_all, validate
@@ -47,8 +47,8 @@ def test_log_dirs_are_wished_for_before_the_topic_exists() -> None:
     assert state.log_dirs.path[state.replicas.log_dir[replica]] == "/d1"
 
 
-@pytest.mark.parametrize("outcome", list(Outcome))
-def test_a_wish_that_is_not_heard_stops_nothing(outcome: Outcome) -> None:
+@pytest.mark.parametrize("outcome", list(CallOutcome))
+def test_a_wish_that_is_not_heard_stops_nothing(outcome: CallOutcome) -> None:
     """A principal may create topics without the right to move replicas."""
     target = two_dirs()
     target.fail_method("move_log_dirs", outcome)
@@ -87,6 +87,6 @@ def test_a_cluster_that_cannot_create_is_refused_at_once() -> None:
 def test_a_cluster_that_does_not_answer_is_an_error() -> None:
     """Nobody knows what was created, so the error passes through."""
     target = two_dirs()
-    target.fail_method("create_topics", Outcome.TIMEOUT)
+    target.fail_method("create_topics", CallOutcome.TIMEOUT)
     with pytest.raises(UnreachableError):
         create_all(target, [wanted("a", 1)])

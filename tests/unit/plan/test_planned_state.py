@@ -5,9 +5,9 @@ import pytest
 from kafkabal.errors import DriftError
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.rows import TopicRow
-from kafkabal.plan.difference import make_changes
 from kafkabal.plan.plan import PartitionChange, Plan
 from kafkabal.plan.planned_state import apply_plan
+from kafkabal.plan.state_difference import make_changes
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 
 

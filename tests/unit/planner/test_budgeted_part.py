@@ -10,15 +10,17 @@ from kafkabal.model.cluster_state import ClusterState
 from kafkabal.plan.planned_state import apply_plan
 from kafkabal.planner.plan_options import BrokerLimit, PlanOptions
 from kafkabal.planner.plan_phases import make_plan
-from kafkabal.testing.synthetic_clusters import World, make_world
+from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 _MOST_RUNS = 40
-_TIDY = [World(seed=seed, brokers=12, topics=120, skew=1.0) for seed in range(3)]
+_TIDY = [SyntheticWorld(seed=seed, brokers=12, topics=120, skew=1.0) for seed in range(3)]
 _OUT_OF_REACH = [
-    World(seed=seed, brokers=6, racks=0, topics=8, most_partitions=3, replication_factor=1, follower_jitter=0.2)
+    SyntheticWorld(
+        seed=seed, brokers=6, racks=0, topics=8, most_partitions=3, replication_factor=1, follower_jitter=0.2
+    )
     for seed in (31, 38)
 ]
-_EXCHANGES = World(
+_EXCHANGES = SyntheticWorld(
     seed=55, brokers=4, racks=1, topics=15, replication_factor=1, log_dirs=3, skew=0.0, leader_skew=0.5, cordoned=1
 )
 
@@ -47,7 +49,7 @@ def _repeat(cluster: ClusterState, options: PlanOptions) -> _Runs:
 
 @pytest.mark.parametrize("share", [0.1, 0.25])
 @pytest.mark.parametrize("world", _TIDY)
-def test_repeated_budgets_end_inside_all_bands_for_the_bytes_of_one_plan(world: World, share: float) -> None:
+def test_repeated_budgets_end_inside_all_bands_for_the_bytes_of_one_plan(world: SyntheticWorld, share: float) -> None:
     """Runs under a budget move the bytes of one plan without it, within 1 %, hardly a replica twice, and all of it."""
     cluster = make_world(world)
     full = make_plan(cluster)
@@ -59,7 +61,7 @@ def test_repeated_budgets_end_inside_all_bands_for_the_bytes_of_one_plan(world: 
 
 
 @pytest.mark.parametrize("world", _OUT_OF_REACH)
-def test_repeated_budgets_come_to_an_end_where_bands_are_out_of_reach(world: World) -> None:
+def test_repeated_budgets_come_to_an_end_where_bands_are_out_of_reach(world: SyntheticWorld) -> None:
     """Where bands cannot be reached, a nightly budget does not move the same replicas to and fro for ever."""
     cluster = make_world(world)
     full = make_plan(cluster, PlanOptions(tolerance=0.02))
@@ -84,7 +86,7 @@ def test_a_budget_for_one_half_of_an_exchange_is_used() -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_limits_of_brokers_hold_in_every_part(seed: int) -> None:
     """What a budget leaves on a broker counts when others come there: its own limit of replicas is never passed."""
-    cluster = make_world(World(seed=seed, brokers=8, topics=60))
+    cluster = make_world(SyntheticWorld(seed=seed, brokers=8, topics=60))
     most = [n + 2 for n in _held(cluster)]
     limits = {int(id_): BrokerLimit(replicas=n) for id_, n in zip(cluster.brokers.id, most, strict=True)}
     plan = make_plan(cluster, PlanOptions(max_bytes=make_plan(cluster).moved_bytes // 10, broker_limits=limits))
@@ -109,7 +111,7 @@ def test_what_a_budget_leaves_is_said() -> None:
 
 
 @pytest.mark.parametrize("world", [_TIDY[1], *_OUT_OF_REACH])
-def test_a_budget_for_all_of_it_changes_nothing(world: World) -> None:
+def test_a_budget_for_all_of_it_changes_nothing(world: SyntheticWorld) -> None:
     """The plan is the one without a budget, also where bands are out of reach."""
     cluster = make_world(world)
     full = make_plan(cluster)
@@ -121,7 +123,7 @@ def test_a_budget_for_all_of_it_changes_nothing(world: World) -> None:
 
 def test_a_replica_too_large_for_the_time_lets_others_pass() -> None:
     """Under a longest duration, what takes too long alone is passed over; no link carries more than it can."""
-    cluster = make_world(World(seed=0, brokers=9, racks=3, topics=40, most_partitions=8))
+    cluster = make_world(SyntheticWorld(seed=0, brokers=9, racks=3, topics=40, most_partitions=8))
     rate, seconds = 3_000_000, 60.0
     plan = make_plan(cluster, PlanOptions(max_duration_s=seconds, throttle_bytes_per_s=rate))
     comes: Counter[int] = Counter()

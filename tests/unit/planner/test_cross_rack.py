@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kafkabal.model import ClusterState
-from kafkabal.plan.cross_rack import cross_rack_bytes
+from kafkabal.plan.cross_rack_traffic import cross_rack_bytes
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.plan_phases import make_plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic

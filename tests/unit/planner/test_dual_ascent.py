@@ -14,9 +14,9 @@ from kafkabal.planner.problem import build_problem
 from kafkabal.planner.relaxation import Relaxation
 from kafkabal.planner.search.solution import Solution
 from kafkabal.scoring.registry import load_scores
-from kafkabal.testing.synthetic_clusters import World, make_world
+from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
-DIFFERENT = World(seed=3, brokers=8, racks=4, topics=60, skew=1.5, follower_jitter=0.3)
+DIFFERENT = SyntheticWorld(seed=3, brokers=8, racks=4, topics=60, skew=1.5, follower_jitter=0.3)
 
 
 def least_by_linear_program(relaxation: Relaxation) -> float:
@@ -78,7 +78,7 @@ def test_an_ascent_stops_where_it_is_good_enough() -> None:
 @pytest.mark.parametrize("scores", [("disk",), ("disk", "replicas", "leaders", "topic-spread")], ids=["disk", "all"])
 def test_plans_are_near_the_bound_where_followers_differ_in_size(seed: int, scores: tuple[str, ...]) -> None:
     """Within 1 % with followers that differ by up to 30 %, over three racks of four."""
-    world = World(seed=seed, brokers=12, racks=3, topics=300, skew=1.5, follower_jitter=0.3)
+    world = SyntheticWorld(seed=seed, brokers=12, racks=3, topics=300, skew=1.5, follower_jitter=0.3)
     plan = make_plan(make_world(world), PlanOptions(scores=load_scores(list(scores))))
 
     assert plan.warnings == ()
@@ -88,7 +88,7 @@ def test_plans_are_near_the_bound_where_followers_differ_in_size(seed: int, scor
 
 def test_a_replica_of_a_dead_broker_comes_to_the_rack_that_its_partition_lacks() -> None:
     """The bound knows that: within 1 % of the plan where it may not go anywhere else."""
-    world = World(seed=1, brokers=9, racks=3, topics=300, skew=1.5, follower_jitter=0.3, dead=1)
+    world = SyntheticWorld(seed=1, brokers=9, racks=3, topics=300, skew=1.5, follower_jitter=0.3, dead=1)
     plan = make_plan(make_world(world), PlanOptions(scores=load_scores(["disk"])))
 
     assert plan.bound_bytes is not None

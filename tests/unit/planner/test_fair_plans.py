@@ -12,18 +12,20 @@ from kafkabal.scoring.evaluation import Evaluation, evaluate
 from kafkabal.scoring.registry import load_score, load_scores
 from kafkabal.testing import cluster_builders
 from kafkabal.testing.plan_checker import check_plan
-from kafkabal.testing.synthetic_clusters import World, make_world
+from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 SCORES = ("disk", "replicas", "leaders", "topic-spread")
 WORLDS = [
-    pytest.param(World(seed=1, brokers=4, racks=3, topics=60), id="2+1+1"),
-    pytest.param(World(seed=2, brokers=5, racks=3, topics=60), id="2+2+1"),
-    pytest.param(World(seed=3, brokers=7, racks=3, topics=60), id="3+2+2"),
-    pytest.param(World(seed=4, brokers=5, racks=2, topics=60, replication_factor=2), id="3+2, two replicas"),
-    pytest.param(World(seed=5, brokers=7, racks=3, topics=60, half_sized=True), id="3+2+2, a half disk"),
-    pytest.param(World(seed=6, brokers=8, racks=3, topics=60, dead=2), id="two dead brokers"),
-    pytest.param(World(seed=7, brokers=3, racks=3, topics=60, half_sized=True), id="three brokers, a half disk"),
-    pytest.param(World(seed=8, brokers=7, racks=3, topics=60, cordoned=2), id="two cordoned brokers"),
+    pytest.param(SyntheticWorld(seed=1, brokers=4, racks=3, topics=60), id="2+1+1"),
+    pytest.param(SyntheticWorld(seed=2, brokers=5, racks=3, topics=60), id="2+2+1"),
+    pytest.param(SyntheticWorld(seed=3, brokers=7, racks=3, topics=60), id="3+2+2"),
+    pytest.param(SyntheticWorld(seed=4, brokers=5, racks=2, topics=60, replication_factor=2), id="3+2, two replicas"),
+    pytest.param(SyntheticWorld(seed=5, brokers=7, racks=3, topics=60, half_sized=True), id="3+2+2, a half disk"),
+    pytest.param(SyntheticWorld(seed=6, brokers=8, racks=3, topics=60, dead=2), id="two dead brokers"),
+    pytest.param(
+        SyntheticWorld(seed=7, brokers=3, racks=3, topics=60, half_sized=True), id="three brokers, a half disk"
+    ),
+    pytest.param(SyntheticWorld(seed=8, brokers=7, racks=3, topics=60, cordoned=2), id="two cordoned brokers"),
 ]
 
 
@@ -33,7 +35,7 @@ def judged(cluster: ClusterState, tolerance: float) -> list[Evaluation]:
 
 
 @pytest.mark.parametrize("world", WORLDS)
-def test_a_plan_reaches_what_racks_allow_and_proves_its_bytes(world: World) -> None:
+def test_a_plan_reaches_what_racks_allow_and_proves_its_bytes(world: SyntheticWorld) -> None:
     """Every band around the fair shares is reached, a bound is given, and a second plan is empty."""
     cluster = make_world(world)
     plan = make_plan(cluster, PlanOptions())
@@ -50,7 +52,7 @@ def test_a_plan_reaches_what_racks_allow_and_proves_its_bytes(world: World) -> N
 
 def test_fair_shares_differ_from_the_mean() -> None:
     """A rack of one broker of five carries a third, which is 1.67 times the mean, and its share is 1."""
-    cluster = make_world(World(seed=2, brokers=5, racks=3, topics=60))
+    cluster = make_world(SyntheticWorld(seed=2, brokers=5, racks=3, topics=60))
     found = evaluate(load_score("replicas"), cluster, tolerance=0.1)
     alone = int(np.flatnonzero(np.bincount(cluster.brokers.rack)[cluster.brokers.rack] == 1)[0])
 

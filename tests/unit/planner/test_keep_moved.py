@@ -12,9 +12,12 @@ from kafkabal.plan.planned_state import apply_plan
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.plan_phases import make_plan
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
-from kafkabal.testing.synthetic_clusters import World, make_world
+from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
-_WORLDS = [World(seed=1, brokers=6, topics=30), World(seed=5, brokers=8, topics=40, replication_factor=2, log_dirs=3)]
+_WORLDS = [
+    SyntheticWorld(seed=1, brokers=6, topics=30),
+    SyntheticWorld(seed=5, brokers=8, topics=40, replication_factor=2, log_dirs=3),
+]
 _NIGHTS = 5
 
 
@@ -25,7 +28,7 @@ def grown(state: ClusterState, seed: int) -> ClusterState:
     return state.replace(replicas=replace(state.replicas, size_bytes=sizes))
 
 
-def moved_twice(world: World, *, keep: bool) -> set[tuple[str, int]]:
+def moved_twice(world: SyntheticWorld, *, keep: bool) -> set[tuple[str, int]]:
     """Replicas that some plan moves on after an earlier one has brought them."""
     state = make_world(world)
     plans: list[Plan] = []
@@ -41,7 +44,7 @@ def moved_twice(world: World, *, keep: bool) -> set[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("world", _WORLDS)
-def test_no_replica_moves_twice(world: World) -> None:
+def test_no_replica_moves_twice(world: SyntheticWorld) -> None:
     """While a cluster goes on changing, what one plan has moved is left alone by those that are told of it."""
     assert moved_twice(world, keep=False)
     assert not moved_twice(world, keep=True)
@@ -49,7 +52,7 @@ def test_no_replica_moves_twice(world: World) -> None:
 
 def test_a_rule_is_stronger() -> None:
     """A broker that is drained keeps nothing, whoever brought it."""
-    state = make_world(World(seed=1))
+    state = make_world(SyntheticWorld(seed=1))
     plan = make_plan(state)
     target = next(change.adding[0] for change in plan.partitions if change.adding)
     after = apply_plan(state, plan)
@@ -60,7 +63,7 @@ def test_a_rule_is_stronger() -> None:
 
 def test_what_was_not_carried_out_leaves_no_trace() -> None:
     """The same plan comes out, under another id, where an earlier one was only made; topics and brokers may be gone."""
-    state = make_world(World(seed=1))
+    state = make_world(SyntheticWorld(seed=1))
     plan = make_plan(state)
     gone = Plan(partitions=(PartitionChange(topic="gone", partition=7, replicas=(1, 99), log_dirs=("any", "any")),))
     again = make_plan(state, PlanOptions(keep_moved=(plan, gone)))

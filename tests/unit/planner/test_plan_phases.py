@@ -15,7 +15,7 @@ from kafkabal.planner.tolerance_frontier import frontier
 from kafkabal.planner.what_if import NewBroker, parse_what_if, with_brokers
 from kafkabal.scoring.registry import load_scores
 from kafkabal.testing.cluster_builders import brokers, cluster, partition, topic
-from kafkabal.testing.synthetic_clusters import World, make_world
+from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 
 def _targets(plan: Plan) -> set[int]:
@@ -31,7 +31,7 @@ def test_a_balanced_cluster_needs_nothing() -> None:
 
 def test_leaders_only_moves_no_byte() -> None:
     """Leadership is evened by order alone."""
-    state = make_world(World(seed=1))
+    state = make_world(SyntheticWorld(seed=1))
     plan = make_plan(state, PlanOptions(mode=Mode.LEADERS_ONLY))
 
     assert plan.partitions
@@ -40,7 +40,7 @@ def test_leaders_only_moves_no_byte() -> None:
 
 def test_log_dirs_only_stays_on_the_brokers() -> None:
     """Only copies between dirs of one broker are planned."""
-    state = make_world(World(seed=1, log_dirs=3))
+    state = make_world(SyntheticWorld(seed=1, log_dirs=3))
     plan = make_plan(state, PlanOptions(mode=Mode.LOG_DIRS_ONLY))
 
     assert plan.partitions
@@ -49,7 +49,7 @@ def test_log_dirs_only_stays_on_the_brokers() -> None:
 
 def test_only_to_new_fills_new_brokers_and_no_others() -> None:
     """Old brokers take nothing."""
-    grown = with_brokers(make_world(World(seed=2)), (NewBroker(id=90, rack="r0"), NewBroker(id=91, rack="r1")))
+    grown = with_brokers(make_world(SyntheticWorld(seed=2)), (NewBroker(id=90, rack="r0"), NewBroker(id=91, rack="r1")))
     plan = make_plan(grown, PlanOptions(mode=Mode.ONLY_TO_NEW))
 
     assert {90, 91} == _targets(plan)
@@ -57,7 +57,7 @@ def test_only_to_new_fills_new_brokers_and_no_others() -> None:
 
 def test_only_to_new_says_what_stays_outside() -> None:
     """One line with the scores of the old brokers; a second one, with what to do, where no broker is empty any more."""
-    uneven = make_world(World(seed=2, skew=2.0))
+    uneven = make_world(SyntheticWorld(seed=2, skew=2.0))
     grown = with_brokers(uneven, (NewBroker(id=90, rack="r0"),))
     filling, filled = (make_plan(c, PlanOptions(mode=Mode.ONLY_TO_NEW)).warnings for c in (grown, uneven))
 
@@ -68,7 +68,7 @@ def test_only_to_new_says_what_stays_outside() -> None:
 
 def test_below_relieves_only_what_is_fuller() -> None:
     """Replicas leave only brokers above the share."""
-    state = make_world(World(seed=3, brokers=6, racks=6, skew=2.0))
+    state = make_world(SyntheticWorld(seed=3, brokers=6, racks=6, skew=2.0))
     plan = make_plan(state, PlanOptions(below=0.6))
     after = apply_plan(state, plan)
 
@@ -99,7 +99,7 @@ def test_what_looks_at_no_bytes_goes_by_the_scores_that_can_be_fed(mode: Mode) -
 
 def test_below_goes_by_disk_alone() -> None:
     """Another score beside it is refused, not replaced; disk itself may be named."""
-    state = make_world(World(seed=3))
+    state = make_world(SyntheticWorld(seed=3))
     with pytest.raises(UsageError, match="--below supports only the score disk, not replicas"):
         make_plan(state, PlanOptions(below=0.6, scores=load_scores(["disk", "replicas"])))
 
@@ -110,7 +110,7 @@ def test_below_goes_by_disk_alone() -> None:
 @pytest.mark.parametrize("most", [0, 5])
 def test_a_limit_of_replicas_is_stronger_than_the_bands(most: int) -> None:
     """A broker that may hold few replicas gives up the others, with their bytes and their leadership."""
-    state = make_world(World(seed=4, brokers=16, topics=60))
+    state = make_world(SyntheticWorld(seed=4, brokers=16, topics=60))
     limited = int(state.brokers.id[2])
     after = apply_plan(state, make_plan(state, PlanOptions(broker_limits={limited: BrokerLimit(replicas=most)})))
 
@@ -131,7 +131,7 @@ def test_partitions_without_a_copy_ask_for_no_leaders() -> None:
 
 def test_excluded_topics_are_left_alone() -> None:
     """No partition of an excluded topic is listed."""
-    plan = make_plan(make_world(World(seed=4)), PlanOptions(exclude_topics=("t1*",)))
+    plan = make_plan(make_world(SyntheticWorld(seed=4)), PlanOptions(exclude_topics=("t1*",)))
 
     assert plan.partitions
     assert not [change.name for change in plan.partitions if change.topic.startswith("t1")]
@@ -139,12 +139,12 @@ def test_excluded_topics_are_left_alone() -> None:
 
 def test_excluded_brokers_take_nothing() -> None:
     """Nothing arrives at an excluded broker."""
-    assert 1 not in _targets(make_plan(make_world(World(seed=4)), PlanOptions(exclude_brokers=frozenset({1}))))
+    assert 1 not in _targets(make_plan(make_world(SyntheticWorld(seed=4)), PlanOptions(exclude_brokers=frozenset({1}))))
 
 
 def test_a_limit_of_replicas_is_kept() -> None:
     """A broker is not filled past the number of replicas that it may hold."""
-    state = make_world(World(seed=5))
+    state = make_world(SyntheticWorld(seed=5))
     after = apply_plan(state, make_plan(state, PlanOptions(broker_limits={1: BrokerLimit(replicas=60)})))
 
     assert int((after.brokers.id[after.replicas.broker] == 1).sum()) <= 60
@@ -153,7 +153,7 @@ def test_a_limit_of_replicas_is_kept() -> None:
 @pytest.mark.parametrize("factor", [2, 4])
 def test_the_replication_factor_changes_when_asked(factor: int) -> None:
     """Every partition ends with the number of replicas that was asked for."""
-    state = make_world(World(seed=6))
+    state = make_world(SyntheticWorld(seed=6))
     after = apply_plan(state, make_plan(state, PlanOptions(replication_factor=factor)))
 
     assert {factor} == set(after.replication_factor.tolist())
@@ -179,19 +179,19 @@ def test_what_has_to_move_replicas_is_refused_where_none_may(mode: Mode) -> None
 def test_an_unknown_broker_is_refused() -> None:
     """A broker that does not exist cannot drain."""
     with pytest.raises(UsageError, match="unknown broker: 99"):
-        make_plan(make_world(World()), PlanOptions(drain=frozenset({99})))
+        make_plan(make_world(SyntheticWorld()), PlanOptions(drain=frozenset({99})))
 
 
 def test_a_pattern_without_a_topic_is_refused() -> None:
     """A slip in a name does not pass for an even cluster."""
     with pytest.raises(UsageError, match="unknown topic: 'nosuch'"):
-        make_plan(make_world(World()), PlanOptions(topics=("*", "nosuch")))
+        make_plan(make_world(SyntheticWorld()), PlanOptions(topics=("*", "nosuch")))
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_copies_that_are_larger_than_new_ones_are_moved_first(seed: int) -> None:
     """Where followers differ by 30 % from their leaders, fewer bytes are copied than leave."""
-    plan = make_plan(make_world(World(seed=seed, topics=120, follower_jitter=0.3)))
+    plan = make_plan(make_world(SyntheticWorld(seed=seed, topics=120, follower_jitter=0.3)))
 
     assert plan.bound_bytes
     assert plan.moved_bytes < 1.06 * plan.bound_bytes  # 1.08 and more where copies of any size are taken
@@ -207,7 +207,7 @@ def test_what_cannot_be_reached_is_named() -> None:
 
 def test_the_frontier_costs_more_the_tighter() -> None:
     """A tighter band never needs fewer bytes than the loosest one."""
-    points = frontier(make_world(World(seed=7)), PlanOptions(), tolerances=(0.02, 0.3))
+    points = frontier(make_world(SyntheticWorld(seed=7)), PlanOptions(), tolerances=(0.02, 0.3))
 
     assert points[0].moved_bytes >= points[1].moved_bytes
 
@@ -222,7 +222,7 @@ def test_what_if_reads_brokers_to_add_and_to_remove() -> None:
 
 def test_an_added_broker_keeps_the_others_as_they_are() -> None:
     """Renumbering rows changes no replica list."""
-    state: ClusterState = make_world(World(seed=8))
+    state: ClusterState = make_world(SyntheticWorld(seed=8))
     grown = with_brokers(state, (NewBroker(id=0, rack="r9"),))
 
     assert state.brokers.id[state.replicas.broker].tolist() == grown.brokers.id[grown.replicas.broker].tolist()

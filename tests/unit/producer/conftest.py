@@ -11,8 +11,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from kafkabal.clusters.protocol import Reading, ReadRequest
 from kafkabal.errors import KafkabalError
-from kafkabal.model.builder import build_cluster
 from kafkabal.model.rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
+from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.producer.record_sender import RecordSender
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from kafkabal.clusters.kafka.fetch import FetchedRange
-from kafkabal.clusters.kafka.lazy_records import PackedRecords, RawRecord
+from kafkabal.clusters.kafka.lazy_records import LazyRecords, RawRecord
+from kafkabal.clusters.kafka.range_fetcher import FetchedRange
 from kafkabal.reader.blocks import BrokerBlocks
 from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.manifest import Manifest, PartitionRange, block_counts
@@ -50,7 +50,7 @@ class MemoryTopic:
             raise self.fault
         found = [record for record in self.records[partition] if begin <= record[0] < end]
         self.fetched_records += len(found)
-        packed = PackedRecords.of((partition, record) for record in found)
+        packed = LazyRecords.of((partition, record) for record in found)
         return FetchedRange(packed, {BROKER: sum(len(record[3] or b"") for record in found)})
 
     def close(self) -> None:

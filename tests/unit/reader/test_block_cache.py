@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkabal.clusters.kafka.lazy_records import PackedRecords, RawRecord
+from kafkabal.clusters.kafka.lazy_records import LazyRecords, RawRecord
 from kafkabal.errors import OutputError
 from kafkabal.reader.block_cache import BlockCache, CachedBlocks
 from kafkabal.reader.blocks import BrokerBlocks, LoadedBlock
@@ -19,7 +19,7 @@ from tests.unit.reader.conftest import MemoryTopic, places
 
 RECORDS: list[RawRecord] = [(7, 1000, b"k", b"value", b"\0"), (9, 1001, None, None, b"\0"), (10, 1002, b"", b"", b"\0")]
 
-BLOCK = LoadedBlock(PackedRecords.of(zip((4, 4, 5), RECORDS, strict=True)), 100)
+BLOCK = LoadedBlock(LazyRecords.of(zip((4, 4, 5), RECORDS, strict=True)), 100)
 
 
 def _content(block: LoadedBlock | None) -> list[tuple[int, RawRecord]]:
@@ -50,7 +50,7 @@ def test_a_damaged_file_is_no_block(tmp_path: Path, damage: str) -> None:
 
 def test_the_least_recently_used_make_room(tmp_path: Path) -> None:
     """Above the limit the oldest go, those that were read lately stay."""
-    block = LoadedBlock(PackedRecords.of([(0, (0, 0, None, bytes(1000), b"\0"))]), 1000)
+    block = LoadedBlock(LazyRecords.of([(0, (0, 0, None, bytes(1000), b"\0"))]), 1000)
     cache = BlockCache(tmp_path, 4 * 1150)
     for number in range(4):
         cache.put(f"b{number}", block)
@@ -83,7 +83,7 @@ def test_the_total_is_right_after_many_writers(tmp_path: Path) -> None:
 
 def _use(folder: Path, number: int) -> None:
     cache, randomness = BlockCache(folder, 8 * 1150), random.Random(number)
-    block = LoadedBlock(PackedRecords.of([(0, (0, 0, None, bytes(1000), b"\0"))]), 1000)
+    block = LoadedBlock(LazyRecords.of([(0, (0, 0, None, bytes(1000), b"\0"))]), 1000)
     for _ in range(60):
         name = f"b{randomness.randrange(20)}"
         if cache.get(name) is None:

@@ -10,8 +10,8 @@ from hypothesis import given
 from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.errors import ConfigError
 from kafkabal.inspection.inspection import inspect_cluster
-from kafkabal.inspection.uneven_group import worst_group
 from kafkabal.inspection.verdict import judge
+from kafkabal.inspection.worst_group_of_score import worst_group
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.reporting.band_notes import TWO_TOLERANCES, rounding_note
 from kafkabal.reporting.drawable_area import Surface

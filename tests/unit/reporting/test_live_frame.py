@@ -12,7 +12,7 @@ from kafkabal.model import TopicPartition
 from kafkabal.reporting.drawable_area import Surface
 from kafkabal.reporting.inspection.grouping import By
 from kafkabal.reporting.live_frame import LiveFrames, shared_lines
-from kafkabal.testing.synthetic_clusters import World, make_world
+from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 from kafkabal.watch import LiveEvent, LiveView, MoveInFlight, MovesInFlight
 
 
@@ -29,7 +29,7 @@ def test_lines_are_shared(wanted: list[int], lines: int) -> None:
 @pytest.mark.parametrize(("columns", "lines"), [(80, 24), (20, 5), (300, 90), (1, 1)])
 def test_a_frame_is_as_large_as_the_terminal(columns: int, lines: int, unicode: bool) -> None:
     """With 200 brokers, 300 moves and long events, on any terminal; what steers a terminal is written out."""
-    inspection = inspect_cluster(make_world(World(brokers=200, racks=4, topics=60)))
+    inspection = inspect_cluster(make_world(SyntheticWorld(brokers=200, racks=4, topics=60)))
     moves = [
         MoveInFlight(replica=ReplicaOn(f"t{n}", 0, 7), copied_bytes=n, total_bytes=n * n, bytes_per_s=float(n))
         for n in range(300)

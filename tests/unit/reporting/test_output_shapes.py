@@ -10,7 +10,7 @@ from jsonschema import ValidationError
 
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.safety.stop_request import StopReason
-from kafkabal.executor.state.run_states import Goal, Outcome
+from kafkabal.executor.state.run_states import Goal, RunOutcome
 from kafkabal.reporting.drawable_area import Surface
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.report import Report
@@ -26,7 +26,7 @@ from tools.reference.json_schemas import value_schema
 RESULT = RunResult(
     run_id="r",
     goal=Goal.ROLL_BACK,
-    outcome=Outcome.PARTIAL,
+    outcome=RunOutcome.PARTIAL,
     stop_reason=StopReason.MAX_RUNTIME,
     done=1,
     total=2,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kafkabal.model.builder import build_cluster
 from kafkabal.model.rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
+from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.producer.send_source import SendOutcome
 from kafkabal.reporting.drawable_area import PLAIN
 from kafkabal.reporting.output_formats import render

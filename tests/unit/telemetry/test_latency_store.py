@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kafkabal.telemetry.client_statistics import StatisticsReader
 from kafkabal.telemetry.latency_store import LatencyTable, as_column
+from kafkabal.telemetry.librdkafka_statistics import StatisticsReader
 
 
 class Clock:

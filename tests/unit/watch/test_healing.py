@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.config.time_window import TimeWindow
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import Timeouts

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from kafkabal.clusters import Reading, ReadRequest
-from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.errors import UnreachableError
 from kafkabal.inspection import inspect_cluster
-from kafkabal.testing.synthetic_clusters import World, make_world
+from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 from kafkabal.watch import LiveCluster, LiveView
 
 EVERY_S = 5.0
@@ -35,7 +35,7 @@ class Counting(InMemoryCluster):
 def cluster() -> Counting:
     """Six brokers."""
     clock = FakeClock()
-    return Counting(InMemoryCluster.of(make_world(World(brokers=6, racks=3, topics=4)), clock).kafka)
+    return Counting(InMemoryCluster.of(make_world(SyntheticWorld(brokers=6, racks=3, topics=4)), clock).kafka)
 
 
 def looks(cluster: Counting, seconds: float) -> Iterator[LiveView]:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from kafkabal.clusters.protocol import ReadRequest
-from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
 from kafkabal.watch.heal import RunHealer

@@ -12,7 +12,7 @@ from kafkabal.wording import counted_noun
 if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.run_flags import BeginFlags, RunFlags
     from kafkabal.cli.commands.rebalance.run_session import RunSession
-    from kafkabal.executor import Load, RunEnvironment, RunOptions
+    from kafkabal.executor import ClusterLoad, RunEnvironment, RunOptions
     from kafkabal.model import ClusterState
     from kafkabal.plan import Plan
 
@@ -129,8 +129,8 @@ class ApplyCommand:
     def _environment(self) -> RunEnvironment:
         return self.command.environment
 
-    def _check(self, plan: Plan, options: RunOptions, load: Load | None) -> None:
-        from kafkabal.executor import Verdict, enforce, find_run, preflight
+    def _check(self, plan: Plan, options: RunOptions, load: ClusterLoad | None) -> None:
+        from kafkabal.executor import CheckVerdict, enforce, find_run, preflight
 
         environment, context = self._environment, self.command.context
         state = environment.completed(load.state) if load is not None else environment.read_state()
@@ -144,7 +144,7 @@ class ApplyCommand:
             recently_dead=self._recently_dead(plan, state),
         )
         for check in checks:
-            if check.verdict is Verdict.OK:
+            if check.verdict is CheckVerdict.OK:
                 context.detail(f"preflight check {check.name}: {check.message}")
             elif not check.stops(self.begin.allowed):
                 context.warn(check.message)

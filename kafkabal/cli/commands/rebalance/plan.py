@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from kafkabal.atomic_files import STDOUT, check_replaceable
 from kafkabal.cli.commands.rebalance.plan_flags import PLAN_SETTINGS, PlanFlags, plan_options
 from kafkabal.cli.commands.rebalance.show import AllOption
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
@@ -15,7 +16,6 @@ from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, Format, Forms, OutputOptions, Uses
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
-from kafkabal.files import STDOUT, check_replaceable
 from kafkabal.gc_pause import cycle_collection_paused
 from kafkabal.units import parse_some_time
 

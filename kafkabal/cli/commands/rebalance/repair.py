@@ -39,7 +39,7 @@ def repair(
       kafkabal rebalance repair --remove --yes
     """
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
-    from kafkabal.executor import find_leftovers, find_run, remove_leftovers, repair_run
+    from kafkabal.executor import find_leftover_throttles, find_run, remove_leftover_throttles, repair_run
 
     with open_run_session("rebalance repair", settings, context, output, wait_s=wait_s) as command:
         context = command.context
@@ -48,7 +48,7 @@ def repair(
         found = find_run(environment, journal)
         if found is not None and found.is_open:
             command.end(repair_run(environment, journal=journal, lock=command.lock.take()))
-        leftovers = find_leftovers(command.cluster)
+        leftovers = find_leftover_throttles(command.cluster)
         _list(leftovers, context)
         if leftovers and not remove:
             context.say("not set by kafkabal, so kept; delete them with --remove")
@@ -56,7 +56,7 @@ def repair(
         if leftovers and not command.confirm(f"remove {counted_noun(len(leftovers), 'throttle')}?", yes=yes):
             return ExitCode.FAILED
         if leftovers:
-            remove_leftovers(environment, leftovers, lock=command.lock.take())
+            remove_leftover_throttles(environment, leftovers, lock=command.lock.take())
             context.say(f"removed {counted_noun(len(leftovers), 'throttle')}")
     return ExitCode.DONE
 

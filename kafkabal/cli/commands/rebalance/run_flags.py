@@ -7,10 +7,10 @@ from typing import Annotated, Final
 
 import typer
 
+from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, SAFETY_SECTION, NotifyOption, TextfileOption
 from kafkabal.errors import UsageError
 from kafkabal.executor import OnInterrupt, Overridable
-from kafkabal.files import check_replaceable
 from kafkabal.units import parse_some_time
 
 RUN_CLUSTER: Final = (*CLUSTER, "bootstrap_controllers")

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from kafkabal.clusters import Cluster
     from kafkabal.config import Settings
     from kafkabal.executor import (
+        ClusterLoad,
         CommandLock,
         Event,
         FoundRun,
         Goal,
-        Load,
         Moves,
         RunEnvironment,
         RunListener,
@@ -100,7 +100,7 @@ def make_environment(
 ) -> RunEnvironment:
     """Where runs on this cluster keep their journals and lock; runs on a snapshot have their own place."""
     from kafkabal.clusters import ReadRequest
-    from kafkabal.config import with_stated_disks
+    from kafkabal.config import with_profile_disks
     from kafkabal.executor import RunEnvironment
 
     return RunEnvironment(
@@ -108,7 +108,7 @@ def make_environment(
         state_dir=context.state_dir / ("snapshot-runs" if settings.snapshot else "runs"),
         listener=listener,
         broker_timeout_s=settings.broker_timeout_s or ReadRequest().deadline_s,
-        completed=partial(with_stated_disks, settings=settings),
+        completed=partial(with_profile_disks, settings=settings),
     )
 
 
@@ -166,7 +166,7 @@ class RunSession:
             With the exit code of the contract, where it did not do all that it was to do.
         """
         from kafkabal.cli.commands.rebalance.run_flags import RunFormat
-        from kafkabal.executor import Outcome, StopReason
+        from kafkabal.executor import RunOutcome, StopReason
         from kafkabal.reporting.runs.result_report import summary
 
         self.lock.release()
@@ -180,7 +180,7 @@ class RunSession:
                 raise FindingsError(f"{summary(result)}; stopped: --max-runtime reached", hint=resume)
             case StopReason.CANCELLED:
                 raise FindingsError(f"{summary(result)}; stopped: cancelled by another command", hint=resume)
-        if result.outcome is Outcome.PARTIAL:
+        if result.outcome is RunOutcome.PARTIAL:
             raise PartialFailureError(summary(result), list(result.problems.items()), hint=resume)
         if result.pending:
             raise OperationError(
@@ -227,7 +227,7 @@ class RunSession:
             self.context.say("nothing changed")
         return is_confirmed
 
-    def measured_load(self, moves: Moves) -> Load | None:
+    def measured_load(self, moves: Moves) -> ClusterLoad | None:
         """Current load of the brokers; None if no throttle depends on it or the cluster cannot report it."""
         from kafkabal.clusters import Capability
         from kafkabal.executor import SAMPLE_S, measure_load
@@ -241,7 +241,7 @@ class RunSession:
         brokers = environment.cluster.broker_ids()
         return measure_load(environment.cluster, environment.clock, brokers, environment.broker_timeout_s)
 
-    def run_options(self, flags: RunFlags, load: Load | None = None, moves: Moves | None = None) -> RunOptions:
+    def run_options(self, flags: RunFlags, load: ClusterLoad | None = None, moves: Moves | None = None) -> RunOptions:
         """Options of a run, from settings and flags.
 
         Parameters
@@ -251,11 +251,11 @@ class RunSession:
         moves
             Destination brokers of each partition.
         """
-        from kafkabal.executor import Limits, RunOptions, Timeouts
+        from kafkabal.executor import RunLimits, RunOptions, Timeouts
 
         return RunOptions(
             throttle=_throttle(self.settings, flags, self.cluster, load, moves or {}),
-            limits=Limits(
+            limits=RunLimits(
                 moves_in_per_broker=flags.moves_per_broker,
                 moves_out_per_broker=flags.moves_per_broker,
                 one_replica_at_a_time=flags.one_replica_at_a_time,
@@ -279,7 +279,9 @@ class RunSession:
             self.context.show_result("")
 
 
-def _throttle(settings: Settings, flags: RunFlags, cluster: Cluster, load: Load | None, moves: Moves) -> Throttle:
+def _throttle(
+    settings: Settings, flags: RunFlags, cluster: Cluster, load: ClusterLoad | None, moves: Moves
+) -> Throttle:
     from kafkabal.clusters import Capability
     from kafkabal.executor import Throttle, initial_throttle
 

@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
+from kafkabal.atomic_files import parse_path
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode
-from kafkabal.files import parse_path
 
 _MOST_DAYS = 3650
 

@@ -20,7 +20,7 @@ from kafka.protocol.metadata import MetadataResponse
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.clusters.kafka.messages import DescribeShareGroupOffsetsResponse
 from kafkabal.clusters.protocol import ReadRequest
-from kafkabal.clusters.simulated.clock import FakeClock
+from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.errors import NotAuthorizedError, UnreachableError
 from kafkabal.model.cluster_state import LogDirState
 from kafkabal.telemetry import bytes_per_record

@@ -17,9 +17,9 @@ from kafkabal.clusters.protocol import (
     ReplicaOn,
     ResourceKind,
 )
-from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
-from kafkabal.clusters.simulated.fault_injection import FaultyCluster, Outcome
+from kafkabal.clusters.simulated.fake_clock import FakeClock
+from kafkabal.clusters.simulated.fault_injection import CallOutcome, FaultyCluster
 from kafkabal.errors import BusyError, MissingCapabilityError, NoResponseError, RefusedByClusterError
 from kafkabal.model.state_to_rows import broker_rows, topic_rows
 from kafkabal.model.topic_partition import TopicPartition
@@ -221,12 +221,14 @@ def test_topics_and_records(memory: InMemoryCluster) -> None:
 @pytest.mark.parametrize(
     ("outcome", "error", "took_effect"),
     [
-        (Outcome.REFUSED, RefusedByClusterError, False),
-        (Outcome.TIMEOUT, NoResponseError, False),
-        (Outcome.ANSWER_LOST, NoResponseError, True),
+        (CallOutcome.REFUSED, RefusedByClusterError, False),
+        (CallOutcome.TIMEOUT, NoResponseError, False),
+        (CallOutcome.ANSWER_LOST, NoResponseError, True),
     ],
 )
-def test_scripted_faults(memory: InMemoryCluster, outcome: Outcome, error: type[Exception], took_effect: bool) -> None:
+def test_scripted_faults(
+    memory: InMemoryCluster, outcome: CallOutcome, error: type[Exception], took_effect: bool
+) -> None:
     """A scripted call fails as told, with or without its effect, and only that one."""
     faulty = FaultyCluster(memory)
     faulty.fail_method("alter_reassignments", outcome, 1)

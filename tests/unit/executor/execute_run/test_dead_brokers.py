@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from kafkabal.clusters.protocol import ReadRequest
-from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.executor.execute_run import apply
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions, Throttle
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
-from kafkabal.executor.state.run_states import Outcome
+from kafkabal.executor.state.run_states import RunOutcome
 from kafkabal.model.rows import TopicRow
 from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.planner.plan_phases import make_plan
@@ -46,7 +46,7 @@ def test_a_repair_that_is_stopped_leaves_nothing(memory: InMemoryCluster, tmp_pa
 
     result = _run(memory, tmp_path, PlanOptions(mode=Mode.REPAIR_ONLY), stops_after_s=40)
 
-    assert (result.outcome, result.pending, result.problems) == (Outcome.STOPPED, [], {})
+    assert (result.outcome, result.pending, result.problems) == (RunOutcome.STOPPED, [], {})
     assert result.elapsed_s < 60
     assert not memory.kafka.parts.moving
 
@@ -59,7 +59,7 @@ def test_a_throttle_on_a_dead_broker_is_restored_by_a_later_run(memory: InMemory
     assert [text.partition(":")[0] for text in first.pending] == ["replication rates of broker 2"]
 
     repair = _run(memory, tmp_path, PlanOptions(mode=Mode.REPAIR_ONLY))
-    assert repair.outcome is Outcome.COMPLETE
+    assert repair.outcome is RunOutcome.COMPLETE
     assert memory.kafka.parts.brokers[2].own_configs
     memory.kafka.start(2)
     _run(memory, tmp_path, PlanOptions(mode=Mode.ONLY_TO_NEW))

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from kafkabal.clusters.protocol import Capability, ConfigOperation
-from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster
 from kafkabal.errors import BusyError, DriftError, MissingCapabilityError, OutputError, UnsafeError
 from kafkabal.executor.execute_run import apply, execute, resume, roll_back
@@ -23,7 +23,7 @@ from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
 from kafkabal.executor.state.find_run import find_run
 from kafkabal.executor.state.journal import Journal
 from kafkabal.executor.state.run_request import ThrottleChange, request_cancel, request_pause, request_throttle
-from kafkabal.executor.state.run_states import Goal, Outcome, Phase
+from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome
 from kafkabal.model.rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
@@ -55,7 +55,7 @@ def test_broker_back_in_time(scene: Any) -> None:
     _at(scene, 5.0, scene.memory.kafka.kill, 4)
     _at(scene, 70.0, scene.memory.kafka.start, 4)
     result = _run(scene)
-    assert result.outcome is Outcome.COMPLETE
+    assert result.outcome is RunOutcome.COMPLETE
     assert any("broker 4 is dead" in e.reason for e in scene.recorder.of(PartitionAside))
     scene.assert_as_planned()
 
@@ -64,7 +64,7 @@ def test_broker_gone_for_good(scene: Any) -> None:
     """A broker that stays away ends the run in part: its partitions and its throttles are named, others are done."""
     _at(scene, 5.0, scene.memory.kafka.kill, 4)
     result = _run(scene)
-    assert result.outcome is Outcome.PARTIAL
+    assert result.outcome is RunOutcome.PARTIAL
     assert set(result.problems) <= {"a-0", "a-1", "a-2"}
     assert all("broker 4" in reason for reason in result.problems.values())
     assert [p for p in result.pending if "broker 4" in p]
@@ -73,7 +73,7 @@ def test_broker_gone_for_good(scene: Any) -> None:
     assert left == {k: v for k, v in scene.configs.items() if k != "broker 4"}
 
     scene.memory.kafka.start(4)
-    assert resume(scene.environment()).outcome is Outcome.COMPLETE
+    assert resume(scene.environment()).outcome is RunOutcome.COMPLETE
     scene.assert_as_planned()
 
 
@@ -81,7 +81,7 @@ def test_broker_that_hangs(scene: Any) -> None:
     """A broker that hangs is noticed once the controller gives it up, and costs no more than one that died."""
     _at(scene, 5.0, scene.memory.kafka.pause, 5)
     _at(scene, 90.0, scene.memory.kafka.start, 5)
-    assert _run(scene).outcome is Outcome.COMPLETE
+    assert _run(scene).outcome is RunOutcome.COMPLETE
     scene.assert_as_planned()
 
 
@@ -89,7 +89,7 @@ def test_source_leader_dies(scene: Any) -> None:
     """When the leader that sends dies, another replica leads and the copy goes on from there."""
     _at(scene, 5.0, scene.memory.kafka.kill, 1)
     _at(scene, 60.0, scene.memory.kafka.start, 1)
-    assert _run(scene).outcome is Outcome.COMPLETE
+    assert _run(scene).outcome is RunOutcome.COMPLETE
     scene.assert_as_planned()
 
 
@@ -97,7 +97,7 @@ def test_topic_deleted(scene: Any) -> None:
     """A topic that is deleted meanwhile is dropped and told; it is nobody's failure."""
     _at(scene, 5.0, scene.memory.kafka.delete_topic, "a")
     result = _run(scene)
-    assert result.outcome is Outcome.COMPLETE
+    assert result.outcome is RunOutcome.COMPLETE
     assert {e.partition for e in scene.recorder.of(PartitionFailed)} >= {"a-0"}
     assert not scene.memory.kafka.parts.moving
     assert scene.configs_now() == {k: v for k, v in scene.configs.items() if k != "topic a"}
@@ -112,7 +112,7 @@ def test_topic_given_partitions(scene: Any) -> None:
         scene.memory.kafka.parts.topics["a"].partitions[9] = scene.memory.kafka.parts.topics["x"].partitions[9]
 
     _at(scene, 5.0, grow)
-    assert _run(scene).outcome is Outcome.COMPLETE
+    assert _run(scene).outcome is RunOutcome.COMPLETE
 
 
 def test_broker_that_holds_up_a_look(scene: Any) -> None:
@@ -126,7 +126,7 @@ def test_broker_that_holds_up_a_look(scene: Any) -> None:
     scene.faulty.before.append(note)
     _at(scene, 6.0, scene.memory.kafka.pause, 4)  # when the first move to it has just ended
     _at(scene, 60.0, scene.memory.kafka.start, 4)
-    assert _run(scene).outcome is Outcome.COMPLETE
+    assert _run(scene).outcome is RunOutcome.COMPLETE
     assert not any(4 in replicas for replicas in asked)
     asides = {(e.partition, e.reason) for e in scene.recorder.of(PartitionAside)}
     assert asides == {("a-1", "broker 4 is dead"), ("a-2", "broker 4 is dead")}
@@ -137,7 +137,7 @@ def test_foreign_reassignment_in_flight(scene: Any) -> None:
     """A partition that somebody else reassigns meanwhile is never overwritten, and named."""
     _at(scene, 1.0, scene.memory.alter_reassignments, {A2: (2, 1, 5)})
     result = _run(scene)
-    assert result.outcome is Outcome.PARTIAL
+    assert result.outcome is RunOutcome.PARTIAL
     assert "another tool" in result.problems["a-2"]
     scene.memory.kafka.clock.sleep(60.0)
     assert scene.memory.partition_status(["a"])[A2].replicas == (2, 1, 5)
@@ -148,7 +148,7 @@ def test_log_dir_goes_offline(scene: Any) -> None:
     """A destination disk that fails is given up after a while, by name; the others are done and nothing is left."""
     _at(scene, 3.0, scene.memory.kafka.fail_log_dir, 4, "/d1")
     result = _run(scene)
-    assert result.outcome is Outcome.PARTIAL
+    assert result.outcome is RunOutcome.PARTIAL
     assert result.problems == {"a-0": "log dir /d1 of broker 4 is offline"}
     assert scene.memory.kafka.clock.monotonic() < 300
     assert not scene.memory.kafka.catch_up().moving
@@ -173,7 +173,7 @@ def test_throttle_below_what_comes_in(scene: Any) -> None:
     part = scene.memory.kafka.parts.partition(A0)
     part.growth_bytes_per_s = 30e6
     result = _run(scene, timeouts=Timeouts(poll_s=10.0, stall_s=300.0, broker_return_s=60.0), max_runtime_s=1800.0)
-    assert result.outcome is Outcome.PARTIAL
+    assert result.outcome is RunOutcome.PARTIAL
     assert re.fullmatch(
         r"producers write faster \(.+/s to each of 3 followers\) than its throttle of 9.54 MiB/s allows",
         result.problems["a-0"],
@@ -186,7 +186,7 @@ def test_rate_changed_by_somebody_meanwhile(scene: Any) -> None:
     """A rate that somebody sets during the run stays, and is told of."""
     own = scene.memory.kafka.parts.brokers[3].own_configs
     _at(scene, 5.0, own.update, {"leader.replication.throttled.rate": "77000000"})
-    assert _run(scene).outcome is Outcome.COMPLETE
+    assert _run(scene).outcome is RunOutcome.COMPLETE
     assert own == {"leader.replication.throttled.rate": "77000000"}
     assert any("77000000" in e.message for e in scene.recorder.of(Warned))
 
@@ -199,7 +199,7 @@ def test_entries_added_by_somebody_meanwhile(scene: Any) -> None:
         configs["leader.replication.throttled.replicas"] += ",8:8"
 
     _at(scene, 3.0, add)
-    assert _run(scene).outcome is Outcome.COMPLETE
+    assert _run(scene).outcome is RunOutcome.COMPLETE
     assert configs == {"leader.replication.throttled.replicas": "3:1,7:7,8:8", "retention.ms": "1"}
 
 
@@ -217,14 +217,14 @@ def test_entries_added_between_our_look_and_our_change(scene: Any, operation: Co
             configs["leader.replication.throttled.replicas"] += ",8:8"
 
     scene.faulty.before.append(add)
-    assert _run(scene).outcome is Outcome.COMPLETE
+    assert _run(scene).outcome is RunOutcome.COMPLETE
     assert not scene.faulty.before
     assert configs == {"leader.replication.throttled.replicas": "3:1,7:7,8:8", "retention.ms": "1"}
 
 
 def test_cluster_wide_default_shows_again(scene: Any) -> None:
     """Where a cluster-wide default throttle showed, ours is deleted, so that a later change of it shows too."""
-    assert _run(scene).outcome is Outcome.COMPLETE
+    assert _run(scene).outcome is RunOutcome.COMPLETE
     assert "leader.replication.throttled.rate" not in scene.memory.kafka.parts.brokers[2].own_configs
     assert scene.configs_now()["default"] == scene.configs["default"]
 
@@ -239,7 +239,7 @@ def test_lower_rate_of_an_operator(scene: Any, override: bool) -> None:
     plan_to_2 = Plan(partitions=(*scene.plan.partitions[:0], _to_broker_2()), cluster_id="simulated")
     scene.plan = plan_to_2
     throttle = msgspec.structs.replace(scene.options.throttle, override=override)
-    assert _run(scene, throttle=throttle).outcome is Outcome.COMPLETE
+    assert _run(scene, throttle=throttle).outcome is RunOutcome.COMPLETE
     assert seen == ({"3000000", "10000000"} if override else {"3000000"})
     told = [w.message for w in scene.recorder.of(Warned) if "own lower throttle of 3 MB/s" in w.message]
     assert [text.startswith("broker 2 keeps its") for text in told] == ([] if override else [True])
@@ -254,12 +254,12 @@ def _to_broker_2() -> Any:
 @pytest.mark.parametrize(
     ("policy", "outcome"),
     [
-        (OnInterrupt.CANCEL, Outcome.STOPPED),
-        (OnInterrupt.FINISH, Outcome.STOPPED),
-        (OnInterrupt.DETACH, Outcome.DETACHED),
+        (OnInterrupt.CANCEL, RunOutcome.STOPPED),
+        (OnInterrupt.FINISH, RunOutcome.STOPPED),
+        (OnInterrupt.DETACH, RunOutcome.DETACHED),
     ],
 )
-def test_interrupted(scene: Any, policy: OnInterrupt, outcome: Outcome) -> None:
+def test_interrupted(scene: Any, policy: OnInterrupt, outcome: RunOutcome) -> None:
     """A run that is told to stop leaves what was asked for: nothing in flight, or moves with their throttle."""
     switch = StopSwitch()
     _at(scene, 4.0, switch.request, StopReason.INTERRUPT)
@@ -267,7 +267,7 @@ def test_interrupted(scene: Any, policy: OnInterrupt, outcome: Outcome) -> None:
     result = apply(scene.environment(stop=switch), scene.plan, options)
     assert result is not None
     assert (result.outcome, result.stop_reason) == (outcome, StopReason.INTERRUPT)
-    if outcome is Outcome.DETACHED:
+    if outcome is RunOutcome.DETACHED:
         assert scene.memory.kafka.catch_up().moving
         assert scene.configs_now() != scene.configs
     else:
@@ -275,7 +275,7 @@ def test_interrupted(scene: Any, policy: OnInterrupt, outcome: Outcome) -> None:
         orders = {name: replicas for name, (replicas, _, _) in scene.placement_now().items()}
         wanted = {TopicPartition(c.topic, c.partition): c.replicas for c in scene.plan.partitions}
         assert all(orders[n] in (wanted[n], start[0]) for n, start in scene.placement.items())
-    assert resume(scene.environment()).outcome is Outcome.COMPLETE
+    assert resume(scene.environment()).outcome is RunOutcome.COMPLETE
     scene.assert_as_planned()
 
 
@@ -300,7 +300,7 @@ def test_window(scene: Any) -> None:
     _at(scene, 3600.0, lambda: rested.append(scene.configs_now()))
     _at(scene, 3600.0, lambda: rested.append(dict(scene.memory.kafka.catch_up().moving)))
     result = _run(scene, window=window, timeouts=Timeouts(poll_s=5.0), on_interrupt=OnInterrupt.FINISH)
-    assert result.outcome is Outcome.COMPLETE
+    assert result.outcome is RunOutcome.COMPLETE
     assert result.elapsed_s > 86400 - 120
     assert rested == [scene.configs, {}]
     scene.assert_as_planned()
@@ -373,7 +373,7 @@ def test_drift_is_refused_and_can_be_skipped(scene: Any) -> None:
     assert scene.configs_now() == scene.configs
     result = apply(scene.environment(), scene.plan, scene.options, skip_drifted=True)
     assert result is not None
-    assert (result.outcome, result.total) == (Outcome.COMPLETE, 6)
+    assert (result.outcome, result.total) == (RunOutcome.COMPLETE, 6)
     assert scene.memory.partition_status(["a"])[A2].replicas == (2, 3, 1)
 
 
@@ -427,7 +427,7 @@ def test_full_disk_is_waited_for(scene: Any) -> None:
         replace(environment, clock=made.kafka.clock), plan, msgspec.structs.replace(scene.options, throttle=_NONE)
     )
     assert result is not None
-    assert result.outcome is Outcome.COMPLETE
+    assert result.outcome is RunOutcome.COMPLETE
     assert fullest[0] <= 0.85
 
 
@@ -438,7 +438,7 @@ def test_without_permission_for_configs(scene: Any) -> None:
         apply(scene.environment(bare), scene.plan, scene.options)
     result = apply(scene.environment(bare), scene.plan, msgspec.structs.replace(scene.options, throttle=_NONE))
     assert result is not None
-    assert result.outcome is Outcome.COMPLETE
+    assert result.outcome is RunOutcome.COMPLETE
     scene.assert_as_planned()
 
 
@@ -452,7 +452,7 @@ def test_one_replica_at_a_time(scene: Any) -> None:
 
     scene.faulty.after.append(count)
     limits = msgspec.structs.replace(scene.options.limits, one_replica_at_a_time=True)
-    assert _run(scene, limits=limits).outcome is Outcome.COMPLETE
+    assert _run(scene, limits=limits).outcome is RunOutcome.COMPLETE
     assert most == [1]
     scene.assert_as_planned()
 
@@ -465,7 +465,7 @@ def test_rate_changed_on_the_way(scene: Any, without: tuple[Capability, ...], ho
     scene.memory = InMemoryCluster(scene.memory.kafka, without=without)
     scene.faulty.inner = scene.memory
     _at(scene, 3.0, request_throttle, scene.environment(scene.memory, host), ThrottleChange(bytes_per_s=40_000_000))
-    assert _run(scene).outcome is Outcome.COMPLETE
+    assert _run(scene).outcome is RunOutcome.COMPLETE
     assert [e.bytes_per_s for e in scene.recorder.of(ThrottleChanged)] == [40_000_000]
     assert '"record":"throttle"' in scene.journal().read_text()
     scene.assert_as_planned()
@@ -506,7 +506,7 @@ def test_two_wishes_at_once(scene: Any, without: tuple[Capability, ...]) -> None
         (3.5, ThrottleChange(log_dir_bytes_per_s=77_000_000)),
     ):
         _at(scene, seconds, request_throttle, scene.environment(scene.memory), requested)
-    assert _run(scene).outcome is Outcome.COMPLETE
+    assert _run(scene).outcome is RunOutcome.COMPLETE
     told = [(e.bytes_per_s, e.log_dir_bytes_per_s) for e in scene.recorder.of(ThrottleChanged)]
     assert told == [(40_000_000, 77_000_000)]
 
@@ -520,7 +520,7 @@ def test_throttle_made_automatic_on_the_way(scene: Any) -> None:
     seen = set()
     own = scene.memory.kafka.parts.brokers[2].own_configs
     scene.faulty.before.append(lambda _: seen.add(own.get("replica.alter.log.dirs.io.max.bytes.per.second")))
-    assert _run(scene).outcome is Outcome.COMPLETE
+    assert _run(scene).outcome is RunOutcome.COMPLETE
     told = scene.recorder.of(ThrottleChanged)
     assert (told[0].bytes_per_s, told[0].log_dir_bytes_per_s) == (10_000_000, 77_000_000)
     assert told[1].bytes_per_s > 10_000_000
@@ -546,7 +546,7 @@ def test_rate_that_was_changed_is_kept_after_a_crash(scene: Any, host: str) -> N
     slower = msgspec.structs.replace(scene.options, throttle=Throttle(bytes_per_s=5_000_000))
     context = reopen_run(scene.next_process(host), options=slower)
     assert context.throttling.rate == 5_000_000
-    assert execute(context, Goal.APPLY).outcome is Outcome.COMPLETE
+    assert execute(context, Goal.APPLY).outcome is RunOutcome.COMPLETE
     assert scene.recorder.of(Started)[-1].throttle_bytes_per_s == 5_000_000
     scene.assert_as_planned()
 
@@ -569,7 +569,7 @@ def test_auto_rate_rises_and_falls(scene: Any) -> None:
     _at(scene, 70.0, suffer)
     result = _run(scene, throttle=throttle)
     rates = [e.bytes_per_s for e in scene.recorder.of(ThrottleChanged)]
-    assert result.outcome is Outcome.COMPLETE
+    assert result.outcome is RunOutcome.COMPLETE
     assert rates[0] > 10_000_000
     assert any(b < a for a, b in itertools.pairwise(rates))
 
@@ -598,7 +598,7 @@ def test_paused_and_asked_to_go_on(scene: Any, host: str) -> None:
     _at(scene, 60.0, look)
     _at(scene, 61.0, lambda: found.append(find_run(other)))
     _at(scene, 62.0, lambda: request_pause(other, is_paused=False))
-    assert _run(scene).outcome is Outcome.COMPLETE
+    assert _run(scene).outcome is RunOutcome.COMPLETE
     assert found[0] == (True, 0)
     assert found[1].state.phase is Phase.PAUSED
     scene.assert_as_planned()
@@ -614,6 +614,6 @@ def test_paused_and_cancelled(scene: Any) -> None:
     _at(scene, 70.0, lambda: phases.append(find_run(here).state.phase))  # type: ignore[union-attr]
     _at(scene, 71.0, lambda: request_cancel(here))
     result = _run(scene)
-    assert (result.outcome, result.stop_reason) == (Outcome.STOPPED, StopReason.CANCELLED)
+    assert (result.outcome, result.stop_reason) == (RunOutcome.STOPPED, StopReason.CANCELLED)
     assert phases == [Phase.PAUSED]
     assert scene.configs_now() == scene.configs

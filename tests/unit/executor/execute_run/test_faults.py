@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.simulated.fault_injection import WRITES, Outcome
+from kafkabal.clusters.simulated.fault_injection import WRITES, CallOutcome
 from kafkabal.errors import OperationError
 from kafkabal.executor.execute_run import apply, resume
 from kafkabal.executor.reopen_run import RunClosedError
 from kafkabal.executor.state.find_run import find_run
-from kafkabal.executor.state.run_states import Outcome as End
+from kafkabal.executor.state.run_states import RunOutcome as End
 
 
 def _calls(make_scene: Callable[[], Any]) -> int:
@@ -23,7 +23,7 @@ def _calls(make_scene: Callable[[], Any]) -> int:
     return len(scene.faulty.calls)
 
 
-def _survives(scene: Any, faults: list[tuple[int, Outcome]]) -> None:
+def _survives(scene: Any, faults: list[tuple[int, CallOutcome]]) -> None:
     """The run ends as planned, or before it began; and then it can be begun again."""
     for number, outcome in faults:
         scene.faulty.fail_call(number, outcome)
@@ -41,8 +41,8 @@ def _survives(scene: Any, faults: list[tuple[int, Outcome]]) -> None:
 
 
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.sweep)])
-@pytest.mark.parametrize("outcome", list(Outcome))
-def test_any_single_call_going_wrong(make_scene: Callable[[], Any], outcome: Outcome, every: int) -> None:
+@pytest.mark.parametrize("outcome", list(CallOutcome))
+def test_any_single_call_going_wrong(make_scene: Callable[[], Any], outcome: CallOutcome, every: int) -> None:
     """Whichever call goes wrong, the run ends as planned with every config as it was."""
     for number in range(1 + len(outcome) % every, _calls(make_scene) + 1, every):
         _survives(make_scene(), [(number, outcome)])
@@ -52,7 +52,7 @@ def test_any_single_call_going_wrong(make_scene: Callable[[], Any], outcome: Out
 def test_any_two_calls_going_wrong(make_scene: Callable[[], Any], pairs: int) -> None:
     """Two calls going wrong in one run, at moments drawn at random, do no more harm than one."""
     draw = random.Random(1)
-    moments = [(number, outcome) for number in range(1, _calls(make_scene) + 1) for outcome in Outcome]
+    moments = [(number, outcome) for number in range(1, _calls(make_scene) + 1) for outcome in CallOutcome]
     for _ in range(pairs):
         _survives(make_scene(), draw.sample(moments, 2))
 
@@ -61,7 +61,7 @@ def test_any_two_calls_going_wrong(make_scene: Callable[[], Any], pairs: int) ->
 def test_answers_that_never_come(make_scene: Callable[[], Any], method: str) -> None:
     """Where no answer of a kind ever comes, the run ends in bounded time, and a resume finds nothing missing."""
     scene = make_scene()
-    scene.faulty.fail_method(method, Outcome.ANSWER_LOST)
+    scene.faulty.fail_method(method, CallOutcome.ANSWER_LOST)
     with suppress(OperationError):  # what took effect is seen at the next look, answer or not
         apply(scene.environment(), scene.plan, scene.options)
     assert scene.memory.kafka.clock.monotonic() < 3600
@@ -79,7 +79,7 @@ def test_minute_without_a_connection(make_scene: Callable[[], Any]) -> None:
 
     def cut(call: Any) -> None:
         if 4.0 <= clock.monotonic() < 64.0:
-            scene.faulty.fail_call(call.number, Outcome.TIMEOUT)
+            scene.faulty.fail_call(call.number, CallOutcome.TIMEOUT)
 
     scene.faulty.before.append(cut)
     result = apply(scene.environment(), scene.plan, scene.options)

@@ -6,14 +6,14 @@ import gc
 import threading
 from pathlib import Path
 
-from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
-from kafkabal.clusters.simulated.shared_cluster import SimulatedKafka
+from kafkabal.clusters.simulated.fake_clock import FakeClock
+from kafkabal.clusters.simulated.simulated_kafka import SimulatedKafka
 from kafkabal.executor.execute_run import apply
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Event, RunProgress
 from kafkabal.executor.run_options import RunOptions, Throttle, Timeouts
-from kafkabal.executor.state.run_states import Outcome
+from kafkabal.executor.state.run_states import RunOutcome
 from kafkabal.model import TopicRow
 from kafkabal.testing.cluster_builders import brokers, partition
 from tools.model_check.world import CLUSTER_ID, PLAN, STARTS
@@ -52,7 +52,7 @@ def test_fifteen_minutes(tmp_path: Path) -> None:
     options = RunOptions(throttle=Throttle(bytes_per_s=_RATE), timeouts=Timeouts(poll_s=_POLL_S, stall_s=2 * _RUN_S))
     result = apply(environment, PLAN, options)
     assert result is not None
-    assert result.outcome is Outcome.COMPLETE
+    assert result.outcome is RunOutcome.COMPLETE
     assert watch.turns * _POLL_S >= _RUN_S
     early, late = watch.samples[0], watch.samples[-1]
     assert late[0] <= early[0] + 10

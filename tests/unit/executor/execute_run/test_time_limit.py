@@ -11,7 +11,7 @@ import pytest
 from kafkabal.executor.execute_run import apply, resume
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.safety.stop_request import StopReason
-from kafkabal.executor.state.run_states import Outcome
+from kafkabal.executor.state.run_states import RunOutcome
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 
 
@@ -19,7 +19,7 @@ def test_max_runtime(scene: Any) -> None:
     """A run whose time is over stops in good order and can be resumed."""
     result = apply(scene.environment(), scene.plan, msgspec.structs.replace(scene.options, max_runtime_s=5.0))
     assert result is not None
-    assert (result.outcome, result.stop_reason) == (Outcome.STOPPED, StopReason.MAX_RUNTIME)
+    assert (result.outcome, result.stop_reason) == (RunOutcome.STOPPED, StopReason.MAX_RUNTIME)
     scene.assert_clean()
     resume(scene.environment(), options=scene.options)
     scene.assert_as_planned()
@@ -38,7 +38,7 @@ def test_time_of_a_command_holds_for_all_its_runs(scene: Any, own_s: float | Non
         apply(scene.environment(), scene.plan, msgspec.structs.replace(scene.options, max_runtime_s=own_s))
     ends_at_s = clock.monotonic() + 120.0
     environment = replace(scene.next_process(), ends_at_s=ends_at_s)
-    assert resume(environment).outcome is Outcome.COMPLETE
+    assert resume(environment).outcome is RunOutcome.COMPLETE
     back = PartitionChange(
         topic="b",
         partition=1,
@@ -49,6 +49,6 @@ def test_time_of_a_command_holds_for_all_its_runs(scene: Any, own_s: float | Non
     slow = msgspec.structs.replace(scene.options, throttle=Throttle(bytes_per_s=100_000), max_runtime_s=3600.0)
     begun = apply(environment, Plan(partitions=(back,), cluster_id="simulated"), slow)
     assert begun is not None
-    assert (begun.outcome, begun.stop_reason) == (Outcome.STOPPED, StopReason.MAX_RUNTIME)
+    assert (begun.outcome, begun.stop_reason) == (RunOutcome.STOPPED, StopReason.MAX_RUNTIME)
     assert clock.monotonic() == pytest.approx(ends_at_s, abs=10.0)
     scene.assert_clean()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkabal.executor.reopen_run import RunClosedError
-from kafkabal.executor.state.run_states import Outcome
+from kafkabal.executor.state.run_states import RunOutcome
 from tools.model_check.aftermath import leave
 from tools.model_check.disturbances import NOTHING, SLEEP, Disturbance, Kind
 from tools.model_check.tool_life import Command, Life, Moment
@@ -29,6 +29,6 @@ def test_clock_of_a_host_is_wrong(off_s: float, tmp_path: Path) -> None:
     life = Life(world, tmp_path, lambda _: NOTHING)
     rolled_back = life.run(Command.ROLL_BACK, "two")
     assert rolled_back.result is not None
-    assert rolled_back.result.outcome is Outcome.COMPLETE
+    assert rolled_back.result.outcome is RunOutcome.COMPLETE
     leave(life, rolled_back)
     assert isinstance(Life(world, tmp_path, lambda _: NOTHING).run(Command.RESUME, "one").error, RunClosedError)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkabal.executor.execute_run import apply, resume, roll_back
-from kafkabal.executor.state.run_states import Outcome
+from kafkabal.executor.state.run_states import RunOutcome
 from kafkabal.model.rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.testing.cluster_builders import partition
@@ -24,7 +24,7 @@ def test_rollback_leaves_the_new_topic_alone(scene: Any) -> None:
     apply(scene.environment(), scene.plan, scene.options)
     _recreate(scene, 3, 2)
     result = roll_back(scene.environment())
-    assert result.outcome is Outcome.COMPLETE
+    assert result.outcome is RunOutcome.COMPLETE
     assert scene.placement_now()[TopicPartition("b", 1)][0] == (3, 2)
 
 

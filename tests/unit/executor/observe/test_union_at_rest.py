@@ -8,7 +8,7 @@ import pytest
 
 from kafkabal.executor.execute_run import apply, cancel, roll_back
 from kafkabal.executor.reassign.partition_task import LONGEST_LAG_S
-from kafkabal.executor.state.run_states import Outcome
+from kafkabal.executor.state.run_states import RunOutcome
 from kafkabal.model.topic_partition import TopicPartition
 
 _A0 = TopicPartition("a", 0)
@@ -27,7 +27,7 @@ def test_rollback_ends_and_leaves_no_throttle(scene: Any) -> None:
     _raise_replication_factor(scene)
     before = scene.memory.kafka.clock.monotonic()
     result = roll_back(scene.environment())
-    assert result.outcome is Outcome.PARTIAL
+    assert result.outcome is RunOutcome.PARTIAL
     assert list(result.problems) == ["a-0"]
     assert result.pending == []
     # waited for once: what moves back meanwhile takes less than that

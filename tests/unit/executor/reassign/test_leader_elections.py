@@ -9,7 +9,7 @@ from kafkabal.clusters.protocol import PartitionStatus
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster
 from kafkabal.executor.execute_run import apply, roll_back
 from kafkabal.executor.run_events import PhaseEntered
-from kafkabal.executor.state.run_states import Outcome, Phase
+from kafkabal.executor.state.run_states import Phase, RunOutcome
 from kafkabal.model.topic_partition import TopicPartition
 
 
@@ -37,9 +37,9 @@ def test_metadata_that_lags_behind_the_moves(scene: Any) -> None:
 
     result = apply(scene.environment(_Lagging(scene.memory, is_electing)), scene.plan, scene.options)
     assert result is not None
-    assert result.outcome is Outcome.COMPLETE
+    assert result.outcome is RunOutcome.COMPLETE
     scene.assert_as_planned()
     scene.recorder.events.clear()
     result = roll_back(scene.environment(_Lagging(scene.memory, is_electing)))
-    assert result.outcome is Outcome.COMPLETE
+    assert result.outcome is RunOutcome.COMPLETE
     scene.assert_as_at_start()

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from kafkabal.clusters.protocol import PartitionStatus, Reassignment
 from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.executor.observe.observation import Observation, Stage
-from kafkabal.executor.reassign.move_batches import Slots, choose
+from kafkabal.executor.reassign.move_batches import MoveSlots, choose_batch
 from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reassign.target_placement import next_step, target_at_start, target_by_plan
-from kafkabal.executor.run_options import Limits
+from kafkabal.executor.run_options import RunLimits
 from kafkabal.executor.state.run_record import PlannedPartition
 from kafkabal.plan.plan import ANY_DIR
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
@@ -51,7 +51,7 @@ def _roomy() -> DiskRoom:
 
 def test_every_copy_counts() -> None:
     """Copies that run are added up, by broker and direction, by log dir and in all."""
-    slots = Slots(Limits(), 0.0)
+    slots = MoveSlots(RunLimits(), 0.0)
     for task in (_running(0, (1,), (2,), (2,)), _running(1, (1,), (2,), (2,)), _misplaced(2, 3), _misplaced(3, 3)):
         slots.take(task)
     assert (slots.inbound[2], slots.outbound[1], slots.copying[3, "/d1"], slots.in_all) == (2.0, 2.0, 2.0, 2.0)
@@ -59,24 +59,24 @@ def test_every_copy_counts() -> None:
 
 def test_cap_of_the_cluster() -> None:
     """No more than so many start in all, those that run included."""
-    slots = Slots(Limits(moves_per_cluster=3), 0.0)
+    slots = MoveSlots(RunLimits(moves_per_cluster=3), 0.0)
     slots.take(_running(0, (1,), (2,), (2,)))
     tasks = [_waiting(n, (n + 3,), (n + 30,)) for n in range(1, 8)]
-    assert len(choose(tasks, slots, _roomy()).starting) == 2
+    assert len(choose_batch(tasks, slots, _roomy()).starting) == 2
 
 
 def test_cap_of_a_log_dir() -> None:
     """Two copies at a time come to a log dir; those to another one start."""
-    batch = choose(
-        [_misplaced(0, 1), _misplaced(1, 1), _misplaced(2, 1), _misplaced(3, 2)], Slots(Limits(), 0.0), _roomy()
+    batch = choose_batch(
+        [_misplaced(0, 1), _misplaced(1, 1), _misplaced(2, 1), _misplaced(3, 2)], MoveSlots(RunLimits(), 0.0), _roomy()
     )
     assert [t.name.partition for t in batch.starting] == [0, 1, 3]
 
 
 def test_full_sender_holds_up_only_its_own() -> None:
     """Once a leader can send no more, others still start, and so do its orders that copy nothing."""
-    slots = Slots(Limits(moves_out_per_broker=1), 0.0)
-    batch = choose(
+    slots = MoveSlots(RunLimits(moves_out_per_broker=1), 0.0)
+    batch = choose_batch(
         [_waiting(0, (1,), (2,)), _waiting(1, (1,), (3,)), _waiting(2, (4,), (5,)), _waiting(3, (1, 4), (4, 1))],
         slots,
         _roomy(),
@@ -87,7 +87,7 @@ def test_full_sender_holds_up_only_its_own() -> None:
 
 def test_copy_longer_than_a_look_takes_one_slot() -> None:
     """However large it is, a copy takes one slot."""
-    slots = Slots(Limits(), float(GB // 10))
+    slots = MoveSlots(RunLimits(), float(GB // 10))
     slots.take(_waiting(0, (1,), (2,)))
     assert slots.inbound[2] == 1.0
 
@@ -99,7 +99,7 @@ def test_full_log_dir_holds_up_its_copies(path: str, is_held_up: bool) -> None:
     full = [replace(second.log_dirs[0], usable_bytes=2 * GB), *second.log_dirs[1:]]
     disks = DiskRoom(cluster([first, replace(second, log_dirs=full)], [topic("full", [2], size_bytes=8 * GB)]), 0.85)
     task = _waiting(0, (1,), (2,), {2: path})
-    batch = choose([task], Slots(Limits(), 0.0), disks)
+    batch = choose_batch([task], MoveSlots(RunLimits(), 0.0), disks)
     assert (task in batch.held_up) is is_held_up
     assert (task in batch.starting) is not is_held_up
 
@@ -133,22 +133,22 @@ def test_obstacle_is_named_and_holds_up_nothing_else() -> None:
     full = replace(rows[1], log_dirs=[replace(rows[1].log_dirs[0], usable_bytes=GB)])
     disks = DiskRoom(cluster([rows[0], full, rows[2]], []), 0.85)
     blocked, free = _waiting(0, (1,), (2,)), _waiting(1, (1,), (3,))
-    batch = choose([blocked, free], Slots(Limits(), 0.0), disks)
+    batch = choose_batch([blocked, free], MoveSlots(RunLimits(), 0.0), disks)
     assert batch.held_up == {blocked: "its destination log dir would exceed the disk limit"}
     assert batch.starting == [free]
 
 
 def test_copy_larger_than_a_cap_starts_alone() -> None:
     """What takes more than all slots of a leader starts where nothing else runs, and nothing beside it."""
-    slots = Slots(Limits(moves_out_per_broker=1), 0.0)
-    batch = choose([_waiting(0, (1,), (2, 3)), _waiting(1, (1,), (4,))], slots, _roomy())
+    slots = MoveSlots(RunLimits(moves_out_per_broker=1), 0.0)
+    batch = choose_batch([_waiting(0, (1,), (2, 3)), _waiting(1, (1,), (4,))], slots, _roomy())
     assert [t.name.partition for t in batch.starting] == [0]
 
 
 def test_slots_are_used_to_the_last() -> None:
     """As many start as there are slots."""
-    batch = choose(
-        [_waiting(n, (1,), (n + 2,)) for n in range(4)], Slots(Limits(moves_out_per_broker=2), 0.0), _roomy()
+    batch = choose_batch(
+        [_waiting(n, (1,), (n + 2,)) for n in range(4)], MoveSlots(RunLimits(moves_out_per_broker=2), 0.0), _roomy()
     )
     assert len(batch.starting) == 2
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kafkabal.clusters.protocol import Capability
-from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.errors import BusyError, UnreachableError
 from kafkabal.executor.safety.cluster_lock import Fence, FileLock, LockRegainedError, take_lock
 

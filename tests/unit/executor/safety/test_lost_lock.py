@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.simulated.fault_injection import FaultyCluster
-from kafkabal.clusters.simulated.fault_injection import Outcome as Answer
+from kafkabal.clusters.simulated.fault_injection import CallOutcome, FaultyCluster
 from kafkabal.errors import BusyError, NoResponseError
 from kafkabal.executor.execute_run import apply, resume, roll_back
 from kafkabal.executor.reopen_run import reopen_run
 from kafkabal.executor.state.find_run import find_run
 from kafkabal.executor.state.run_history import run_history
-from kafkabal.executor.state.run_states import Goal, Outcome
+from kafkabal.executor.state.run_states import Goal, RunOutcome
 
 _LONGER_THAN_A_SESSION_S = 40.0
 
@@ -53,7 +52,7 @@ def _raise_once_later(scene: Any, method: str, after: tuple[str, int], error: Ex
 def _goes_on(scene: Any, action: Callable[[], Any]) -> None:
     result = action()
     assert result is not None
-    assert result.outcome is Outcome.COMPLETE
+    assert result.outcome is RunOutcome.COMPLETE
     scene.assert_as_planned()
 
 
@@ -132,9 +131,9 @@ def later(scene: Any) -> Any:
     return scene
 
 
-@pytest.mark.parametrize("answer", [None, Answer.TIMEOUT, Answer.ANSWER_LOST])
+@pytest.mark.parametrize("answer", [None, CallOutcome.TIMEOUT, CallOutcome.ANSWER_LOST])
 @pytest.mark.parametrize("number", range(1, _LAST_PUT + 1))
-def test_stopped_process_that_was_recording_its_run(later: Any, number: int, answer: Answer | None) -> None:
+def test_stopped_process_that_was_recording_its_run(later: Any, number: int, answer: CallOutcome | None) -> None:
     """At whichever write of its beginning a process stood still, it applies its plan, and the run before is kept."""
     _stand_still_at(later, "records.put", number)
     if answer is not None:
@@ -154,9 +153,9 @@ def test_stopped_process_whose_run_another_has_ended_as_it_began(later: Any, num
     later.assert_as_planned()
 
 
-@pytest.mark.parametrize("answer", [Answer.TIMEOUT, Answer.ANSWER_LOST])
+@pytest.mark.parametrize("answer", [CallOutcome.TIMEOUT, CallOutcome.ANSWER_LOST])
 @pytest.mark.parametrize("number", [4, 5], ids=["of a rate", "of the end"])
-def test_stopped_process_whose_record_got_no_answer(scene: Any, number: int, answer: Answer) -> None:
+def test_stopped_process_whose_record_got_no_answer(scene: Any, number: int, answer: CallOutcome) -> None:
     """Whether or not the cluster has what it was writing down, nobody else has touched the run: it goes on."""
     scene.faulty.after.append(lambda call: scene.memory.kafka.clock.sleep(0.01))
     _stand_still_at(scene, "records.put", number)

@@ -7,13 +7,13 @@ import pytest
 
 from kafkabal.executor.safety.plan_rules import PlannedRows
 from kafkabal.plan import PartitionChange, Plan
-from kafkabal.testing import World, make_world
+from kafkabal.testing import SyntheticWorld, make_world
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_narrower_spread_is_found_as_by_sets(seed: int) -> None:
     """Random replicas of random factors: fewer racks than before are named, where there are replicas for more."""
-    state = make_world(World(seed=seed, brokers=7, racks=seed % 4, topics=20, dead=seed % 3, rack_blind=True))
+    state = make_world(SyntheticWorld(seed=seed, brokers=7, racks=seed % 4, topics=20, dead=seed % 3, rack_blind=True))
     rng = np.random.default_rng(seed)
     ids = state.brokers.id.tolist()
     rack = {b: int(r) if r >= 0 else -b - 1 for b, r in zip(ids, state.brokers.rack.tolist(), strict=True)}

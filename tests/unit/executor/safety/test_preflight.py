@@ -10,12 +10,12 @@ from kafkabal.clusters.protocol import Capability
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.errors import UnsafeError
 from kafkabal.executor.safety.overridable_checks import Overridable
-from kafkabal.executor.safety.preflight import Verdict, enforce, preflight
+from kafkabal.executor.safety.preflight import CheckVerdict, enforce, preflight
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import Plan
 
 
-def _verdicts(scene: Any, **changes: Any) -> dict[str, Verdict]:
+def _verdicts(scene: Any, **changes: Any) -> dict[str, CheckVerdict]:
     arguments = {"plan": scene.plan, "options": scene.options, "unfinished": None} | changes
     return {c.name: c.verdict for c in preflight(scene.environment(), **arguments)}
 
@@ -23,7 +23,7 @@ def _verdicts(scene: Any, **changes: Any) -> dict[str, Verdict]:
 def test_checks_of_a_healthy_cluster(scene: Any) -> None:
     """Nothing stands in the way of a plan for a healthy cluster."""
     plan = Plan(partitions=scene.plan.partitions, cluster_id="simulated", options={"replication_factor": 3})
-    assert set(_verdicts(scene, plan=plan).values()) == {Verdict.OK}
+    assert set(_verdicts(scene, plan=plan).values()) == {CheckVerdict.OK}
 
 
 def test_checks_find_what_stands_in_the_way(scene: Any) -> None:
@@ -35,20 +35,20 @@ def test_checks_find_what_stands_in_the_way(scene: Any) -> None:
     scene.memory.alter_reassignments({TopicPartition("a", 2): (2, 1, 5)})
     plan = Plan(partitions=scene.plan.partitions[:-1], cluster_id="other")
     found = _verdicts(scene, plan=plan)
-    assert found["cluster"] is Verdict.REFUSED
-    assert found["drift"] is Verdict.REFUSED
-    assert found["other-reassignments"] is Verdict.OVERRIDABLE
-    assert found["under-replicated"] is Verdict.OVERRIDABLE
-    assert found["throttle"] is Verdict.OVERRIDABLE
-    assert found["offline-partitions"] is Verdict.OK
+    assert found["cluster"] is CheckVerdict.REFUSED
+    assert found["drift"] is CheckVerdict.REFUSED
+    assert found["other-reassignments"] is CheckVerdict.OVERRIDABLE
+    assert found["under-replicated"] is CheckVerdict.OVERRIDABLE
+    assert found["throttle"] is CheckVerdict.OVERRIDABLE
+    assert found["offline-partitions"] is CheckVerdict.OK
 
 
 def test_checks_know_what_the_cluster_cannot_do(scene: Any) -> None:
     """Missing capabilities refuse what needs them, and warn of what is only safer with them."""
     scene.faulty.inner = InMemoryCluster(scene.memory.kafka, without=[Capability.CONFIGS, Capability.LOCK])
     found = _verdicts(scene)
-    assert found["capabilities"] is Verdict.REFUSED
-    assert found["other hosts"] is Verdict.WARNING
+    assert found["capabilities"] is CheckVerdict.REFUSED
+    assert found["other hosts"] is CheckVerdict.WARNING
 
 
 def test_a_check_is_overridden_by_its_own_name_only(scene: Any) -> None:

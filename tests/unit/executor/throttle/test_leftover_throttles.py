@@ -8,7 +8,11 @@ import pytest
 
 from kafkabal.clusters.protocol import ConfigResource, ResourceKind
 from kafkabal.errors import PartialFailureError
-from kafkabal.executor.throttle.leftover_throttles import LeftoverThrottle, find_leftovers, remove_leftovers
+from kafkabal.executor.throttle.leftover_throttles import (
+    LeftoverThrottle,
+    find_leftover_throttles,
+    remove_leftover_throttles,
+)
 from kafkabal.model.topic_partition import TopicPartition
 
 
@@ -16,11 +20,11 @@ def test_strays(scene: Any) -> None:
     """Throttles that nothing uses are listed, those of a topic that moves are not, and are removed when told."""
     scene.memory.kafka.bandwidth_bytes_per_s = 1.0
     scene.memory.alter_reassignments({TopicPartition("b", 0): (1, 4)})
-    found = find_leftovers(scene.memory)
+    found = find_leftover_throttles(scene.memory)
     of = {str(s.resource) for s in found}
     assert of == {"topic a", "topic c"}
-    remove_leftovers(scene.environment(), found)
-    assert find_leftovers(scene.memory) == ()
+    remove_leftover_throttles(scene.environment(), found)
+    assert find_leftover_throttles(scene.memory) == ()
     gone = LeftoverThrottle(ConfigResource(ResourceKind.TOPIC, "none"), "k", "v")
     with pytest.raises(PartialFailureError, match="1 of 1"):
-        remove_leftovers(scene.environment(), [gone])
+        remove_leftover_throttles(scene.environment(), [gone])

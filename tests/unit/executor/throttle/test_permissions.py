@@ -11,7 +11,7 @@ from kafkabal.clusters.protocol import Fault, ResourceKind
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.executor.execute_run import apply, resume
 from kafkabal.executor.run_events import Warned
-from kafkabal.executor.state.run_states import Outcome
+from kafkabal.executor.state.run_states import RunOutcome
 
 
 @pytest.mark.parametrize("denied", [ResourceKind.BROKER, ResourceKind.TOPIC])
@@ -48,5 +48,5 @@ def test_records_that_may_be_neither_read_nor_written(scene: Any, monkeypatch: p
     with pytest.raises(scene.Crash):
         apply(scene.environment(), scene.plan, scene.options)
     assert any("only the journal on this host" in e.message for e in scene.recorder.of(Warned))
-    assert resume(scene.next_process()).outcome is Outcome.COMPLETE
+    assert resume(scene.next_process()).outcome is RunOutcome.COMPLETE
     scene.assert_as_planned()

@@ -13,7 +13,7 @@ from kafkabal.scoring.bands import RelativeBand
 from kafkabal.scoring.evaluation import evaluate
 from kafkabal.scoring.protocol import ScoreBase
 from kafkabal.scoring.registry import WeightedScore, default_scores, load_scores
-from kafkabal.testing.synthetic_clusters import World, make_world
+from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 TOLERANCE = 0.1
 USUAL = default_scores(several_log_dirs=False)
@@ -34,7 +34,7 @@ class Heat(ScoreBase):
 
 def rated(seed: int, replication_factor: int = 3) -> ClusterState:
     """An uneven cluster whose producers and consumers are uneven in another way."""
-    state = make_world(World(seed=seed, replication_factor=replication_factor))
+    state = make_world(SyntheticWorld(seed=seed, replication_factor=replication_factor))
     rng = np.random.default_rng(seed)
     rate = rng.exponential(1e5, len(state.partitions))
     return replace(state, partitions=replace(state.partitions, in_bytes_per_s=rate, out_bytes_per_s=rate * 2))

@@ -9,12 +9,12 @@ from kafkabal.planner.search.local_search import search_locally
 from kafkabal.planner.search.search_phases import is_outside
 from kafkabal.planner.search.solution import Solution
 from kafkabal.scoring.registry import load_scores
-from kafkabal.testing.synthetic_clusters import World, make_world
+from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 
 def local_optimum() -> Solution:
     """A dozen and a half partitions on six brokers, after a local search alone."""
-    world = World(seed=3, brokers=6, racks=3, topics=6, most_partitions=4, skew=1.5)
+    world = SyntheticWorld(seed=3, brokers=6, racks=3, topics=6, most_partitions=4, skew=1.5)
     state = Solution(build_problem(make_world(world), PlanOptions(tolerance=0.2, scores=load_scores(["disk"]))))
     search_locally(state)
     return state

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafkabal.errors import DriftError, UsageError
-from kafkabal.executor import Event, Finished, Goal, Outcome, Started, Warned
+from kafkabal.executor import Event, Finished, Goal, RunOutcome, Started, Warned
 from kafkabal.reporting.notifications.notifier import Notification, NotificationForm, Notifier, body_of, form_of
 from kafkabal.reporting.notifications.run_notifications import RunNotifications
 from kafkabal.reporting.notifications.watch_notifications import notification_of
@@ -111,7 +111,7 @@ def test_a_run_is_posted(receiver: Receiver) -> None:
     with RunNotifications(Notifier(receiver.url, "prod", warnings.append), "rebalance", lambda: 0.0) as told:
         told.on_event(_started())
         told.on_event(Warned(message="one replica is out of sync"))
-        told.on_event(_finished(Outcome.COMPLETE))
+        told.on_event(_finished(RunOutcome.COMPLETE))
     assert [body["event"] for body in receiver.bodies] == ["run-started", "run-warning", "run-completed"]
     assert receiver.bodies[0]["message"] == "run r started: 2 partitions, 4.88 KiB"
     assert receiver.bodies[2]["message"] == "run r complete: 2 of 2 partitions, 4.88 KiB in 3 s"
@@ -131,7 +131,7 @@ def test_a_refusal_is_posted_once(receiver: Receiver) -> None:
     with pytest.raises(DriftError):
         run()
     with pytest.raises(DriftError):
-        run(_started(), _finished(Outcome.PARTIAL))
+        run(_started(), _finished(RunOutcome.PARTIAL))
     assert [(body["event"], body["message"]) for body in receiver.bodies] == [
         ("run-failed", "rebalance: the cluster has changed"),
         ("run-started", "run r started: 2 partitions, 4.88 KiB"),
@@ -166,7 +166,7 @@ def _started() -> Started:
     )
 
 
-def _finished(outcome: Outcome) -> Finished:
+def _finished(outcome: RunOutcome) -> Finished:
     return Finished(
         run_id="r",
         outcome=outcome,

@@ -15,8 +15,8 @@ from kafkabal.watch.simulation.simulation_case import (
     DAY_S,
     HOUR_S,
     FaultKind,
-    Growth,
-    NewBroker,
+    GrowthTrend,
+    JoiningBroker,
     RandomFaults,
     SimulationCase,
 )
@@ -51,9 +51,9 @@ def drawn_case(source: np.random.Generator, seed: int, brokers_there: int) -> Si
         seed=seed,
         throttle=None,
         step_s=6 * HOUR_S,
-        growth=Growth(noise=0.3, per_day=per_day, spread=1.0),
+        growth=GrowthTrend(noise=0.3, per_day=per_day, spread=1.0),
         random_faults=RandomFaults(every_s=every_s, for_s=for_s, kind=kind) if fails else None,
-        new_brokers=(NewBroker(broker=brokers_there + 1, at_s=joins_at_s, like=1),) if joins else (),
+        new_brokers=(JoiningBroker(broker=brokers_there + 1, at_s=joins_at_s, like=1),) if joins else (),
     )
 
 

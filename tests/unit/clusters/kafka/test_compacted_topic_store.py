@@ -13,8 +13,8 @@ from kafka.protocol.producer import ProduceResponse
 from kafka.record import MemoryRecords
 
 from kafkabal.clusters.kafka.broker_address import Address
-from kafkabal.clusters.kafka.broker_requests import Node
-from kafkabal.clusters.kafka.compacted_topic import TopicRecordStore, idle_first
+from kafkabal.clusters.kafka.broker_requests import KnownBroker
+from kafkabal.clusters.kafka.compacted_topic_store import CompactedTopicStore, idle_first
 from kafkabal.errors import NotAuthorizedError, RefusedByClusterError, UnreachableError
 
 _TOPIC = MetadataResponse.MetadataResponseTopic
@@ -86,18 +86,18 @@ def log(cluster: Any) -> Log:
 
 
 @pytest.fixture
-def store(cluster: Any, log: Log, make_client: Callable[..., Any]) -> TopicRecordStore:
+def store(cluster: Any, log: Log, make_client: Callable[..., Any]) -> CompactedTopicStore:
     """The store on it."""
-    return TopicRecordStore(make_client(cluster.settings(request_timeout_s=1.0)))
+    return CompactedTopicStore(make_client(cluster.settings(request_timeout_s=1.0)))
 
 
-def test_without_the_topic_there_is_nothing(store: TopicRecordStore, cluster: Any) -> None:
+def test_without_the_topic_there_is_nothing(store: CompactedTopicStore, cluster: Any) -> None:
     """Reading creates nothing."""
     assert store.get_all() == {}
     assert cluster.asked("CreateTopics") == []
 
 
-def test_the_last_value_of_a_key_counts(store: TopicRecordStore) -> None:
+def test_the_last_value_of_a_key_counts(store: CompactedTopicStore) -> None:
     """Values are overwritten, deleted, empty or large, and come back as they were."""
     store.put("a", b"1")
     store.put("b", b"2")
@@ -107,7 +107,7 @@ def test_the_last_value_of_a_key_counts(store: TopicRecordStore) -> None:
     assert store.get_all() == {"a": b"x" * 2_000_000, "c": b""}
 
 
-def test_what_was_read_is_not_read_again(store: TopicRecordStore, log: Log, cluster: Any) -> None:
+def test_what_was_read_is_not_read_again(store: CompactedTopicStore, log: Log, cluster: Any) -> None:
     """A second look fetches only what came since; a topic that was made anew is read from its beginning."""
     store.put("a", b"1")
     store.put("b", b"2")
@@ -121,7 +121,7 @@ def test_what_was_read_is_not_read_again(store: TopicRecordStore, log: Log, clus
     assert store.get_all() == {"c": b"4"}
 
 
-def test_records_are_compressed_and_acknowledged_by_all(store: TopicRecordStore, cluster: Any) -> None:
+def test_records_are_compressed_and_acknowledged_by_all(store: CompactedTopicStore, cluster: Any) -> None:
     """What a run writes is text, and it must be safe before the run goes on."""
     store.put("a", b"x" * 2_000_000)
     (request,) = cluster.asked("Produce")
@@ -131,7 +131,7 @@ def test_records_are_compressed_and_acknowledged_by_all(store: TopicRecordStore,
     assert MemoryRecords(batch).next_batch().validate_crc()
 
 
-def test_the_first_write_creates_the_topic(store: TopicRecordStore, cluster: Any) -> None:
+def test_the_first_write_creates_the_topic(store: CompactedTopicStore, cluster: Any) -> None:
     """Compacted, three replicas on brokers with little, two of them in sync for a write."""
     partition = _TOPIC.MetadataResponsePartition(
         partition_index=0, leader_id=1, replica_nodes=[1, 2], isr_nodes=[1, 2], offline_replicas=[]
@@ -146,7 +146,7 @@ def test_the_first_write_creates_the_topic(store: TopicRecordStore, cluster: Any
     assert configs["min.insync.replicas"] == "2"
 
 
-def test_a_write_is_tried_again_while_the_leader_changes(store: TopicRecordStore, log: Log) -> None:
+def test_a_write_is_tried_again_while_the_leader_changes(store: CompactedTopicStore, log: Log) -> None:
     """Codes that pass by themselves are waited out."""
     log.codes = [6, 19]
     store.put("a", b"1")
@@ -154,7 +154,7 @@ def test_a_write_is_tried_again_while_the_leader_changes(store: TopicRecordStore
 
 
 def test_a_write_without_an_answer_is_repeated(
-    store: TopicRecordStore, log: Log, cluster: Any, hang_up: object
+    store: CompactedTopicStore, log: Log, cluster: Any, hang_up: object
 ) -> None:
     """Twice the same value of a key is once."""
     log.exist()
@@ -171,7 +171,7 @@ def test_a_write_without_an_answer_is_repeated(
     assert store.get_all() == {"a": b"1"}
 
 
-def test_a_write_that_is_refused_is_reported(store: TopicRecordStore, log: Log) -> None:
+def test_a_write_that_is_refused_is_reported(store: CompactedTopicStore, log: Log) -> None:
     """No permission, and too large a value, do not pass by waiting."""
     log.codes = [29]
     with pytest.raises(NotAuthorizedError, match="write to topic __kafkabal"):
@@ -181,14 +181,14 @@ def test_a_write_that_is_refused_is_reported(store: TopicRecordStore, log: Log) 
         store.put("a", b"1")
 
 
-def test_a_write_that_never_succeeds_ends_in_time(store: TopicRecordStore, log: Log, cluster: Any) -> None:
+def test_a_write_that_never_succeeds_ends_in_time(store: CompactedTopicStore, log: Log, cluster: Any) -> None:
     """Too few replicas in sync for the whole time is an error."""
     log.codes = [19] * 1000
     with pytest.raises(RefusedByClusterError, match="NOT_ENOUGH_REPLICAS"):
         store.put("a", b"1")
 
 
-def test_a_reader_waits_for_a_new_leader(store: TopicRecordStore, log: Log, cluster: Any, hang_up: object) -> None:
+def test_a_reader_waits_for_a_new_leader(store: CompactedTopicStore, log: Log, cluster: Any, hang_up: object) -> None:
     """Where the broker that leads the topic has just died, another one leads it soon."""
     store.put("a", b"1")
     fetched, lost = log.fetch, iter([hang_up])
@@ -196,7 +196,7 @@ def test_a_reader_waits_for_a_new_leader(store: TopicRecordStore, log: Log, clus
     assert store.get_all() == {"a": b"1"}
 
 
-def test_a_topic_without_a_leader_is_reported(store: TopicRecordStore, log: Log, cluster: Any) -> None:
+def test_a_topic_without_a_leader_is_reported(store: CompactedTopicStore, log: Log, cluster: Any) -> None:
     """What cannot be read is not taken for empty."""
     log.exist()
     cluster.strangers[0].partitions[0].leader_id = -1
@@ -217,5 +217,5 @@ def test_replicas_go_to_brokers_with_little_and_over_racks(
     led: dict[int, int], held: dict[int, int], order: list[int]
 ) -> None:
     """The broker that leads least leads this too; one of each rack comes before the second of any."""
-    nodes = {n: Node(Address("h", n), rack) for n, rack in ((1, "a"), (2, "a"), (3, "b"), (4, None), (5, "b"))}
+    nodes = {n: KnownBroker(Address("h", n), rack) for n, rack in ((1, "a"), (2, "a"), (3, "b"), (4, None), (5, "b"))}
     assert idle_first(nodes, led, held) == order

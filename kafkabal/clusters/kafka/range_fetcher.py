@@ -15,12 +15,12 @@ from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 
 from kafkabal.clusters.clock import Clock, Deadline, SystemClock
 from kafkabal.clusters.kafka.broker_requests import KafkaClient, pauses
+from kafkabal.clusters.kafka.buffer_pool import BufferPool
 from kafkabal.clusters.kafka.error_mapping import check
 from kafkabal.clusters.kafka.fetch_response import NEWEST_VERSION, OLDEST_VERSION, PartitionResponse, fetch_response
-from kafkabal.clusters.kafka.frame_pool import FramePool
-from kafkabal.clusters.kafka.kept_batches import KeptBatches
-from kafkabal.clusters.kafka.lazy_records import PackedRecords, RawRecord
+from kafkabal.clusters.kafka.lazy_records import LazyRecords, RawRecord
 from kafkabal.clusters.kafka.metadata import describe_topic
+from kafkabal.clusters.kafka.read_ahead_batches import ReadAheadBatches
 from kafkabal.clusters.kafka.record_batches import BatchReader
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import DriftError, KafkabalError, NotAuthorizedError, UnreachableError
@@ -45,7 +45,7 @@ fails."""
 class FetchedRange:
     """Records of a range, and what they cost."""
 
-    records: PackedRecords = field(default_factory=PackedRecords)
+    records: LazyRecords = field(default_factory=LazyRecords)
     bytes_by_broker: dict[int, int] = field(default_factory=dict)
     """As they came over the network."""
     seconds_by_broker: dict[int, float] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class _FetchResponses:
     """Receives answers into memory that is used again."""
 
     def __init__(self) -> None:
-        self._pool = FramePool()
+        self._pool = BufferPool()
 
     def memory(self, size: int) -> memoryview:
         return self._pool.take(size)
@@ -102,7 +102,7 @@ class RangeFetcher:
         topic_id: str,
         *,
         rack: str | None = None,
-        kept: KeptBatches | None = None,
+        kept: ReadAheadBatches | None = None,
         clock: Clock | None = None,
         timeout_s: float = _TIMEOUT_S,
     ) -> None:
@@ -112,7 +112,7 @@ class RangeFetcher:
         self._topic_id = topic_id
         self._rack = rack
         self._timeout_s = timeout_s
-        self._kept = kept or KeptBatches(0)
+        self._kept = kept or ReadAheadBatches(0)
         self._replicas: dict[int, _Replica] = {}
         self._uuid: UUID | None = None
         self._responses = _FetchResponses()
@@ -206,7 +206,7 @@ class RangeFetcher:
 
     def _once(
         self, partition: int, at: int, end: int, wanted: int, got: FetchedRange, deadline: Deadline
-    ) -> tuple[PackedRecords, int]:
+    ) -> tuple[LazyRecords, int]:
         def ask() -> PartitionResponse:
             if partition not in self._replicas:
                 self._locate()
@@ -224,7 +224,7 @@ class RangeFetcher:
             self._kept.put(partition, span, answer.records, at, end)
         return found, after
 
-    def _read(self, reader: BatchReader, packed: memoryview, at: int, end: int) -> tuple[PackedRecords, int]:
+    def _read(self, reader: BatchReader, packed: memoryview, at: int, end: int) -> tuple[LazyRecords, int]:
         try:
             return reader.records(packed, at, end)
         except KafkabalError as error:

@@ -13,7 +13,7 @@ from kafka.protocol.producer import ProduceRequest
 from kafka.record import MemoryRecords, MemoryRecordsBuilder
 
 from kafkabal.clusters.clock import Deadline
-from kafkabal.clusters.kafka.broker_requests import KafkaClient, Node, pauses
+from kafkabal.clusters.kafka.broker_requests import KafkaClient, KnownBroker, pauses
 from kafkabal.clusters.kafka.create_topics import create_topics
 from kafkabal.clusters.kafka.error_mapping import TOPIC_ALREADY_EXISTS, check, error_name, fault_of, translated
 from kafkabal.clusters.kafka.metadata import partition_status
@@ -36,7 +36,7 @@ _PATIENCE, _ATTEMPT = 1.5, 1 / 3
 _MAGIC, _GZIP = 2, 1
 
 
-class TopicRecordStore:
+class CompactedTopicStore:
     """The records of one cluster; the topic is created by the first write.
 
     The topic has one partition and as many replicas as are usual, so that a record that was written is there as long
@@ -206,7 +206,7 @@ class TopicRecordStore:
             yield from MemoryRecords(bytes(found.records or b""))
 
 
-def idle_first(nodes: Mapping[int, Node], led: Mapping[int, int], held: Mapping[int, int]) -> list[int]:
+def idle_first(nodes: Mapping[int, KnownBroker], led: Mapping[int, int], held: Mapping[int, int]) -> list[int]:
     """Broker ids in the order in which to place replicas, so that a topic of our own puts no broker outside its band.
 
     First the broker that leads the fewest partitions, then one of each rack in turn, those that hold the fewest first.

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from kafkabal.inspection.inspection import inspect_cluster
-from kafkabal.inspection.rack_structure import advice, brokers_to_add, small_racks
+from kafkabal.inspection.racks_too_small import advice, brokers_to_add, small_racks
 from kafkabal.scoring.loads_under_rules import PlaceableLoads
-from kafkabal.testing.synthetic_clusters import World, make_world
+from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 
 def loads(racks: list[int], each: dict[int, float]) -> PlaceableLoads:
@@ -32,7 +32,7 @@ def is_equal_with(racks: list[int], each: dict[int, float], added: tuple[int, ..
 
 def test_a_rack_that_is_too_small_is_named_with_what_it_costs() -> None:
     """One broker of five must hold a third, and one more beside it is enough."""
-    found = small_racks(inspect_cluster(make_world(World(seed=2, brokers=5, racks=3, topics=60))))
+    found = small_racks(inspect_cluster(make_world(SyntheticWorld(seed=2, brokers=5, racks=3, topics=60))))
 
     assert [(r.brokers, r.all_brokers, round(r.part, 3), round(r.fair_over_mean, 3), r.to_add) for r in found] == [
         (1, 5, 0.333, 1.667, 1)
@@ -44,7 +44,7 @@ def test_a_rack_that_is_too_small_is_named_with_what_it_costs() -> None:
 @pytest.mark.parametrize("racks", [1, 2, 5])
 def test_racks_that_allow_equal_shares_say_nothing(racks: int) -> None:
     """Racks of one size, or enough of them, keep nobody from the mean."""
-    found = small_racks(inspect_cluster(make_world(World(seed=2, brokers=10, racks=racks, topics=60))))
+    found = small_racks(inspect_cluster(make_world(SyntheticWorld(seed=2, brokers=10, racks=racks, topics=60))))
 
     assert found == ()
     assert advice(found) == ""

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from kafkabal.errors import InvalidClusterError
-from kafkabal.model.builder import build_cluster
 from kafkabal.model.cluster_state import CommittedOffsets
 from kafkabal.model.rows import BrokerRow, FutureRow, LogDirRow, PartitionRow, TopicRow
+from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.testing import cluster_builders
 
 TWO = cluster_builders.brokers(2)

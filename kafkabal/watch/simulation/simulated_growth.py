@@ -14,10 +14,10 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.clusters.simulated import SimulatedKafka
-from kafkabal.watch.simulation.simulation_case import DAY_S, Growth
+from kafkabal.watch.simulation.simulation_case import DAY_S, GrowthTrend
 
 
-class PartitionGrowth:
+class SimulatedGrowth:
     """Moves the sizes of all partitions of a simulated cluster on, a step at a time.
 
     Parameters
@@ -26,7 +26,7 @@ class PartitionGrowth:
         Of the growth of each partition and of the noise.
     """
 
-    def __init__(self, kafka: SimulatedKafka, growth: Growth, source: np.random.Generator) -> None:
+    def __init__(self, kafka: SimulatedKafka, growth: GrowthTrend, source: np.random.Generator) -> None:
         self._kafka, self._growth, self._source = kafka, growth, source
         self._partitions = list(kafka.parts.partitions())
         self._start = np.array([p.size_bytes for p in self._partitions], np.float64)

@@ -31,7 +31,7 @@ class _Kept:
     """Offsets in it that no range has asked for."""
 
 
-class KeptBatches:
+class ReadAheadBatches:
     """Kept spans of one topic, those kept last within ``limit_bytes``; threads may share it."""
 
     def __init__(self, limit_bytes: int) -> None:

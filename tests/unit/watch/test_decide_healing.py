@@ -8,7 +8,7 @@ import pytest
 
 from kafkabal.config.time_window import TimeWindow
 from kafkabal.plan.plan import Plan
-from kafkabal.watch.decide import NOTHING, Decision, HealKind, Sight, decide
+from kafkabal.watch.decide_healing import NOTHING, Decision, HealKind, Sight, decide
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
 from kafkabal.watch.healing_ledger import HealingEntry, HealingLedger
 

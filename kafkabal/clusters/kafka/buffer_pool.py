@@ -17,7 +17,7 @@ _SPARE = 2
 """One being received and one being unpacked, so that nothing is allocated while reading at full speed."""
 
 
-class FramePool:
+class BufferPool:
     """Frames that one thread asks for; any thread may drop views of them."""
 
     def __init__(self) -> None:

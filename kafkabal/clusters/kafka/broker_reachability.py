@@ -9,14 +9,14 @@ from kafka.protocol.admin import DescribeQuorumRequest
 
 from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.kafka.broker_requests import KafkaClient
-from kafkabal.clusters.kafka.quorum import quorum_request
+from kafkabal.clusters.kafka.controller_quorum import quorum_request
 from kafkabal.errors import KafkabalError
 
 _TIMESTAMPS_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerReach:
+class BrokerReachability:
     """How a broker answers at the address that it advertises."""
 
     address: str
@@ -29,15 +29,15 @@ class BrokerReach:
     error: KafkabalError | None = None
 
 
-def reach_brokers(client: KafkaClient, deadline_s: float) -> Mapping[int, BrokerReach]:
+def reach_brokers(client: KafkaClient, deadline_s: float) -> Mapping[int, BrokerReachability]:
     """Ask every registered broker, at its advertised listener, which versions it speaks."""
     client.metadata(())
     nodes = client.nodes().by_id
 
-    def ask(broker: int, deadline: Deadline) -> BrokerReach:
+    def ask(broker: int, deadline: Deadline) -> BrokerReachability:
         begin_s = client.clock.monotonic()
         spoken = client.versions_of(broker, deadline)
-        return BrokerReach(
+        return BrokerReachability(
             address=str(nodes[broker].address),
             response_s=client.clock.monotonic() - begin_s,
             release=".".join(map(str, spoken.broker_version)),
@@ -46,7 +46,7 @@ def reach_brokers(client: KafkaClient, deadline_s: float) -> Mapping[int, Broker
 
     found = client.for_each(nodes, ask, deadline_s)
     return {
-        broker: BrokerReach(address=str(nodes[broker].address), response_s=None, versions={}, error=answer)
+        broker: BrokerReachability(address=str(nodes[broker].address), response_s=None, versions={}, error=answer)
         if isinstance(answer, KafkabalError)
         else answer
         for broker, answer in found.items()

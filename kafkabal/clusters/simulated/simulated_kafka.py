@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kafkabal.clusters.simulated import controller, replication
-from kafkabal.clusters.simulated.clock import FakeClock
-from kafkabal.clusters.simulated.cluster_parts import Broker, Log, LogDir, Partition, Parts, Topic
+from kafkabal.clusters.simulated.cluster_parts import (
+    ClusterParts,
+    SimulatedBroker,
+    SimulatedLog,
+    SimulatedLogDir,
+    SimulatedPartition,
+    SimulatedTopic,
+)
+from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.model import BrokerRow, PartitionRow, TopicPartition, TopicRow
 
 BROKER_SESSION_S = 9.0
@@ -41,14 +48,14 @@ class SimulatedKafka:
         self.bandwidth_bytes_per_s = bandwidth_bytes_per_s
         self.disk_bytes_per_s = disk_bytes_per_s
         by_id = {row.broker: _broker(row) for row in brokers}
-        self.parts = Parts(cluster_id=cluster_id, brokers=by_id, topics={})
+        self.parts = ClusterParts(cluster_id=cluster_id, brokers=by_id, topics={})
         for row in sorted(topics, key=lambda t: t.topic):
             self.add_topic(row)
         for broker in by_id.values():
             _leave_room_as_reported(self.parts, broker)
         self._advanced_to_s = clock.monotonic()
 
-    def catch_up(self) -> Parts:
+    def catch_up(self) -> ClusterParts:
         """Let everything happen that time has brought since the last call, and return the parts."""
         now = self.clock.monotonic()
         for broker in self.parts.brokers.values():
@@ -103,7 +110,9 @@ class SimulatedKafka:
         partitions = {p.partition: _partition(self.parts, row.topic, p) for p in row.partitions}
         self._topics_created += 1
         topic_id = row.topic_id or f"topic-{self._topics_created}"
-        self.parts.topics[row.topic] = Topic(row.topic, partitions, dict(row.configs or {}), row.internal, topic_id)
+        self.parts.topics[row.topic] = SimulatedTopic(
+            row.topic, partitions, dict(row.configs or {}), row.internal, topic_id
+        )
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic, whatever is in flight for it."""
@@ -114,7 +123,7 @@ class SimulatedKafka:
             for broker in partition.logs:
                 parts.copying.pop((partition.name, broker), None)
 
-    def used_bytes(self, broker: Broker, path: str) -> int:
+    def used_bytes(self, broker: SimulatedBroker, path: str) -> int:
         """Bytes on the volume of a log dir, other programs' included."""
         logs = 0.0
         for partition in self.parts.partitions():
@@ -125,9 +134,9 @@ class SimulatedKafka:
         return round(logs) + broker.log_dirs[path].other_bytes
 
 
-def _broker(row: BrokerRow) -> Broker:
+def _broker(row: BrokerRow) -> SimulatedBroker:
     dirs = {
-        d.path: LogDir(
+        d.path: SimulatedLogDir(
             d.path,
             total_bytes=-1 if d.total_bytes is None else d.total_bytes,
             other_bytes=0 if d.total_bytes is None or d.usable_bytes is None else d.total_bytes - d.usable_bytes,
@@ -135,11 +144,11 @@ def _broker(row: BrokerRow) -> Broker:
             cordoned=d.state == "cordoned",
         )
         for d in row.log_dirs
-    } or {"/data": LogDir("/data", -1)}
-    return Broker(row.broker, row.rack, dirs, row.host, row.port, alive=row.state == "online")
+    } or {"/data": SimulatedLogDir("/data", -1)}
+    return SimulatedBroker(row.broker, row.rack, dirs, row.host, row.port, alive=row.state == "online")
 
 
-def _leave_room_as_reported(parts: Parts, broker: Broker) -> None:
+def _leave_room_as_reported(parts: ClusterParts, broker: SimulatedBroker) -> None:
     """What a volume holds beyond its logs belongs to other programs."""
     for path, log_dir in broker.log_dirs.items():
         logs = sum(
@@ -150,10 +159,10 @@ def _leave_room_as_reported(parts: Parts, broker: Broker) -> None:
         log_dir.other_bytes = max(0, log_dir.other_bytes - round(logs))
 
 
-def _partition(parts: Parts, topic: str, row: PartitionRow) -> Partition:
+def _partition(parts: ClusterParts, topic: str, row: PartitionRow) -> SimulatedPartition:
     sizes = [s for s in row.sizes or () if s is not None]
     name = TopicPartition(topic, row.partition)
-    partition = Partition(
+    partition = SimulatedPartition(
         name=name,
         replicas=list(row.replicas),
         leader=row.leader,
@@ -174,7 +183,7 @@ def _partition(parts: Parts, topic: str, row: PartitionRow) -> Partition:
         wished = broker.preferred_log_dirs.pop(name, None)
         path = (wished or paths[0]) if index is None else paths[index]
         size = row.sizes[i] if row.sizes else None
-        partition.logs[broker_id] = Log(path, float(partition.size_bytes if size is None else size))
+        partition.logs[broker_id] = SimulatedLog(path, float(partition.size_bytes if size is None else size))
     if partition.is_moving:
         parts.moving[name] = partition
     return partition

@@ -9,10 +9,10 @@ from uuid import UUID
 import pytest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from kafkabal.clusters.kafka import fetch
-from kafkabal.clusters.kafka.fetch import RangeFetcher
+from kafkabal.clusters.kafka import range_fetcher
 from kafkabal.clusters.kafka.fetch_response import PartitionResponse
-from kafkabal.clusters.kafka.kept_batches import BatchSpan, KeptBatches
+from kafkabal.clusters.kafka.range_fetcher import RangeFetcher
+from kafkabal.clusters.kafka.read_ahead_batches import BatchSpan, ReadAheadBatches
 from kafkabal.config import ConnectionSettings
 
 
@@ -54,11 +54,11 @@ class Log:
         return PartitionResponse(0, memoryview(packed))
 
 
-def _fetcher(log: Log, monkeypatch: pytest.MonkeyPatch, kept: KeptBatches | None) -> RangeFetcher:
-    monkeypatch.setattr(fetch, "KafkaClient", lambda *_: log)
-    monkeypatch.setattr(fetch, "_LEAST_BYTES", 1)
+def _fetcher(log: Log, monkeypatch: pytest.MonkeyPatch, kept: ReadAheadBatches | None) -> RangeFetcher:
+    monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: log)
+    monkeypatch.setattr(range_fetcher, "_LEAST_BYTES", 1)
     found = RangeFetcher(ConnectionSettings(bootstrap_servers=("h:1",)), "t", "id", kept=kept)
-    found._replicas = {0: fetch._Replica(1, 1)}
+    found._replicas = {0: range_fetcher._Replica(1, 1)}
     found._uuid = UUID(int=1)
     return found
 
@@ -67,7 +67,7 @@ def _fetcher(log: Log, monkeypatch: pytest.MonkeyPatch, kept: KeptBatches | None
 def test_ranges_are_exact(monkeypatch: pytest.MonkeyPatch, limit_bytes: int) -> None:
     """Whatever was kept of the ranges before, and however little may be, a range gives its records and no others."""
     log = Log(500, 40)
-    reader = _fetcher(log, monkeypatch, KeptBatches(limit_bytes))
+    reader = _fetcher(log, monkeypatch, ReadAheadBatches(limit_bytes))
     randomness = random.Random(3)
     for _ in range(200):
         begin = randomness.randrange(500)
@@ -81,7 +81,7 @@ def test_ranges_are_exact(monkeypatch: pytest.MonkeyPatch, limit_bytes: int) -> 
 def test_neighbours_share_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranges smaller than batches, in any order: each batch comes about once with room, three times without."""
     served = []
-    for kept in (KeptBatches(10**6), None):
+    for kept in (ReadAheadBatches(10**6), None):
         log = Log(2000, 60)
         reader = _fetcher(log, monkeypatch, kept)
         total = sum(len(packed) for *_, packed in log.batches)
@@ -97,7 +97,7 @@ def test_neighbours_share_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_was_wanted_is_dropped_and_the_oldest_makes_room() -> None:
     """A span goes once all of its offsets were asked for, or newer ones need its place."""
-    kept = KeptBatches(250)
+    kept = ReadAheadBatches(250)
     answer = memoryview(bytes(range(200)))
     kept.put(0, BatchSpan(0, 9, 0, 100), answer, 0, 4)
     kept.put(0, BatchSpan(20, 29, 100, 200), answer, 10, 22)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kafkabal.atomic_files import check_replaceable, replacing
 from kafkabal.errors import ExitCode, OutputError
-from kafkabal.files import check_replaceable, replacing
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:

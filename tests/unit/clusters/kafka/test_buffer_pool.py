@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 
-from kafkabal.clusters.kafka.frame_pool import FramePool
+from kafkabal.clusters.kafka.buffer_pool import BufferPool
 
 
 def test_memory_in_use_is_never_given_again() -> None:
     """Whatever views are kept, in whichever order they are dropped, each still has what was written into it."""
-    pool, randomness = FramePool(), random.Random(1)
+    pool, randomness = BufferPool(), random.Random(1)
     kept: dict[int, memoryview] = {}
     for number in range(300):
         frame = pool.take(randomness.randrange(1000, 3 * 2**20))
@@ -23,7 +23,7 @@ def test_memory_in_use_is_never_given_again() -> None:
 
 def test_memory_that_is_free_is_given_again() -> None:
     """A view of the same bytes comes back once the one before is gone, also for a smaller answer."""
-    pool = FramePool()
+    pool = BufferPool()
     first = pool.take(2**21)
     first[:4] = b"mark"
     second = pool.take(2**21)

@@ -27,7 +27,7 @@ _PUBLIC: Final = frozenset(
 )
 
 
-def shown_properties(path: Path) -> tuple[tuple[str, str | None, int | None], ...]:
+def properties_without_secrets(path: Path) -> tuple[tuple[str, str | None, int | None], ...]:
     """Key, value and line of each entry, in the order of the file; the value of anything that may be secret is None.
 
     Raises

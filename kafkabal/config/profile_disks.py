@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from kafkabal.model import ClusterState
 
 
-def with_stated_disks(state: ClusterState, settings: Settings) -> ClusterState:
+def with_profile_disks(state: ClusterState, settings: Settings) -> ClusterState:
     """The state with the volumes and capacities that the profile states.
 
     Raises
