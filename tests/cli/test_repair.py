@@ -22,6 +22,8 @@ from tests.cli.simulated import Simulation, simulate
 
 _MB = 10**6
 _DEAD_AFTER_S = 600.0
+_AT_ONCE = ("--max-runtime", "1m")
+"""Leaves no time to wait for a broker that may come back."""
 
 
 def _balanced() -> InMemoryCluster:
@@ -210,10 +212,11 @@ def test_a_rolling_restart_starts_no_copy(simulation: Simulation) -> None:
         kafka.kill(broker)
         for _ in range(4):
             kafka.clock.sleep(60)
-            done = simulation.run("rebalance", "--yes")
+            done = simulation.run("rebalance", "--yes", *_AT_ONCE)
             assert done.code == 3, done.err
             assert f"broker {broker} was first seen dead" in done.err
-            assert json.loads(simulation.run("rebalance", "--yes", "-q", "-o", "json").out)["run_id"] is None
+            shown = simulation.run("rebalance", "--yes", "-q", "-o", "json", *_AT_ONCE)
+            assert json.loads(shown.out)["run_id"] is None
             assert not kafka.catch_up().moving
         kafka.start(broker)
         kafka.clock.sleep(60)
@@ -221,7 +224,9 @@ def test_a_rolling_restart_starts_no_copy(simulation: Simulation) -> None:
     assert simulation.replicas() == before
 
 
-@pytest.mark.parametrize("words", [("--yes", "-q"), ("--dry-run", "-q"), ("--yes", "-q", "--repair-only")])
+@pytest.mark.parametrize(
+    "words", [("--yes", "-q", *_AT_ONCE), ("--dry-run", "-q"), ("--yes", "-q", "--repair-only", *_AT_ONCE)]
+)
 def test_a_broker_that_is_waited_for_is_a_finding(simulation: Simulation, words: tuple[str, ...]) -> None:
     """Exit 3 as of inspect --check, one line that names it and its hint, also from cron; 0 once it was repaired."""
     kafka = simulation.memory.kafka
@@ -250,9 +255,9 @@ def test_the_grace_counts_from_the_first_sight_of_any_command(simulation: Simula
     assert simulation.run("inspect", "-q").code == 0
     kafka.clock.sleep(60)
     kafka.kill(4)
-    simulation.run("rebalance", "--yes")
+    simulation.run("rebalance", "--yes", *_AT_ONCE)
     kafka.clock.sleep(590)
-    simulation.run("rebalance", "--yes")
+    simulation.run("rebalance", "--yes", "--max-runtime", "5s")
     assert any(4 in b for b in simulation.replicas().values())
     kafka.clock.sleep(20)
     assert simulation.run("rebalance", "--yes").code == 0
@@ -362,6 +367,55 @@ def test_a_broker_that_comes_back_within_a_short_grace_keeps_its_replicas(simula
     assert {name: set(b) for name, b in simulation.replicas().items()} == {n: set(b) for n, b in before.items()}
 
 
+def test_the_first_night_that_sees_a_broker_dead_repairs_it(simulation: Simulation) -> None:
+    """The nightly cron line waits for the grace itself and repairs, in silence, not in the second night."""
+    simulation.memory.kafka.kill(4)
+    done = simulation.run("rebalance", "--yes", "-q")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert _broken(simulation) == 0
+
+
+def test_a_broker_that_is_restarted_during_the_wait_ends_it(simulation: Simulation) -> None:
+    """Once it is back, the command goes on at once: nothing is copied, and the rest of the grace is not waited for."""
+    kafka, before = simulation.memory.kafka, simulation.replicas()
+    kafka.kill(4)
+    began_s, sleep = kafka.clock.monotonic(), kafka.clock.sleep
+
+    def sleep_and_start(seconds: float) -> None:
+        sleep(seconds)
+        if kafka.clock.monotonic() - began_s > 240 and not kafka.parts.brokers[4].responds:
+            kafka.start(4)
+
+    kafka.clock.sleep = sleep_and_start  # type: ignore[method-assign]
+    assert simulation.run("rebalance", "--yes", "-q").code == 0
+    assert {name: set(b) for name, b in simulation.replicas().items()} == {n: set(b) for n, b in before.items()}
+    assert kafka.clock.monotonic() - began_s < _DEAD_AFTER_S
+
+
+def test_a_grace_longer_than_the_usual_is_left_to_the_next_night(simulation: Simulation) -> None:
+    """With a grace of an hour a command that sees a broker dead for the first time ends with 3 and says when."""
+    simulation.memory.kafka.kill(4)
+    done = simulation.run("rebalance", "--yes", "-q", "--dead-after", "1h")
+    assert done.code == 3
+    assert "nothing is moved before 1 h (--dead-after)" in done.err
+
+
+def test_an_operator_may_act_during_the_wait(simulation: Simulation) -> None:
+    """The lock is free meanwhile; once another command has repaired, the one that waited has nothing to do."""
+    kafka = simulation.memory.kafka
+    kafka.kill(4)
+    sleep, codes = kafka.clock.sleep, []
+
+    def sleep_and_repair(seconds: float) -> None:
+        kafka.clock.sleep = sleep  # type: ignore[method-assign]
+        codes.append(simulation.run("rebalance", "--yes", "-q", "--repair-only", "--dead-after", "0").code)
+
+    kafka.clock.sleep = sleep_and_repair  # type: ignore[method-assign]
+    done = simulation.run("rebalance", "--yes", "--repair-only")
+    assert (done.code, codes) == (0, [0])
+    assert "nothing to do" in done.err
+
+
 def test_what_no_move_repairs_is_named_with_exit_3(simulation: Simulation) -> None:
     """Where inspect calls a cluster broken and the plan is empty, the command says what stays broken."""
     _lagging(simulation.memory)
@@ -403,7 +457,7 @@ def test_another_host_knows_from_the_cluster_since_when_a_broker_is_dead(
     """What one host saw counts for another that never looked; one that saw the broker alive meanwhile counts afresh."""
     kafka = simulation.memory.kafka
     kafka.kill(4)
-    assert simulation.run("rebalance", "--yes", "-q").code == 3
+    assert simulation.run("rebalance", "--yes", "-q", *_AT_ONCE).code == 3
     seen = tmp_path / "state" / "brokers"
     kafka.clock.sleep(500)
     kafka.start(4)
@@ -411,10 +465,10 @@ def test_another_host_knows_from_the_cluster_since_when_a_broker_is_dead(
     simulation.run("inspect", "-q")  # by a second host
     kafka.kill(4)
     kafka.clock.sleep(200)
-    assert "first seen dead just now" in simulation.run("rebalance", "--yes").err
+    assert "first seen dead just now" in simulation.run("rebalance", "--yes", *_AT_ONCE).err
     shutil.rmtree(seen)  # a third host, which never looked
     kafka.clock.sleep(300)
-    done = simulation.run("rebalance", "--yes")
+    done = simulation.run("rebalance", "--yes", *_AT_ONCE)
     assert (done.code, "first seen dead 5 min ago" in done.err) == (ExitCode.FINDINGS, True), done.err
 
 

@@ -77,7 +77,7 @@ def test_a_dead_broker_is_repaired_and_then_drained(sandbox: Sandbox, kafkabal: 
     assert kafkabal("rebalance", "--yes", "--throttle", "none")[0] == 0  # makes Kafka create its internal topics
     sandbox.kill(_DEAD)
     _until(lambda: _facts(kafkabal)["n_dead_brokers"] == 1)
-    code, _, err = kafkabal("rebalance", "--yes", "--throttle", "50MB")
+    code, _, err = kafkabal("rebalance", "--yes", "--dead-after", "1h", "--throttle", "50MB")
     assert (code, "may come back" in err) == (3, True), err
     assert kafkabal("inspect", "--check", "-q")[0] == 3
 
@@ -101,7 +101,7 @@ def test_a_dead_broker_is_repaired_by_other_commands(sandbox: Sandbox, kafkabal:
     before = _replicas(kafkabal)
     sandbox.kill(_DEAD)
     _until(lambda: _facts(kafkabal)["n_dead_brokers"] == 1)
-    assert kafkabal("rebalance", "--yes", "-q")[0] == 3
+    assert kafkabal("rebalance", "--yes", "-q", "--dead-after", "1h")[0] == 3
     sandbox.start(_DEAD)
     _until(lambda: _facts(kafkabal)["n_under_replicated_partitions"] == 0)
     assert _replicas(kafkabal) == before

@@ -32,7 +32,7 @@ class ApplyCommand:
         Returns
         -------
         ApplyCommand
-            The environment to continue in; --max-runtime counts from before a resumed run.
+            The environment to continue in; with --yes, --max-runtime counts from now.
 
         Raises
         ------
@@ -43,26 +43,25 @@ class ApplyCommand:
         from kafkabal.executor import find_run, is_pause_requested, resume
         from kafkabal.reporting.runs.result_report import summary
 
-        command, environment = self.command, self._environment
         if self.begin.dry_run:
             self._refuse_live_run()
             return self
         # before anything is read: a live holder is busy, and must not be taken for one that crashed
-        command.lock.take()
-        if not self.begin.yes or self.begin.on_unfinished is OnUnfinished.REFUSE:
+        self.command.lock.take()
+        if not self.begin.yes:
             return self
+        timed = self._counting_from_now()
+        command, environment = timed.command, timed.command.environment
         found = find_run(environment)
-        if found is None or not found.is_open or found.record.host != environment.host:
-            return self
+        is_ours = found is not None and found.is_open and found.record.host == environment.host
+        if found is None or not is_ours or self.begin.on_unfinished is OnUnfinished.REFUSE:
+            return timed
         if is_pause_requested(environment):
             # whoever paused it did not mean the next cron job to go on with it
             raise BusyError(
                 f"run {found.record.run_id} is paused, and its process has ended",
                 hint="continue with 'kafkabal rebalance resume', or end it with 'kafkabal rebalance cancel'",
             )
-        if self.flags.max_runtime_s is not None:
-            ends_at_s = environment.clock.monotonic() + self.flags.max_runtime_s
-            command = replace(command, environment=replace(environment, ends_at_s=ends_at_s))
         command.context.say(f"run {found.record.run_id} is unfinished (phase: {found.state.phase}); resuming it first")
         with command.stopping_on_signals():
             result = resume(command.environment, lock=command.lock.take())
@@ -70,7 +69,15 @@ class ApplyCommand:
             command.context.say(summary(result))
         else:
             command.end(result)
-        return replace(self, command=command)
+        return timed
+
+    def _counting_from_now(self) -> ApplyCommand:
+        """The same command, with --max-runtime counting from here: without a prompt, it limits all that is done."""
+        environment, most_s = self._environment, self.flags.max_runtime_s
+        if most_s is None:
+            return self
+        timed = replace(environment, ends_at_s=environment.clock.monotonic() + most_s)
+        return replace(self, command=replace(self.command, environment=timed))
 
     def _refuse_live_run(self) -> None:
         """A rehearsal takes no lock, so that any number of them may run; only who holds it tells live from crashed.

@@ -12,6 +12,7 @@ from kafkabal.errors import FindingsError
 from kafkabal.units import format_duration
 
 if TYPE_CHECKING:
+    from kafkabal.cli.commands.rebalance.run_session import RunSession
     from kafkabal.cli.framework.command_context import CommandContext
     from kafkabal.clusters import Clock, Cluster
     from kafkabal.config import Settings
@@ -19,18 +20,35 @@ if TYPE_CHECKING:
     from kafkabal.model import ClusterState
 
 _LONGEST_STAY_S = 60.0
-"""A grace of at most so long is waited for by the command itself. Who gives a short one wants the broker replaced now,
-and a command that ended instead would leave it to a next one that may never come; a longer one is left to cron."""
+"""How long somebody at a terminal is kept waiting. Who gives a short grace wants the broker replaced now."""
+_LONGEST_UNATTENDED_STAY_S = DEFAULT_DEAD_AFTER_S
+"""How long a command with ``--yes`` waits. A nightly cron job may be the first to see a broker dead, and would leave
+its partitions under-replicated until the next night; what takes longer than the usual grace is left to that one."""
 _LONGEST_FENCING_S = 30.0
 """A broker that was killed stays registered for broker.session.timeout.ms, 9 s by default (18 s with ZooKeeper). A plan
 made meanwhile would find nothing to repair, and the command end with 0 over a broker that is dead a moment later."""
 _LOOK_EVERY_S = 5.0
+_LOOK_AGAIN_S = 30.0
+"""While a grace is waited for: a restarted broker is back within a minute or a few."""
+
+
+def longest_stay_s(*, is_unattended: bool, max_runtime_s: float | None) -> float:
+    """How long a command waits at most for brokers that may come back."""
+    longest_s = _LONGEST_UNATTENDED_STAY_S if is_unattended else _LONGEST_STAY_S
+    return longest_s if max_runtime_s is None else min(longest_s, max_runtime_s)
 
 
 def look_past_grace(
-    cluster: Cluster, settings: Settings, context: CommandContext, clock: Clock, drained: Collection[int]
+    command: RunSession, drained: Collection[int], stay_s: float
 ) -> tuple[ClusterState, Mapping[int, float]]:
-    """Read the cluster once it is known which brokers are dead, and past their grace where that is short.
+    """Read the cluster once it is known which brokers are dead, and past their grace where that ends soon.
+
+    The lock is given up meanwhile, as it is for a prompt: an operator may want to act at once.
+
+    Parameters
+    ----------
+    stay_s
+        How long the command may wait.
 
     Returns
     -------
@@ -38,18 +56,26 @@ def look_past_grace(
         The cluster, and those of its brokers that may still come back, as of :func:`recently_dead`.
     """
 
+    cluster, settings, context = command.cluster, command.settings, command.context
+    clock = command.environment.clock
+
     def look() -> tuple[ClusterState, Mapping[int, float]]:
         before = known_before(cluster, settings, context)
         state = _when_responded(cluster, settings, context, clock)
         return state, recently_dead(cluster, state, settings, context, drained=drained, before=before, tells=True)
 
     state, waiting = look()
-    limit_s = _limit_s(settings)
-    if waiting and limit_s <= _LONGEST_STAY_S:
-        left_s = limit_s - min(waiting.values())
-        context.say(f"{_dead_for(waiting)} and may come back: waiting {format_duration(left_s)} (--dead-after)")
-        clock.sleep(left_s)
+    ends_at_s, is_said = clock.monotonic() + stay_s, False
+    while waiting and clock.monotonic() + (left_s := _left_s(waiting, settings)) <= ends_at_s:
+        if not is_said:
+            command.lock.release()
+            context.say(f"{_dead_for(waiting)} and may come back: waiting {format_duration(left_s)} (--dead-after)")
+            is_said = True
+        clock.sleep(min(left_s, _LOOK_AGAIN_S))
         state, waiting = look()
+    if is_said:
+        command.lock.take()
+        state, waiting = look()  # another run may have changed the cluster meanwhile
     return state, waiting
 
 
@@ -139,11 +165,16 @@ def known_before(cluster: Cluster, settings: Settings, context: CommandContext) 
 def waiting_for(waiting: Mapping[int, float], settings: Settings) -> FindingsError:
     """Why nothing is moved yet: a finding, as ``inspect --check`` has it, for whoever reads the mail of a cron job."""
     limit_s = _limit_s(settings)
-    left = format_duration(limit_s - min(waiting.values()))
+    left = format_duration(_left_s(waiting, settings))
     return FindingsError(
         f"{_dead_for(waiting)} and may come back: nothing is moved before {format_duration(limit_s)} (--dead-after)",
         hint=f"a 'kafkabal rebalance' in {left} or later repairs it, and one with --dead-after 0 now",
     )
+
+
+def _left_s(waiting: Mapping[int, float], settings: Settings) -> float:
+    """Seconds until the grace of all of them has ended."""
+    return _limit_s(settings) - min(waiting.values())
 
 
 def _dead_for(waiting: Mapping[int, float]) -> str:

@@ -68,6 +68,7 @@ def rebalance(
     from kafkabal.cli.commands.rebalance.dead_after import (
         gone_brokers,
         known_before,
+        longest_stay_s,
         look_past_grace,
         recently_dead,
         waiting_for,
@@ -86,7 +87,8 @@ def rebalance(
             state = read_cluster(cluster, settings, context).state
             waiting = recently_dead(cluster, state, settings, context, drained=drained, before=before)
         else:
-            state, waiting = look_past_grace(cluster, settings, context, command.environment.clock, drained)
+            stay_s = longest_stay_s(is_unattended=begin.yes, max_runtime_s=flags.max_runtime_s)
+            state, waiting = look_past_grace(command, drained, stay_s)
         if waiting:
             applying.report_nothing()
             raise waiting_for(waiting, settings)
