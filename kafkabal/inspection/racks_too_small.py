@@ -103,6 +103,7 @@ def _is_even(capacity: F64, rack: I64, loads: PlaceableLoads, tolerance: float) 
         each=loads.each,
         fixed=np.zeros(n),
         most=np.full(n, np.inf),
+        on_top=np.zeros(n),
     )
     allowed = _EQUAL if _are_equal(capacity) else tolerance
     return bool((np.abs(alone.due() / capacity - 1) <= allowed).all())
@@ -113,7 +114,8 @@ def _are_equal(capacity: F64) -> bool:
 
 
 def _small_racks(cluster: ClusterState, loads: PlaceableLoads, tolerance: float) -> Iterator[SmallRack]:
-    free = replace(loads, fixed=np.zeros_like(loads.fixed), most=np.full_like(loads.most, np.inf))
+    nothing = np.zeros_like(loads.fixed)
+    free = replace(loads, fixed=nothing, most=np.full_like(loads.most, np.inf), on_top=nothing)
     due, rows = free.due(), loads.counted
     above = rows & (due > loads.capacity * (1 + max(tolerance / 2, _EQUAL)))
     if not above.any():

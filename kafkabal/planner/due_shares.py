@@ -24,11 +24,9 @@ class DueShares:
     """Proportions, not loads: with the same sum over the brokers that count as the capacities of the score."""
 
     bytes: F64
-    """shape (n_brokers,), and the next three."""
+    """shape (n_brokers,), and the next two."""
     count: F64
     leaders: F64
-    own_leaders: F64
-    """The same of partitions that may move only, as if there were no others."""
     topic_kind: I32
     """shape (n_topics,): row of :attr:`of_topics` for each topic."""
     of_topics: F64
@@ -68,8 +66,7 @@ def due_shares(problem: Problem, place: I32, *, bytes_agree: bool) -> DueShares:
     return DueShares(
         bytes=of_bytes,
         count=of_counts,
-        leaders=_of_leaders(problem, _led_for_good(problem)) if problem.has_score("leaders") else ones,
-        own_leaders=_of_leaders(problem, np.zeros(n)) if problem.has_score("leaders") else ones,
+        leaders=_of_leaders(problem) if problem.has_score("leaders") else ones,
         topic_kind=kind,
         of_topics=kinds,
         byte_weight=_not_nothing(of_bytes, problem.capacity),
@@ -110,30 +107,34 @@ def _of_bytes(problem: Problem, place: I32) -> F64:
     factor = np.where(rules.movable, np.maximum(rules.factor - stuck.sum(1), 0), 1)
     load[settled & ~rules.movable[:, None]] = 0
     sums = np.bincount(factor, load.sum(1).astype(np.float64))
-    return _due(problem, problem.capacity, rows, _each(sums, int(rows.sum())), fixed, most)
+    nothing = np.zeros(problem.n_brokers)
+    return _due(problem, problem.capacity, rows, _each(sums, int(rows.sum())), fixed, most, nothing)
 
 
 def _of_counts(problem: Problem) -> F64:
     rules, rows = problem.rules, problem.counted
-    fixed = _on_brokers(problem, ~rules.movable)
+    fixed = np.where(rows, _on_brokers(problem, ~rules.movable & ~rules.aside), 0.0)
+    on_top = np.where(rows, _on_brokers(problem, rules.aside), 0.0)
     most = np.where(rules.takes, np.inf, _on_brokers(problem, rules.movable))
     factor = np.where(rules.movable, rules.factor, 0)
     sums = np.bincount(factor) * np.arange(int(factor.max(initial=0)) + 1)
-    return _due(problem, _capacity(problem, "replicas"), rows, _each(sums, int(rows.sum())), fixed, most)
+    each = _each(sums, int(rows.sum()))
+    return _due(problem, _capacity(problem, "replicas"), rows, each, fixed, most, on_top)
 
 
-def _of_leaders(problem: Problem, fixed: F64) -> F64:
+def _of_leaders(problem: Problem) -> F64:
     rules, rows = problem.rules, problem.counted
+    fixed = np.where(rows, _led_on_brokers(problem, ~rules.movable & ~rules.aside), 0.0)
+    on_top = np.where(rows, _led_on_brokers(problem, rules.aside), 0.0)
     most = np.where(rules.takes, np.inf, _on_brokers(problem, rules.movable))
     each = {1: float(rules.movable.sum())}
-    return _due(problem, _capacity(problem, "leaders"), rows, each, np.where(rows, fixed, 0.0), most)
+    return _due(problem, _capacity(problem, "leaders"), rows, each, fixed, most, on_top)
 
 
-def _led_for_good(problem: Problem) -> F64:
-    """float64, shape (n_brokers,): partitions led that may not move."""
+def _led_on_brokers(problem: Problem, partitions: Bools) -> F64:
+    """float64, shape (n_brokers,): how many of some partitions each broker leads."""
     leader = problem.cluster.partitions.leader
-    stays = leader[~problem.rules.movable & (leader >= 0)]
-    return np.bincount(stays, minlength=problem.n_brokers).astype(np.float64)
+    return np.bincount(leader[partitions & (leader >= 0)], minlength=problem.n_brokers).astype(np.float64)
 
 
 def _of_topics(problem: Problem) -> tuple[F64, I32]:
@@ -150,9 +151,12 @@ def _of_topics(problem: Problem) -> tuple[F64, I32]:
     return np.array([capacity, *(by_factor[f] for f in distinct)]), kind
 
 
-def _due(problem: Problem, capacity: F64, counted: Bools, each: Mapping[int, float], fixed: F64, most: F64) -> F64:
+def _due(
+    problem: Problem, capacity: F64, counted: Bools, each: Mapping[int, float], fixed: F64, most: F64, on_top: F64
+) -> F64:
+    rack = problem.rules.rack
     return PlaceableLoads(
-        capacity=capacity, counted=counted, rack=problem.rules.rack, each=each, fixed=fixed, most=most
+        capacity=capacity, counted=counted, rack=rack, each=each, fixed=fixed, most=most, on_top=on_top
     ).due()
 
 

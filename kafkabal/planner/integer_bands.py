@@ -13,6 +13,10 @@ from kafkabal.scoring import SHARE_EPSILON, CountBand
 
 # half of what a score forgives, so that rounding on the way to it and back never matters
 _SLACK = SHARE_EPSILON / 2
+_FORGIVEN = 1e-4
+"""Of a fair load: bytes that all brokers may hold beyond their bands before a plan moves anything for it. A plan fills
+brokers up to the edge; what a run writes to its own topic, or a consumer to its offsets, must not call for another.
+Less than tables show."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -29,9 +33,9 @@ class Bands:
     high_count: I64
     low_leaders: I64
     high_leaders: I64
-    fewest_own_leaders: I64
-    """Of the partitions that may move, what an even count of leaders is rounded down to."""
-    most_own_leaders: I64
+    fewest_even_leaders: I64
+    """What an even count of leaders is rounded down to, within the band."""
+    most_even_leaders: I64
     """And rounded up to."""
     topic_replicas: F64
     """shape (n_topics,): replicas of each topic; infinite where their spread does not matter."""
@@ -47,23 +51,24 @@ class Bands:
         )
 
 
-def make_bands(problem: Problem, due: DueShares, total_bytes: int, narrowed: float = 0.0) -> Bands:
+def make_bands(problem: Problem, due: DueShares, total_bytes: int, used_before: I64, narrowed: float = 0.0) -> Bands:
     """Edges for a cluster whose counted brokers will hold ``total_bytes`` and every slot that is to be filled.
 
     Parameters
     ----------
+    used_before
+        int64, shape (n_brokers,): bytes on each broker before the plan.
     narrowed
         Draw the edges of bytes in by this share of the fair load.
     """
     low_bytes, high_bytes = _byte_edges(problem, due.bytes, total_bytes, narrowed)
+    low_bytes, high_bytes = _forgive(problem, low_bytes, high_bytes, used_before)
     low_count, high_count = _count_edges(
         problem, "replicas", due.count, _staying_slots(problem), problem.options.tolerance
     )
-    led = problem.movable | (problem.cluster.partitions.leader >= 0)
-    tolerance = problem.options.tolerance
-    low_leaders, high_leaders = _count_edges(problem, "leaders", due.leaders, int(led.sum()), tolerance)
-    own = int((led & problem.rules.movable).sum())
-    fewest_own_leaders, most_own_leaders = _count_edges(problem, "leaders", due.own_leaders, own, 0.0)
+    led, tolerance = _staying_leaders(problem), problem.options.tolerance
+    low_leaders, high_leaders = _count_edges(problem, "leaders", due.leaders, led, tolerance)
+    fewest_even_leaders, most_even_leaders = _count_edges(problem, "leaders", due.leaders, led, 0.0)
     replicas, share = _topic_edges(problem, due)
     high_bytes = np.minimum(high_bytes, problem.asked_bytes)
     high_count = np.minimum(high_count, problem.limit_replicas)
@@ -77,8 +82,8 @@ def make_bands(problem: Problem, due: DueShares, total_bytes: int, narrowed: flo
         high_count=high_count,
         low_leaders=low_leaders,
         high_leaders=high_leaders,
-        fewest_own_leaders=np.minimum(fewest_own_leaders, high_count),
-        most_own_leaders=most_own_leaders,
+        fewest_even_leaders=np.clip(fewest_even_leaders, low_leaders, high_leaders),
+        most_even_leaders=np.clip(most_even_leaders, low_leaders, high_leaders),
         topic_replicas=replicas,
         topic_kind=due.topic_kind,
         topic_share=share,
@@ -102,11 +107,27 @@ def _byte_edges(problem: Problem, due: F64, total_bytes: int, narrowed: float) -
     return np.maximum(low, 0), high
 
 
+def _forgive(problem: Problem, low: I64, high: I64, used: I64) -> tuple[I64, I64]:
+    """Edges that leave brokers as they are, where none is further outside than by :data:`_FORGIVEN`."""
+    rows = problem.weighed & (high < UNLIMITED)
+    slack = np.where(rows, (low // 2 + high // 2) * _FORGIVEN, 0.0)
+    if problem.options.below is not None or ((used > high + slack) | (used < low - slack))[rows].any():
+        return low, high
+    return np.where(rows, np.minimum(low, used), low), np.where(rows, np.maximum(high, used), high)
+
+
 def _staying_slots(problem: Problem) -> int:
-    """Slots that will be on counted brokers."""
-    fixed = problem.home[~problem.movable]
+    """Slots that will be on counted brokers; of what is set aside those that are there already."""
+    fixed = problem.home[~problem.movable | problem.rules.aside]
     stuck = int((~problem.counted)[fixed[fixed >= 0]].sum())
     return int(problem.slots.sum()) - stuck
+
+
+def _staying_leaders(problem: Problem) -> int:
+    """Partitions that will have a leader; of what is set aside those that counted brokers lead already."""
+    leader = problem.cluster.partitions.leader
+    led = leader >= 0
+    return int(np.where(problem.rules.aside, led & problem.counted[leader], led | problem.movable).sum())
 
 
 def _count_edges(problem: Problem, name: str, due: F64, total: int, tolerance: float) -> tuple[I64, I64]:

@@ -184,6 +184,7 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
         capacity=DISK.capacity(cluster),
         rules=Rules(
             movable=may_move,
+            aside=_aside(cluster, options),
             factor=lasting_factor(cluster) if options.replication_factor is None else slots,
             takes=_open(cluster, options, ~counted | excluded),
             leaves=~counted,
@@ -244,6 +245,12 @@ def _may_move(cluster: ClusterState, options: PlanOptions) -> Bools:
     """bool, shape (n_partitions,): the options let balance move the topic."""
     chosen = chosen_topics(cluster, options) & (options.include_internal | ~cluster.topics.internal)
     return np.asarray(chosen[cluster.partitions.topic])
+
+
+def _aside(cluster: ClusterState, options: PlanOptions) -> Bools:
+    """bool, shape (n_partitions,): internal, where internal topics are left alone."""
+    aside = cluster.topics.internal & (not options.include_internal)
+    return np.asarray(aside[cluster.partitions.topic])
 
 
 def _movable(cluster: ClusterState, options: PlanOptions, broken: Bools) -> tuple[Bools, Bools]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkabal.model import F64, I32, Bools, ClusterState, LogDirState, is_silent
+from kafkabal.scoring.bands import CountBand
 from kafkabal.scoring.grouped_evaluation import GroupLoads, group_loads
 from kafkabal.scoring.loads_under_rules import PlaceableLoads, Rules, placeable_loads, rules_of
 from kafkabal.scoring.protocol import Grain, Need, Score
@@ -107,7 +108,14 @@ def loads_of(score: Score, cluster: ClusterState, rules: Rules) -> PlaceableLoad
     parts = parts_of(score, cluster)
     counted = _counted(score, cluster, parts, rules.leaves)
     load = _load(score, cluster, parts)
-    return placeable_loads(parts, load, cluster, counted, rules, of_bytes=score.name == DISK_NAME)
+    return _placeable(score, parts, load, cluster, counted, rules)
+
+
+def _placeable(
+    score: Score, parts: Parts, load: F64, cluster: ClusterState, counted: Bools, rules: Rules
+) -> PlaceableLoads:
+    of_bytes, is_number = score.name == DISK_NAME, isinstance(score.band, CountBand)
+    return placeable_loads(parts, load, cluster, counted, rules, of_bytes=of_bytes, is_number=is_number)
 
 
 def _is_bound(score: Score) -> bool:
@@ -118,7 +126,7 @@ def _is_bound(score: Score) -> bool:
 def _due(score: Score, parts: Parts, load: F64, cluster: ClusterState, counted: Bools, rules: Rules) -> F64:
     if not _is_bound(score) or parts.group is not None:
         return parts.capacity
-    return placeable_loads(parts, load, cluster, counted, rules, of_bytes=score.name == DISK_NAME).due()
+    return _placeable(score, parts, load, cluster, counted, rules).due()
 
 
 def holder_load(score: Score, cluster: ClusterState) -> F64:

@@ -8,7 +8,7 @@ what is fair.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,6 +37,8 @@ class Rules:
 
     movable: Bools
     """shape (n_partitions,): replicas and leadership of the partition may change their brokers."""
+    aside: Bools
+    """shape (n_partitions,): internal and not to be balanced: numbers are evened as if the topic did not exist."""
     factor: I32
     """shape (n_partitions,): replicas that each partition is to have."""
     takes: Bools
@@ -60,8 +62,10 @@ def rules_of(cluster: ClusterState, drained: Bools | None = None) -> Rules:
         bool, shape (n_brokers,): brokers that are to end up empty.
     """
     leaves = ~cluster.brokers.is_live if drained is None else ~cluster.brokers.is_live | drained
+    internal = cluster.topics.internal[cluster.partitions.topic]
     return Rules(
-        movable=~cluster.topics.internal[cluster.partitions.topic],
+        movable=~internal,
+        aside=internal,
         factor=lasting_factor(cluster),
         takes=takes_replicas(cluster, leaves),
         leaves=leaves,
@@ -86,6 +90,8 @@ class PlaceableLoads:
     """shape (n_brokers,): load that stays where it is."""
     most: F64
     """shape (n_brokers,): most load that may be placed on a broker beside what is fixed there."""
+    on_top: F64
+    """shape (n_brokers,): load that the others do not make up for; it is added to what is fair without it."""
 
     def due(self) -> F64:
         """In proportion to what brokers are due.
@@ -102,11 +108,26 @@ class PlaceableLoads:
         holders = Holders(
             rack=self.rack[rows], capacity=self.capacity[rows], fixed=self.fixed[rows], most=self.most[rows]
         )
-        return _due(self.capacity, rows, fair_utilisation(holders, self.each))
+        fair = fair_utilisation(holders, self.each)
+        on_top = self.on_top[rows] / self.capacity[rows]
+        if on_top.any():
+            fair = (self._mean(rows) if fair is None else fair) + on_top
+        return _due(self.capacity, rows, fair)
+
+    def _mean(self, rows: I64) -> float:
+        placed = sum(min(factor, len(rows)) * load for factor, load in self.each.items())
+        return (placed + float(self.fixed[rows].sum())) / float(self.capacity[rows].sum())
 
 
 def placeable_loads(
-    parts: Parts, load: F64, cluster: ClusterState, counted: Bools, rules: Rules, *, of_bytes: bool = False
+    parts: Parts,
+    load: F64,
+    cluster: ClusterState,
+    counted: Bools,
+    rules: Rules,
+    *,
+    of_bytes: bool = False,
+    is_number: bool = False,
 ) -> PlaceableLoads:
     """Sum up the load of a score that knows no groups.
 
@@ -118,14 +139,45 @@ def placeable_loads(
         bool, shape (n_brokers,): has a fair share.
     of_bytes
         The load is in bytes on disk, so that the room of the log dirs limits it.
+    is_number
+        The load is a number of replicas or leaders. Kafka creates internal topics when they are first used, and a run
+        the topic of its record: were the others to make up for their numbers, a balanced cluster would not stay so.
     """
+    on_top = np.zeros(len(load))
+    if is_number and rules.aside.any():
+        on_top = np.where(counted, _carried_by(rules.aside, parts, cluster), 0.0)
+        parts, load = _without(rules.aside, parts, cluster), load - on_top
     found = _Loads(parts, load, cluster, counted, rules)
     fixed = found.fixed()
     most = found.most()
     if of_bytes:
         most = np.minimum(most, np.maximum(rules.room_bytes - fixed, 0.0))
     return PlaceableLoads(
-        capacity=parts.capacity, counted=counted, rack=rules.rack, each=found.each(fixed), fixed=fixed, most=most
+        capacity=parts.capacity,
+        counted=counted,
+        rack=rules.rack,
+        each=found.each(fixed),
+        fixed=fixed,
+        most=most,
+        on_top=on_top,
+    )
+
+
+def _carried_by(partitions: Bools, parts: Parts, cluster: ClusterState) -> F64:
+    """float64, shape (n_brokers,): what replicas and leaders of some partitions add to each broker."""
+    n, leader = len(parts.base_load), cluster.partitions.leader
+    rows = np.flatnonzero(partitions[cluster.replicas.partition])
+    led = np.flatnonzero(partitions & (leader >= 0))
+    carried = np.bincount(cluster.replicas.broker[rows], parts.replica_load[rows], n)
+    return np.asarray(carried + np.bincount(leader[led], parts.leader_load[led], n))
+
+
+def _without(partitions: Bools, parts: Parts, cluster: ClusterState) -> Parts:
+    """The same where some partitions add nothing."""
+    return replace(
+        parts,
+        replica_load=np.where(partitions[cluster.replicas.partition], 0.0, parts.replica_load),
+        leader_load=np.where(partitions, 0.0, parts.leader_load),
     )
 
 
@@ -180,17 +232,10 @@ class _Loads:
 
     def fixed(self) -> F64:
         """float64, shape (n_brokers,): base load, and what replicas and leaders of partitions that stay add."""
-        parts, cluster, rules = self.parts, self.cluster, self.rules
-        fixed = np.where(self.counted, parts.base_load, 0.0)
-        if rules.movable.all():
+        fixed = np.where(self.counted, self.parts.base_load, 0.0)
+        if self.rules.movable.all():
             return fixed
-        stays = np.flatnonzero(~rules.movable[cluster.replicas.partition])
-        leader = cluster.partitions.leader
-        led = np.flatnonzero(~rules.movable & (leader >= 0))
-        n = len(fixed)
-        fixed += np.bincount(cluster.replicas.broker[stays], parts.replica_load[stays], n)
-        fixed += np.bincount(leader[led], parts.leader_load[led], n)
-        return np.where(self.counted, fixed, 0.0)
+        return np.where(self.counted, fixed + _carried_by(~self.rules.movable, self.parts, self.cluster), 0.0)
 
     def most(self) -> F64:
         """float64, shape (n_brokers,): most that may be placed; of what takes nothing, what it has or could lead."""

@@ -99,8 +99,12 @@ class Naive:
     def due(self, capacity: Mapping[Holder, float], members: list[Holder], group: Any) -> Mapping[Holder, float]:
         """In proportion to what the rules allow the holders."""
         if group is None:
-            pieces, fixed = self._pieces(members)
+            pieces, stays = self._pieces(members)
+            # nothing makes up for the numbers of internal topics, so that new ones call for no moves
+            is_number, nothing = self.name in ("replicas", "leaders"), dict.fromkeys(members, 0.0)
+            on_top, fixed = (stays, nothing) if is_number else (nothing, stays)
             level = self._fair(capacity, members, pieces, fixed, self._most(members, fixed))
+            level = {h: level[h] + on_top[h] / capacity[h] for h in members}
         else:
             factors = [self._factor(p) for t in self.rows.topics if t.topic == group for p in t.partitions]
             if not max(factors, default=0) or not self.is_judged(group):

@@ -50,6 +50,10 @@ report of their log dirs); topics that may not move stay, internal ones unless `
 their limit, beside what other programs occupy. Replicas, leaders and rates are judged in the same way, a topic by its
 own replication factor, log dirs within their broker, and `latency` and `prometheus` by the mean.
 
+Bytes of internal topics are made up for by what may move. Their replicas and leaders are not: the share of a broker is
+what is fair without them, plus those it has. Kafka creates `__consumer_offsets` when it is first used, and a run the
+topic of its record; what was balanced before stays balanced.
+
 `inspect` shows the column `fair`, in shares of the mean, where it differs from 1.00x, and says once what the racks
 cost:
 

@@ -81,22 +81,9 @@ def choose_leaders(solution: Solution) -> I32:
         _even_counts(leadership, bands.low_leaders, bands.high_leaders)
         if not additional_scores_of(solution.problem):
             # an election copies nothing; further scores may need the width of the band
-            _even_counts(leadership, *_even_edges(leadership))
+            _even_counts(leadership, bands.fewest_even_leaders, bands.most_even_leaders)
         even_leadership(leadership, AdditionalLoads(solution, leadership.leader.copy()))
     return leadership.leader
-
-
-def _even_edges(leadership: Leadership) -> tuple[I64, I64]:
-    """Fewest and most leaders of each broker once those of partitions that may move are even, within the band.
-
-    The others are left out: Kafka creates internal topics when they are first used, and a run the topic of its record.
-    Were they counted, each would have later plans hand on leadership of a partition that was where it should be.
-    """
-    solution, bands = leadership.solution, leadership.solution.bands
-    others = leadership.leader[~solution.problem.rules.movable & (leadership.leader >= 0)]
-    beside = np.bincount(others, minlength=solution.problem.n_brokers)
-    low, high = bands.fewest_own_leaders + beside, bands.most_own_leaders + beside
-    return np.clip(low, bands.low_leaders, bands.high_leaders), np.clip(high, bands.low_leaders, bands.high_leaders)
 
 
 def _even_counts(leadership: Leadership, low: I64, high: I64) -> None:

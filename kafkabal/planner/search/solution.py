@@ -62,7 +62,9 @@ class Solution:
         """Of the state before the plan: bytes of a plan, and the bound for it, so that it is computed once."""
         self._recount()
         self.due: DueShares = due_shares(problem, self.place, bytes_agree=self.sizes_agree())
-        self.bands: Bands = make_bands(problem, self.due, self._total_bytes())
+        self.used_before: I64 = self.used.copy()
+        """shape (n_brokers,): bytes on each broker before the plan."""
+        self.bands: Bands = make_bands(problem, self.due, self._total_bytes(), self.used_before)
 
     def copy(self) -> Solution:
         """The same placement, to be changed on its own."""
@@ -119,7 +121,7 @@ class Solution:
     def refresh_bands(self, narrowed: float = 0.0) -> None:
         """Follow the total, which changes where the copies of a partition differ in size; see :func:`make_bands`."""
         self.due = bytes_due(self.problem, self.place, self.due)
-        self.bands = make_bands(self.problem, self.due, self._total_bytes(), narrowed)
+        self.bands = make_bands(self.problem, self.due, self._total_bytes(), self.used_before, narrowed)
 
     # -- questions ---------------------------------------------------------------------------------------------
 

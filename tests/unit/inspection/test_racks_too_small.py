@@ -21,6 +21,7 @@ def loads(racks: list[int], each: dict[int, float]) -> PlaceableLoads:
         each=each,
         fixed=np.zeros(n),
         most=np.full(n, np.inf),
+        on_top=np.zeros(n),
     )
 
 
