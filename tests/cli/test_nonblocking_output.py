@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-import fcntl
 import io
 import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.nonblocking_output import background_streams
+from tests.full_pipe import full_pipe
 
 SNAPSHOT = Path(__file__).parent / "snapshots" / "lopsided.jsonl"
-
-
-@pytest.fixture
-def full_pipe() -> Iterator[tuple[int, int]]:
-    """Both ends of a pipe that takes nothing more."""
-    read, write = os.pipe()
-    flags = fcntl.fcntl(write, fcntl.F_GETFL)
-    fcntl.fcntl(write, fcntl.F_SETFL, flags | os.O_NONBLOCK)
-    try:
-        while True:
-            os.write(write, b"x" * 4096)
-    except BlockingIOError:
-        pass
-    fcntl.fcntl(write, fcntl.F_SETFL, flags)
-    yield read, write
-    os.close(read)
-    os.close(write)
 
 
 def test_lines_of_both_streams_keep_their_order() -> None:
@@ -76,15 +58,15 @@ def test_an_error_that_no_caller_heard_of_ends_the_block() -> None:
         context.stdout.write("x")
 
 
-def test_a_blocked_stream_delays_a_command_once(full_pipe: tuple[int, int]) -> None:
+def test_a_blocked_stream_delays_a_command_once() -> None:
     """However much is written, all waits together are bounded; what was written arrives when the reader goes on."""
-    with os.fdopen(os.dup(full_pipe[1]), "w") as blocked:
+    with full_pipe() as (read, write), os.fdopen(os.dup(write.fileno()), "w") as blocked:
         reached = threading.Event()
         lines: list[bytes] = []
 
         def read_on() -> None:
             reached.wait(30)
-            while b"line 9" not in (piece := os.read(full_pipe[0], 65536)):
+            while b"line 9" not in (piece := read.read(65536)):
                 lines.append(piece)
 
         reader = threading.Thread(target=read_on)
@@ -97,14 +79,17 @@ def test_a_blocked_stream_delays_a_command_once(full_pipe: tuple[int, int]) -> N
         assert not reader.is_alive()
 
 
-def test_a_run_ends_although_its_output_is_blocked(full_pipe: tuple[int, int], tmp_path: Path) -> None:
+def test_a_run_ends_although_its_output_is_blocked(tmp_path: Path) -> None:
     """With both streams on a full pipe a plan is applied, and the lock is free for the next command."""
     saved = tmp_path / "after.jsonl"
     words = ["rebalance", "--yes", "--snapshot", str(SNAPSHOT), "--save", str(saved)]
     environ = {**os.environ, "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
-    with subprocess.Popen(
-        [sys.executable, "-m", "kafkabal", *words], stdout=full_pipe[1], stderr=full_pipe[1], env=environ
-    ) as process:
+    with (
+        full_pipe() as (_, write),
+        subprocess.Popen(
+            [sys.executable, "-m", "kafkabal", *words], stdout=write, stderr=write, env=environ
+        ) as process,
+    ):
         deadline_s = time.monotonic() + 60
         while not saved.exists() and time.monotonic() < deadline_s:
             time.sleep(0.1)

@@ -24,6 +24,7 @@ from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 from kafkabal.plan.plan_file import write_plan
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
+from tests.full_pipe import full_pipe
 
 
 class _Gone(io.StringIO):
@@ -207,22 +208,12 @@ def test_reader_of_the_output_stops_reading(
     tmp_path: Path, plan_file: Path, script: Path, environ: dict[str, str]
 ) -> None:
     """With a pipe that is full (a pager that is stopped) a run goes on, and stops as it is asked to."""
-    import fcntl
-
     words = [sys.executable, str(script), str(tmp_path), str(plan_file)]
-    reader, writer = os.pipe()
-    flags = fcntl.fcntl(writer, fcntl.F_GETFL)
-    fcntl.fcntl(writer, fcntl.F_SETFL, flags | os.O_NONBLOCK)
-    try:
-        while True:
-            os.write(writer, b"x" * 65536)
-    except BlockingIOError:
-        fcntl.fcntl(writer, fcntl.F_SETFL, flags)
-    with subprocess.Popen(words, stdout=writer, stderr=writer, env=environ) as run:
-        os.close(writer)
+    with full_pipe() as (reader, writer), subprocess.Popen(words, stdout=writer, stderr=writer, env=environ) as run:
+        writer.close()
         _until(lambda: any(b'"kind":"reassign"' in p.read_bytes() for p in tmp_path.rglob("*.jsonl")))
         run.send_signal(signal.SIGTERM)
         _until((tmp_path / "found").exists)
-        os.close(reader)
+        reader.close()
         run.wait(60.0)
     assert (tmp_path / "found").read_text() == "stopped 0 []"

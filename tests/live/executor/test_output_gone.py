@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import pty
 import shlex
 import signal
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from kafkabal.executor.state.run_states import RunOutcome
 from kafkabal.plan.plan_file import write_plan
+from tests.full_pipe import full_pipe
 from tests.live.executor.stage import Stage
 
 _ERRORS = (errno.EIO, errno.EPIPE, errno.ENOSPC)
@@ -117,38 +115,20 @@ def test_output_that_fails_at_every_event(stage: Stage, tmp_path: Path, code: in
         number += 1
 
 
-@contextmanager
-def _full_pipe() -> Iterator[tuple[int, int]]:
-    """Both ends of a pipe that takes nothing more, as behind a pager that is stopped."""
-    read, write = os.pipe()
-    flags = fcntl.fcntl(write, fcntl.F_GETFL)
-    fcntl.fcntl(write, fcntl.F_SETFL, flags | os.O_NONBLOCK)
-    try:
-        while True:
-            os.write(write, b"x" * 4096)
-    except BlockingIOError:
-        fcntl.fcntl(write, fcntl.F_SETFL, flags)
-    try:
-        yield read, write
-    finally:
-        os.close(read)
-
-
 def test_reader_that_is_stopped(stage: Stage, tmp_path: Path) -> None:
     """Nobody reads what it prints: the run is complete, another host gets the lock, and the lines come when read."""
     path = tmp_path / "plan.json"
     write_plan(stage.plan, path)
     words = stage.command_line("apply", str(path), "--yes", "--force", "--throttle", "50MB")
-    with _full_pipe() as (read, write):
-        process = subprocess.Popen(words, env=stage.environment_variables("one"), stdout=write, stderr=write)
-        os.close(write)
+    with full_pipe() as (reader, writer):
+        process = subprocess.Popen(words, env=stage.environment_variables("one"), stdout=writer, stderr=writer)
+        writer.close()
         stage.until(lambda: _is_closed(stage))
         assert stage.journal().state.outcome is RunOutcome.COMPLETE
         stage.assert_as_planned()
         stage.until(lambda: not stage.cluster.lock_holders())
         assert process.poll() is None, "it still has something to print"
-        with os.fdopen(os.dup(read), "rb") as reader:
-            said = reader.read()
+        said = reader.readall()
         assert process.wait(60) == 0
     assert b"7 of 7 partitions moved" in said
 
