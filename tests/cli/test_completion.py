@@ -26,9 +26,10 @@ from kafkabal.sandbox.sandbox_record import SandboxRecord, write_record
 ROOT = Path(__file__).parents[2]
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 SIZE = (40, 200)
-# names come from a program that has to start first, on a machine that may be busy
-SLOW_S = 6.0
-LONGEST_S = 30.0
+# what is offered comes from a program that has to start first, on a machine that may be busy
+LONGEST_S = 60.0
+# so long nothing new must be on the screen where nothing is to come
+QUIET_S = 6.0
 START = {
     "bash": ["bash", "--norc", "--noprofile", "-i"],
     "zsh": ["zsh", "-f", "-i"],
@@ -43,7 +44,10 @@ PREPARE = {
         f"PS1='> '; fpath=({ROOT}/completions $fpath); autoload -U compinit; compinit -u -D; "
         "zstyle ':completion:*' list-prompt ''; LISTMAX=1000"
     ),
-    "fish": f"source {ROOT}/completions/kafkabal.fish; function fish_prompt; echo '> '; end",
+    "fish": (
+        f"source {ROOT}/completions/kafkabal.fish; function fish_prompt; echo '> '; end; "
+        "function fish_title; end"  # which would replace the titles that tell when a shell is ready
+    ),
 }
 
 
@@ -55,30 +59,44 @@ class Shell:
         self._stream = pyte.Stream(self.screen)
         command, *words = START[name]
         self.child = pexpect.spawn(command, words, env=env, cwd=str(folder), dimensions=SIZE, encoding="utf-8")
-        self.send("", quiet_s=1.5)
-        self.send(PREPARE[name] + "\r", quiet_s=1.5)
+        self._prompts = 0
+        self._await_prompt(PREPARE[name])
 
-    def send(self, text: str, quiet_s: float = 0.4, until: Callable[[str], bool] = lambda _: False) -> str:
-        """Type, and return the screen when it shows what is waited for, or nothing came for a while."""
-        self.child.send(text)
+    def _await_prompt(self, command: str) -> None:
+        """Run a command on an empty line, and wait for an empty screen with a prompt after it."""
+        self._prompts += 1
+        title = f"prompt {self._prompts}"
+        self.child.send(f"\x15{command}; clear; printf '\\033]2;{title}\\007'\r")
+        self._read(lambda: self.screen.title == title and self.shown() == ">")
+
+    def _read(self, until: Callable[[], bool], quiet_s: float = LONGEST_S) -> None:
+        """Follow what is drawn, until the screen shows what is waited for or nothing came for a while."""
         end_s = time.monotonic() + LONGEST_S
-        while time.monotonic() < end_s and not until(self.shown()):
+        while not until() and time.monotonic() < end_s:
             try:
                 self._stream.feed(self.child.read_nonblocking(65536, timeout=quiet_s))
             except pexpect.TIMEOUT:
                 break
-        return self.shown()
 
     def shown(self) -> str:
         """The screen without blanks at the ends."""
         return "\n".join(line.rstrip() for line in self.screen.display).strip()
 
-    def complete(self, line: str, until: Callable[[str], bool] = lambda _: False) -> str:
-        """The screen after typing this and pressing the tabulator key, on an empty line of an empty screen."""
-        self.send("\x15")
-        self.send("clear\r")
-        self.screen.reset()
-        return self.send(f"{line}\t", quiet_s=SLOW_S, until=until)
+    def complete(self, line: str, until: Callable[[str], bool] | None = None) -> str:
+        """The screen after typing this and pressing the tabulator key, on an empty screen.
+
+        Parameters
+        ----------
+        until
+            What is waited for; nothing is expected if None.
+        """
+        self._await_prompt("true")
+        self.child.send(f"{line}\t")
+        if until is None:
+            self._read(lambda: False, QUIET_S)
+        else:
+            self._read(lambda: until(self.shown()))
+        return self.shown().removeprefix("> ")
 
 
 @pytest.fixture
@@ -189,7 +207,7 @@ def test_a_shell_completes_what_is_meant(shell: Shell) -> None:
 
 def test_nothing_is_offered_that_is_not_meant(shell: Shell) -> None:
     """No options before a dash, no topics of another cluster, no names where a number is wanted."""
-    assert "--" not in shell.complete("kafkabal produce ").replace("> kafkabal produce", "")
+    assert "--" not in shell.complete("kafkabal produce ")
     assert "archive" not in shell.complete("kafkabal rebalance --profile prod --topics ")
     assert shell.complete("kafkabal inspect --tolerance ").count("\n") == 0
 
