@@ -89,7 +89,7 @@ _kafkabal_spec() {
         "kafkabal inspect --zookeeper") spec="value" ;;
         "kafkabal inspect --broker-timeout") spec="value" ;;
         "kafkabal inspect --profile") spec="names profiles" ;;
-        "kafkabal inspect --score") spec="value" ;;
+        "kafkabal inspect --score") spec="words disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" ;;
         "kafkabal inspect --tolerance") spec="value" ;;
         "kafkabal inspect --topics") spec="names topics" ;;
         "kafkabal inspect -o" | "kafkabal inspect --output") spec="words table json jsonl yaml csv markdown html prometheus" ;;
@@ -106,7 +106,7 @@ _kafkabal_spec() {
         "kafkabal inspect --prometheus-query") spec="value" ;;
         "kafkabal inspect --prometheus-label") spec="value" ;;
         "kafkabal inspect --color") spec="words auto always never" ;;
-        "kafkabal inspect diff --score") spec="value" ;;
+        "kafkabal inspect diff --score") spec="words disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" ;;
         "kafkabal inspect diff --tolerance") spec="value" ;;
         "kafkabal inspect diff -o" | "kafkabal inspect diff --output") spec="words table json yaml csv markdown" ;;
         "kafkabal inspect diff --output-file") spec="files" ;;
@@ -477,7 +477,7 @@ _kafkabal_spec() {
         "kafkabal top --snapshot") spec="files" ;;
         "kafkabal top --zookeeper") spec="value" ;;
         "kafkabal top --broker-timeout") spec="value" ;;
-        "kafkabal top --score") spec="value" ;;
+        "kafkabal top --score") spec="words disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" ;;
         "kafkabal top --tolerance") spec="value" ;;
         "kafkabal top --color") spec="words auto always never" ;;
         "kafkabal watch --every") spec="value" ;;

@@ -45,7 +45,7 @@ How to add a command
    profile keys come with them); groups of options, which are dataclasses of typer options; and typer options and
    arguments. A ``parser`` may raise :class:`~kafkabal.errors.UsageError`; the option is then named by the framework.
    ``rich_help_panel`` names the section of the help. The metavar decides what a shell completes: ``FILE``, ``DIR``,
-   ``TOPIC``, ``PATTERN`` (topics), ``ID`` (brokers), ``NAME[=WEIGHT]`` (scores); choices complete by themselves.
+   ``TOPIC``, ``PATTERN`` (topics), ``ID`` (brokers), or else the name of the option; choices complete by themselves.
    ``-q``, ``-v`` and ``--no-color`` are there already, and ``KAFKABAL_<OPTION>`` works for every option.
 
    :func:`kafkabal.cli.framework.cluster_access.open_cluster` connects to what the settings name;

@@ -62,12 +62,12 @@ _BY_METAVAR: Final[Mapping[str, Values]] = {
     "TOPIC-PARTITION": Values(Source.PARTITIONS),
     "ID": Values(Source.BROKERS),
     "NODE": Values(Source.NODES),
-    "NAME[=WEIGHT]": Values(Source.WORDS, tuple(SCORES)),
     "NAME[:OPTION=VALUE,...]": Values(Source.WORDS, tuple(POLICIES)),
 }
 _BY_FLAG: Final[Mapping[str, Values]] = {
     "--profile": Values(Source.PROFILES),
     "--preset": Values(Source.WORDS, tuple(PRESETS)),
+    "--score": Values(Source.WORDS, tuple(SCORES)),
     "--workload": Values(Source.WORDS, tuple(workload_names())),
     "--storage": Values(Source.WORDS, (*STORAGES, "all")),
     "--placement": Values(Source.WORDS, ("score", "even", "brokers+2", "binomial:0.5")),
