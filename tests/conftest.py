@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,16 +28,41 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-class LiveTogether(LoadScopeScheduling):
-    """All live tests on one worker, which alone starts clusters; every other file wherever there is time for it."""
+_ROOT = Path(__file__).parents[1]
+_LIVE = "live: "
+_SHARED_CLUSTER = re.compile(r"\b(three_brokers|zookeeper_brokers|cordoning_broker)\b")
+
+
+@cache
+def _live_group(path: str) -> str:
+    """Tests of one group share clusters: those of the executor, those that a session has, or those of a file."""
+    if path.startswith("tests/live/executor/") and not path.endswith("test_rounds.py"):
+        return "tests/live/executor"
+    return "shared clusters" if _SHARED_CLUSTER.search((_ROOT / path).read_text()) else path
+
+
+class LiveBesideOthers(LoadScopeScheduling):
+    """Live tests, which mostly wait, on one worker beside others, which compute; on both once no others are left."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
         on_kafka = path.startswith("tests/live/") or (path.startswith("tests/contract/") and "[kafka" in nodeid)
-        return "live" if on_kafka else path
+        return f"{_LIVE}{_live_group(path)}" if on_kafka else path
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        wants_live = not any(self._is_live(other) for other in self.assigned_work if other is not node)
+        chosen = next((s for s in self.workqueue if s.startswith(_LIVE) is wants_live), None)
+        if chosen is not None:
+            self.workqueue.move_to_end(chosen, last=False)
+        super()._assign_work_unit(node)
+
+    def _is_live(self, node: WorkerController) -> bool:
+        """Whether a worker has live tests to run yet."""
+        units = self.assigned_work[node].items()
+        return any(scope.startswith(_LIVE) and not all(tests.values()) for scope, tests in units)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling[WorkerController]:
-    """Have xdist, where it is in use, keep live tests together."""
-    return LiveTogether(config, log)
+    """Have xdist, where it is in use, order the tests so that neither worker is idle."""
+    return LiveBesideOthers(config, log)

@@ -1,10 +1,11 @@
 """Real clusters for the live tests.
 
-``three_brokers``, ``six_brokers`` and the like are shared by all tests: use topics of your own, and leave brokers,
+``three_brokers`` and the like are shared by all tests: use topics of your own, and leave brokers,
 settings and throttles as you found them. What kills, pauses or fills brokers takes a cluster of its own from
 ``make_sandbox``, which goes down with the test.
 
-With several workers all live tests run on one of them (``tests/conftest.py``), and share these clusters.
+With several workers the tests that share a cluster run on one of them (``tests/conftest.py``). Tests on the other may
+have clusters in the same folder at the same time.
 """
 
 from __future__ import annotations
@@ -54,13 +55,6 @@ def sandbox_home() -> Path:
 def three_brokers(sandbox_home: Path) -> Iterator[Sandbox]:
     """Return three brokers in three racks with two log dirs each, shared by all tests."""
     with up(SandboxSpec(brokers=3, racks=3), f"three-{os.getpid()}", home=sandbox_home) as sandbox:
-        yield sandbox
-
-
-@pytest.fixture(scope="session")
-def six_brokers(sandbox_home: Path) -> Iterator[Sandbox]:
-    """Return six brokers in three racks with two log dirs each, shared by all tests."""
-    with up(SandboxSpec(brokers=6, racks=3), f"six-{os.getpid()}", home=sandbox_home) as sandbox:
         yield sandbox
 
 
