@@ -16,7 +16,7 @@ from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.rows import PartitionRow, TopicRow
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.plan_phases import make_plan
-from kafkabal.testing.synthetic_clusters import World, make_world
+from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 CLUSTERS = 30
 LONG = 200
@@ -29,7 +29,7 @@ def draw(seed: int) -> ClusterState:
     racks = int(rng.integers(2, 4))
     brokers = int(rng.integers(4, 9))
     return make_world(
-        World(
+        SyntheticWorld(
             seed=seed,
             brokers=brokers + (brokers % racks == 0),
             racks=racks,
