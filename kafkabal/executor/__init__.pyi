@@ -1,6 +1,7 @@
 from .adopt_run import ForeignReassignment as ForeignReassignment
 from .adopt_run import adopt as adopt
 from .adopt_run import find_foreign as find_foreign
+from .adopt_run import throttles_left as throttles_left
 from .execute_run import apply as apply
 from .execute_run import cancel as cancel
 from .execute_run import repair_run as repair_run

@@ -19,6 +19,11 @@ from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.state.find_run import find_run
 from kafkabal.executor.state.run_states import Goal
+from kafkabal.executor.throttle.leftover_throttles import (
+    LeftoverThrottle,
+    find_leftover_throttles,
+    resources_of,
+)
 from kafkabal.model import TopicPartition, move_bytes
 from kafkabal.plan import ANY_DIR, PartitionChange, Placement, Plan, partition_rows
 
@@ -60,6 +65,16 @@ def find_foreign(environment: RunEnvironment) -> tuple[ForeignReassignment, ...]
         ForeignReassignment(name, running[name], status[name].leader if name in status else -1, size_of.get(name, 0))
         for name in sorted(running)
     )
+
+
+def throttles_left(environment: RunEnvironment, foreign: Sequence[ForeignReassignment]) -> tuple[LeftoverThrottle, ...]:
+    """Throttles on their brokers and topics that no reassignment needs any more.
+
+    A tool sets them before its reassignments and removes them after. Whoever takes these over cannot tell them from
+    throttles of an operator.
+    """
+    among = resources_of((f.name, f.reassignment.replicas) for f in foreign)
+    return find_leftover_throttles(environment.cluster, among)
 
 
 def adopt(

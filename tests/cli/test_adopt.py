@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.model.kafka_configs import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS
 from kafkabal.model.rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.testing.cluster_builders import brokers, cluster, partition
@@ -58,6 +59,23 @@ def test_they_are_cancelled(simulation: Simulation) -> None:
     assert not simulation.memory.reassignments(), done.err
     assert set(simulation.replicas().values()) == {(1, 2)}
     assert simulation.run("rebalance", "adopt", "--cancel", "--yes").code == 0
+
+
+@pytest.mark.parametrize(("word", "replicas"), [("--finish", (1, 3)), ("--cancel", (1, 2))])
+def test_throttles_of_the_other_tool_are_named(simulation: Simulation, word: str, replicas: tuple[int, ...]) -> None:
+    """What it set and will not remove any more is named with the command that removes it, and that leaves none."""
+    parts, before = simulation.memory.kafka.parts, _configs(simulation)
+    for broker in (1, 2, 3):
+        parts.brokers[broker].own_configs |= {LEADER_RATE: "200000000", FOLLOWER_RATE: "200000000"}
+    parts.brokers[4].own_configs[LEADER_RATE] = "300000000"
+    parts.topics["img"].configs |= {LEADER_REPLICAS: "0:1,1:1,2:1,3:1", FOLLOWER_REPLICAS: "0:3,1:3,2:3,3:3"}
+    done = simulation.run("rebalance", "adopt", word, "--yes")
+    assert done.code == 0, done.err
+    assert set(simulation.replicas().values()) == {replicas}
+    assert "8 throttles that kafkabal did not set remain on broker 1, broker 2, broker 3, topic img" in done.err
+    assert "'kafkabal rebalance repair --remove' deletes them" in done.err
+    assert simulation.run("rebalance", "repair", "--remove", "--yes").code == 0
+    assert _configs(simulation) == before
 
 
 def test_without_a_terminal_it_has_to_be_said(simulation: Simulation) -> None:

@@ -20,6 +20,7 @@ from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import release_lock
 from kafkabal.executor.safety.command_lock import lock_cluster
 from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS
+from kafkabal.model import TopicPartition
 from kafkabal.wording import counted_noun
 
 
@@ -32,20 +33,35 @@ class LeftoverThrottle:
     value: str
 
 
-def find_leftover_throttles(cluster: Cluster) -> tuple[LeftoverThrottle, ...]:
+def find_leftover_throttles(
+    cluster: Cluster, among: Collection[ConfigResource] | None = None
+) -> tuple[LeftoverThrottle, ...]:
     """Replication throttles that are set on brokers and topics while no reassignment needs them.
 
     A rate counts as used while its broker takes part in a reassignment, a list while one of its topic runs. Whether
     they are still wanted, only the operator can know.
+
+    Parameters
+    ----------
+    among
+        Look at these brokers and topics only; at all of the cluster if None.
     """
     running = cluster.reassignments()
-    busy_topics = {name.topic for name in running}
-    busy_brokers = {b for r in running.values() for b in r.replicas}
-    brokers = {ConfigResource(ResourceKind.BROKER, str(b)) for b in cluster.broker_ids() - busy_brokers}
-    names = set(cluster.read(ReadRequest()).state.topics.name) - busy_topics
-    topics = {ConfigResource(ResourceKind.TOPIC, name) for name in names}
+    busy = resources_of((name, r.replicas) for name, r in running.items())
+    idle = (_all_resources(cluster) if among is None else set(among)) - busy
+    brokers = {r for r in idle if r.kind is ResourceKind.BROKER}
+    topics = {r for r in idle if r.kind is ResourceKind.TOPIC}
     found = [*_own(cluster, brokers, RATE_KEYS), *_own(cluster, topics, LIST_KEYS)]
     return tuple(sorted(found))
+
+
+def resources_of(reassignments: Iterable[tuple[TopicPartition, Collection[int]]]) -> set[ConfigResource]:
+    """Brokers and topics on which throttles of reassignments are set, by partition and its replicas."""
+    found: set[ConfigResource] = set()
+    for name, replicas in reassignments:
+        found.add(ConfigResource(ResourceKind.TOPIC, name.topic))
+        found |= {ConfigResource(ResourceKind.BROKER, str(b)) for b in replicas}
+    return found
 
 
 def remove_leftover_throttles(
@@ -69,6 +85,12 @@ def remove_leftover_throttles(
             f"cannot remove {len(failed)} of {counted_noun(len({s.resource for s in leftovers}), 'throttle')}",
             [(str(resource), str(fault)) for resource, fault in failed.items()],
         )
+
+
+def _all_resources(cluster: Cluster) -> set[ConfigResource]:
+    brokers = {ConfigResource(ResourceKind.BROKER, str(b)) for b in cluster.broker_ids()}
+    topics = {ConfigResource(ResourceKind.TOPIC, name) for name in cluster.read(ReadRequest()).state.topics.name}
+    return brokers | topics
 
 
 def _own(cluster: Cluster, resources: Collection[ConfigResource], keys: Iterable[str]) -> Iterator[LeftoverThrottle]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kafkabal.clusters.protocol import ConfigSource
 from kafkabal.plan.plan_file import write_plan
 from tests.live.executor.stage import Stage
 
@@ -34,3 +35,30 @@ def test_kafkas_tool_takes_plans_of_ours(stage: Stage) -> None:
     )
     # its throttles would stay until somebody has it verify: a run of ours finds none, and leaves none
     stage.assert_configs(stage.configs)
+
+
+def test_throttles_of_kafkas_tool_are_named_and_removed(stage: Stage) -> None:
+    """Once what it has started is adopted and finished, its throttles are named, and one command deletes them."""
+    plan = stage.folder / "plan.json"
+    write_plan(stage.plan, plan)
+    _ask(stage, plan, "--execute", "--throttle", "100000")
+    stage.until(stage.in_flight)
+    rates = ("--throttle", "50MB", "--override-throttle")
+    adopted = stage.command("adopt", "--finish", "--yes", *rates)
+    assert adopted.returncode == 0, adopted.stderr
+    assert not stage.in_flight()
+    assert "that kafkabal did not set remain on broker 1, broker 2, broker 3, broker 4" in adopted.stderr
+    assert "'kafkabal rebalance repair --remove' deletes them" in adopted.stderr
+    removed = stage.command("repair", "--remove", "--yes")
+    assert removed.returncode == 0, removed.stderr
+    stage.soon(lambda: _assert_no_throttle(stage))
+
+
+def _assert_no_throttle(stage: Stage) -> None:
+    found = {
+        at: value.value
+        for at, values in stage.found_configs().items()
+        for value in values.values()
+        if value.source is ConfigSource.OWN and value.value
+    }
+    assert found == {}

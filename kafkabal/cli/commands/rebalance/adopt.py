@@ -11,10 +11,13 @@ from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import Format, OutputOptions, Uses
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
-from kafkabal.wording import counted_noun
+from kafkabal.wording import counted_noun, first_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kafkabal.cli.commands.rebalance.run_session import RunSession
+    from kafkabal.executor import LeftoverThrottle
 
 
 def adopt(
@@ -45,7 +48,7 @@ def adopt(
 
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.executor import adopt as take_over
-    from kafkabal.executor import find_foreign
+    from kafkabal.executor import find_foreign, throttles_left
     from kafkabal.reporting.runs.adopt_report import adopt_report
 
     # whoever started them chose how fast they run: only a throttle that is given changes that
@@ -70,7 +73,19 @@ def adopt(
         with command.stopping_on_signals():
             lock = command.lock.take()
             result = take_over(command.environment, foreign, options, cancels=cancel, lock=lock)
-        return command.end(result)
+        code = command.end(result)
+        _warn_of_throttles(command, throttles_left(command.environment, foreign))
+    return code
+
+
+def _warn_of_throttles(command: "RunSession", left: "Sequence[LeftoverThrottle]") -> None:
+    """The other tool would remove its throttles only if it is asked to verify: name them, and what removes them."""
+    if left:
+        where = first_of(sorted({str(throttle.resource) for throttle in left}))
+        command.context.warn(
+            f"{counted_noun(len(left), 'throttle')} that kafkabal did not set remain on {where}: "
+            "'kafkabal rebalance repair' lists them, 'kafkabal rebalance repair --remove' deletes them"
+        )
 
 
 def _open_run(command: "RunSession") -> str | None:
