@@ -22,6 +22,6 @@ def cross_rack_bytes(state: ClusterState, changes: Iterable[PartitionChange]) ->
         adding = change.adding
         if not adding or change.previous is None:
             continue
-        home = rack.get(change.previous.leader)
-        crossing += sum(rack[broker] != home for broker in adding) * (change.bytes // len(adding))
+        from_rack = rack.get(change.previous.leader)
+        crossing += sum(rack[broker] != from_rack for broker in adding) * (change.bytes // len(adding))
     return crossing

@@ -92,7 +92,7 @@ def _better_one(parts: _Parts, best: _Part) -> _Part:
     if not best.moves:
         crowding = parts.affordable(0, parts.none_barred(), crowd=True)
         return crowding if crowding.rest_bytes < full_bytes else best
-    if parts.start.place.size <= SMALL:
+    if parts.start.placement.size <= SMALL:
         for number in range(1, _PARTS_TRIED):
             if not best.again.size and best.total_bytes <= full_bytes * (1 + _CLOSE):
                 break
@@ -122,7 +122,7 @@ class _Parts:
 
     def _looks_ahead(self) -> int:
         most = _LOOKS_OUT_OF_REACH if is_outside(self.full.solution) else _MOST_LOOKS_AHEAD
-        return min(most, max(1, _MOST_SLOTS_LOOKED_AT // self.start.place.size))
+        return min(most, max(1, _MOST_SLOTS_LOOKED_AT // self.start.placement.size))
 
     def none_barred(self) -> Bools:
         """No partition has to wait."""
@@ -156,7 +156,7 @@ def _moved_again(first: Solution, then: Solution) -> I64:
     """Partitions with a replica that moves in both of two successive plans."""
     n_brokers = first.problem.n_brokers
     p, k = np.nonzero(first.moved())
-    came = p * n_brokers + first.place[p, k]
-    home = then.problem.home
-    p, k = np.nonzero((home >= 0) & (then.place != home))
-    return np.unique(np.intersect1d(came, p * n_brokers + home[p, k]) // n_brokers)
+    came = p * n_brokers + first.placement[p, k]
+    previous = then.problem.previous
+    p, k = np.nonzero((previous >= 0) & (then.placement != previous))
+    return np.unique(np.intersect1d(came, p * n_brokers + previous[p, k]) // n_brokers)

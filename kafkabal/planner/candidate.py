@@ -29,7 +29,7 @@ from kafkabal.planner.search.assign_log_dirs import choose_log_dirs
 from kafkabal.planner.search.bulk_moves import NO_BULK_MOVES, USUAL_PACE
 from kafkabal.planner.search.iterated_search import FEW_CELLS, search_further
 from kafkabal.planner.search.joint_moves import MOST_CELLS, move_jointly
-from kafkabal.planner.search.keep_within_budget import send_home
+from kafkabal.planner.search.keep_within_budget import send_back
 from kafkabal.planner.search.search_phases import balance, is_outside, repair
 from kafkabal.planner.search.solution import Solution
 from kafkabal.planner.shortfall import refuse_if_infeasible, shortfall
@@ -82,7 +82,7 @@ def search(start: Solution, listener: PlanListener, *, once: bool = False) -> Ca
         start.guidance = guidance_of(start)
     repaired = start.copy()
     unplaced = repair(repaired, listener)
-    if once or problem.home.size > SMALL or problem.options.mode is not Mode.FULL:
+    if once or problem.previous.size > SMALL or problem.options.mode is not Mode.FULL:
         return _attempt(start, repaired, unplaced, listener, USUAL_PACE)
     best = _attempt(start, repaired.copy(), unplaced, listener, USUAL_PACE)
     bound = bound_bytes(start, best.solution.moved_bytes())
@@ -90,11 +90,11 @@ def search(start: Solution, listener: PlanListener, *, once: bool = False) -> Ca
         if best.solution.moved_bytes() <= bound * (1 + _CLOSE) and not is_outside(best.solution):
             break
         other = _attempt(start, repaired.copy(), unplaced, listener, pace)
-        if np.array_equal(other.solution.place, best.solution.place):
+        if np.array_equal(other.solution.placement, best.solution.placement):
             # so little moves that a slower pace makes no difference either
             break
         best = min(best, other, key=_merit)
-    if _is_tiny(start) and problem.home.size <= FEW_CELLS and not unplaced.size:
+    if _is_tiny(start) and problem.previous.size <= FEW_CELLS and not unplaced.size:
         listener.step("iterated search")
         solution = search_further(best.solution, bound * (1 + _CLOSE)).copy()
         if not is_outside(solution):
@@ -129,7 +129,7 @@ def _is_close(start: Solution, solution: Solution) -> bool:
 def _is_tiny(solution: Solution) -> bool:
     return (
         solution.problem.options.mode is Mode.FULL
-        and solution.problem.home.size <= MOST_CELLS
+        and solution.problem.previous.size <= MOST_CELLS
         and solution.sizes_agree()
     )
 
@@ -154,12 +154,12 @@ def _merit(candidate: Candidate) -> tuple[float, int, int]:
 
 
 def _log_dirs(solution: Solution) -> tuple[I32, I64]:
-    """Log dirs of all slots, and cells that should have left home but for which no dir has room."""
+    """Log dirs of all slots, and cells that should have left their broker but for which no dir has room."""
     unplaced = [np.empty(0, np.int64)]
     log_dir, left = choose_log_dirs(solution)
     while left.size:
         p, k = left // solution.width, left % solution.width
         unplaced.append(left[solution.why[p, k] >= Why.RACK])
-        send_home(solution, p, k)
+        send_back(solution, p, k)
         log_dir, left = choose_log_dirs(solution)
     return log_dir, np.concatenate(unplaced)

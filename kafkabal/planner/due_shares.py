@@ -47,19 +47,21 @@ class DueShares:
         return np.asarray(bytes_ / self.byte_weight / (self.mean_bytes(bytes_, rows) or 1.0))
 
 
-def due_shares(problem: Problem, place: I32, *, bytes_agree: bool) -> DueShares:
+def due_shares(problem: Problem, placement: I32, *, bytes_agree: bool) -> DueShares:
     """What brokers are due once every slot is on a counted broker.
 
     Parameters
     ----------
-    place
+    placement
         int32, shape (n_partitions, width): broker of each slot, -1 if unplaced or padding.
     bytes_agree
         Every copy of a partition is as large as a new one would be.
     """
     n = problem.n_brokers
     ones = np.ones(n)
-    of_bytes = _of_bytes(problem, place) if problem.has_score("disk") and problem.weighed.any() else problem.capacity
+    of_bytes = (
+        _of_bytes(problem, placement) if problem.has_score("disk") and problem.weighed.any() else problem.capacity
+    )
     of_counts = _of_counts(problem) if problem.has_score("replicas") else ones
     count_capacity = _capacity(problem, "replicas") if problem.has_score("replicas") else ones
     kinds, kind = _of_topics(problem)
@@ -75,11 +77,11 @@ def due_shares(problem: Problem, place: I32, *, bytes_agree: bool) -> DueShares:
     )
 
 
-def bytes_due(problem: Problem, place: I32, due: DueShares) -> DueShares:
+def bytes_due(problem: Problem, placement: I32, due: DueShares) -> DueShares:
     """The same for another placement."""
     if not due.follows_bytes:
         return due
-    of_bytes = _of_bytes(problem, place)
+    of_bytes = _of_bytes(problem, placement)
     return replace(due, bytes=of_bytes, byte_weight=_not_nothing(of_bytes, problem.capacity))
 
 
@@ -88,21 +90,23 @@ def _not_nothing(due: F64, capacity: F64) -> F64:
     return np.maximum(due, _LEAST * capacity)
 
 
-def _of_bytes(problem: Problem, place: I32) -> F64:
+def _of_bytes(problem: Problem, placement: I32) -> F64:
     rules, rows = problem.rules, problem.weighed
-    settled = np.append(rows, False)[place]
-    coming = (place < 0) & (np.arange(problem.width) < problem.slots[:, None]) | np.append(problem.leaves, False)[place]
+    settled = np.append(rows, False)[placement]
+    coming = (placement < 0) & (np.arange(problem.width) < problem.slots[:, None]) | np.append(problem.leaves, False)[
+        placement
+    ]
     coming &= problem.movable[:, None]
-    load = np.where(place == problem.home, problem.held_bytes, problem.arriving_bytes[:, None])
+    load = np.where(placement == problem.previous, problem.held_bytes, problem.arriving_bytes[:, None])
     load = np.where(settled, load, np.where(coming, problem.arriving_bytes[:, None], 0))
     fixed = np.zeros(problem.n_brokers)
     p, k = np.nonzero(settled & ~rules.movable[:, None])
-    np.add.at(fixed, place[p, k], load[p, k].astype(np.float64))
+    np.add.at(fixed, placement[p, k], load[p, k].astype(np.float64))
     most = np.where(rules.takes | ~rows, np.inf, 0.0)
-    p, k = np.nonzero(np.append(rows & ~rules.takes, False)[problem.home] & rules.movable[:, None])
-    np.add.at(most, problem.home[p, k], problem.held_bytes[p, k].astype(np.float64))
+    p, k = np.nonzero(np.append(rows & ~rules.takes, False)[problem.previous] & rules.movable[:, None])
+    np.add.at(most, problem.previous[p, k], problem.held_bytes[p, k].astype(np.float64))
     most = np.minimum(most, np.maximum(rules.room_bytes - fixed, 0.0))
-    stuck = (place >= 0) & ~settled & ~coming
+    stuck = (placement >= 0) & ~settled & ~coming
     # what is repaired although balance may not move it finds a place anywhere, one replica at a time
     factor = np.where(rules.movable, np.maximum(rules.factor - stuck.sum(1), 0), 1)
     load[settled & ~rules.movable[:, None]] = 0
@@ -166,8 +170,8 @@ def _capacity(problem: Problem, score: str) -> F64:
 
 def _on_brokers(problem: Problem, partitions: Bools) -> F64:
     """Replicas of some partitions on each broker before the plan."""
-    home = problem.home[partitions]
-    return np.bincount(home[home >= 0], minlength=problem.n_brokers).astype(np.float64)
+    previous = problem.previous[partitions]
+    return np.bincount(previous[previous >= 0], minlength=problem.n_brokers).astype(np.float64)
 
 
 def _each(sums: I64 | F64, n: int) -> dict[int, float]:

@@ -48,7 +48,7 @@ def why_not(cluster: ClusterState, partition: TopicPartition, broker: int, optio
     if target < 0:
         raise UsageError(f"unknown broker: {broker}", hint="see 'kafkabal inspect'")
     solution = search(Solution(build_problem(cluster, options)), SILENT).solution
-    if (solution.place[row] == target).any():
+    if (solution.placement[row] == target).any():
         return WhyNot(partition, broker, holds=True, rules=(), effects=())
     rules = (*_of_broker(solution, target), *_of_partition(solution, row))
     effects: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ def _of_slots(solution: Solution, row: int, b: int) -> Iterator[str]:
         return
     problem, cluster = solution.problem, solution.problem.cluster
     broker = cluster.brokers.id[b]
-    in_rack = [int(x) for x in solution.place[row] if x >= 0 and problem.rack[x] == problem.rack[b]]
+    in_rack = [int(x) for x in solution.placement[row] if x >= 0 and problem.rack[x] == problem.rack[b]]
     if in_rack and not solution.racks_allow(p, slots, targets).all():
         other = cluster.brokers.id[in_rack[0]]
         yield f"its rack already has the replica on broker {other}, and the spread over racks may not shrink"

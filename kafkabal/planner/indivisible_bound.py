@@ -31,7 +31,7 @@ def indivisible_bound(start: Solution) -> int:
     spare, short = excess(start.count, bands.low_count, bands.high_count, problem.counted)
     leaving = entering = 0
     for b in range(problem.n_brokers):
-        here = (start.place == b).any(1)
+        here = (start.placement == b).any(1)
         own = problem.arriving_bytes[here & problem.movable]
         if problem.leaves[b]:
             leaving += int(own.sum())

@@ -118,7 +118,7 @@ def _forgive(problem: Problem, low: I64, high: I64, used: I64) -> tuple[I64, I64
 
 def _staying_slots(problem: Problem) -> int:
     """Slots that will be on counted brokers; of what is set aside those that are there already."""
-    fixed = problem.home[~problem.movable | problem.rules.aside]
+    fixed = problem.previous[~problem.movable | problem.rules.aside]
     stuck = int((~problem.counted)[fixed[fixed >= 0]].sum())
     return int(problem.slots.sum()) - stuck
 

@@ -75,7 +75,7 @@ def _evaluations(start: Solution) -> int:
     agree = start.sizes_agree()
     most = _MOST_EVALUATIONS if agree else _MOST_WHERE_SIZES_DIFFER
     cells = _CELLS_TO_SPEND if agree else 2 * _CELLS_TO_SPEND
-    return int(np.clip(cells // max(1, start.problem.home.size), _FEWEST_EVALUATIONS, most))
+    return int(np.clip(cells // max(1, start.problem.previous.size), _FEWEST_EVALUATIONS, most))
 
 
 def _plain_bound(start: Solution) -> int:

@@ -1,4 +1,4 @@
-"""What makes a replica leave its place."""
+"""What makes a replica leave its broker."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Why(IntEnum):
-    """What made a replica leave its place; the weightiest reason of a partition is shown."""
+    """What made a replica leave its broker; the weightiest reason of a partition is shown."""
 
     NOTHING = 0
     BALANCE = 1

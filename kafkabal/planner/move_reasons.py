@@ -52,49 +52,48 @@ class Reasons:
         # what does not matter is -1, so that few are to be put into words
         told_by = (
             code,
-            np.where(moves, problem.home[partitions, slot], problem.leader[partitions]),
-            np.where(for_topic, -1, np.where(moves, solution.place[partitions, slot], self.leader[partitions])),
+            np.where(moves, problem.previous[partitions, slot], problem.leader[partitions]),
+            np.where(for_topic, -1, np.where(moves, solution.placement[partitions, slot], self.leader[partitions])),
             np.where(for_topic, problem.topic[partitions], -1),
         )
         cases = list(zip(*(column.tolist() for column in told_by), strict=True))
         told = {case: self._tell(*case) for case in set(cases)}
         return [told[case] for case in cases]
 
-    def _tell(self, code: int, origin: int, target: int, topic: int) -> str:
+    def _tell(self, code: int, previous: int, target: int, topic: int) -> str:
         if code == Why.NOTHING:
-            return self._led(origin, target)
+            return self._led(previous, target)
         if code == Why.TOPIC:
             name = self.solution.problem.cluster.topics.name[topic]
-            most = self.before.bands.topic_most(topic, origin)
+            most = self.before.bands.topic_most(topic, previous)
             return (
-                f"topic-spread: broker {self.ids[origin]} holds more than "
+                f"topic-spread: broker {self.ids[previous]} holds more than "
                 f"{counted_noun(int(most), 'replica')} of {name}"
             )
-        return self._moved(code, origin, target)
+        return self._moved(code, previous, target)
 
-    def _moved(self, code: int, origin: int, target: int) -> str:
+    def _moved(self, code: int, previous: int, target: int) -> str:
         if code == Why.NEW:
             return f"replication factor: broker {self.ids[target]} gets an additional replica"
         if code == Why.RACK:
-            return f"racks: broker {self.ids[origin]} shares its rack with another replica"
+            return f"racks: broker {self.ids[previous]} shares its rack with another replica"
         if code == Why.LEAVES:
-            return f"broker {self.ids[origin]} {self._leaving(origin)}"
-        return self._balance(origin, target)
+            return f"broker {self.ids[previous]} {self._leaving(previous)}"
+        return self._balance(previous, target)
 
-    def _leaving(self, origin: int) -> str:
+    def _leaving(self, previous: int) -> str:
         problem = self.solution.problem
-        if not problem.cluster.brokers.is_live[origin]:
+        if not problem.cluster.brokers.is_live[previous]:
             return "is dead"
-        return "is drained" if problem.leaves[origin] else "has an offline log dir"
+        return "is drained" if problem.leaves[previous] else "has an offline log dir"
 
-    def _balance(self, origin: int, target: int) -> str:
+    def _balance(self, previous: int, target: int) -> str:
         b = self.before.bands
-        if self.before.used[origin] > b.high_bytes[origin]:
-            return f"disk: broker {self.ids[origin]} at {self.share[origin]:.2f}x of its fair share"
-        if self.before.count[origin] > b.high_count[origin]:
-            return (
-                f"replicas: broker {self.ids[origin]} holds {self.before.count[origin]}, at most {b.high_count[origin]}"
-            )
+        if self.before.used[previous] > b.high_bytes[previous]:
+            return f"disk: broker {self.ids[previous]} at {self.share[previous]:.2f}x of its fair share"
+        if self.before.count[previous] > b.high_count[previous]:
+            held, most = self.before.count[previous], b.high_count[previous]
+            return f"replicas: broker {self.ids[previous]} holds {held}, at most {most}"
         if self.before.used[target] < b.low_bytes[target]:
             return f"disk: broker {self.ids[target]} at {self.share[target]:.2f}x of its fair share"
         if self.before.count[target] < b.low_count[target]:
@@ -102,22 +101,26 @@ class Reasons:
                 f"replicas: broker {self.ids[target]} holds {self.before.count[target]}, at least {b.low_count[target]}"
             )
         if self._further:
-            return f"{self._further}, or frees space on broker {self.ids[origin]} for replicas from another broker"
-        return f"frees space on broker {self.ids[origin]} for replicas from another broker"
+            return f"{self._further}, or frees space on broker {self.ids[previous]} for replicas from another broker"
+        return f"frees space on broker {self.ids[previous]} for replicas from another broker"
 
-    def _led(self, old: int, new: int) -> str:
-        if old == new:
+    def _led(self, previous: int, target: int) -> str:
+        if previous == target:
             return "log-dir: balances the log dirs of a broker"
         b = self.before.bands
-        if not self.solution.problem.counted[old]:
-            return f"leaders: broker {self.ids[old]} is drained of leaders"
-        if self.before.leads[old] > b.high_leaders[old]:
-            return f"leaders: broker {self.ids[old]} leads {self.before.leads[old]}, at most {b.high_leaders[old]}"
-        if self.before.leads[new] < b.low_leaders[new]:
-            return f"leaders: broker {self.ids[new]} leads {self.before.leads[new]}, at least {b.low_leaders[new]}"
-        if self.before.leads[old] > self.before.leads[new]:
-            had = f"broker {self.ids[old]} leads {self.before.leads[old]}"
-            return f"leaders: {had}, broker {self.ids[new]} {self.before.leads[new]}"
+        if not self.solution.problem.counted[previous]:
+            return f"leaders: broker {self.ids[previous]} is drained of leaders"
+        if self.before.leads[previous] > b.high_leaders[previous]:
+            led, most = self.before.leads[previous], b.high_leaders[previous]
+            return f"leaders: broker {self.ids[previous]} leads {led}, at most {most}"
+        if self.before.leads[target] < b.low_leaders[target]:
+            led, least = self.before.leads[target], b.low_leaders[target]
+            return f"leaders: broker {self.ids[target]} leads {led}, at least {least}"
+        if self.before.leads[previous] > self.before.leads[target]:
+            had = f"broker {self.ids[previous]} leads {self.before.leads[previous]}"
+            return f"leaders: {had}, broker {self.ids[target]} {self.before.leads[target]}"
         if self._further:
-            return f"{self._further}: broker {self.ids[new]} leads instead of {self.ids[old]}"
-        return f"leaders: broker {self.ids[new]} leads instead of {self.ids[old]}, which takes others from a third"
+            return f"{self._further}: broker {self.ids[target]} leads instead of {self.ids[previous]}"
+        return (
+            f"leaders: broker {self.ids[target]} leads instead of {self.ids[previous]}, which takes others from a third"
+        )

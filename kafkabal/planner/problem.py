@@ -60,7 +60,7 @@ class Problem:
     options: PlanOptions
     scores: tuple[WeightedScore, ...]
 
-    home: I32
+    previous: I32
     """shape (n_partitions, width): broker of each slot before the plan, -1 where a slot is new or padding."""
     held_bytes: I64
     """shape (n_partitions, width): bytes of the copy in each slot before the plan."""
@@ -114,7 +114,7 @@ class Problem:
     @property
     def width(self) -> int:
         """Largest number of slots of a partition."""
-        return int(self.home.shape[1])
+        return int(self.previous.shape[1])
 
     def score(self, name: str) -> Score:
         """A selected score."""
@@ -145,26 +145,26 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
         raise InfeasibleError("no live broker remains to take replicas", hint="drain fewer brokers")
     excluded = _rows_of(cluster, options.exclude_brokers, "--exclude-brokers")
     _check_replication_factor(options.replication_factor, counted)
-    home, held = _matrix(cluster)
+    previous, held = _matrix(cluster)
     slots = cluster.replication_factor
-    lost = _in_slots(cluster, in_offline_dir(cluster), home)
+    lost = _in_slots(cluster, in_offline_dir(cluster), previous)
     may_move = _may_move(cluster, options)
     balanced, repaired = _movable(cluster, options, lost.any(1) | _held_by(cluster, ~counted))
     movable = balanced | repaired
     each = move_bytes(cluster)
     if options.replication_factor is not None:
-        slots, home, held = _refactored(slots, home, held, balanced, options.replication_factor)
-    lost = np.pad(lost, ((0, 0), (0, home.shape[1] - lost.shape[1])))
+        slots, previous, held = _refactored(slots, previous, held, balanced, options.replication_factor)
+    lost = np.pad(lost, ((0, 0), (0, previous.shape[1] - lost.shape[1])))
     size_known, leader, rack = each >= 0, _leaders(cluster), _racks(cluster)
-    loose = (balanced & size_known)[:, None] & ~kept_slots(cluster, options.keep_moved, home)
+    loose = (balanced & size_known)[:, None] & ~kept_slots(cluster, options.keep_moved, previous)
     if options.max_leader_changes is not None:
         # followers move in place of leaders, where there are any
-        loose &= (home != leader[:, None]) | (slots == 1)[:, None]
+        loose &= (previous != leader[:, None]) | (slots == 1)[:, None]
     return Problem(
         cluster=cluster,
         options=options,
         scores=_scores(cluster, options),
-        home=home,
+        previous=previous,
         held_bytes=held,
         slots=slots,
         arriving_bytes=np.maximum(each, 0),
@@ -174,7 +174,7 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
         lost=lost,
         loose=loose,
         leader=leader,
-        electable=_electable(cluster, home),
+        electable=_electable(cluster, previous),
         counted=counted,
         weighed=counted & ~is_silent(cluster),
         takes=_takes(cluster, options, ~counted | excluded),
@@ -233,12 +233,12 @@ def _rows_of(cluster: ClusterState, ids: Iterable[int], what: str) -> Bools:
 def _matrix(cluster: ClusterState) -> tuple[I32, I64]:
     r, first = cluster.replicas, cluster.partitions.first
     width = int(cluster.replication_factor.max(initial=1))
-    home = np.full((len(cluster.partitions), width), NONE, np.int32)
-    held = np.zeros(home.shape, np.int64)
+    previous = np.full((len(cluster.partitions), width), NONE, np.int32)
+    held = np.zeros(previous.shape, np.int64)
     slot = np.arange(len(r)) - first[r.partition]
-    home[r.partition, slot] = r.broker
+    previous[r.partition, slot] = r.broker
     held[r.partition, slot] = replica_bytes(cluster)
-    return home, held
+    return previous, held
 
 
 def _may_move(cluster: ClusterState, options: PlanOptions) -> Bools:
@@ -275,10 +275,10 @@ def chosen_topics(cluster: ClusterState, options: PlanOptions) -> Bools:
     )
 
 
-def _in_slots(cluster: ClusterState, replicas: Bools, home: I32) -> Bools:
+def _in_slots(cluster: ClusterState, replicas: Bools, previous: I32) -> Bools:
     """A column of replicas in the shape of the slots."""
     r = cluster.replicas
-    found = np.zeros(home.shape, np.bool_)
+    found = np.zeros(previous.shape, np.bool_)
     found[r.partition, np.arange(len(r)) - cluster.partitions.first[r.partition]] = replicas
     return found
 
@@ -322,11 +322,11 @@ def _matches(name: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _refactored(slots: I32, home: I32, held: I64, movable: Bools, factor: int) -> tuple[I32, I32, I64]:
+def _refactored(slots: I32, previous: I32, held: I64, movable: Bools, factor: int) -> tuple[I32, I32, I64]:
     wanted = np.where(movable, factor, slots).astype(np.int32)
-    missing = max(0, factor - home.shape[1])
+    missing = max(0, factor - previous.shape[1])
     padding = ((0, 0), (0, missing))
-    return wanted, np.pad(home, padding, constant_values=NONE), np.pad(held, padding)
+    return wanted, np.pad(previous, padding, constant_values=NONE), np.pad(held, padding)
 
 
 def _leaders(cluster: ClusterState) -> I32:
@@ -336,9 +336,9 @@ def _leaders(cluster: ClusterState) -> I32:
     return np.where(leader >= 0, leader, cluster.replicas.broker[cluster.partitions.first[:-1]]).astype(np.int32)
 
 
-def _electable(cluster: ClusterState, home: I32) -> Bools:
+def _electable(cluster: ClusterState, previous: I32) -> Bools:
     r = cluster.replicas
-    electable = np.zeros(home.shape, np.bool_)
+    electable = np.zeros(previous.shape, np.bool_)
     slot = np.arange(len(r)) - cluster.partitions.first[r.partition]
     electable[r.partition, slot] = r.in_sync & cluster.brokers.is_live[r.broker]
     return electable

@@ -43,10 +43,10 @@ class Relaxation:
         self.rows = rows
         self.high: F64 = share * (1 + tolerance + _SLACK)
         self.low: F64 = share * (1 - tolerance - _SLACK)
-        p, k = np.nonzero((solution.place >= 0) & problem.movable[:, None])
+        p, k = np.nonzero((solution.placement >= 0) & problem.movable[:, None])
         self.p, self.k = p, k
         self.n_cells = len(p)
-        self.broker = solution.place[p, k]
+        self.broker = solution.placement[p, k]
         self.cost = problem.arriving_bytes[p].astype(np.float64)
         self.held = np.where(rows[self.broker], problem.held_bytes[p, k], 0).astype(np.float64)
         self.forced: Bools = problem.leaves[self.broker]
@@ -93,7 +93,7 @@ class Relaxation:
 
     def prices(self, potential: F64) -> F64:
         """float64, shape (n_partitions, width): price of the cheapest move of each slot; infinite if it may not."""
-        price = np.full(self.solution.place.shape, np.inf)
+        price = np.full(self.solution.placement.shape, np.inf)
         price[self.p, self.k] = self._price(potential, self._lowest(potential)[0], self._drift(potential))
         return price
 
@@ -130,7 +130,7 @@ class Relaxation:
             return entered
         entered = entered.copy()
         partition = self.p[lost]
-        there = self.solution.rack[self.solution.place[partition]]
+        there = self.solution.rack[self.solution.placement[partition]]
         lacked = np.ones((len(lost), int(self.zone.max()) + 1), np.bool_)
         lacked[:, ~np.isin(np.arange(lacked.shape[1]), self.zone[self.rows])] = False
         for column in range(there.shape[1]):
@@ -147,7 +147,7 @@ class Relaxation:
         solution, problem = self.solution, self.problem
         crowded = self._crowded_racks()
         for_racks = crowded[self.p, self.k]
-        empty = solution.missing_racks(solution.place) - problem.leaves[solution.place].any(1)
+        empty = solution.missing_racks(solution.placement) - problem.leaves[solution.placement].any(1)
         self.rack_need: I64 = np.maximum(empty, 0).astype(np.int64)[self.p]
         rest = ~for_racks & ~self.forced
         self.rack_groups = _Groups(for_racks & (self.rack_need > 0), self.p)
@@ -167,9 +167,9 @@ class Relaxation:
     def _crowded_racks(self) -> Bools:
         """Slots that share their rack with another one of a partition that could be in more racks."""
         solution, problem = self.solution, self.problem
-        places = np.where(problem.leaves[solution.place], -1, solution.place)
-        lacking = (solution.missing_racks(places) > 0) & problem.movable
-        return shares_rack(solution.rack[places]) & lacking[:, None]
+        brokers = np.where(problem.leaves[solution.placement], -1, solution.placement)
+        lacking = (solution.missing_racks(brokers) > 0) & problem.movable
+        return shares_rack(solution.rack[brokers]) & lacking[:, None]
 
     def _cheapest(self, price: F64) -> Bools:
         """The cheapest set of moves that has every forced one and enough of each group."""

@@ -33,9 +33,9 @@ def refuse_if_infeasible(solution: Solution, unplaced: I64) -> None:
     """
     problem, options = solution.problem, solution.problem.options
     p, k = unplaced // solution.width, unplaced % solution.width
-    home = problem.home[p, k]
-    drained = (home >= 0) & problem.leaves[home] & problem.cluster.brokers.is_live[home]
-    asked = drained | ((home < 0) & (options.replication_factor is not None))
+    previous = problem.previous[p, k]
+    drained = (previous >= 0) & problem.leaves[previous] & problem.cluster.brokers.is_live[previous]
+    asked = drained | ((previous < 0) & (options.replication_factor is not None))
     if not asked.any():
         return
     names = _names(solution, p[asked])
@@ -96,7 +96,7 @@ def unrepaired_of(solution: Solution, unplaced: I64) -> tuple[str, ...]:
     if not problem.options.mode.moves_replicas:
         return ()
     p, k = unplaced // solution.width, unplaced % solution.width
-    stuck = (problem.home[p, k] >= 0) & (solution.why[p, k] == Why.LEAVES)
+    stuck = (problem.previous[p, k] >= 0) & (solution.why[p, k] == Why.LEAVES)
     in_dir = problem.lost[p, k]
     lines = []
     for rows, what in ((p[stuck & ~in_dir], "on dead brokers"), (p[stuck & in_dir], "in offline log dirs")):
@@ -196,7 +196,7 @@ def _brokers_outside(solution: Solution, leader: I32) -> dict[str, int]:
 
 
 def _largest(solution: Solution, broker: int) -> str:
-    p, k = np.nonzero(solution.place == broker)
+    p, k = np.nonzero(solution.placement == broker)
     load = np.sort(solution.load(p, k, np.full(len(p), broker)))[::-1]
     used = int(load.sum())
     if not used:
@@ -273,8 +273,8 @@ def _crowded(solution: Solution) -> tuple[I64, F64]:
     if solution.topic_count is None:
         return np.empty(0, np.int64), np.empty(0)
     problem = solution.problem
-    p, k = np.nonzero(solution.place >= 0)
-    topic, broker = problem.topic[p].astype(np.int64), solution.place[p, k]
+    p, k = np.nonzero(solution.placement >= 0)
+    topic, broker = problem.topic[p].astype(np.int64), solution.placement[p, k]
     surplus = solution.topic_count[topic, broker] - solution.bands.topic_most(topic, broker)
     # a topic that the plan may not touch is not its shortfall
     crowded = (surplus > 0) & problem.counted[broker] & problem.movable[p]

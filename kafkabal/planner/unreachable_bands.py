@@ -61,7 +61,7 @@ def persist(start: Solution, candidate: Candidate, listener: PlanListener) -> tu
 def _may_lead(problem: Problem, leader: I32) -> bool:
     """Whether no more leaders change than may, and none to a copy that is out of sync: it left, and came back later."""
     changes = leader != problem.leader
-    stale = ((problem.home == leader[:, None]) & ~problem.electable).any(1)
+    stale = ((problem.previous == leader[:, None]) & ~problem.electable).any(1)
     most, had = problem.options.max_leader_changes, problem.cluster.partitions.leader >= 0
     return not (changes & stale).any() and (most is None or int((changes & had).sum()) <= most)
 

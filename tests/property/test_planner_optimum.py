@@ -26,15 +26,15 @@ class Exhaustive:
         self.used = np.zeros(state.problem.n_brokers, np.int64)
         self.count = np.zeros(state.problem.n_brokers, np.int64)
         self.chosen: list[tuple[int, ...]] = []
-        self.choices = [self._choices(p) for p in range(len(state.place))]
+        self.choices = [self._choices(p) for p in range(len(state.placement))]
 
     def _choices(self, p: int) -> list[tuple[int, tuple[int, ...]]]:
         problem = self.state.problem
-        home = {int(b) for b in problem.home[p] if b >= 0}
+        previous = {int(b) for b in problem.previous[p] if b >= 0}
         found = []
-        for brokers in combinations(range(problem.n_brokers), len(home)):
+        for brokers in combinations(range(problem.n_brokers), len(previous)):
             if len({int(problem.rack[b]) for b in brokers}) >= self.state.required_racks[p]:
-                found.append((int(problem.arriving_bytes[p]) * len(set(brokers) - home), brokers))
+                found.append((int(problem.arriving_bytes[p]) * len(set(brokers) - previous), brokers))
         return sorted(found)
 
     def least_bytes(self) -> int | None:

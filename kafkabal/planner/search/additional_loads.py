@@ -41,7 +41,7 @@ class AdditionalLoads:
         self.leader = leader
         """shape (n_partitions,): the leader, -1 for none yet."""
         self.scores = additional_scores_of(problem)
-        shape = (len(self.scores), *problem.home.shape)
+        shape = (len(self.scores), *problem.previous.shape)
         self.held: F64 = np.zeros(shape)
         """What each replica adds where it was before the plan."""
         self.arriving: F64 = np.zeros(shape[:2])
@@ -65,8 +65,10 @@ class AdditionalLoads:
         sums = np.bincount(r.partition, parts.replica_load, len(cluster.partitions))
         self.arriving[row] = sums / np.maximum(cluster.replication_factor, 1)
         self.led[row] = parts.leader_load
-        p, k = np.nonzero(solution.place >= 0)
-        carried = np.bincount(solution.place[p, k], self.of_slots(p, k, solution.place[p, k])[row], problem.n_brokers)
+        p, k = np.nonzero(solution.placement >= 0)
+        carried = np.bincount(
+            solution.placement[p, k], self.of_slots(p, k, solution.placement[p, k])[row], problem.n_brokers
+        )
         led = self.leader >= 0
         carried += np.bincount(self.leader[led], parts.leader_load[led], problem.n_brokers)
         known = ~np.isnan(parts.base_load)
@@ -92,8 +94,8 @@ class AdditionalLoads:
 
     def of_slots(self, p: I64, k: I64, broker: I32 | I64) -> F64:
         """shape (scores, n): what replicas in these slots add to these brokers, followers or not."""
-        at_home = self.solution.problem.home[p, k] == broker
-        return np.where(at_home, self.held[:, p, k], self.arriving[:, p])
+        is_previous = self.solution.problem.previous[p, k] == broker
+        return np.where(is_previous, self.held[:, p, k], self.arriving[:, p])
 
     def violation(self) -> F64:
         """shape (n_brokers,): how far each broker is outside its bands, in weighted fair shares."""
@@ -118,7 +120,7 @@ class AdditionalLoads:
 
     def move(self, p: I64, k: I64, target: I64) -> None:
         """Take slots to other brokers, and leadership with a replica that leads."""
-        source = self.solution.place[p, k].astype(np.int64)
+        source = self.solution.placement[p, k].astype(np.int64)
         leads = self.leader[p] == source
         for row, (leaving, coming) in enumerate(
             zip(self.of_slots(p, k, source), self.of_slots(p, k, target), strict=True)

@@ -200,7 +200,7 @@ def _best_swap(solution: Solution, loads: AdditionalLoads, broker: int, least: f
 
 def _cells(solution: Solution, loads: AdditionalLoads, broker: int) -> _Cells:
     problem = solution.problem
-    p, k = np.nonzero(problem.loose & (solution.place == broker))
+    p, k = np.nonzero(problem.loose & (solution.placement == broker))
     leads = loads.leader[p] == broker
     led = np.where(leads, loads.led[:, p], 0.0)
     here = loads.of_slots(p, k, np.full(len(p), broker)) + led
@@ -249,9 +249,9 @@ def _stays_inside(solution: Solution, broker: int, more_bytes: I64) -> Bools:
 
 
 def _moving_price(solution: Solution, cells: _Cells, broker: int) -> F64:
-    """What it costs to move replicas off a broker, in fair shares: nothing where they have left home already."""
+    """What it costs to move replicas off a broker, in fair shares: nothing where they have moved there."""
     problem = solution.problem
     rows = problem.weighed
     fair = max(1.0, float(solution.used[rows].mean())) if rows.any() else 1.0
-    from_home = problem.home[cells.p, cells.k] == broker
-    return np.where(from_home, _PRICE * problem.arriving_bytes[cells.p] / fair, 0.0)
+    from_previous = problem.previous[cells.p, cells.k] == broker
+    return np.where(from_previous, _PRICE * problem.arriving_bytes[cells.p] / fair, 0.0)

@@ -35,15 +35,15 @@ class Leadership:
     def __init__(self, solution: Solution) -> None:
         problem = solution.problem
         self.solution = solution
-        there = solution.place >= 0
+        there = solution.placement >= 0
         arrived = solution.moved()
-        self.candidates: I32 = np.where(there & (problem.electable | arrived), solution.place, NONE)
+        self.candidates: I32 = np.where(there & (problem.electable | arrived), solution.placement, NONE)
         self.candidates[~problem.counted[self.candidates] & (self.candidates >= 0)] = NONE
         self.free: Bools = problem.movable.copy()
         limit = problem.options.max_leader_changes
         # of a broker that is drained, a limit may leave replicas for later, and their leadership with them
         leads_on = problem.counted if limit is None else problem.cluster.brokers.is_live
-        stays = (solution.place == problem.leader[:, None]).any(1) & leads_on[problem.leader]
+        stays = (solution.placement == problem.leader[:, None]).any(1) & leads_on[problem.leader]
         self.leader: I32 = np.where(stays | ~self.free, problem.leader, NONE)
         self.free &= (self.candidates >= 0).any(1)
         self.leader[~self.free & (self.leader < 0)] = problem.leader[~self.free & (self.leader < 0)]

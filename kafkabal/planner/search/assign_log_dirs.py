@@ -38,8 +38,8 @@ class Shelving:
         self.n_dirs: I64 = np.diff(dirs.first)
         slot = np.arange(problem.width)
         own = cluster.partitions.first[:-1, None] + np.minimum(slot, cluster.replication_factor[:, None] - 1)
-        self.before: I32 = np.where(problem.home >= 0, cluster.replicas.log_dir[own], NONE)
-        self.dir: I32 = np.where(solution.at_home(), self.before, NONE)
+        self.previous: I32 = np.where(problem.previous >= 0, cluster.replicas.log_dir[own], NONE)
+        self.dir: I32 = np.where(solution.stays(), self.previous, NONE)
         self.capacity: F64 = LOG_DIR.capacity(cluster)
         self.is_open: Bools = dirs.state == LogDirState.ONLINE
         self.has_offline_dir: Bools = (
@@ -52,10 +52,10 @@ class Shelving:
         known = self.dir >= 0
         load = np.bincount(self.dir[known], problem.held_bytes[known].astype(np.float64), len(dirs))
         self.load: I64 = load.astype(np.int64)
-        before = np.bincount(
-            self.before[self.before >= 0], problem.held_bytes[self.before >= 0].astype(np.float64), len(dirs)
+        previous = np.bincount(
+            self.previous[self.previous >= 0], problem.held_bytes[self.previous >= 0].astype(np.float64), len(dirs)
         )
-        freed = before.astype(np.int64) - self.load
+        freed = previous.astype(np.int64) - self.load
         on_volume = np.bincount(dirs.volume, freed.astype(np.float64))
         self.room: I64 = dir_room_bytes(cluster, problem.options.log_dir_limit) + np.where(
             self.is_open, on_volume[dirs.volume].astype(np.int64), 0
@@ -70,11 +70,11 @@ class Shelving:
 
     def shift(self, p: int, k: int, target: int, bytes_: int) -> None:
         """Take a replica from its dir to another one of the broker."""
-        source = int(self.dir[p, k])
-        self.load[source] -= bytes_
+        current = int(self.dir[p, k])
+        self.load[current] -= bytes_
         self.load[target] += bytes_
         self.dir[p, k] = target
-        self._take_room(np.array([source, target]), np.array([-bytes_, bytes_]))
+        self._take_room(np.array([current, target]), np.array([-bytes_, bytes_]))
 
     def _take_room(self, target: I64, bytes_: I64) -> None:
         taken = np.bincount(self.volume[target], bytes_.astype(np.float64), int(self.volume.max(initial=-1)) + 1)
@@ -96,14 +96,14 @@ def choose_log_dirs(solution: Solution) -> tuple[I32, I64]:
     if solution.problem.has_score("log-dir") and solution.problem.options.mode.evens_log_dirs:
         even_out(shelving)
     moved = solution.moved()
-    shelving.dir[moved & (shelving.has_offline_dir[solution.place] | ~shelving.is_choosable[:, None])] = NONE
+    shelving.dir[moved & (shelving.has_offline_dir[solution.placement] | ~shelving.is_choosable[:, None])] = NONE
     return shelving.dir, left
 
 
 def _shelve_arrivals(shelving: Shelving) -> I64:
     solution = shelving.solution
     p, k = np.nonzero(solution.moved())
-    broker = solution.place[p, k]
+    broker = solution.placement[p, k]
     bytes_ = solution.problem.arriving_bytes[p]
     single = shelving.n_dirs[broker] == 1
     shelving.put(p[single], k[single], shelving.first[broker[single]], bytes_[single])
@@ -142,7 +142,7 @@ def even_out(shelving: Shelving) -> None:
         return
     may = problem.movable & shelving.is_choosable
     p, k = np.nonzero((shelving.dir >= 0) & may[:, None] & problem.size_known[:, None])
-    broker = shelving.solution.place[p, k]
+    broker = shelving.solution.placement[p, k]
     order = np.argsort(broker, kind="stable")
     p, k, broker = p[order], k[order], broker[order]
     first = np.searchsorted(broker, np.arange(problem.n_brokers + 1))
@@ -156,7 +156,7 @@ def _even_broker(shelving: Shelving, broker: int, p: I64, k: I64) -> None:
     dirs = np.arange(shelving.first[broker], shelving.first[broker + 1])
     low, high = _band(shelving, dirs)
     bytes_ = solution.load(p, k, np.full(len(p), broker))
-    arrived = solution.place[p, k] != solution.problem.home[p, k]
+    arrived = solution.placement[p, k] != solution.problem.previous[p, k]
     for _ in range(len(p)):
         now = shelving.load[dirs]
         surplus, lack = np.maximum(now - high, 0), np.maximum(low - now, 0)

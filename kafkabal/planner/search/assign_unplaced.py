@@ -49,7 +49,7 @@ def assign_unplaced(solution: Solution) -> I64:
 
 def _assign(solution: Solution, *, crowding: bool = False) -> I64:
     problem = solution.problem
-    p, k = np.nonzero(solution.is_slot & (solution.place < 0))
+    p, k = np.nonzero(solution.is_slot & (solution.placement < 0))
     if not p.size:
         return np.empty(0, np.int64)
     order = np.lexsort((p, -problem.arriving_bytes[p]))
@@ -92,8 +92,8 @@ class _Kept:
         problem = self.solution.problem
         returns = self.solution.why[p, k] == Why.TOPIC
         p, k = p[returns], k[returns]
-        np.add.at(self.bytes, problem.home[p, k], sign * problem.held_bytes[p, k])
-        np.add.at(self.count, problem.home[p, k], sign)
+        np.add.at(self.bytes, problem.previous[p, k], sign * problem.held_bytes[p, k])
+        np.add.at(self.count, problem.previous[p, k], sign)
 
     def release(self, p: I64, k: I64) -> None:
         """Keep no room any longer for slots that found a place."""

@@ -52,7 +52,7 @@ class _Shelf:
         self.width = solution.width
         cell = np.flatnonzero(free & problem.loose)
         p, k = cell // self.width, cell % self.width
-        broker = solution.place[p, k]
+        broker = solution.placement[p, k]
         bytes_ = solution.load(p, k, broker)
         self.keys = SizeKeys(bytes_)
         key = self.keys.of(broker, bytes_)
@@ -109,7 +109,7 @@ def move_in_bulk(
     pace
         Share of what is to be moved that moves in one round.
     moved
-        Move replicas on that have left their home already, which costs nothing more, instead of those still there.
+        Move replicas on that have left their previous broker, which costs nothing more, instead of those still there.
     further
         Only those below their targets at the beginning take: who has given a little too much in bytes, for the sake of
         its number, is not filled up again by those that do the same.
@@ -125,8 +125,8 @@ def move_in_bulk(
         takers = takers & ((solution.used < targets.bytes) | (solution.count < targets.count))
     if not givers.any():
         return
-    free = solution.moved() if moved else solution.at_home()
-    free = free & givers[solution.place]
+    free = solution.moved() if moved else solution.stays()
+    free = free & givers[solution.placement]
     if cheapest is not None and solution.guidance is not None:
         free = _cheapest(
             solution, free, solution.guidance.price, cheapest * np.maximum(solution.used - targets.bytes, 0)
@@ -143,9 +143,9 @@ def move_in_bulk(
 def _cheapest(solution: Solution, free: Bools, price: F64, most: F64) -> Bools:
     """Those of the lowest price on each broker, as long as their bytes are not more than a number for each."""
     p, k = np.nonzero(free)
-    order = np.lexsort((price[p, k], solution.place[p, k]))
+    order = np.lexsort((price[p, k], solution.placement[p, k]))
     p, k = p[order], k[order]
-    broker = solution.place[p, k]
+    broker = solution.placement[p, k]
     fits = running_sum(broker, solution.load(p, k, broker)) <= most[broker]
     chosen = np.zeros_like(free)
     chosen[p[fits], k[fits]] = True

@@ -39,13 +39,15 @@ def drop_surplus(solution: Solution) -> None:
     """
     problem = solution.problem
     while True:
-        rows = np.flatnonzero((solution.place >= 0).sum(1) > problem.slots)
+        rows = np.flatnonzero((solution.placement >= 0).sum(1) > problem.slots)
         if not rows.size:
             return
-        places = solution.place[rows]
-        priority = np.append(_fullness(solution), -1.0)[places]
-        priority += np.where(problem.leaves[places], 1e6, 0.0) + np.where(shares_rack(solution.rack[places]), 1e3, 0.0)
-        priority[(places < 0) | (places == problem.leader[rows][:, None])] = -1.0
+        brokers = solution.placement[rows]
+        priority = np.append(_fullness(solution), -1.0)[brokers]
+        priority += np.where(problem.leaves[brokers], 1e6, 0.0) + np.where(
+            shares_rack(solution.rack[brokers]), 1e3, 0.0
+        )
+        priority[(brokers < 0) | (brokers == problem.leader[rows][:, None])] = -1.0
         solution.drop(rows, priority.argmax(1))
 
 
@@ -69,18 +71,18 @@ def lift_for_racks(solution: Solution) -> None:
 
 def _lacking_racks(solution: Solution) -> I64:
     """Partitions that could be in more racks, and have a replica that may go for it."""
-    empty = (solution.is_slot & (solution.place < 0)).sum(1)
-    return np.flatnonzero((solution.missing_racks(solution.place) > empty) & solution.problem.movable)
+    empty = (solution.is_slot & (solution.placement < 0)).sum(1)
+    return np.flatnonzero((solution.missing_racks(solution.placement) > empty) & solution.problem.movable)
 
 
 def _lift_from_racks(solution: Solution, rows: I64) -> None:
-    places = solution.place[rows]
-    priority = np.append(_fullness(solution), -1.0)[places]
+    brokers = solution.placement[rows]
+    priority = np.append(_fullness(solution), -1.0)[brokers]
     if solution.topic_count is not None:
         topic = solution.problem.topic[rows]
-        crowded = solution.topic_count[topic[:, None], places] > solution.bands.topic_most(topic[:, None], places)
-        priority = priority + np.where(crowded & (places >= 0), 1.0, 0.0)
-    in_crowd = shares_rack(solution.rack[places])
+        crowded = solution.topic_count[topic[:, None], brokers] > solution.bands.topic_most(topic[:, None], brokers)
+        priority = priority + np.where(crowded & (brokers >= 0), 1.0, 0.0)
+    in_crowd = shares_rack(solution.rack[brokers])
     best = np.where(in_crowd, priority, -2.0).argmax(1)
     found = in_crowd[np.arange(len(rows)), best]
     solution.lift(rows[found], best[found], Why.RACK)
@@ -119,7 +121,7 @@ class _Crowd:
         problem = solution.problem
         cells, surplus = _crowded(solution)
         p, k = cells // solution.width, cells % solution.width
-        broker = solution.place[p, k]
+        broker = solution.placement[p, k]
         pair = problem.topic[p].astype(np.int64) * problem.n_brokers + broker
         order = np.lexsort((cells, pair))
         self.cells, self.pair, self.broker = cells[order], pair[order], broker[order]
@@ -167,9 +169,9 @@ def _crowded(solution: Solution) -> tuple[I64, I64]:
     problem = solution.problem
     if solution.topic_count is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    free = (solution.place >= 0) & (solution.why != Why.TOPIC) & problem.loose
+    free = (solution.placement >= 0) & (solution.why != Why.TOPIC) & problem.loose
     p, k = np.nonzero(free)
-    broker, topic = solution.place[p, k], problem.topic[p]
+    broker, topic = solution.placement[p, k], problem.topic[p]
     surplus = (solution.topic_count[topic, broker] - solution.bands.topic_most(topic, broker)).astype(np.int64)
     over = (surplus > 0) & problem.counted[broker]
     return p[over] * solution.width + k[over], surplus[over]

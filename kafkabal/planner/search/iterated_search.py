@@ -3,7 +3,7 @@
 ::
 
     repeat
-        take the last plan if it was near the best one, else the best, and send home a random half or more of its moves
+        take the last plan if it was near the best one, else the best, and send back a random half or more of its moves
         every second time, move up to three replicas that had stayed
         local search, then reduce cost, then joint moves where that came near the best plan
         the best plan is the one with least outside its bands, then with the fewest bytes
@@ -31,7 +31,7 @@ _MOST_ROUNDS = 120
 with 80 rounds; a third more did not help ten that are hard to plan."""
 _ROUNDS_A_MOVE = 12
 """Few moves have few subsets, which need no more rounds."""
-_SENT_HOME = (0.5, 0.7, 0.9, 1.0)
+_SENT_BACK = (0.5, 0.7, 0.9, 1.0)
 """Shares of what moves. Those ten clusters end 1.2 % above their optima in the mean, 1.4 % with (0.3, 0.5, 0.7, 0.9),
 1.6 % with (0.7, 0.9, 1)."""
 _MOST_FORCED = 3
@@ -59,7 +59,7 @@ def search_further(solution: Solution, enough_bytes: float) -> Solution:
         if merit[0] <= 0 and merit[1] <= enough_bytes:
             break
         found = current.copy()
-        _send_home(found, random.random(found.place.shape) < _SENT_HOME[i % len(_SENT_HOME)])
+        _send_back(found, random.random(found.placement.shape) < _SENT_BACK[i % len(_SENT_BACK)])
         for _ in range(int(random.random() * (_MOST_FORCED + 1)) if i % 2 else 0):
             _move_any(found, random)
         search_locally(found)
@@ -89,19 +89,21 @@ def _is_within_limits(found: Solution, solution: Solution) -> bool:
     return not bool((full | (found.count > np.maximum(problem.limit_replicas, solution.count))).any())
 
 
-def _send_home(solution: Solution, chosen: Bools) -> None:
+def _send_back(solution: Solution, chosen: Bools) -> None:
     """Undo moves that no rule asks for."""
-    p, k = np.nonzero(solution.moved() & (solution.why < Why.RACK) & chosen & (solution.problem.home >= 0))
-    home = solution.problem.home[p, k]
-    allowed = solution.may_go(p, k, home)
+    p, k = np.nonzero(solution.moved() & (solution.why < Why.RACK) & chosen & (solution.problem.previous >= 0))
+    previous = solution.problem.previous[p, k]
+    allowed = solution.may_go(p, k, previous)
     # each is allowed by itself: of one partition, and of one topic on a broker, only one goes at a time
-    allowed &= is_first(p) & is_first(solution.problem.topic[p].astype(np.int64) * solution.problem.n_brokers + home)
-    solution.move(p[allowed], k[allowed], home[allowed])
+    allowed &= is_first(p) & is_first(
+        solution.problem.topic[p].astype(np.int64) * solution.problem.n_brokers + previous
+    )
+    solution.move(p[allowed], k[allowed], previous[allowed])
 
 
 def _move_any(solution: Solution, random: np.random.Generator) -> None:
-    """Move a replica that is at home to any broker that may take it."""
-    p, k = np.nonzero(solution.at_home() & solution.problem.loose & ~solution.must_leave())
+    """Move a replica that is still on its previous broker to any that may take it."""
+    p, k = np.nonzero(solution.stays() & solution.problem.loose & ~solution.must_leave())
     if not p.size:
         return
     one = int(random.random() * len(p))
@@ -109,7 +111,7 @@ def _move_any(solution: Solution, random: np.random.Generator) -> None:
     allowed = solution.may_go_anywhere(p, k)[0] & (
         solution.used + solution.problem.arriving_bytes[p] <= solution.problem.limit_bytes
     )
-    allowed[solution.place[p, k]] = False
+    allowed[solution.placement[p, k]] = False
     targets = np.flatnonzero(allowed)
     if targets.size:
         solution.move(p, k, targets[[int(random.random() * len(targets))]])

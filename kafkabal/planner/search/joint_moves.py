@@ -1,11 +1,11 @@
 """In a small cluster: make a plan cheaper by a few moves at once that only together stay inside all bands.
 
-With a few replicas a broker, sending one home alone overfills its old broker, and no exchange fits; but further moves
-elsewhere may pay for it. All pairs are tried, and chains that begin with the pairs that leave least outside::
+With a few replicas a broker, sending one back alone overfills its previous broker, and no exchange fits; but further
+moves elsewhere may pay for it. All pairs are tried, and chains that begin with the pairs that leave least outside::
 
     repeat
         for each replica that has moved, the dearest first:
-            send it home (or anywhere where it costs less)
+            send it back (or anywhere where it costs less)
             look for one further move after which every broker is inside its bands
             else go on from each of those that leave least outside, always with the move that leaves least then
         apply what saves most
@@ -45,7 +45,7 @@ class _Moves(NamedTuple):
 
     p: I64
     k: I64
-    source: I64
+    current: I64
     target: I64
     leaving: I64
     arriving: I64
@@ -83,21 +83,21 @@ def move_jointly(solution: Solution, *, third: int = 1) -> None:
 
 def _all_moves(solution: Solution) -> _Moves:
     problem = solution.problem
-    p, k = np.nonzero((solution.place >= 0) & problem.loose)
+    p, k = np.nonzero((solution.placement >= 0) & problem.loose)
     allowed = solution.may_go_anywhere(p, k)
     # what must leave its broker for good is not to come back to it
     row = np.flatnonzero(problem.lost[p, k])
-    allowed[row, problem.home[p[row], k[row]]] = False
+    allowed[row, problem.previous[p[row], k[row]]] = False
     cell, target = np.nonzero(allowed)
     p, k = p[cell], k[cell]
-    source = solution.place[p, k].astype(np.int64)
-    other = target != source
-    p, k, source, target = p[other], k[other], source[other], target[other].astype(np.int64)
+    current = solution.placement[p, k].astype(np.int64)
+    other = target != current
+    p, k, current, target = p[other], k[other], current[other], target[other].astype(np.int64)
     cost = problem.arriving_bytes[p]
-    home = problem.home[p, k]
-    price = np.where(target == home, 0, cost) - np.where(source == home, 0, cost)
+    previous = problem.previous[p, k]
+    price = np.where(target == previous, 0, cost) - np.where(current == previous, 0, cost)
     topic = problem.topic[p].astype(np.int64)
-    return _Moves(p, k, source, target, solution.load(p, k, source), solution.load(p, k, target), price, topic)
+    return _Moves(p, k, current, target, solution.load(p, k, current), solution.load(p, k, target), price, topic)
 
 
 class _Edges:
@@ -186,16 +186,16 @@ def _compatible(moves: _Moves, chosen: list[int]) -> Bools:
 
 def _after(edges: _Edges, loads: _Loads, moves: _Moves, row: int) -> _Loads:
     used, count = loads.used.copy(), loads.number.copy()
-    used[moves.source[row]] -= moves.leaving[row]
+    used[moves.current[row]] -= moves.leaving[row]
     used[moves.target[row]] += moves.arriving[row]
-    count[moves.source[row]] -= 1
+    count[moves.current[row]] -= 1
     count[moves.target[row]] += 1
     return edges.loads(used, count)
 
 
 def _left_outside(edges: _Edges, loads: _Loads, moves: _Moves) -> F64:
     """What each further move would leave outside, of all brokers."""
-    a, b = moves.source, moves.target
+    a, b = moves.current, moves.target
     left = float(loads.outside.sum()) - loads.outside[a] - loads.outside[b]
     left = left + edges.outside(a, loads.used[a] - moves.leaving, loads.number[a] - 1)
     left = left + edges.outside(b, loads.used[b] + moves.arriving, loads.number[b] + 1)

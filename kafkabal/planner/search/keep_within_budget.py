@@ -39,12 +39,12 @@ def exceeds_budget(solution: Solution) -> bool:
 
 
 def trim_to_budget(start: Solution, solution: Solution, barred: Bools, lot: F64, *, crowd: bool = False) -> None:
-    """Send replicas home again until what is left fits the budget; partitions stay whole.
+    """Send replicas back until what is left fits the budget; partitions stay whole.
 
     Parameters
     ----------
     barred
-        shape (n_partitions,): partitions that stay at home even if the budget could pay for them.
+        shape (n_partitions,): partitions that stay where they were even if the budget could pay for them.
     lot
         shape (n_partitions,), 0 to 1: the order of large partitions among which nothing else decides.
     crowd
@@ -53,7 +53,7 @@ def trim_to_budget(start: Solution, solution: Solution, barred: Bools, lot: F64,
     p = np.flatnonzero(solution.moved().any(1))
     p = _in_turn(p, solution, _worth(solution, p, start.used > start.bands.high_bytes), lot)
     most = _Most(start, solution, crowd=crowd)
-    _send_all_home(solution, p[~_kept(solution, p, ~barred[p], most.bytes - start.used, most.count - start.count)])
+    _send_all_back(solution, p[~_kept(solution, p, ~barred[p], most.bytes - start.used, most.count - start.count)])
     _leave_out_crowding(solution, most.of_topics)
 
 
@@ -111,37 +111,37 @@ def _across_racks(solution: Solution, p: I64) -> I64:
     """Bytes that come to another rack than the leader's, which sends them."""
     problem = solution.problem
     leader = problem.leader[p]
-    home = np.where(leader >= 0, problem.rack[leader], -1)
-    crosses = solution.moved()[p] & (problem.rack[solution.place[p]] != home[:, None])
+    from_rack = np.where(leader >= 0, problem.rack[leader], -1)
+    crosses = solution.moved()[p] & (problem.rack[solution.placement[p]] != from_rack[:, None])
     cost: I64 = problem.arriving_bytes[p] * crosses.sum(1)
     return cost
 
 
 def _leave_out_crowding(solution: Solution, most: Counts | None) -> None:
-    """Send home what crowds a topic on its new broker, because what was to leave there stays."""
+    """Send back what crowds a topic on its new broker, because what was to leave there stays."""
     if solution.topic_count is None or most is None:
         return
     problem = solution.problem
     p, k = np.nonzero(solution.moved())
-    topic, target = problem.topic[p], solution.place[p, k]
+    topic, target = problem.topic[p], solution.placement[p, k]
     crowded = solution.topic_count[topic, target] > np.maximum(
         solution.bands.topic_most(topic, target), most[topic, target]
     )
-    _send_all_home(solution, np.unique(p[crowded & (solution.why[p, k] < Why.RACK)]))
+    _send_all_back(solution, np.unique(p[crowded & (solution.why[p, k] < Why.RACK)]))
 
 
-def _send_all_home(solution: Solution, p: I64) -> None:
-    """Send whatever moves of some partitions home."""
+def _send_all_back(solution: Solution, p: I64) -> None:
+    """Send whatever moves of some partitions back."""
     row, slot = np.nonzero(solution.moved()[p])
-    send_home(solution, p[row], slot)
+    send_back(solution, p[row], slot)
 
 
 def _worth(solution: Solution, p: I64, over: Bools) -> F64:
     """Share of the moved replicas of each partition that relieve a broker."""
     problem = solution.problem
     moved = solution.moved()[p]
-    home = problem.home[p]
-    relieves = moved & ((over | problem.leaves)[home] | (home < 0) | problem.lost[p])
+    previous = problem.previous[p]
+    relieves = moved & ((over | problem.leaves)[previous] | (previous < 0) | problem.lost[p])
     return np.asarray(relieves.sum(1) / moved.sum(1)) + np.where((solution.why[p] == Why.LEAVES).any(1), 1.0, 0.0)
 
 
@@ -165,7 +165,7 @@ def _affordable(solution: Solution, p: I64, among: Bools) -> Bools:
 
 def _led_elsewhere(solution: Solution, p: I64) -> I64:
     """1 where the leader's replica moves, so that another one has to lead."""
-    leads = solution.problem.home[p] == solution.problem.cluster.partitions.leader[p, None]
+    leads = solution.problem.previous[p] == solution.problem.cluster.partitions.leader[p, None]
     return np.asarray((solution.moved()[p] & leads).any(1), np.int64)
 
 
@@ -190,7 +190,7 @@ def _within_links(solution: Solution, p: I64, among: Bools, limit: int) -> Bools
     problem = solution.problem
     row, slot = np.nonzero(solution.moved()[p] & among[:, None])
     size = problem.arriving_bytes[p[row]]
-    ends = (solution.place[p[row], slot], problem.leader[p[row]])
+    ends = (solution.placement[p[row], slot], problem.leader[p[row]])
     # a leader sends as many copies as are new
     alone = (size, np.bincount(row, size, len(p)).astype(np.int64)[row])
     left = [np.full(problem.n_brokers, limit) for _ in ends]
@@ -217,11 +217,11 @@ def _without_overflow(solution: Solution, p: I64, keep: Bools, bytes_room: I64, 
     problem = solution.problem
     for _ in range(_MOST_PASSES):
         row, slot = np.nonzero(solution.moved()[p] & keep[:, None])
-        home, target = problem.home[p[row], slot], solution.place[p[row], slot]
-        known = home >= 0
+        previous, target = problem.previous[p[row], slot], solution.placement[p[row], slot]
+        known = previous >= 0
         leaving = problem.held_bytes[p[row], slot][known].astype(np.float64)
-        bytes_left = bytes_room + np.bincount(home[known], leaving, problem.n_brokers).astype(np.int64)
-        count_left = count_room + np.bincount(home[known], minlength=problem.n_brokers)
+        bytes_left = bytes_room + np.bincount(previous[known], leaving, problem.n_brokers).astype(np.int64)
+        count_left = count_room + np.bincount(previous[known], minlength=problem.n_brokers)
         over = running_sum(target, problem.arriving_bytes[p[row]]) > bytes_left[target]
         over |= running_count(target) >= count_left[target]
         if not over.any():
@@ -231,10 +231,10 @@ def _without_overflow(solution: Solution, p: I64, keep: Bools, bytes_room: I64, 
     return keep
 
 
-def send_home(solution: Solution, p: I64, k: I64) -> None:
+def send_back(solution: Solution, p: I64, k: I64) -> None:
     """Return moved replicas to where they were; drop new ones."""
-    home = solution.problem.home[p, k]
+    previous = solution.problem.previous[p, k]
     solution.lift(p, k, Why.NOTHING)
-    known = home >= 0
-    solution.put(p[known], k[known], home[known])
+    known = previous >= 0
+    solution.put(p[known], k[known], previous[known])
     solution.is_slot[p[~known], k[~known]] = False

@@ -126,12 +126,12 @@ class Index:
     def __init__(self, solution: Solution) -> None:
         problem = solution.problem
         self.solution = solution
-        p, k = np.nonzero((solution.place >= 0) & problem.loose)
-        broker = solution.place[p, k].astype(np.int64)
+        p, k = np.nonzero((solution.placement >= 0) & problem.loose)
+        broker = solution.placement[p, k].astype(np.int64)
         bytes_ = solution.load(p, k, broker)
         self.keys = SizeKeys(bytes_)
         # moved ones first: to move them on costs nothing more
-        shelf = 2 * broker + (problem.home[p, k] == broker)
+        shelf = 2 * broker + (problem.previous[p, k] == broker)
         key = self.keys.of(shelf, bytes_)
         order = stable_order(key)
         self.p, self.k, self.key = p[order], k[order], key[order]
@@ -163,7 +163,7 @@ class Index:
 
     def _still(self, at: I64) -> tuple[I64, I64]:
         p, k = self.p[at], self.k[at]
-        here = self.solution.place[p, k] == self.keys.group_of(self.key[at]) // 2
+        here = self.solution.placement[p, k] == self.keys.group_of(self.key[at]) // 2
         return p[here], k[here]
 
 
@@ -197,7 +197,7 @@ def search_locally(solution: Solution, convexity: float = 0.0) -> None:
         if step is None:
             stuck[worst] = True
             continue
-        stuck[solution.place[step.p, step.k]] = False
+        stuck[solution.placement[step.p, step.k]] = False
         stuck[step.target] = False
         solution.move(step.p, step.k, step.target)
         steps += 1
@@ -261,7 +261,7 @@ def _take(
     p, k = index.pick(donors, size, look.replicas // len(donors), look)
     if not p.size:
         return None
-    donor = solution.place[p, k].astype(np.int64)
+    donor = solution.placement[p, k].astype(np.int64)
     gain = violation.change(donor, -solution.load(p, k, donor), -1)
     arriving = solution.load(p, k, np.full(len(p), broker))
     gain += violation.change(broker, arriving, 1)
@@ -294,9 +294,9 @@ def _donors(solution: Solution, violation: Violation, broker: int) -> I64:
 
 
 def _price(solution: Solution, violation: Violation, p: I64, k: I64, broker: I64 | int) -> F64:
-    """What it costs to move slots off a broker: nothing where they have left their home already."""
-    from_home = solution.problem.home[p, k] == broker
-    return np.where(from_home, _PRICE * solution.problem.arriving_bytes[p] * violation.per_byte[broker], 0.0)
+    """What it costs to move slots off a broker: nothing where they have left their previous one already."""
+    from_previous = solution.problem.previous[p, k] == broker
+    return np.where(from_previous, _PRICE * solution.problem.arriving_bytes[p] * violation.per_byte[broker], 0.0)
 
 
 def _best_exchange(solution: Solution, violation: Violation, index: Index, broker: int) -> Step | None:
@@ -357,9 +357,9 @@ def _exchange(
     return float(gain[a, b]), step
 
 
-def _loads(solution: Solution, p: I64, k: I64, source: int, target: int) -> tuple[I64, I64]:
+def _loads(solution: Solution, p: I64, k: I64, current: int, target: int) -> tuple[I64, I64]:
     """Bytes of slots where they are, and where they would go."""
-    return solution.load(p, k, np.full(len(p), source)), solution.load(p, k, np.full(len(p), target))
+    return solution.load(p, k, np.full(len(p), current)), solution.load(p, k, np.full(len(p), target))
 
 
 def _sample(index: Index, broker: int, size: float) -> tuple[I64, I64]:
@@ -371,7 +371,7 @@ def _sample(index: Index, broker: int, size: float) -> tuple[I64, I64]:
 
 def may_exchange(solution: Solution, p1: I64, k1: I64, p2: I64, k2: I64) -> Bools:
     """Whether each first slot may take the place of the second one and the other way round."""
-    b1, b2 = solution.place[p1, k1], solution.place[p2, k2]
+    b1, b2 = solution.placement[p1, k1], solution.placement[p2, k2]
     same_topic = solution.problem.topic[p1] == solution.problem.topic[p2]
     most = np.where(same_topic, 1, 0)
     return np.asarray(

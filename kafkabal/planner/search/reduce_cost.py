@@ -1,7 +1,7 @@
 """Make a placement cheaper without leaving any band.
 
-A replica that has moved may go home where its old broker has room for it, alone or in exchange for another one: for a
-smaller one that was still there, or for one that had come there and now goes on to where the first one was.
+A replica that has moved may go back where its previous broker has room for it, alone or in exchange for another one:
+for a smaller one that was still there, or for one that had come there and now goes on to where the first one was.
 
 ::
 
@@ -35,7 +35,7 @@ _LARGEST = 256
 _NEIGHBOURS = 6
 """With 3 and with 12 the plans of benchmarks/planner_constants.py move within 0.5 % of these, the same in the mean."""
 _BETWEEN = (0.25, 0.5, 0.75)
-"""Where else to look, from the smallest size that may take a place to that of what goes home."""
+"""Where else to look, from the smallest size that may take a place to that of what goes back."""
 _CHECKED = 64
 """With 16 these plans move 0.08 % more, 0.9 % at most; 256 save nothing."""
 _LEAST_SAVING = 1e-5
@@ -43,7 +43,7 @@ _LEAST_SAVING = 1e-5
 
 
 class _Trade(NamedTuple):
-    """Slots that go home, and those that take their places (-1 where none does)."""
+    """Slots that go back, and those that take their places (-1 where none does)."""
 
     p: I64
     k: I64
@@ -53,7 +53,7 @@ class _Trade(NamedTuple):
 
 
 def reduce_cost(solution: Solution, rounds: int = 4) -> None:
-    """Send replicas home, alone or in exchange, broker after broker, until little is gained."""
+    """Send replicas back, alone or in exchange, broker after broker, until little is gained."""
     problem = solution.problem
     fair = float(solution.used[problem.counted].mean()) if problem.counted.any() else 0.0
     least = max(1, int(fair * _LEAST_SAVING))
@@ -70,7 +70,7 @@ def reduce_cost(solution: Solution, rounds: int = 4) -> None:
 def _worth_a_look(solution: Solution, least: int) -> Bools:
     """Brokers that have room for what they sent away, or took something although they sent something away."""
     problem = solution.problem
-    arrived = np.bincount(solution.place[solution.moved()], minlength=problem.n_brokers)
+    arrived = np.bincount(solution.placement[solution.moved()], minlength=problem.n_brokers)
     roomy = solution.bands.high_bytes - solution.used >= least
     return np.asarray(~problem.leaves & (roomy | (arrived > 0)))
 
@@ -79,18 +79,18 @@ def _slots_from(solution: Solution, brokers: Bools) -> dict[int, tuple[I64, I64]
     """Slots that have left each broker and may come back, the largest first."""
     problem = solution.problem
     p, k = np.nonzero(solution.moved() & problem.size_known[:, None] & (solution.why != Why.RACK))
-    home = problem.home[p, k]
-    wanted = brokers[home] & (home >= 0)
-    p, k, home = p[wanted], k[wanted], home[wanted]
-    order = np.lexsort((p, -problem.arriving_bytes[p], home))
-    return _by_broker(home[order], p[order], k[order], brokers)
+    previous = problem.previous[p, k]
+    wanted = brokers[previous] & (previous >= 0)
+    p, k, previous = p[wanted], k[wanted], previous[wanted]
+    order = np.lexsort((p, -problem.arriving_bytes[p], previous))
+    return _by_broker(previous[order], p[order], k[order], brokers)
 
 
 def _slots_on(solution: Solution, brokers: Bools) -> dict[int, tuple[I64, I64]]:
     """Slots on each broker that may move, by size."""
     problem = solution.problem
-    p, k = np.nonzero((solution.place >= 0) & brokers[solution.place] & problem.loose)
-    broker = solution.place[p, k]
+    p, k = np.nonzero((solution.placement >= 0) & brokers[solution.placement] & problem.loose)
+    broker = solution.placement[p, k]
     load = solution.load(p, k, broker)
     order = stable_order(SizeKeys(load).of(broker, load))
     return _by_broker(broker[order], p[order], k[order], brokers)
@@ -105,9 +105,9 @@ def _by_broker(broker: I32, p: I64, k: I64, brokers: Bools) -> dict[int, tuple[I
 def _improve_broker(solution: Solution, broker: int, away: tuple[I64, I64], here: tuple[I64, I64], least: int) -> None:
     (p, k), (here_p, here_k) = away, here
     for _ in range(len(p)):
-        gone = solution.place[p, k] != broker
+        gone = solution.placement[p, k] != broker
         p, k = p[gone], k[gone]
-        still = solution.place[here_p, here_k] == broker
+        still = solution.placement[here_p, here_k] == broker
         here_p, here_k = here_p[still], here_k[still]
         trade = _best_trade(solution, broker, p, k, here_p, here_k, least)
         if trade is None:
@@ -116,11 +116,11 @@ def _improve_broker(solution: Solution, broker: int, away: tuple[I64, I64], here
 
 
 def _apply(solution: Solution, trade: _Trade) -> None:
-    away = solution.place[trade.p, trade.k]
+    current = solution.placement[trade.p, trade.k]
     other = trade.other_p >= 0
     solution.lift(trade.p, trade.k, Why.BALANCE)
-    solution.move(trade.other_p[other], trade.other_k[other], away[other])
-    solution.put(trade.p, trade.k, solution.problem.home[trade.p, trade.k])
+    solution.move(trade.other_p[other], trade.other_k[other], current[other])
+    solution.put(trade.p, trade.k, solution.problem.previous[trade.p, trade.k])
 
 
 def _best_trade(solution: Solution, broker: int, p: I64, k: I64, here_p: I64, here_k: I64, least: int) -> _Trade | None:
@@ -150,14 +150,16 @@ def _first_allowed(solution: Solution, trades: _Trade, least: int) -> _Trade | N
 
 
 def _alone(solution: Solution, broker: int, p: I64, k: I64) -> _Trade:
-    """Replicas that fit on their old broker again, and that their new one can do without."""
+    """Replicas that fit on their previous broker again, and that their new one can do without."""
     bands = solution.bands
-    away = solution.place[p, k]
+    current = solution.placement[p, k]
     held, arrived = solution.problem.held_bytes[p, k], solution.problem.arriving_bytes[p]
     fits = (solution.used[broker] + held <= bands.high_bytes[broker]) & (
         solution.count[broker] < bands.high_count[broker]
     )
-    fits &= (solution.used[away] - arrived >= bands.low_bytes[away]) & (solution.count[away] > bands.low_count[away])
+    fits &= (solution.used[current] - arrived >= bands.low_bytes[current]) & (
+        solution.count[current] > bands.low_count[current]
+    )
     p, k = p[fits], k[fits]
     none = np.full(len(p), -1, np.int64)
     return _Trade(p, k, none, none, arrived[fits])
@@ -169,7 +171,7 @@ class _Away(NamedTuple):
     p: I64
     k: I64
     bytes: I64
-    """What each would hold on its old broker again."""
+    """What each would hold on its previous broker again."""
     room: I64
     """By how much what takes its place may be smaller."""
 
@@ -184,13 +186,15 @@ class _Here(NamedTuple):
 
 
 def _away(solution: Solution, broker: int, p: I64, k: I64) -> _Away:
-    bands, place = solution.bands, solution.place[p, k]
-    room = np.minimum(bands.high_bytes[broker] - solution.used[broker], solution.used[place] - bands.low_bytes[place])
+    bands, current = solution.bands, solution.placement[p, k]
+    room = np.minimum(
+        bands.high_bytes[broker] - solution.used[broker], solution.used[current] - bands.low_bytes[current]
+    )
     return _Away(p, k, solution.problem.held_bytes[p, k], np.maximum(room, 0))
 
 
 def _here(solution: Solution, broker: int, p: I64, k: I64) -> _Here:
-    return _Here(p, k, solution.load(p, k, np.full(len(p), broker)), solution.problem.home[p, k] == broker)
+    return _Here(p, k, solution.load(p, k, np.full(len(p), broker)), solution.problem.previous[p, k] == broker)
 
 
 def _nearest(away: _Away, here: _Here) -> tuple[I64, I64]:
@@ -201,7 +205,7 @@ def _nearest(away: _Away, here: _Here) -> tuple[I64, I64]:
 
 
 def _farther(solution: Solution, away: _Away, here: _Here, least: int) -> tuple[I64, I64]:
-    """Those of the same topic, which may be all that its old broker can spare, and some between the smallest and it."""
+    """Those of the same topic, which may be all that the previous broker can spare, and some between these sizes."""
     topic = solution.problem.topic
     roomy = np.flatnonzero(away.room >= least)
     row, same = np.nonzero(topic[away.p[roomy], None] == topic[here.p])
@@ -224,14 +228,14 @@ def _joined(pairs: Iterable[tuple[I64, I64]]) -> tuple[I64, I64]:
 
 
 def _in_exchange(solution: Solution, broker: int, away: _Away, here: _Here, row: I64, other: I64) -> _Trade:
-    """Replicas that go home while another one takes their place, so that both brokers stay inside their bands."""
+    """Replicas that go back while another one takes their place, so that both brokers stay inside their bands."""
     problem, bands = solution.problem, solution.bands
     p, k, op, ok = away.p[row], away.k[row], here.p[other], here.k[other]
-    place, arrived = solution.place[p, k], problem.arriving_bytes[p]
+    current, arrived = solution.placement[p, k], problem.arriving_bytes[p]
     used = solution.used[broker] + away.bytes[row] - here.bytes[other]
-    used_away = solution.used[place] - arrived + problem.arriving_bytes[op]
+    used_away = solution.used[current] - arrived + problem.arriving_bytes[op]
     fits = (used <= bands.high_bytes[broker]) & (used >= bands.low_bytes[broker]) & (op != p)
-    fits &= (used_away >= bands.low_bytes[place]) & (used_away <= bands.high_bytes[place])
+    fits &= (used_away >= bands.low_bytes[current]) & (used_away <= bands.high_bytes[current])
     saving = arrived - np.where(here.unmoved[other], problem.arriving_bytes[op], 0)
     return _Trade(*(column[fits] for column in (p, k, op, ok, saving)))
 
@@ -239,9 +243,9 @@ def _in_exchange(solution: Solution, broker: int, away: _Away, here: _Here, row:
 def _allowed(solution: Solution, trades: _Trade) -> Bools:
     """Whether the rules let both replicas of each trade go where they should."""
     problem = solution.problem
-    away, home = solution.place[trades.p, trades.k], problem.home[trades.p, trades.k]
+    current, previous = solution.placement[trades.p, trades.k], problem.previous[trades.p, trades.k]
     exchanged = trades.other_p >= 0
     other_p, other_k = np.maximum(trades.other_p, 0), np.maximum(trades.other_k, 0)
     same_topic = np.where(exchanged & (problem.topic[trades.p] == problem.topic[other_p]), 1, 0)
-    good = solution.may_go(trades.p, trades.k, home, forgiven=same_topic)
-    return np.asarray(good & (~exchanged | solution.may_go(other_p, other_k, away, forgiven=same_topic)))
+    good = solution.may_go(trades.p, trades.k, previous, forgiven=same_topic)
+    return np.asarray(good & (~exchanged | solution.may_go(other_p, other_k, current, forgiven=same_topic)))

@@ -36,7 +36,7 @@ def repair(solution: Solution, listener: PlanListener) -> I64:
     Returns
     -------
     int64, shape (n,)
-        Cells of replicas that had to leave their broker, or to be added, and for which there is no place.
+        Cells of replicas that had to leave their broker, or to be added, and that fit nowhere.
     """
     mode = solution.problem.options.mode
     if not mode.moves_replicas:
@@ -48,7 +48,7 @@ def repair(solution: Solution, listener: PlanListener) -> I64:
     lift_for_racks(solution)
     if mode is not Mode.REPAIR_ONLY:
         lift_for_topics(solution)
-    unplaced = _return_home(solution, assign_unplaced(solution))
+    unplaced = _return(solution, assign_unplaced(solution))
     if mode is not Mode.REPAIR_ONLY:
         _relieve_topics(solution)
     return unplaced
@@ -64,7 +64,7 @@ def balance(solution: Solution, listener: PlanListener, pace: float) -> None:
 
 
 def _mark_new(solution: Solution) -> None:
-    p, k = np.nonzero(solution.is_slot & (solution.place < 0))
+    p, k = np.nonzero(solution.is_slot & (solution.placement < 0))
     solution.why[p, k] = Why.NEW
 
 
@@ -73,7 +73,7 @@ def _relieve_topics(solution: Solution) -> None:
     for _ in range(_MOST_TOPIC_ROUNDS):
         if not lift_for_topics(solution):
             return
-        _return_home(solution, assign_unplaced(solution))
+        _return(solution, assign_unplaced(solution))
 
 
 def _even(solution: Solution, listener: PlanListener, pace: float) -> None:
@@ -118,18 +118,18 @@ def is_reached(solution: Solution) -> bool:
     problem = solution.problem
     if is_outside(solution) or solution.must_leave().any() or solution.narrow().any():
         return False
-    p, k = np.nonzero((solution.place >= 0) & problem.movable[:, None])
-    broker, topic = solution.place[p, k], problem.topic[p]
+    p, k = np.nonzero((solution.placement >= 0) & problem.movable[:, None])
+    broker, topic = solution.placement[p, k], problem.topic[p]
     return solution.topic_count is None or bool(
         (solution.topic_count[topic, broker] <= solution.bands.topic_most(topic, broker)).all()
     )
 
 
-def _return_home(solution: Solution, cells: I64) -> I64:
+def _return(solution: Solution, cells: I64) -> I64:
     """Put what found no place back where it was; returns those that should not be there, or were nowhere."""
     p, k = cells // solution.width, cells % solution.width
-    home = solution.problem.home[p, k]
-    known = home >= 0
-    solution.put(p[known], k[known], home[known])
+    previous = solution.problem.previous[p, k]
+    known = previous >= 0
+    solution.put(p[known], k[known], previous[known])
     solution.is_slot[p[~known], k[~known]] = False
     return cells[solution.why[p, k] >= Why.RACK]

@@ -47,21 +47,21 @@ class Solution:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.width = problem.width
-        self.place: I32 = problem.home.copy()
-        self.is_slot: Bools = (problem.home >= 0) | (np.arange(self.width) < problem.slots[:, None])
+        self.placement: I32 = problem.previous.copy()
+        self.is_slot: Bools = (problem.previous >= 0) | (np.arange(self.width) < problem.slots[:, None])
         """Slots that hold a replica or are to be filled."""
         # the last entry answers for "nowhere", which -1 points at
         self.rack: I32 = np.append(problem.rack, NOWHERE).astype(np.int32)
         self.required_racks: I32 = required_racks(problem.slots, problem.n_racks)
         self._one_a_rack = bool((problem.slots <= problem.n_racks).all())
-        self.why: I8 = np.zeros(self.place.shape, np.int8)
-        """A :class:`~kafkabal.planner.move_cause.Why` for each slot that has left its place."""
+        self.why: I8 = np.zeros(self.placement.shape, np.int8)
+        """A :class:`~kafkabal.planner.move_cause.Why` for each slot that has left its broker."""
         self.guidance: Guidance | None = None
         """Where copies of a partition differ in size: some take more off their broker than they cost."""
         self.bound_found: tuple[int, int] | None = None
         """Of the state before the plan: bytes of a plan, and the bound for it, so that it is computed once."""
         self._recount()
-        self.due: DueShares = due_shares(problem, self.place, bytes_agree=self.sizes_agree())
+        self.due: DueShares = due_shares(problem, self.placement, bytes_agree=self.sizes_agree())
         self.used_before: I64 = self.used.copy()
         """shape (n_brokers,): bytes on each broker before the plan."""
         self.bands: Bands = make_bands(problem, self.due, self._total_bytes(), self.used_before)
@@ -70,7 +70,7 @@ class Solution:
         """The same placement, to be changed on its own."""
         twin = copy(self)
         twin.bound_found = None
-        for name in ("place", "is_slot", "why", "used", "count"):
+        for name in ("placement", "is_slot", "why", "used", "count"):
             setattr(twin, name, getattr(self, name).copy())
         if self.topic_count is not None:
             twin.topic_count = self.topic_count.copy()
@@ -78,13 +78,13 @@ class Solution:
 
     def _recount(self) -> None:
         problem = self.problem
-        placed = self.place >= 0
-        broker = self.place[placed]
-        load = np.where(self.place == problem.home, problem.held_bytes, problem.arriving_bytes[:, None])[placed]
+        placed = self.placement >= 0
+        broker = self.placement[placed]
+        load = np.where(self.placement == problem.previous, problem.held_bytes, problem.arriving_bytes[:, None])[placed]
         n = problem.n_brokers
         self.used: I64 = np.bincount(broker, load.astype(np.float64), n).astype(np.int64)
         self.count: I64 = np.bincount(broker, minlength=n).astype(np.int64)
-        topic = np.broadcast_to(problem.topic[:, None], self.place.shape)[placed]
+        topic = np.broadcast_to(problem.topic[:, None], self.placement.shape)[placed]
         self.topic_count: Counts | None = (
             _count_pairs(topic, broker, problem.n_topics, n) if problem.has_score("topic-spread") else None
         )
@@ -94,33 +94,33 @@ class Solution:
         problem = self.problem
         here = int(self.used[problem.weighed].sum())
         movable = problem.movable[:, None] & self.is_slot
-        coming = movable & ((self.place < 0) | problem.leaves[self.place])
+        coming = movable & ((self.placement < 0) | problem.leaves[self.placement])
         return here + int(problem.arriving_bytes[np.nonzero(coming)[0]].sum())
 
     def adopt(self, after: ClusterState) -> None:
         """Take over a placement of the same cluster; replicas that stay keep their slots."""
         r = after.replicas
-        there = np.full(self.place.shape, NONE, np.int32)
+        there = np.full(self.placement.shape, NONE, np.int32)
         there[r.partition, np.arange(len(r)) - after.partitions.first[r.partition]] = r.broker
-        differs = np.flatnonzero((np.sort(there, axis=1) != np.sort(self.place, axis=1)).any(1))
+        differs = np.flatnonzero((np.sort(there, axis=1) != np.sort(self.placement, axis=1)).any(1))
         for p in differs.tolist():
             self._adopt_partition(p, [b for b in there[p].tolist() if b >= 0])
 
     def _adopt_partition(self, p: int, brokers: list[int]) -> None:
         slots = np.flatnonzero(self.is_slot[p]).tolist()
-        home = {int(self.problem.home[p, k]): k for k in slots}
-        target = {home[b]: b for b in brokers if b in home}
-        arrivals = [b for b in brokers if b not in home]
+        previous = {int(self.problem.previous[p, k]): k for k in slots}
+        target = {previous[b]: b for b in brokers if b in previous}
+        arrivals = [b for b in brokers if b not in previous]
         free = [k for k in slots if k not in target]
         target.update(zip(free, sorted(arrivals), strict=False))
-        placed = [k for k in slots if self.place[p, k] >= 0]
+        placed = [k for k in slots if self.placement[p, k] >= 0]
         self.lift(np.full(len(placed), p), np.array(placed, np.int64), Why.BALANCE)
         rows = np.array(sorted(target), np.int64)
         self.put(np.full(len(rows), p), rows, np.array([target[k] for k in rows.tolist()], np.int64))
 
     def refresh_bands(self, narrowed: float = 0.0) -> None:
         """Follow the total, which changes where the copies of a partition differ in size; see :func:`make_bands`."""
-        self.due = bytes_due(self.problem, self.place, self.due)
+        self.due = bytes_due(self.problem, self.placement, self.due)
         self.bands = make_bands(self.problem, self.due, self._total_bytes(), self.used_before, narrowed)
 
     # -- questions ---------------------------------------------------------------------------------------------
@@ -128,20 +128,20 @@ class Solution:
     def load(self, p: I64, k: I64, broker: I32 | I64) -> I64:
         """Bytes of slots on these brokers: those of the copy that is there, else of a new one."""
         problem = self.problem
-        return np.where(problem.home[p, k] == broker, problem.held_bytes[p, k], problem.arriving_bytes[p])
+        return np.where(problem.previous[p, k] == broker, problem.held_bytes[p, k], problem.arriving_bytes[p])
 
-    def at_home(self) -> Bools:
-        """bool, shape (n_partitions, width): the slot is at home."""
-        return np.asarray(self.is_slot & (self.place == self.problem.home))
+    def stays(self) -> Bools:
+        """bool, shape (n_partitions, width): the slot is on the broker that held it before."""
+        return np.asarray(self.is_slot & (self.placement == self.problem.previous))
 
     def moved(self) -> Bools:
         """bool, shape (n_partitions, width): the slot is on a broker that held no copy before."""
-        return np.asarray((self.place >= 0) & (self.place != self.problem.home))
+        return np.asarray((self.placement >= 0) & (self.placement != self.problem.previous))
 
     def sizes_agree(self) -> bool:
         """Whether every copy of a partition is as large as a new one would be."""
         problem = self.problem
-        return bool(((problem.held_bytes == problem.arriving_bytes[:, None]) | (problem.home < 0)).all())
+        return bool(((problem.held_bytes == problem.arriving_bytes[:, None]) | (problem.previous < 0)).all())
 
     def moved_bytes(self) -> int:
         """Bytes that the plan so far moves."""
@@ -150,12 +150,14 @@ class Solution:
     def must_leave(self) -> Bools:
         """Slots on dead or drained brokers, or in offline log dirs, that may move."""
         problem = self.problem
-        there = (self.place >= 0) & problem.movable[:, None]
-        return np.asarray(there & (problem.leaves[self.place] | (problem.lost & (self.place == problem.home))))
+        there = (self.placement >= 0) & problem.movable[:, None]
+        return np.asarray(
+            there & (problem.leaves[self.placement] | (problem.lost & (self.placement == problem.previous)))
+        )
 
     def narrow(self) -> Bools:
         """Partitions that may move, and are in fewer racks than they could be."""
-        return np.asarray((self.missing_racks(self.place) > 0) & self.problem.movable)
+        return np.asarray((self.missing_racks(self.placement) > 0) & self.problem.movable)
 
     def missing_racks(self, brokers: I32) -> I32:
         """int32, shape (n_partitions,): more racks that each partition has to be in than these brokers are in."""
@@ -164,11 +166,11 @@ class Solution:
     def others(self, p: I64, k: I64) -> I32:
         """int32, shape (n, width): brokers of the other slots of each partition.
 
-        A slot that was lifted for its topic's sake may come back, and so still occupies its home.
+        A slot that was lifted for its topic's sake may come back, and so still occupies its previous broker.
         """
-        rows = self.place[p]
+        rows = self.placement[p]
         may_return = (rows < 0) & (self.why[p] == Why.TOPIC)
-        rows[may_return] = self.problem.home[p][may_return]
+        rows[may_return] = self.problem.previous[p][may_return]
         rows[np.arange(len(p)), k] = NONE
         return rows
 
@@ -182,11 +184,11 @@ class Solution:
         """
         problem = self.problem
         others = self.others(p, k)
-        homes = problem.home[p]
-        homes[np.arange(len(p)), k] = NONE
+        previous = problem.previous[p]
+        previous[np.arange(len(p)), k] = NONE
         column = target[:, None]
-        returns = (problem.home[p, k] == target) & ~problem.leaves[target] & ~problem.lost[p, k]
-        allowed = (problem.takes[target] | returns) & ~((others == column) | (homes == column)).any(1)
+        returns = (problem.previous[p, k] == target) & ~problem.leaves[target] & ~problem.lost[p, k]
+        allowed = (problem.takes[target] | returns) & ~((others == column) | (previous == column)).any(1)
         allowed &= self._may_enter(p, others, target)
         if self.topic_count is not None:
             topic = problem.topic[p]
@@ -214,13 +216,13 @@ class Solution:
         problem = self.problem
         rows = np.arange(len(p))
         others = self.others(p, k)
-        homes = problem.home[p]
-        homes[rows, k] = NONE
+        previous = problem.previous[p]
+        previous[rows, k] = NONE
         # one column more, which -1 points at
         closed = np.zeros((len(p), problem.n_brokers + 1), np.bool_)
         for i in range(self.width):
             closed[rows, others[:, i]] = True
-            closed[rows, homes[:, i]] = True
+            closed[rows, previous[:, i]] = True
         by_rack = may_enter_each(self.rack[others], int(self.rack.max()) + 1, self._required_of(p))
         allowed = ~closed[:, :-1] & by_rack[:, problem.rack] & problem.takes
         if self.topic_count is not None and not crowding:
@@ -233,12 +235,12 @@ class Solution:
 
     def lift(self, p: I64, k: I64, why: Why) -> None:
         """Take slots off their brokers; they are unplaced until they are assigned."""
-        broker = self.place[p, k]
+        broker = self.placement[p, k]
         np.subtract.at(self.used, broker, self.load(p, k, broker))
         np.subtract.at(self.count, broker, 1)
         if self.topic_count is not None:
             np.subtract.at(self.topic_count, (self.problem.topic[p], broker), 1)
-        self.place[p, k] = NONE
+        self.placement[p, k] = NONE
         self.why[p, k] = np.maximum(self.why[p, k], why)
 
     def drop(self, p: I64, k: I64) -> None:
@@ -252,7 +254,7 @@ class Solution:
         np.add.at(self.count, target, 1)
         if self.topic_count is not None:
             np.add.at(self.topic_count, (self.problem.topic[p], target), 1)
-        self.place[p, k] = target
+        self.placement[p, k] = target
 
     def move(self, p: I64, k: I64, target: I32 | I64) -> None:
         """Take slots from where they are to other brokers, for the sake of balance."""

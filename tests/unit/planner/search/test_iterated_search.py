@@ -36,7 +36,7 @@ def test_equal_seeds_give_equal_placements() -> None:
     """Nothing but the seed of the options decides on what is perturbed."""
     once, again = (search_further(local_optimum(), 0.0) for _ in range(2))
 
-    assert np.array_equal(once.place, again.place)
+    assert np.array_equal(once.placement, again.placement)
 
 
 def test_what_is_good_enough_is_left_alone() -> None:

@@ -1,4 +1,4 @@
-"""Replicas that moved go home where another one, cheaper to move, can take their place."""
+"""Replicas that moved go back where another one, cheaper to move, can take their place."""
 
 import numpy as np
 import pytest
