@@ -104,7 +104,7 @@ def adopt(
     if not foreign:
         raise UsageError("no reassignment of another tool is running")
     # written down by us, since Kafka forgets the start once a move has ended: without it nothing could be rolled back
-    starts = {f.name: _placement(f.before, f.leader) for f in foreign}
+    previous = {f.name: _placement(f.before, f.leader) for f in foreign}
     plan = Plan(
         partitions=tuple(
             PartitionChange(
@@ -112,7 +112,7 @@ def adopt(
                 partition=f.name.partition,
                 replicas=f.reassignment.target,
                 log_dirs=(ANY_DIR,) * len(f.reassignment.target),
-                previous=starts[f.name],
+                previous=previous[f.name],
                 bytes=f.moved_bytes,
                 reason="started by another tool",
             )
@@ -121,7 +121,7 @@ def adopt(
         cluster_id=environment.cluster.cluster_id(),
         options={"adopted": True},
     )
-    context = begin_run(environment, plan, options, skip_drifted=True, starts=starts, lock=lock)
+    context = begin_run(environment, plan, options, skip_drifted=True, previous=previous, lock=lock)
     if context is None:
         raise UsageError("the reassignments have finished meanwhile")
     return execute(context, Goal.CANCEL if cancels else Goal.APPLY)

@@ -37,7 +37,7 @@ def begin_run(
     *,
     rollback_file: Path | None = None,
     skip_drifted: bool = False,
-    starts: Mapping[TopicPartition, Placement] | None = None,
+    previous: Mapping[TopicPartition, Placement] | None = None,
     lock: ClusterLock | None = None,
 ) -> RunContext | None:
     """Take the lock, check the plan against the cluster as it is now, and write down everything before any effect.
@@ -48,7 +48,7 @@ def begin_run(
         Where to write the plan of the way back; beside the journal if None.
     skip_drifted
         Leave out partitions that have changed since the plan was made.
-    starts
+    previous
         Where partitions were before a reassignment of another tool that this run takes over; they have not drifted.
     lock
         Taken already; the run gives it up when it ends. Taken now if None.
@@ -69,7 +69,7 @@ def begin_run(
     """
     return retry_if_lock_lost(
         lambda held: _begin(
-            environment, plan, options, starts or {}, held, rollback_file=rollback_file, skip_drifted=skip_drifted
+            environment, plan, options, previous or {}, held, rollback_file=rollback_file, skip_drifted=skip_drifted
         ),
         lock,
     )
@@ -79,7 +79,7 @@ def _begin(
     environment: RunEnvironment,
     plan: Plan,
     options: RunOptions,
-    starts: Mapping[TopicPartition, Placement],
+    previous: Mapping[TopicPartition, Placement],
     held: ClusterLock | None,
     *,
     rollback_file: Path | None,
@@ -91,7 +91,7 @@ def _begin(
         # under the lock: a run that ends meanwhile would be taken for one that crashed
         earlier = find_run(environment)
         inherited = _inherited(earlier)
-        record = new_run_record(environment, plan, options, starts, skip_drifted=skip_drifted)
+        record = new_run_record(environment, plan, options, previous, skip_drifted=skip_drifted)
         if record is None:
             return None
         path = environment.journal_path(record.cluster_id, record.run_id)

@@ -25,7 +25,7 @@ _MOVING = frozenset({Stage.MOVING, Stage.ASTRAY, Stage.COPYING})
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """One partition of the run that is not as wanted."""
+    """One partition of the run that is not at its target."""
 
     name: str
     stage: Stage
@@ -43,7 +43,7 @@ class RunStatus:
     found: FoundRun
     stages: Counter[Stage]
     differing: tuple[PartitionState, ...]
-    """Partitions that are not where the goal of the run wants them, or are led by another."""
+    """Partitions that are not at the target of the run, or are led by another."""
     throttles: tuple[str, ...]
     """Throttles of the run that are set now."""
     foreign: int
@@ -126,7 +126,7 @@ def _copied(
     done = total = 0
     for planned in found.record.partitions:
         target = targets[planned.name]
-        came_from = planned.replicas if found.state.goal is Goal.ROLL_BACK else planned.start.replicas
+        came_from = planned.replicas if found.state.goal is Goal.ROLL_BACK else planned.previous.replicas
         arriving = [b for b in target.replicas if b not in came_from]
         total += planned.copy_bytes * len(arriving)
         if stages[planned.name] is Stage.MOVING:
@@ -148,7 +148,7 @@ def _differs(
         return False
     if not found.record.options.elect_leaders:
         return stage is not Stage.PLACED
-    leader = planned.start.leader if goal is Goal.ROLL_BACK else target.replicas[0]
+    leader = planned.previous.leader if goal is Goal.ROLL_BACK else target.replicas[0]
     return stage is not Stage.PLACED or seen.status[target.name].leader != leader
 
 

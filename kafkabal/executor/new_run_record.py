@@ -26,7 +26,7 @@ def new_run_record(
     environment: RunEnvironment,
     plan: Plan,
     options: RunOptions,
-    starts: Mapping[TopicPartition, Placement],
+    previous: Mapping[TopicPartition, Placement],
     *,
     skip_drifted: bool,
 ) -> RunRecord | None:
@@ -34,7 +34,7 @@ def new_run_record(
 
     Parameters
     ----------
-    starts
+    previous
         Where partitions were before a reassignment of another tool that this run takes over; they have not drifted.
     skip_drifted
         Leave out partitions that have changed since the plan was made.
@@ -53,7 +53,7 @@ def new_run_record(
     """
     # read again although the command has read it: a prompt may have been open for hours since
     state = environment.read_state()
-    partitions = _planned(_without_drifted(plan, state, starts, skip_drifted=skip_drifted), state, starts)
+    partitions = _planned(_without_drifted(plan, state, previous, skip_drifted=skip_drifted), state, previous)
     if not partitions:
         return None
     # without ids a rollback would move a topic that was created again under its name
@@ -79,10 +79,10 @@ def rollback_plan(record: RunRecord) -> Plan:
         PartitionChange(
             topic=p.topic,
             partition=p.partition,
-            replicas=p.start.replicas,
-            log_dirs=p.start.log_dirs,
+            replicas=p.previous.replicas,
+            log_dirs=p.previous.log_dirs,
             previous=Placement(replicas=p.replicas, leader=p.replicas[0], log_dirs=p.log_dirs),
-            bytes=p.copy_bytes * sum(b not in p.replicas for b in p.start.replicas),
+            bytes=p.copy_bytes * sum(b not in p.replicas for b in p.previous.replicas),
             reason=f"rollback of run {record.run_id}",
         )
         for p in record.partitions
@@ -96,9 +96,9 @@ def rollback_plan(record: RunRecord) -> Plan:
 
 
 def _without_drifted(
-    plan: Plan, state: ClusterState, starts: Mapping[TopicPartition, Placement], *, skip_drifted: bool
+    plan: Plan, state: ClusterState, previous: Mapping[TopicPartition, Placement], *, skip_drifted: bool
 ) -> tuple[PartitionChange, ...]:
-    drifts = [drift for drift in find_drift(plan, state) if drift.partition not in starts]
+    drifts = [drift for drift in find_drift(plan, state) if drift.partition not in previous]
     if drifts and not skip_drifted:
         of = counted_noun(len(plan.partitions), "planned partition")
         raise DriftError(
@@ -110,7 +110,7 @@ def _without_drifted(
 
 
 def _planned(
-    changes: Collection[PartitionChange], state: ClusterState, starts: Mapping[TopicPartition, Placement]
+    changes: Collection[PartitionChange], state: ClusterState, previous: Mapping[TopicPartition, Placement]
 ) -> tuple[PlannedPartition, ...]:
     """The partitions in which something is to be done."""
     names = [c.name for c in changes]
@@ -121,7 +121,7 @@ def _planned(
         PlannedPartition(
             topic=c.topic,
             partition=c.partition,
-            start=starts.get(c.name, found[c.name].placement),
+            previous=previous.get(c.name, found[c.name].placement),
             replicas=c.replicas,
             log_dirs=c.log_dirs,
             copy_bytes=size_of[c.name],
@@ -141,8 +141,8 @@ def _with_topic_ids(
 
 
 def _has_work(p: PlannedPartition) -> bool:
-    is_elsewhere = any(p.start_dirs.get(b) != path for b, path in p.target_dirs.items())
-    return p.start.replicas != p.replicas or p.start.leader != p.replicas[0] or is_elsewhere
+    is_elsewhere = any(p.previous_dirs.get(b) != path for b, path in p.target_dirs.items())
+    return p.previous.replicas != p.replicas or p.previous.leader != p.replicas[0] or is_elsewhere
 
 
 def _asked(plan: Plan) -> str:

@@ -138,7 +138,7 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag
     done_bytes: int
     elapsed_s: float
     problems: dict[str, str]
-    """Partition to reason, for those that are not as wanted."""
+    """Partition to reason, for those that are not at their targets."""
     pending: list[str]
     """Throttles that could not be restored."""
 

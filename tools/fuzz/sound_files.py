@@ -198,7 +198,7 @@ def _write_journal(path: Path, cluster_id: str) -> None:
         PlannedPartition(
             topic="t",
             partition=number,
-            start=Placement(replicas=(1, 2), leader=1, log_dirs=("/d0", "/d0")),
+            previous=Placement(replicas=(1, 2), leader=1, log_dirs=("/d0", "/d0")),
             replicas=(4, 2),
             log_dirs=(ANY_DIR, "/d1"),
             copy_bytes=10**9,

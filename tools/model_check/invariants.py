@@ -98,9 +98,9 @@ def check_planned(world: World, record: RunRecord, *, is_led: bool) -> None:
 def check_as_before(world: World, record: RunRecord) -> None:
     """Every partition of a run that no other tool has moved is as when the run began: order, log dirs and leader."""
     for planned in record.partitions:
-        _check_placed(world, planned.name, planned.start.replicas, planned.start_dirs)
-        if planned.start.leader >= 0:
-            _check_led(world, planned.name, planned.start.leader)
+        _check_placed(world, planned.name, planned.previous.replicas, planned.previous_dirs)
+        if planned.previous.leader >= 0:
+            _check_led(world, planned.name, planned.previous.leader)
 
 
 def check_never_moved(world: World) -> None:

@@ -24,7 +24,7 @@ def predicted_s(partitions: Iterable[PlannedPartition], throttle: Throttle) -> f
     received: Counter[int] = Counter()
     copied: Counter[int] = Counter()
     for p in partitions:
-        sent[p.start.leader] += p.copy_bytes * len(p.adding)
+        sent[p.previous.leader] += p.copy_bytes * len(p.adding)
         received.update(dict.fromkeys(p.adding, p.copy_bytes))
         copied.update(dict.fromkeys(dir_changes(p), p.copy_bytes))
     between_s = _busiest_s((sent, received), throttle.bytes_per_s)
@@ -43,5 +43,5 @@ def _busiest_s(loads: tuple[Counter[int], ...], bytes_per_s: int | None) -> floa
 
 def dir_changes(p: PlannedPartition) -> list[int]:
     """Brokers that keep their copy and are to have it in another log dir."""
-    before = p.start_dirs
-    return [b for b, path in p.target_dirs.items() if b in before and before[b] != path]
+    previous = p.previous_dirs
+    return [b for b, path in p.target_dirs.items() if b in previous and previous[b] != path]

@@ -17,12 +17,12 @@ from kafkabal.model import TopicPartition
 
 
 class Stage(StrEnum):
-    """Where a partition stands on its way to where it is wanted."""
+    """Where a partition stands on its way to its target."""
 
     WAITING = "waiting"
-    """Its replicas are not as wanted, and nothing runs."""
+    """Its replicas are not those of the target, and nothing runs."""
     MOVING = "moving"
-    """A reassignment towards what is wanted runs."""
+    """A reassignment to the target runs."""
     LAGGING = "lagging"
     """No reassignment runs, but metadata shows the replicas of one: it lags, or another tool put them there."""
     ASTRAY = "astray"
@@ -34,7 +34,7 @@ class Stage(StrEnum):
     UNSEEN = "unseen"
     """The right brokers hold it; one of them does not say in which log dir."""
     PLACED = "placed"
-    """As wanted."""
+    """At its target."""
     FOREIGN = "foreign"
     """Another tool moves it, or has moved it."""
     GONE = "gone"
@@ -77,7 +77,7 @@ class Observation:
         return Stage.LAGGING if found in target.passing else Stage.FOREIGN
 
     def misplaced(self, target: TargetPlacement) -> dict[int, str]:
-        """Brokers that hold it in another log dir than wanted, or copy it to one, with the dir wanted."""
+        """Brokers that hold it in another log dir than the target, or copy it to one, with the target dir."""
         return {
             replica.broker: path
             for replica, path in _replicas(target).items()
@@ -113,15 +113,15 @@ def observe(cluster: Cluster, partitions: Collection[TargetPlacement]) -> Observ
     brokers = cluster.broker_ids()
     # before the replicas: a move that ends between the two reads is then seen in flight once more, and not as lagging
     reassignments = cluster.reassignments()
-    status = cluster.partition_status({w.name.topic for w in partitions})
+    status = cluster.partition_status({target.name.topic for target in partitions})
     logs, silent = _logs(cluster, brokers, reassignments, partitions)
     return Observation(brokers, reassignments, status, logs, silent)
 
 
 def observe_again(cluster: Cluster, before: Observation, partitions: Collection[TargetPlacement]) -> Observation:
     """Observe other partitions just after a first observation, whose brokers and reassignments still hold."""
-    status = cluster.partition_status({w.name.topic for w in partitions})
-    settled = [w for w in partitions if w.name in status and status[w.name].replicas == w.replicas]
+    status = cluster.partition_status({target.name.topic for target in partitions})
+    settled = [t for t in partitions if t.name in status and status[t.name].replicas == t.replicas]
     logs, silent = _logs(cluster, before.brokers, before.reassignments, settled)
     return Observation(before.brokers, before.reassignments, status, logs, silent)
 
@@ -132,9 +132,9 @@ def _logs(
     reassignments: Mapping[TopicPartition, Reassignment],
     partitions: Collection[TargetPlacement],
 ) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
-    """Log dirs of partitions on the brokers that matter: those with a wanted log dir, and those being added."""
-    holders = {b for w in partitions for b in (*w.log_dirs, *_adding(reassignments, w))} & brokers
-    return cluster.replica_logs(holders, {w.name for w in partitions}) if holders else ({}, {})
+    """Log dirs of partitions on the brokers that matter: those with a target log dir, and those being added."""
+    holders = {b for t in partitions for b in (*t.log_dirs, *_adding(reassignments, t))} & brokers
+    return cluster.replica_logs(holders, {t.name for t in partitions}) if holders else ({}, {})
 
 
 def _is_another_topic(status: PartitionStatus, target: TargetPlacement) -> bool:

@@ -1,6 +1,6 @@
 """Cancel reassignments and copies between log dirs, and restore the order of replicas.
 
-A cancelled reassignment leaves the replicas of the start in another order, and so with another preferred leader;
+A cancelled reassignment leaves the previous replicas in another order, and so with another preferred leader;
 restoring the order copies nothing.
 """
 
@@ -71,7 +71,7 @@ def _turn(
     moving = [t for t in tasks if t.stage in _MOVING]
     copying = _copies(seen, tasks)
     disordered = {
-        t.name: planned[t.name].start.replicas
+        t.name: planned[t.name].previous.replicas
         for t in tasks
         if t.stage is Stage.WAITING and _is_out_of_order(t, planned[t.name])
     }
@@ -100,5 +100,5 @@ def _copies(seen: Observation, tasks: Sequence[PartitionTask]) -> dict[ReplicaOn
 
 
 def _is_out_of_order(task: PartitionTask, planned: PlannedPartition) -> bool:
-    start = planned.start.replicas
-    return set(task.current) == set(start) and task.current != start
+    previous = planned.previous.replicas
+    return set(task.current) == set(previous) and task.current != previous

@@ -54,12 +54,12 @@ def give_back_leaders(context: RunContext, partitions: Sequence[PlannedPartition
     dict
         Partitions whose election failed, with the reason.
     """
-    at_start = {p.name: p for p in partitions if p.start.leader >= 0}
+    placed_before = {p.name: p for p in partitions if p.previous.leader >= 0}
     reordered: set[TopicPartition] = set()
     why: dict[TopicPartition, str] = {}
     for attempt in range(_ROUNDS):
-        status = _status(context, at_start)
-        lost = [p for p in at_start.values() if _is_lost(p, status)]
+        status = _status(context, placed_before)
+        lost = [p for p in placed_before.values() if _is_lost(p, status)]
         if not lost:
             break
         if attempt:
@@ -67,13 +67,13 @@ def give_back_leaders(context: RunContext, partitions: Sequence[PlannedPartition
         here = _reorder(context, {p.name: _leader_first(p) for p in lost}, in_doubt={p.name for p in lost})
         reordered |= here
         why = _elect_in_steps(context, sorted(here))
-    _reorder(context, {p.name: p.start.replicas for p in at_start.values()}, in_doubt=reordered)
+    _reorder(context, {p.name: p.previous.replicas for p in placed_before.values()}, in_doubt=reordered)
     return {p.name: why.get(p.name, _LED_BY_ANOTHER) for p in lost}
 
 
 def _leader_first(planned: PlannedPartition) -> tuple[int, ...]:
-    start = planned.start
-    return (start.leader, *(b for b in start.replicas if b != start.leader))
+    previous = planned.previous
+    return (previous.leader, *(b for b in previous.replicas if b != previous.leader))
 
 
 def _reorder(
@@ -126,8 +126,8 @@ def _status(
 
 def _is_lost(planned: PlannedPartition, status: Mapping[TopicPartition, PartitionStatus]) -> bool:
     """Whether it is not led as at the start; a topic that was deleted has nothing to give back."""
-    now, start = status.get(planned.name), planned.start
-    return now is not None and not _is_led_by(start.leader, start.replicas, now)
+    now, previous = status.get(planned.name), planned.previous
+    return now is not None and not _is_led_by(previous.leader, previous.replicas, now)
 
 
 def _is_led_by(leader: int, replicas: Sequence[int], status: PartitionStatus) -> bool:

@@ -1,4 +1,4 @@
-"""The loop that brings partitions to where they are wanted.
+"""The loop that brings partitions to their targets.
 
 Every turn observes what is in flight, counts what has finished, starts what fits, and reports progress. It keeps
 nothing that an observation cannot show again: after an error, a pause or a crash it simply observes.

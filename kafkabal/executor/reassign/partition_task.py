@@ -47,7 +47,7 @@ class PartitionTask:
     arriving: tuple[int, ...] = ()
     """Brokers that a reassignment which runs now is adding."""
     misplaced: dict[int, str] = field(default_factory=dict)
-    """Brokers that hold it in another log dir than wanted, with the dir wanted."""
+    """Brokers that hold it in another log dir than the target, with the target dir."""
     attempts: int = 0
     not_before_s: float = 0.0
     """Monotonic time of the next try."""

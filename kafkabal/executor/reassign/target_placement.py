@@ -36,24 +36,24 @@ class TargetPlacement:
 
 
 def target_by_plan(planned: PlannedPartition, *, by_steps: bool) -> TargetPlacement:
-    """Where the plan wants it."""
+    """Where the plan brings it."""
     return _target_placement(planned, planned.replicas, planned.target_dirs, by_steps=by_steps)
 
 
-def target_at_start(planned: PlannedPartition, *, by_steps: bool) -> TargetPlacement:
-    """Where it was when the run began."""
-    return _target_placement(planned, planned.start.replicas, planned.start_dirs, by_steps=by_steps)
+def target_of_rollback(planned: PlannedPartition, *, by_steps: bool) -> TargetPlacement:
+    """Back to where it was when the run began."""
+    return _target_placement(planned, planned.previous.replicas, planned.previous_dirs, by_steps=by_steps)
 
 
 def targets_of_run(partitions: Iterable[PlannedPartition], goal: Goal, *, by_steps: bool) -> list[TargetPlacement]:
-    """Where a run with this goal brings its partitions: back to their start, or to what the plan wants.
+    """Where a run with this goal brings its partitions: back to the previous placement, or to that of the plan.
 
     Parameters
     ----------
     by_steps
         Exchange one replica at a time.
     """
-    target = target_at_start if goal is Goal.ROLL_BACK else target_by_plan
+    target = target_of_rollback if goal is Goal.ROLL_BACK else target_by_plan
     return [target(p, by_steps=by_steps) for p in partitions]
 
 
@@ -75,8 +75,8 @@ def next_step(current: Replicas, target: Replicas) -> Replicas:
 def _target_placement(
     planned: PlannedPartition, replicas: Replicas, dirs: Mapping[int, str], *, by_steps: bool
 ) -> TargetPlacement:
-    start, target = planned.start.replicas, planned.replicas
-    steps = _steps(start, target) if by_steps else {(frozenset(start), frozenset(target))}
+    previous, target = planned.previous.replicas, planned.replicas
+    steps = _steps(previous, target) if by_steps else {(frozenset(previous), frozenset(target))}
     return TargetPlacement(
         name=planned.name,
         replicas=replicas,
@@ -90,13 +90,13 @@ def _target_placement(
     )
 
 
-def _steps(start: Replicas, target: Replicas) -> set[tuple[frozenset[int], frozenset[int]]]:
+def _steps(previous: Replicas, target: Replicas) -> set[tuple[frozenset[int], frozenset[int]]]:
     """Every step from one set of replicas to the next that a run may make: there, back, and back from midway."""
     steps: set[tuple[frozenset[int], frozenset[int]]] = set()
-    reached, known = [start], {frozenset(start)}
+    reached, known = [previous], {frozenset(previous)}
     while reached:
         stop = reached.pop()
-        for goal in (start, target):
+        for goal in (previous, target):
             after = next_step(stop, goal)
             steps.add((frozenset(stop), frozenset(after)))
             if frozenset(after) not in known:

@@ -71,4 +71,4 @@ class RunInvariants:
 
 
 def _least_replicas(planned: PlannedPartition) -> int:
-    return min(len(planned.start.replicas), len(planned.replicas))
+    return min(len(planned.previous.replicas), len(planned.replicas))

@@ -23,7 +23,8 @@ class PlannedPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="rec
 
     topic: str
     partition: Int32
-    start: Placement
+    previous: Placement = msgspec.field(name="start")
+    """Of when the run began; ``start`` in journals, whose format has not changed."""
     replicas: tuple[Int32, ...]
     log_dirs: tuple[str, ...]
     """Path for each replica, ``any`` where it does not matter."""
@@ -43,13 +44,13 @@ class PlannedPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="rec
 
     @property
     def brokers(self) -> frozenset[int]:
-        """All brokers that hold it at the start or at the end."""
-        return frozenset(self.start.replicas) | frozenset(self.replicas)
+        """All brokers that held it before, or are to hold it."""
+        return frozenset(self.previous.replicas) | frozenset(self.replicas)
 
     @property
     def adding(self) -> tuple[int, ...]:
         """Brokers to which a copy comes."""
-        return tuple(b for b in self.replicas if b not in self.start.replicas)
+        return tuple(b for b in self.replicas if b not in self.previous.replicas)
 
     @property
     def target_dirs(self) -> Mapping[int, str]:
@@ -57,14 +58,14 @@ class PlannedPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="rec
         return self._chosen(self.replicas, self.log_dirs)
 
     @property
-    def start_dirs(self) -> Mapping[int, str]:
-        """Broker to path at the start, as far as it is known and can be had again."""
-        return self._chosen(self.start.replicas, self.start.log_dirs)
+    def previous_dirs(self) -> Mapping[int, str]:
+        """Broker to path before the run, as far as it is known and can be had again."""
+        return self._chosen(self.previous.replicas, self.previous.log_dirs)
 
     def _chosen(self, brokers: tuple[int, ...], paths: tuple[str, ...]) -> Mapping[int, str]:
         from kafkabal.model import can_choose_log_dir  # needs numpy, which a record that is only read does not
 
-        # asking for a dir is refused for the longest names, and the move that waits for it never starts
+        # asking for a dir is refused for the longest names, and the move that waits for it never previous
         if not can_choose_log_dir(self.topic, self.partition):
             return {}
         return {b: d for b, d in zip(brokers, paths, strict=True) if d != ANY_DIR}

@@ -50,7 +50,7 @@ def kept_rates(
     """By lower rate in bytes a second, the brokers that send or receive copies and keep it from before the run."""
     moved = [p for p in partitions if p.adding]
     roles = {
-        LEADER_RATE: {b for p in moved for b in p.start.replicas},
+        LEADER_RATE: {b for p in moved for b in p.previous.replicas},
         FOLLOWER_RATE: {b for p in moved for b in p.adding},
     }
     kept: dict[int, set[int]] = {}
@@ -89,10 +89,10 @@ def list_entries(planned: PlannedPartition) -> dict[str, frozenset[str]]:
 
     A rollback moves the other way, so both ends of the way count as possible sources and destinations.
     """
-    start, target = frozenset(planned.start.replicas), frozenset(planned.replicas)
+    previous, target = frozenset(planned.previous.replicas), frozenset(planned.replicas)
     return {
-        LEADER_REPLICAS: _entries_of(planned.partition, start | target),
-        FOLLOWER_REPLICAS: _entries_of(planned.partition, start ^ target),
+        LEADER_REPLICAS: _entries_of(planned.partition, previous | target),
+        FOLLOWER_REPLICAS: _entries_of(planned.partition, previous ^ target),
     }
 
 

@@ -55,7 +55,7 @@ class Recorder:
 
 
 def planned_partition(
-    start: tuple[int, ...],
+    previous: tuple[int, ...],
     target: tuple[int, ...],
     dirs: tuple[str, ...] | None = None,
     *,
@@ -66,7 +66,7 @@ def planned_partition(
     return PlannedPartition(
         topic="t",
         partition=number,
-        start=Placement(replicas=start, leader=start[0], log_dirs=("/d0",) * len(start)),
+        previous=Placement(replicas=previous, leader=previous[0], log_dirs=("/d0",) * len(previous)),
         replicas=target,
         log_dirs=dirs or (ANY_DIR,) * len(target),
         copy_bytes=size,

@@ -6,7 +6,7 @@ import pytest
 
 from kafkabal.clusters.protocol import Reassignment, ReplicaLog
 from kafkabal.executor.observe.observation import Stage
-from kafkabal.executor.reassign.target_placement import target_at_start, target_by_plan
+from kafkabal.executor.reassign.target_placement import target_by_plan, target_of_rollback
 from kafkabal.model.topic_partition import TopicPartition
 from tests.unit.executor.conftest import observation_of, planned_partition
 
@@ -57,6 +57,6 @@ def test_stage_of_log_dirs(log: ReplicaLog | None, expected: Stage) -> None:
 
 def test_stage_on_the_way_back() -> None:
     """A rollback sees a reassignment towards the plan as one of its own that goes astray."""
-    wanted = target_at_start(planned_partition((1, 2, 3), (4, 2, 3)), by_steps=False)
+    wanted = target_of_rollback(planned_partition((1, 2, 3), (4, 2, 3)), by_steps=False)
     going = Reassignment(replicas=(4, 2, 3, 1), adding=(4,), removing=(1,))
     assert observation_of((4, 2, 3, 1), going).stage(wanted) is Stage.ASTRAY

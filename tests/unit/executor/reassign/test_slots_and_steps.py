@@ -10,7 +10,7 @@ from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.executor.observe.observation import Observation, Stage
 from kafkabal.executor.reassign.move_batches import MoveSlots, choose_batch
 from kafkabal.executor.reassign.partition_task import PartitionTask
-from kafkabal.executor.reassign.target_placement import next_step, target_at_start, target_by_plan
+from kafkabal.executor.reassign.target_placement import next_step, target_by_plan, target_of_rollback
 from kafkabal.executor.run_options import RunLimits
 from kafkabal.executor.state.run_record import PlannedPartition
 from kafkabal.plan.plan import ANY_DIR
@@ -106,7 +106,7 @@ def test_full_log_dir_holds_up_its_copies(path: str, is_held_up: bool) -> None:
 
 def test_way_back_leads_to_the_start() -> None:
     """The target of a rollback is where the partition was, in its log dirs."""
-    target = target_at_start(_planned(0, (1, 2), (3, 2), {}), by_steps=True)
+    target = target_of_rollback(_planned(0, (1, 2), (3, 2), {}), by_steps=True)
     assert (target.replicas, dict(target.log_dirs), target.by_steps) == ((1, 2), {1: "/d0", 2: "/d0"}, True)
     assert target.next_step((3, 2)) == (1, 2)
 

@@ -22,7 +22,7 @@ def _invariants(phase: Phase = Phase.MOVING) -> RunInvariants:
     planned = PlannedPartition(
         topic="t",
         partition=0,
-        start=Placement(replicas=(1, 2), leader=1, log_dirs=("/d0", "/d0")),
+        previous=Placement(replicas=(1, 2), leader=1, log_dirs=("/d0", "/d0")),
         replicas=(3, 2),
         log_dirs=(ANY_DIR, ANY_DIR),
         copy_bytes=1,

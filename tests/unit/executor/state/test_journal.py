@@ -32,7 +32,7 @@ def _record(partitions: int = 2) -> RunRecord:
             PlannedPartition(
                 topic="t",
                 partition=n,
-                start=Placement(replicas=(1,), leader=1, log_dirs=("/d",)),
+                previous=Placement(replicas=(1,), leader=1, log_dirs=("/d",)),
                 replicas=(2,),
                 log_dirs=("any",),
                 copy_bytes=n,

@@ -36,7 +36,7 @@ def test_first_rate(incoming: float, carried: float, expected: int) -> None:
 def _planned(start: tuple[int, ...], replicas: tuple[int, ...]) -> PlannedPartition:
     placement = Placement(replicas=start, leader=start[0], log_dirs=("/d0",) * len(start))
     dirs = ("any",) * len(replicas)
-    return PlannedPartition(topic="a", partition=0, start=placement, replicas=replicas, log_dirs=dirs, copy_bytes=1)
+    return PlannedPartition(topic="a", partition=0, previous=placement, replicas=replicas, log_dirs=dirs, copy_bytes=1)
 
 
 BUSY = StepImpact(used_share=0.9)
