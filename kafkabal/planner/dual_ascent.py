@@ -10,7 +10,8 @@ steps run along the kink::
         x = x + h d   while the bound rises along d; h grows with every third such step, shrinks where one is enough
         r = B'(new g - g), normalised
         B = B (I + (1/a - 1) r r')            a: dilation
-    until the steps are used up, or the best value is close to what a plan moves
+    until the steps are used up, none of the last 80 was better than all before, or the best value is close to what a
+    plan moves
 
 Source: N. Z. Shor, Minimization Methods for Non-Differentiable Functions (Springer 1985), chapter 3; step rule of
 P. I. Stetsyuk (ralgb5).
@@ -33,6 +34,9 @@ program on heavy clusters whose followers differ by 30 %, where Polyak's steps s
 _LONGER, _SHORTER = 1.2, 0.95
 _LONGER_AFTER = 3
 """Stetsyuk's values."""
+_GIVE_UP_AFTER = 80
+"""Evaluations that improve nothing: of 600 drawn clusters of 3 to 12 brokers whose copies agree in size, 400 of them
+improve 18 bounds beyond the best corner, each for the first time after 18 to 73."""
 _SHORTEST = 1e-7
 """Of a potential, whose unit is one byte moved a byte."""
 
@@ -60,8 +64,8 @@ def ascend(relaxation: Relaxation, most_evaluations: int, enough: float) -> Asce
     best = Ascent(x, max(0.0, point.value))
     rows = np.flatnonzero(relaxation.rows)
     stretch, gradient, length = np.eye(len(rows)), point.gradient[rows], _FIRST_STEP
-    left = most_evaluations
-    while left > 0 and best.value < enough and length > _SHORTEST:
+    left, in_vain = most_evaluations, 0
+    while left > 0 and in_vain < _GIVE_UP_AFTER and best.value < enough and length > _SHORTEST:
         along = _times(stretch.T, gradient)
         norm = _length(along)
         if norm <= 0:
@@ -72,6 +76,7 @@ def ascend(relaxation: Relaxation, most_evaluations: int, enough: float) -> Asce
             x = x.copy()
             x[rows] += length * direction
             point = relaxation.evaluate(x)
+            in_vain = 0 if point.value > best.value else in_vain + 1
             best = max(best, Ascent(x, point.value), key=lambda found: found.value)
             steps, left = steps + 1, left - 1
             length *= _LONGER if steps % _LONGER_AFTER == 0 else 1.0

@@ -163,6 +163,34 @@ class Relaxation:
         self.count_groups = _Groups(self.for_count, broker)
         # what moves for its rack's sake is not charged a second time
         self.free_of_charge = ~rest
+        self.demanded: tuple[Bools, Bools] | None = None
+        if solution.sizes_agree():
+            # prices on a broker are in proportion to the bytes then, whatever the potentials
+            self._merge(*self._demanded(np.where(self.free_of_charge, 0.0, self.cost)))
+
+    def _merge(self, by_topic: Bools, by_count: Bools) -> None:
+        """Take replicas together that are chosen together at all potentials: a thousand times fewer to evaluate.
+
+        Those among which racks choose stay single: they are on different brokers, and any of them may be the cheapest.
+        """
+        single = np.zeros(self.n_cells, np.bool_)
+        single[self.rack_groups.rows] = True
+        kind = self.broker.astype(np.int64) * (int(self.entered.max(initial=0)) + 2) + self.entered + 1
+        for flag in (self.forced, self.free_of_charge, by_topic, by_count):
+            kind = 2 * kind + flag
+        kind[single] = int(kind.max(initial=0)) + 1 + np.arange(int(single.sum()))
+        # of each kind any one stands for all: they differ in bytes only
+        stands_for = np.zeros(int(kind.max(initial=0)) + 1, np.int64)
+        stands_for[kind] = np.arange(self.n_cells) + 1
+        kinds = np.flatnonzero(stands_for)
+        one = stands_for[kinds] - 1
+        cost, held = np.bincount(kind, self.cost), np.bincount(kind, self.held)
+        self.cost, self.held = cost[kinds].astype(np.float64), held[kinds].astype(np.float64)
+        self.p, self.k, self.n_cells = self.p[one], self.k[one], len(one)
+        self.broker, self.entered, self.forced = self.broker[one], self.entered[one], self.forced[one]
+        self.free_of_charge, self.rack_need = self.free_of_charge[one], self.rack_need[one]
+        self.rack_groups = _Groups(single[one], self.p)
+        self.demanded = by_topic[one], by_count[one]
 
     def _crowded_racks(self) -> Bools:
         """Slots that share their rack with another one of a partition that could be in more racks."""
@@ -177,13 +205,17 @@ class Relaxation:
         positive = np.maximum(price, 0.0)
         chosen |= self.rack_groups.cheapest(positive, self.rack_need)
         charged = np.where(self.free_of_charge, 0.0, positive)
-        by_topic = self.topic_groups.cheapest(charged, self.pair_need)
-        by_count = self.count_groups.cheapest(charged, self._count_left(charged), positive > 0)
+        by_topic, by_count = self.demanded or self._demanded(charged)
         n = self.problem.n_brokers
         topics = np.bincount(self.broker[by_topic], charged[by_topic], n)
         counts = np.bincount(self.broker[by_count], charged[by_count], n)
         best = np.where((counts > topics)[self.broker], by_count, by_topic)
         return np.asarray(chosen | (best & ~self.free_of_charge))
+
+    def _demanded(self, charged: F64) -> tuple[Bools, Bools]:
+        """The cheapest replicas that brokers have to shed because of topics, and because of their number."""
+        by_topic = self.topic_groups.cheapest(charged, self.pair_need)
+        return by_topic, self.count_groups.cheapest(charged, self._count_left(charged), charged > 0)
 
     def _count_left(self, charged: F64) -> I64:
         """How many charged replicas each broker must shed once all that cost nothing are gone."""

@@ -58,8 +58,8 @@ class Solution:
         """A :class:`~kafkabal.planner.move_cause.Why` for each slot that has left its broker."""
         self.guidance: Guidance | None = None
         """Where copies of a partition differ in size: some take more off their broker than they cost."""
-        self.bound_found: tuple[int, int] | None = None
-        """Of the state before the plan: bytes of a plan, and the bound for it, so that it is computed once."""
+        self.ascent_found: tuple[float, float] | None = None
+        """Of the state before the plan: the bound that was asked for, and the one that was found."""
         self._recount()
         self.due: DueShares = due_shares(problem, self.placement, bytes_agree=self.sizes_agree())
         self.used_before: I64 = self.used.copy()
@@ -69,7 +69,7 @@ class Solution:
     def copy(self) -> Solution:
         """The same placement, to be changed on its own."""
         twin = copy(self)
-        twin.bound_found = None
+        twin.ascent_found = None
         for name in ("placement", "is_slot", "why", "used", "count"):
             setattr(twin, name, getattr(self, name).copy())
         if self.topic_count is not None:
