@@ -10,6 +10,12 @@ from .defaults import DEFAULT_CHECK_TOLERANCE as DEFAULT_CHECK_TOLERANCE
 from .defaults import DEFAULT_DEAD_AFTER_S as DEFAULT_DEAD_AFTER_S
 from .defaults import DEFAULT_LOG_DIR_LIMIT as DEFAULT_LOG_DIR_LIMIT
 from .defaults import DEFAULT_PLAN_TOLERANCE as DEFAULT_PLAN_TOLERANCE
+from .defaults import DEFAULT_POLICY as DEFAULT_POLICY
+from .defaults import DEFAULT_REFRESH_S as DEFAULT_REFRESH_S
+from .defaults import DEFAULT_ROUTED_SCORES as DEFAULT_ROUTED_SCORES
+from .defaults import LEAST_REFRESH_S as LEAST_REFRESH_S
+from .defaults import MOST_REFRESH_S as MOST_REFRESH_S
+from .defaults import REFRESHES_TO_FORGET as REFRESHES_TO_FORGET
 from .edit_profiles import add_profile as add_profile
 from .edit_profiles import use_profile as use_profile
 from .librdkafka_config import ClientSetting as ClientSetting

@@ -8,5 +8,19 @@ while data is written."""
 DEFAULT_LOG_DIR_LIMIT = 0.85
 """Share of a volume that is never exceeded."""
 
+DEFAULT_POLICY = "score"
+"""Routes records where nothing else is asked for."""
+DEFAULT_ROUTED_SCORES = ("disk",)
+"""What records are routed by where no score is named: a full disk stops a broker, and every record fills disks."""
+DEFAULT_REFRESH_S = 5.0
+"""Seconds between two readings for routing: disks and rates of brokers change over minutes, and a reading of 200,000
+partitions takes a second or two."""
+LEAST_REFRESH_S = 0.1
+"""A view takes some milliseconds to make: more often it would take processor time from sending."""
+MOST_REFRESH_S = 86_400.0
+REFRESHES_TO_FORGET = 6
+"""Readings after which a produce latency is forgotten, half a minute by default: a broker that is sent little is
+measured rarely, and one that died must not look fast for long."""
+
 DEFAULT_DEAD_AFTER_S = 600.0
 """Seconds that a broker has to be dead before ``rebalance`` copies its replicas: longer than a restart takes."""

@@ -12,15 +12,14 @@ from .produce_session import ProduceOrder as ProduceOrder
 from .produce_session import ProduceResult as ProduceResult
 from .produce_session import produce_source as produce_source
 from .profile_watcher import ProfileWatcher as ProfileWatcher
-from .record_sender import DEFAULT_REFRESH_S as DEFAULT_REFRESH_S
 from .record_sizes import check_sizes as check_sizes
 from .routing_metrics import RoutingCollector as RoutingCollector
 from .routing_view_source import StateReader as StateReader
 from .routing_view_source import ViewSource as ViewSource
 from .send_source import SendOutcome as SendOutcome
 from .send_source import SendRun as SendRun
+from .slot_router import RoutingStatus as RoutingStatus
 from .target_topic import TopicFacts as TopicFacts
-from .topic_router import RoutingStatus as RoutingStatus
 from .topic_weights import TopicWeights as TopicWeights
 from .topic_weights import WeighedTopic as WeighedTopic
 from .weight_publisher import WEIGHTS_CONFIGS as WEIGHTS_CONFIGS

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from threading import Event, Thread, current_thread
 from time import monotonic
 
-_CLOSING_S = 3.0
+CLOSING_S = 3.0
 """A reading of a large cluster takes seconds; a broker that hangs must not keep a program from ending."""
 
 
@@ -50,7 +50,7 @@ class BackgroundRefresher:
         """Do now what is done in between; the next refresh comes when it was to come."""
         self._wake.set()
 
-    def close(self, wait_s: float = _CLOSING_S) -> None:
+    def close(self, wait_s: float = CLOSING_S) -> None:
         """Stop; waits for a running refresh, though not forever, nor for itself. A later failure is ignored."""
         self._stop.set()
         self._wake.set()

@@ -30,12 +30,11 @@ from kafkabal.config import (
 from kafkabal.errors import ConfigError, OperationError
 from kafkabal.producer.live_routing import LOG, ClosableReader, LiveRouting
 from kafkabal.producer.producer_options import RoutingOptions, split_options
-from kafkabal.producer.topic_router import UNROUTED, Report, RoutingStatus, TopicRouter
+from kafkabal.producer.slot_router import UNROUTED, Report, RoutingStatus, SlotRouter
+from kafkabal.producer.view_refresher import STATISTICS_S
 from kafkabal.routing import Slot
 
 _STATISTICS: Final = "statistics.interval.ms"
-# often enough to notice a broker that falls behind before it has filled the client's queue
-_STATISTICS_MS: Final = 50
 _REPORTS: Final = ("on_delivery", "dr_cb", "dr_msg_cb")
 _USED_UP: Final = Slot()
 _send: Final = Client.produce
@@ -73,7 +72,7 @@ class Producer(Client):
         ``kafkabal.seed``
             Makes the routing repeatable; default random.
         ``kafkabal.metrics_cb``
-            Called with a :class:`~kafkabal.producer.topic_router.RoutingStatus` of each topic after every reading, by
+            Called with a :class:`~kafkabal.producer.slot_router.RoutingStatus` of each topic after every reading, by
             the thread that reads.
 
     Raises
@@ -170,7 +169,7 @@ class Producer(Client):
         """
         report = on_delivery or callback
         router = None if partition >= 0 else self._router(topic)
-        parts = None if router is None else _parts_of(messages, may_pick_for_keys=router.may_pick_for_keys)
+        parts = None if router is None else _parts_of(messages, routes_keys=router.routes_keys)
         if router is None or parts is None:
             return super().produce_batch(topic, messages, partition, on_delivery=report)
         queued = 0
@@ -214,7 +213,7 @@ class Producer(Client):
         """Ask the router, where the last slot does not do."""
         explicit, at_ms = UNROUTED if partition is None else partition, timestamp or 0
         router = None if explicit >= 0 else self._router(topic)
-        if router is None or (key is not None and not router.may_pick_for_keys):
+        if router is None or (key is not None and not router.routes_keys):
             super().produce(topic, value, key, explicit, report, report, at_ms, headers)
             return
         size_bytes = len(value) if type(value) is bytes else _length(value)
@@ -232,7 +231,7 @@ class Producer(Client):
         self._slots[topic] = router.slot
 
     def _batch(
-        self, router: TopicRouter, messages: list[dict[str, Any]], sizes: list[int], report: Report | None
+        self, router: SlotRouter, messages: list[dict[str, Any]], sizes: list[int], report: Report | None
     ) -> int:
         """Queue records without keys, a call for each run of records that go to one partition."""
         queued = 0
@@ -251,7 +250,7 @@ class Producer(Client):
         self._slots[router.topic] = router.slot
         return queued
 
-    def _one_of_batch(self, router: TopicRouter, message: dict[str, Any], report: Report | None) -> int:
+    def _one_of_batch(self, router: SlotRouter, message: dict[str, Any], report: Report | None) -> int:
         """Queue a record of a batch that the policy routes by its key; how many were queued."""
         key, value = message.get("key"), message.get("value")
         size_bytes = (_length(value) + _length(key)) or 1
@@ -261,7 +260,7 @@ class Producer(Client):
             router.not_sent(picked, size_bytes)
         return taken
 
-    def _router(self, topic: str) -> TopicRouter | None:
+    def _router(self, topic: str) -> SlotRouter | None:
         if self._is_forked:
             raise OperationError(
                 "this process was forked after the producer was made", hint="make a producer in each process"
@@ -297,7 +296,7 @@ class _Parts:
     """Bytes of the plain ones."""
 
 
-def _parts_of(messages: Any, *, may_pick_for_keys: bool) -> _Parts | None:
+def _parts_of(messages: Any, *, routes_keys: bool) -> _Parts | None:
     """The parts of a batch; None where it is none, which librdkafka's binding refuses in its own words."""
     if not isinstance(messages, list):
         return None
@@ -310,7 +309,7 @@ def _parts_of(messages: Any, *, may_pick_for_keys: bool) -> _Parts | None:
             plain = []
             for message in messages:
                 explicit, has_key = message.get("partition", UNROUTED), message.get("key") is not None
-                if explicit >= 0 or (has_key and not may_pick_for_keys):
+                if explicit >= 0 or (has_key and not routes_keys):
                     apart.setdefault(explicit, []).append(message)
                 else:
                     (keyed if has_key else plain).append(message)
@@ -375,7 +374,7 @@ def _with_statistics(client: Mapping[str, Any], read: Callable[[str], None]) -> 
         if theirs is not None:
             theirs(text)
 
-    return {_STATISTICS: _STATISTICS_MS, **client, "stats_cb": both}
+    return {_STATISTICS: round(STATISTICS_S * 1000), **client, "stats_cb": both}
 
 
 @contextmanager

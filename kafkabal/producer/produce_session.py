@@ -9,9 +9,8 @@ from pathlib import Path
 
 from kafkabal.clusters import ReadRequest
 from kafkabal.config import ClientSetting
-from kafkabal.errors import UsageError
+from kafkabal.producer.client_policy import client_policy, expect_key_order
 from kafkabal.producer.delivery_listener import DeliveryListener, DeliveryProgress
-from kafkabal.producer.linger import linger_ms
 from kafkabal.producer.manifest import ManifestHeader, SendManifest
 from kafkabal.producer.record_names import found_records
 from kafkabal.producer.record_sender import RecordSender
@@ -111,9 +110,7 @@ def produce_source(
         with RecordSender(
             cluster,
             order.topic,
-            order.policy.reckoning_with(linger_ms=linger_ms(order.client)).create(
-                Context(seed=order.seed, clock=clock)
-            ),
+            client_policy(order.policy, order.client).create(Context(seed=order.seed, clock=clock)),
             {**topic_settings(facts), **order.client},
             scores=order.scores,
             refresh_s=order.refresh_s,
@@ -139,15 +136,9 @@ def produce_source(
 
 
 def _expect_key_order(order: ProduceOrder, facts: TopicFacts) -> None:
-    about = order.policy.about
-    if about.keeps_key_order or order.may_break_key_order:
-        return
-    if order.source.is_keyed or facts.is_compacted:
+    if not order.may_break_key_order and (order.source.is_keyed or facts.is_compacted):
         why = "the records have keys" if order.source.is_keyed else f"topic {order.topic} is compacted"
-        raise UsageError(
-            f"{why}, but policy {about.name!r} spreads the records of a key over several partitions",
-            hint="choose a policy that keeps key order (see 'kafkabal policies'), or add --any-key-order",
-        )
+        expect_key_order(order.policy, why, "--any-key-order")
 
 
 def _manifest(order: ProduceOrder, facts: TopicFacts, reader: MessageReader, new_id: Callable[[], str]) -> SendManifest:

@@ -8,10 +8,11 @@ from difflib import get_close_matches
 from random import getrandbits
 from typing import Any, Final
 
+from kafkabal.config import DEFAULT_POLICY, DEFAULT_REFRESH_S, DEFAULT_ROUTED_SCORES, LEAST_REFRESH_S, MOST_REFRESH_S
 from kafkabal.errors import UsageError
-from kafkabal.producer.linger import linger_ms
-from kafkabal.producer.topic_router import RoutingStatus
-from kafkabal.routing import Context, PolicyChoice, load_policy
+from kafkabal.producer.client_policy import client_policy
+from kafkabal.producer.slot_router import RoutingStatus
+from kafkabal.routing import PolicyChoice, load_policy
 from kafkabal.scoring import WeightedScore, load_scores
 
 PREFIX: Final = "kafkabal."
@@ -27,9 +28,7 @@ _KEYS: Final = (
     "scores",
     "seed",
 )
-_LEAST_REFRESH_MS: Final = 100
-"""A view takes some milliseconds to make: more often it would take processor time from sending."""
-_MOST_MS: Final = 86_400_000
+_MOST_MS: Final = MOST_REFRESH_S * 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,13 +65,13 @@ def split_options(config: Mapping[Any, Any]) -> tuple[RoutingOptions, dict[str, 
             near = get_close_matches(name, _KEYS, n=1) or _KEYS
             listed = ", ".join(PREFIX + key for key in near)
             raise UsageError(f"unknown setting: {PREFIX}{name}", hint=f"choose from: {listed}")
-    policy = _policy(own.get("policy", "score"), rest)
+    policy = _policy(own.get("policy", DEFAULT_POLICY), rest)
     return RoutingOptions(
         policy=policy,
-        scores=_scores(own.get("scores", "disk")),
+        scores=_scores(own.get("scores", DEFAULT_ROUTED_SCORES)),
         rack=_text(own, "rack"),
         profile=_text(own, "profile"),
-        refresh_s=_number(own, "refresh.ms", 5_000, _LEAST_REFRESH_MS) / 1000,
+        refresh_s=_number(own, "refresh.ms", DEFAULT_REFRESH_S * 1000, LEAST_REFRESH_S * 1000) / 1000,
         first_view_s=_number(own, "first.view.ms", 2_000, 0) / 1000,
         any_key_order=_flag(own, "any.key.order"),
         seed=int(_number(own, "seed", getrandbits(_SEED_BITS), 0, 2.0**_SEED_BITS)),
@@ -83,10 +82,7 @@ def split_options(config: Mapping[Any, Any]) -> tuple[RoutingOptions, dict[str, 
 def _policy(text: Any, client: Mapping[str, Any]) -> PolicyChoice:
     if not isinstance(text, str):
         raise UsageError(f"{PREFIX}policy: not a name: {text!r}", hint="see 'kafkabal policies'")
-    with_key = load_policy(text)
-    choice = with_key.reckoning_with(linger_ms=linger_ms(client))
-    choice.create(Context())
-    return choice
+    return client_policy(load_policy(text), client).checked()
 
 
 def _scores(value: Any) -> tuple[WeightedScore, ...]:

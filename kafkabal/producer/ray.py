@@ -12,10 +12,17 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kafkabal.clusters.kafka import KafkaCluster
-from kafkabal.config import librdkafka_settings, live_connection
+from kafkabal.config import (
+    DEFAULT_POLICY,
+    DEFAULT_REFRESH_S,
+    DEFAULT_ROUTED_SCORES,
+    librdkafka_settings,
+    live_connection,
+)
 from kafkabal.errors import MissingCapabilityError, UsageError
+from kafkabal.producer.client_policy import client_policy, expect_key_order
 from kafkabal.producer.produce_session import topic_settings
-from kafkabal.producer.record_sender import DEFAULT_REFRESH_S, RecordSender
+from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.target_topic import topic_facts
 from kafkabal.routing import Context, load_policy
 from kafkabal.scoring import load_scores
@@ -37,8 +44,8 @@ def write_topic(
     profile: str | None = None,
     bootstrap_servers: str | None = None,
     command_config: str | None = None,
-    policy: str = "score",
-    scores: Sequence[str] = ("disk",),
+    policy: str = DEFAULT_POLICY,
+    scores: Sequence[str] = DEFAULT_ROUTED_SCORES,
     refresh_s: float = DEFAULT_REFRESH_S,
     any_key_order: bool = False,
     concurrency: int | None = None,
@@ -73,11 +80,8 @@ def write_topic(
     if "value" not in columns:
         raise UsageError("the data set lacks column value", hint=f"it has: {', '.join(sorted(columns))}")
     choice = load_policy(policy)
-    if "key" in columns and not (choice.about.keeps_key_order or any_key_order):
-        raise UsageError(
-            f"the records have keys, and policy {choice.about.name!r} sends the records of a key to several partitions",
-            hint="choose a policy that keeps the order (kafkabal policies), or any_key_order=True",
-        )
+    if "key" in columns and not any_key_order:
+        expect_key_order(choice, "the records have keys", "any_key_order=True")
     connection = live_connection(profile, bootstrap_servers, command_config)
     with KafkaCluster(connection) as cluster:
         facts = topic_facts(cluster, topic)
@@ -87,13 +91,14 @@ def write_topic(
 
         def write(self, blocks: Iterable[Any], ctx: Any) -> int:  # noqa: ARG002 - of Ray's protocol
             seed = random.getrandbits(_SEED_BITS)
+            client = {**librdkafka_settings(connection), "log_level": 2, **topic_settings(facts)}
             with (
                 KafkaCluster(connection) as cluster,
                 RecordSender(
                     cluster,
                     topic,
-                    load_policy(policy).create(Context(seed=seed)),
-                    {**librdkafka_settings(connection), "log_level": 2, **topic_settings(facts)},
+                    client_policy(load_policy(policy), client).create(Context(seed=seed)),
+                    client,
                     scores=load_scores(scores),
                     refresh_s=refresh_s,
                 ) as producer,

@@ -1,15 +1,14 @@
-"""Sends blocks of records to one topic, each where a routing policy says, and accounts for every one of them.
+"""Sends blocks of records to one topic, each where its router says, and accounts for every one of them.
 
-The policy decides from what it has cached; a background thread reads the cluster every few seconds and renews the
-cache, so that no record ever waits for a measurement. librdkafka does the sending: it batches, retries, keeps records
-in order within a partition without duplicates (idempotence) and follows a partition to its new leader.
+librdkafka does the sending: it batches, retries, keeps records in order within a partition without duplicates
+(idempotence) and follows a partition to its new leader.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
 from math import inf, nan
@@ -17,15 +16,13 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-import numpy as np
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from kafkabal.config import ClientSetting
+from kafkabal.config import DEFAULT_REFRESH_S, ClientSetting
 from kafkabal.errors import OperationError, PartialFailureError
-from kafkabal.producer.background_refresher import BackgroundRefresher
+from kafkabal.producer.client_policy import LINGER_MS
 from kafkabal.producer.deferred_signals import signals_held_back
 from kafkabal.producer.librdkafka_errors import config_error_of, error_of
-from kafkabal.producer.linger import LINGER_MS
 from kafkabal.producer.record_handover import (
     DeliveryCallback,
     RecordHandover,
@@ -33,30 +30,24 @@ from kafkabal.producer.record_handover import (
     runs_of_one_partition,
 )
 from kafkabal.producer.records_in_flight import Acknowledged, PartitionRecords, RecordsInFlight
-from kafkabal.producer.routing_view_source import StateReader, ViewSource
-from kafkabal.routing import CheckedPolicy, Feedback, Input, Policy, RecordBatch, RoutingView, of_length
-from kafkabal.scoring import Need, WeightedScore
+from kafkabal.producer.routing_view_source import StateReader
+from kafkabal.producer.topic_router import TopicRouter
+from kafkabal.producer.view_refresher import STATISTICS_S, ViewRefresher
+from kafkabal.routing import Policy, RoutingView
+from kafkabal.scoring import WeightedScore
 from kafkabal.sources import Headers
-from kafkabal.telemetry import LatencySource, LatencyTable, StatisticsReader
+from kafkabal.telemetry import LatencySource, StatisticsReader
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
 
-DEFAULT_REFRESH_S = 5.0
-"""Disks and rates of brokers change over minutes; a reading of 200,000 partitions takes a second or two."""
 _FULL_QUEUE_POLL_S = 0.05
 """How long delivery reports are waited for before a record that found no room is offered again."""
 # for so long a signal may wait
 _FLUSH_SLICE_S = 0.1
-_METADATA_S = 5.0
-"""As long as a refresh: what is not known by then is asked for by the next one."""
 _NO_NAME = "expected header key to be unicode string"
-_REFRESHES_TO_FORGET = 6
-"""Half a minute by default: a broker that is sent little is measured rarely, and one that died must not look fast for
-long."""
 # a statistics text has about a kilobyte for each partition, and librdkafka works on it for milliseconds at full speed
-_STATISTICS_S = 0.05
 _STATISTICS_S_A_PARTITION = 0.001
 
 _DEFAULTS: Mapping[str, ClientSetting] = {
@@ -150,22 +141,27 @@ class RecordSender:
         self.topic = topic
         self._clock = clock
         self._refresh_failed = refresh_failed
-        own = LatencyTable(max_age_s=_REFRESHES_TO_FORGET * refresh_s, clock=clock)
-        self._views = ViewSource(cluster, latency=latency or own, prometheus=prometheus, clock=clock)
-        self._scores = tuple(scores)
-        self._views.read(self._scores)
-        self._view = self._views.view(topic, self._scores)
-        self._unseen_view: RoutingView | None = None
         self._delivered = 0
         self._failed: Counter[str] = Counter()
         self._lanes: set[PartitionRecords] = set()
-        self._install(policy)
-        read = StatisticsReader(own, memory_s=refresh_s, backlogged=self._backlogged)
-        by_latency = Input.LATENCY in policy.about.inputs or self._scores_latency
-        self._client = _client({**_DEFAULTS, **client}, read, self._often_s(refresh_s) if by_latency else refresh_s)
+        self._router = TopicRouter(topic, policy, refresh_failed)
+        self._refresher = ViewRefresher(
+            lambda: cluster,
+            lambda: (self._router,),
+            scores,
+            refresh_s=refresh_s,
+            latency=latency,
+            prometheus=prometheus,
+            clock=clock,
+            failed=refresh_failed,
+        )
+        self._refresher.refresh()
+        by_latency = self._refresher.needs_latency(policy.about)
+        interval_s = self._often_s(refresh_s) if by_latency else refresh_s
+        self._client = _client({**_DEFAULTS, **client}, self._refresher.read_statistics, interval_s)
         self._send: Callable[..., object] = self._client.produce
         self._accepted = 0
-        self._refresher = BackgroundRefresher(self._refresh, refresh_s, revise=self._revise, failed=refresh_failed)
+        self._refresher.start(lambda: self._client)
 
     def produce_many(
         self,
@@ -199,18 +195,19 @@ class RecordSender:
             If a record is larger than the client may send, the topic has lost the partition, or the sender is closed;
             the records before the one that was refused are queued.
         """
+        router = self._router
         flight = RecordsInFlight(
             values,
             sizes,
             on_acknowledged,
             partial(self._given_up, on_failed),
-            partial(self._finish_lane, self._settled),
+            partial(self._finish_lane, router),
         )
-        picks = self._picks(flight, sizes, keys)
-        reports = ReportsByPartition(lambda partition: self._lane_report(flight.lane(partition)))
+        partitions = self._partitions(router, flight, sizes, keys)
+        reports = ReportsByPartition(lambda partition: self._lane_report(router, flight.lane(partition)))
         queued = 0
         try:
-            for partition, count in runs_of_one_partition(picks):
+            for partition, count in runs_of_one_partition(partitions):
                 rows = slice(queued, queued + count)
                 handover = RecordHandover(
                     self._send,
@@ -225,7 +222,7 @@ class RecordSender:
                 finally:
                     queued += handover.sent
         except Exception as error:
-            self._close_flight(flight, queued, sizes)
+            self._close_flight(router, flight, queued, sizes)
             if isinstance(error, KafkaException):
                 refused = error_of(error.args[0], self.topic)
                 raise type(refused)(f"{name_of(queued)}: {refused.message}", hint=refused.hint) from error
@@ -234,59 +231,56 @@ class RecordSender:
             raise
         except BaseException:
             # the record at hand may or may not be queued: these records must not count as all done
-            self._close_flight(flight, queued + 1, sizes)
+            self._close_flight(router, flight, queued + 1, sizes)
             raise
-        self._close_flight(flight, queued, sizes)
+        self._close_flight(router, flight, queued, sizes)
         self.poll()
 
-    def _picks(self, flight: RecordsInFlight, sizes: list[int], keys: list[bytes | None] | None) -> Iterable[int]:
-        """Partition of each record: of all at once, or each when it is asked for.
-
-        A policy that learns, one that needs keys, and one of a plug-in, which may fail, decide record by record.
-        """
-        if keys is not None or self._learn is not None or isinstance(self._policy, CheckedPolicy):
-            return self._picks_one_by_one(flight, sizes, keys)
-        out = np.empty(len(sizes), np.int32)
-        size_bytes = np.maximum(np.array(sizes, np.int64), 1)
-        self._policy.pick_batch(RecordBatch(size_bytes=size_bytes, at_s=np.full(len(sizes), self._clock())), out)
-        flight.expect(out.tolist())
+    def _partitions(
+        self, router: TopicRouter, flight: RecordsInFlight, sizes: list[int], keys: list[bytes | None] | None
+    ) -> Iterable[int]:
+        """Partition of each record: of all at once, or each when it is asked for."""
+        if keys is not None or not router.picks_blocks:
+            return self._partitions_one_by_one(router, flight, sizes, keys)
+        flight.expect(router.pick_block(sizes, self._clock()))
         self._accepted += len(sizes)
         return flight.partitions
 
-    def _picks_one_by_one(
-        self, flight: RecordsInFlight, sizes: list[int], keys: list[bytes | None] | None
+    def _partitions_one_by_one(
+        self, router: TopicRouter, flight: RecordsInFlight, sizes: list[int], keys: list[bytes | None] | None
     ) -> Iterator[int]:
         for key, size_bytes in zip(keys or repeat(None), sizes, strict=False):
-            partition = self._pick(key, size_bytes or 1)
-            flight.expect([partition])
-            if self._learn is not None:
-                flight.lane(partition).picked_bytes.append(size_bytes or 1)
+            partition = router.pick(key, size_bytes or 1)
+            lane = flight.expect_one(partition)
+            if router.learns:
+                lane.picked_bytes.append(size_bytes or 1)
             self._accepted += 1
             yield partition
 
-    def _close_flight(self, flight: RecordsInFlight, queued: int, sizes: list[int]) -> None:
+    def _close_flight(self, router: TopicRouter, flight: RecordsInFlight, queued: int, sizes: list[int]) -> None:
         """Count the records from a position on as neither sent nor in flight."""
         unsent = list(zip(flight.partitions[queued:], sizes[queued:], strict=False))
         self._accepted -= len(unsent)
         for partition, size_bytes in unsent:
-            self._forget(partition, size_bytes)
+            router.settle(partition, size_bytes)
+            if router.learns:
+                router.acked(partition, size_bytes, nan)
         flight.close(queued)
 
-    def _finish_lane(self, settled: list[int] | None, lane: PartitionRecords) -> None:
+    def _finish_lane(self, router: TopicRouter, lane: PartitionRecords) -> None:
         self._lanes.discard(lane)
         self._delivered += lane.records - lane.failed
-        if settled is not None:
-            settled[lane.partition] += lane.size_bytes
+        router.settle(lane.partition, lane.size_bytes)
 
-    def _lane_report(self, lane: PartitionRecords) -> DeliveryCallback:
+    def _lane_report(self, router: TopicRouter, lane: PartitionRecords) -> DeliveryCallback:
         """The report of the records of a lane, which a policy that learns hears of too."""
         self._lanes.add(lane)
-        learn, start_s, partition = self._learn, self._clock(), lane.partition
-        if learn is None:
+        if not router.learns:
             return lane.report
+        acked, start_s, partition = router.acked, self._clock(), lane.partition
 
         def report(error: KafkaError | None, message: Message) -> None:
-            learn(partition, lane.picked_bytes.popleft(), nan if error is not None else self._clock() - start_s)
+            acked(partition, lane.picked_bytes.popleft(), nan if error is not None else self._clock() - start_s)
             lane.report(error, message)
 
         return report
@@ -297,8 +291,7 @@ class RecordSender:
 
     def poll(self, timeout_s: float = 0.0) -> None:
         """Call what waits to be called back; at most for so long. A signal is handled when it is over."""
-        if self._unseen_view is not None:
-            self._show_unseen(self._unseen_view)
+        self._router.take_view()
         with signals_held_back():
             self._client.poll(timeout_s)
 
@@ -331,11 +324,12 @@ class RecordSender:
         The new policy starts from the last view; new scores count from the next view, which is asked for at once.
         A producer that was made without need of latencies measures them once a refresh only.
         """
-        if scores is not None:
-            self._scores = tuple(scores)
         if policy is not None:
-            self._install(policy)
-        self._refresher.wake()
+            router = TopicRouter(self.topic, policy, self._refresh_failed)
+            # none of its records is in the last view
+            router.show(self.view, len(self._client))
+            self._router = router
+        self._refresher.reload(scores)
 
     def drop_queued(self) -> None:
         """Give up records that are not on their way yet; they are reported as failed."""
@@ -351,8 +345,9 @@ class RecordSender:
 
     @property
     def view(self) -> RoutingView:
-        """The view that decisions are based on."""
-        return self._view
+        """The view that records are routed by."""
+        assert self._router.view is not None, "shown when the sender was made"
+        return self._router.view
 
     def close(self) -> None:
         """Drop what is not delivered, and stop; :meth:`flush` first to lose nothing."""
@@ -374,91 +369,12 @@ class RecordSender:
         finally:
             self.close()
 
-    def _install(self, policy: Policy) -> None:
-        self._unseen_view = None
-        policy.refresh(self._view)
-        self._policy = policy
-        self._learn = policy.acked if policy.about.feedback is Feedback.ACKS else None
-        # of this policy's records alone: those of an earlier one are still reported to its own column
-        self._settled = [0] * self._view.n_partitions if policy.about.asks_what_settled else None
-        # bound once: it is looked up for every record
-        self._pick = policy.pick
-
-    def _forget(self, partition: int, size_bytes: int) -> None:
-        """Let the policy know that a record it picked a partition for was not sent."""
-        if self._settled is not None:
-            self._settled[partition] += size_bytes
-        if self._learn is not None:
-            self._learn(partition, size_bytes, nan)
-
     def _refuse(self, *_: object) -> None:
         raise OperationError(f"topic {self.topic}: the producer is closed")
 
-    def _refresh(self) -> None:
-        settled = self._settled
-        if settled is None:
-            self._show(self._next_view())
-            return
-        before = settled.copy()
-        view = self._next_view()
-        n = view.n_partitions
-        settled += [0] * (n - len(settled))
-        # what was settled before log dirs were read is in them; of what came meanwhile is unknown
-        self._show(replace(view, settled_bytes=np.array(of_length(before, n, 0), np.float64)))
-
-    def _next_view(self) -> RoutingView:
-        self._views.read(self._scores)
-        view = self._views.view(self.topic, self._scores)
-        if view.n_partitions > self._view.n_partitions:
-            self._meet_partitions(view.n_partitions)
-        return view
-
-    def _meet_partitions(self, n_partitions: int) -> None:
-        """Make the client know partitions that were added: it does not send to those it has not heard of.
-
-        Raises
-        ------
-        KafkabalError
-            If it does not hear of all of them; the view before stays in force until the next one.
-        """
-        try:
-            found = self._client.list_topics(self.topic, _METADATA_S).topics[self.topic]
-        except KafkaException as error:
-            raise error_of(error.args[0], self.topic) from error
-        if len(found.partitions) < n_partitions:
-            raise OperationError(f"topic {self.topic}: not all brokers know all of its partitions yet ({n_partitions})")
-
-    def _show_unseen(self, view: RoutingView) -> None:
-        self._unseen_view = None
-        try:
-            self._policy.refresh(view)
-        except Exception as error:  # noqa: BLE001 - routing continues by the view before, as where views come by a thread
-            self._refresh_failed(error)
-
-    def _show(self, view: RoutingView) -> None:
-        """Refresh the policy here, or, if it counts what is in flight, between two of its counts: in its own thread."""
-        self._view = view = replace(view, waiting_records=len(self._client))
-        if self._learn is None:
-            self._policy.refresh(view)
-        else:
-            self._unseen_view = view
-
-    def _backlogged(self) -> None:
-        if self._scores_latency:
-            self._refresher.revise()
-
-    @property
-    def _scores_latency(self) -> bool:
-        return any(Need.TELEMETRY in weighted.score.needs for weighted in self._scores)
-
     def _often_s(self, refresh_s: float) -> float:
         """Seconds between two statistics texts where records are routed by latencies."""
-        return min(refresh_s, max(_STATISTICS_S, _STATISTICS_S_A_PARTITION * self._view.n_partitions))
-
-    def _revise(self) -> None:
-        """Route by the latencies of now: a broker that falls behind fills the buffer long before the next view."""
-        self._views.measure()
-        self._show(replace(self._views.view(self.topic, self._scores), settled_bytes=self._view.settled_bytes))
+        return min(refresh_s, max(STATISTICS_S, _STATISTICS_S_A_PARTITION * self.view.n_partitions))
 
     def _flush_slice(self, at_most_s: float) -> int:
         """Flush for a moment, signals held back; how many records and events are left."""

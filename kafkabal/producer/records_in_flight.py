@@ -103,6 +103,14 @@ class RecordsInFlight:
             lane.records += records
             lane.left += records
 
+    def expect_one(self, partition: int) -> PartitionRecords:
+        """Count one record that will be queued next; its lane."""
+        self.partitions.append(partition)
+        lane = self.lane(partition)
+        lane.records += 1
+        lane.left += 1
+        return lane
+
     def lane(self, partition: int) -> PartitionRecords:
         """The lane of a partition."""
         lane = self.lanes.get(partition)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from kafkabal.producer.topic_router import RoutingStatus
+from kafkabal.producer.slot_router import RoutingStatus
 
 
 class RoutingCollector(Collector):

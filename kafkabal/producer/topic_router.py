@@ -1,251 +1,83 @@
-"""Routes the records of one topic: asks its policy, shows it views, and reports which of its records have settled.
+"""From the records of one topic to their partitions: all ways of producing route through it.
 
 ::
 
-    a record without a key goes where the last one went while the slot that the policy lends lasts: no call at all
-    the first record of a slot asks for the next slot, and its delivery report says what has settled:
-        brokers acknowledge the records of a partition in their order, so all that went there before have settled too
-    a policy that lends no slots is asked for every record
+    the cluster is about to be read   begin_reading   what has settled by now will show in the log dirs
+    it was read                       show            the policy gets the view
+    a record, or a block of them      pick, pick_block
+    their delivery reports            settle, and acked for a policy that learns
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate
-from math import nan
-from threading import Event, Lock
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from kafkabal.routing import Feedback, Policy, RoutingView, Slot, SlotPolicy, of_length
-
-if TYPE_CHECKING:
-    from confluent_kafka import KafkaError, Message
-
-Report: TypeAlias = "Callable[[KafkaError | None, Message], None]"
-
-UNROUTED = -1
-"""Of a record that the client's own partitioner takes."""
-# before there is a view: records that the client's own partitioner takes until the next look for one
-_UNROUTED_BYTES = 65536
-
-
-@dataclass(frozen=True, slots=True)
-class RoutingStatus:
-    """How the records of a topic are routed now."""
-
-    topic: str
-    policy: str
-    view_age_s: float | None
-    """Of the view that decisions rest on; None while the client's own partitioner decides."""
-    switches: int
-    """How often the policy was asked for another slot; of a policy that lends none, for a partition."""
-    broker_bytes: dict[int, int]
-    """Routed bytes by the id of the broker that leads their partition now."""
-    excluded_partitions: tuple[int, ...]
-    """Without a live leader: they get nothing."""
+from kafkabal.model import I64
+from kafkabal.routing import CheckedPolicy, Feedback, Policy, RecordBatch, RoutingView, of_length
 
 
 class TopicRouter:
-    """The routing of one topic of one producer; any thread may use it.
+    """The policy of one topic of one producer, and the view that it picks by.
+
+    Views may be shown by any thread; the other methods are called by one thread at a time.
 
     Parameters
     ----------
     policy
         A new instance.
-    any_key_order
-        Let a policy that does not keep the order of keys route records with keys.
-    clock
-        Seconds; the clock that the policy was given.
     failed
-        Called with what the policy raised when it was shown a view.
+        Called with what the policy raised when it was shown a view; records are routed by the one before.
     """
 
-    def __init__(
-        self,
-        topic: str,
-        policy: Policy,
-        *,
-        any_key_order: bool,
-        clock: Callable[[], float],
-        failed: Callable[[Exception], None],
-    ) -> None:
+    def __init__(self, topic: str, policy: Policy, failed: Callable[[Exception], None]) -> None:
         self.topic = topic
-        self.may_pick_for_keys = any_key_order or policy.about.keeps_key_order
-        self.first_look = Event()
-        """Set once records are routed, or the cluster could not be read."""
+        self.learns = policy.about.feedback is Feedback.ACKS
+        """Whether each acknowledgement is to be reported to :attr:`acked`."""
+        self.picks_blocks = not self.learns and not isinstance(policy, CheckedPolicy)
+        """Whether records without keys may be picked for all at once; a plug-in's policy may fail at each."""
+        # bound once: they are looked up for every record
+        self.pick = policy.pick
+        self.acked = policy.acked
         self._policy = policy
-        self._clock = clock
         self._failed = failed
-        self._learns = policy.about.feedback is Feedback.ACKS
-        self._asks_what_settled = policy.about.asks_what_settled
-        self._lends = policy if isinstance(policy, SlotPolicy) else None
-        self._enter: Callable[[int], int] | None = self._enter_unrouted
-        self._lock = Lock()
         self._view: RoutingView | None = None
         self._unseen_view: RoutingView | None = None
-        self._switches = 0
-        # before there is a view, the last one counts what was not routed
-        self._sent = [0]
+        self._asks_what_settled = policy.about.asks_what_settled
         self._settled: list[int] = []
-        self._lent_bytes = 0
-        self.slot = Slot(UNROUTED)
-        """What may be used up without asking, for records without keys."""
-
-    def route(self, key: bytes | None, size_bytes: int, report: Report | None) -> tuple[int, Report | None]:
-        """Partition of the next record, and who is to hear of its delivery.
-
-        Parameters
-        ----------
-        size_bytes
-            Of key, value and headers.
-        report
-            The caller's own delivery report, None where it wants none.
-        """
-        with self._lock:
-            if self._unseen_view is not None:
-                self._show_unseen()
-            if self._enter is None:
-                return self._picked(key, size_bytes, report)
-            slot = self.slot
-            if slot.left_bytes > 0:
-                slot.left_bytes -= size_bytes
-                return slot.partition, report
-            return self._next_slot(self._enter, size_bytes, report)
-
-    def runs(self, sizes: Sequence[int]) -> Iterator[tuple[int, int, int, Report | None]]:
-        """Runs of records without keys that go to one partition: first, end, partition, and who hears of the first.
-
-        Of a policy that lends no slots each record is a run.
-        """
-        before = [0, *accumulate(sizes)]
-        done = 0
-        while done < len(sizes):
-            partition, report = self.route(None, sizes[done], None)
-            end = done + 1
-            if self._enter is not None:
-                with self._lock:
-                    last = before[end] + max(0, self.slot.left_bytes)
-                    end = min(max(end, bisect_left(before, last, end)), len(sizes))
-                    self.slot.left_bytes -= before[end] - before[done + 1]
-            yield done, end, partition, report
-            done = end
-
-    def not_sent(self, partition: int, size_bytes: int) -> None:
-        """A record that was routed was not taken by the client."""
-        with self._lock:
-            if self._enter is not None:
-                self.slot.left_bytes += size_bytes
-                return
-            self._sent[partition] -= size_bytes
-            if self._learns:
-                self._policy.acked(partition, size_bytes, nan)
-
-    def show(self, view: RoutingView, settled: list[int] | None, waiting_records: int) -> None:
-        """Route by a new view from the next slot on; by any thread.
-
-        Parameters
-        ----------
-        settled
-            What :meth:`settled` gave before the view was read.
-        """
-        if settled is not None and self._asks_what_settled:
-            view = replace(view, settled_bytes=np.array(of_length(settled, view.n_partitions, 0), np.float64))
-        view = replace(view, waiting_records=waiting_records)
-        if self._learns or self._view is None:
-            # a policy that counts what is in flight is shown views between two of its counts
-            with self._lock:
-                self._unseen_view = view
-                self._show_unseen()
-        else:
-            self._policy.refresh(view)
-            with self._lock:
-                self._take(view)
-
-    def settled(self) -> list[int] | None:
-        """Bytes by partition that are surely in the topic, or given up; None where the policy does not ask."""
-        if not self._asks_what_settled or self._view is None:
-            return None
-        return self._settled.copy()
+        self._settled_before_reading: list[int] = []
 
     @property
     def view(self) -> RoutingView | None:
-        """The view that decisions rest on."""
+        """The view that records are routed by; None before the first."""
         return self._view
 
-    def status(self) -> RoutingStatus:
-        """How records are routed now."""
-        with self._lock:
-            view, sent = self._view, self._sent.copy()
-            if self._enter is not None:
-                sent[self.slot.partition] += self._lent_bytes - self.slot.left_bytes
-        name = self._policy.about.name
-        if view is None:
-            return RoutingStatus(self.topic, name, None, self._switches, {}, ())
-        led = view.leader >= 0
-        by_row = np.bincount(view.leader[led], np.array(sent[: view.n_partitions])[led], view.n_brokers)
-        return RoutingStatus(
-            topic=self.topic,
-            policy=name,
-            view_age_s=self._clock() - view.at_s,
-            switches=self._switches,
-            broker_bytes={int(b): int(n) for b, n in zip(view.broker_id, by_row, strict=True)},
-            excluded_partitions=tuple(np.flatnonzero(~led).tolist()),
+    def begin_reading(self) -> None:
+        """The cluster is read next: log dirs will show what has settled by now, and of what follows an unknown part."""
+        self._settled_before_reading = self._settled.copy()
+
+    def show(self, view: RoutingView, waiting_records: int) -> None:
+        """Route by a new view.
+
+        A policy that counts what is in flight gets it between two of its counts: by :meth:`take_view`.
+        """
+        n = view.n_partitions
+        settled = np.array(of_length(self._settled_before_reading, n, 0), np.float64)
+        view = replace(
+            view, settled_bytes=settled if self._asks_what_settled else None, waiting_records=waiting_records
         )
+        # before a record can be picked a partition that is new
+        self._make_room(n)
+        if self.learns and self._view is not None:
+            self._unseen_view = view
+        else:
+            self._policy.refresh(view)
+            self._view = view
 
-    def _picked(self, key: bytes | None, size_bytes: int, report: Report | None) -> tuple[int, Report | None]:
-        partition = self._policy.pick(key, size_bytes)
-        self._switches += 1
-        self._sent[partition] += size_bytes
-        if self._learns:
-            report = self._learning(partition, size_bytes, report)
-        return partition, report
-
-    def _next_slot(
-        self, enter: Callable[[int], int], size_bytes: int, report: Report | None
-    ) -> tuple[int, Report | None]:
-        slot = self.slot
-        self._sent[slot.partition] += self._lent_bytes - slot.left_bytes
-        self._lent_bytes = enter(size_bytes)
-        slot.left_bytes -= size_bytes
-        self._switches += 1
-        partition = slot.partition
-        if self._asks_what_settled and self._view is not None:
-            report = self._settling(partition, self._sent[partition] + size_bytes, report)
-        return partition, report
-
-    def _enter_unrouted(self, _size_bytes: int) -> int:
-        """Until there is a view."""
-        self.slot.left_bytes = _UNROUTED_BYTES
-        return _UNROUTED_BYTES
-
-    def _settling(self, partition: int, through_bytes: int, report: Report | None) -> Report:
-        """The report of the first record of a slot: what went to its partition up to it has settled."""
-        settled = self._settled
-
-        def settle(error: KafkaError | None, message: Message) -> None:
-            settled[partition] = max(settled[partition], through_bytes)
-            if report is not None:
-                report(error, message)
-
-        return settle
-
-    def _learning(self, partition: int, size_bytes: int, report: Report | None) -> Report:
-        """The report of a record whose policy learns from each."""
-        start_s = self._clock()
-
-        def learn(error: KafkaError | None, message: Message) -> None:
-            with self._lock:
-                self._policy.acked(partition, size_bytes, nan if error is not None else self._clock() - start_s)
-            if report is not None:
-                report(error, message)
-
-        return learn
-
-    def _show_unseen(self) -> None:
+    def take_view(self) -> None:
+        """Give the policy the view that waits for it, if one does."""
         view, self._unseen_view = self._unseen_view, None
         if view is None:
             return
@@ -254,17 +86,21 @@ class TopicRouter:
         except Exception as error:  # noqa: BLE001 - routing continues by the view before
             self._failed(error)
         else:
-            self._take(view)
+            self._view = view
 
-    def _take(self, view: RoutingView) -> None:
-        if self._view is None:
-            self._sent = []
-            self._lent_bytes = 0
-            # of a policy that lends none nothing is ever left: every record asks
-            self.slot = Slot(UNROUTED) if self._lends is None else self._lends.slot
-            self._enter = None if self._lends is None else self._lends.enter_slot
-        more = [0] * (view.n_partitions - len(self._sent))
-        self._sent += more
-        self._settled += more
-        self._view = view
-        self.first_look.set()
+    def pick_block(self, sizes: list[int], at_s: float) -> list[int]:
+        """Partitions of records without keys, in their order; only where :attr:`picks_blocks`."""
+        size_bytes: I64 = np.maximum(np.array(sizes, np.int64), 1)
+        out = np.empty(len(sizes), np.int32)
+        self._policy.pick_batch(RecordBatch(size_bytes=size_bytes, at_s=np.full(len(sizes), at_s)), out)
+        partitions: list[int] = out.tolist()
+        return partitions
+
+    def settle(self, partition: int, n_bytes: int) -> None:
+        """So many bytes more are in the topic, or given up, or were never sent."""
+        if self._asks_what_settled:
+            self._settled[partition] += n_bytes
+
+    def _make_room(self, n_partitions: int) -> None:
+        """Count for partitions that are new."""
+        self._settled += [0] * (n_partitions - len(self._settled))

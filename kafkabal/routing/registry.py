@@ -68,6 +68,17 @@ class PolicyChoice:
         missing = {name: value for name, value in settings.items() if name.replace("_", "-") in known}
         return replace(self, options={**missing, **self.options})
 
+    def checked(self) -> PolicyChoice:
+        """The same, made once and thrown away, so that a wrong option is refused before there are records.
+
+        Raises
+        ------
+        UsageError
+            As :meth:`create`.
+        """
+        self.create(Context())
+        return self
+
     def create(self, context: Context) -> Policy:
         """A new instance; :meth:`~kafkabal.routing.policy_protocol.Policy.refresh` it before use.
 

@@ -17,7 +17,7 @@ from kafkabal.cli.framework.selected_scores import profile_watcher, unchecked_sc
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions, TextfileOption, Uses
 from kafkabal.cli.framework.termination_signals import Terminated
 from kafkabal.cli.framework.transfer_textfile import open_textfile
-from kafkabal.config import Settings
+from kafkabal.config import DEFAULT_REFRESH_S, DEFAULT_ROUTED_SCORES, Settings
 from kafkabal.errors import ExitCode, InputFileError, InterruptedRunError, PartialFailureError, UsageError
 from kafkabal.wording import counted_noun
 
@@ -28,12 +28,10 @@ if TYPE_CHECKING:
     from kafkabal.config import ClientSetting
     from kafkabal.producer import ProduceOrder, ProduceResult, SendOutcome, TopicFacts
     from kafkabal.reporting.delivery_display import DeliveryDisplay
-    from kafkabal.routing import PolicyChoice
     from kafkabal.scoring import WeightedScore
     from kafkabal.sources import FileStore, RemoteFile, Source, Transform
 
 _STDIN = "-"
-_DEFAULT_SCORES = ("disk",)
 _ID_BITS = 64
 
 
@@ -132,7 +130,7 @@ def _deliver(
             latency=latency,
             prometheus=prometheus,
             listener=display,
-            new_scores=profile_watcher(settings, context, default=_DEFAULT_SCORES).new_scores,
+            new_scores=profile_watcher(settings, context, default=DEFAULT_ROUTED_SCORES).new_scores,
             clock=context.monotonic,
             sleep=context.sleep,
             new_id=lambda: f"{random.getrandbits(_ID_BITS):016x}",
@@ -213,7 +211,8 @@ def _order(
     topic: str, source: "Source", settings: Settings, sending: SendingOptions, context: CommandContext
 ) -> "ProduceOrder":
     from kafkabal.config import librdkafka_settings
-    from kafkabal.producer import DEFAULT_REFRESH_S, ProduceOrder
+    from kafkabal.producer import ProduceOrder
+    from kafkabal.routing import load_policy
 
     if sending.manifest is not None and sending.no_manifest:
         raise UsageError("--manifest and --no-manifest cannot be combined")
@@ -227,7 +226,7 @@ def _order(
     return ProduceOrder(
         topic=topic,
         source=source,
-        policy=_policy(sending.policy),
+        policy=load_policy(sending.policy).checked(),
         client={
             **librdkafka_settings(live_connection(settings, "produce")),
             "log_level": 2,
@@ -240,15 +239,6 @@ def _order(
         resend=sending.resend,
         seed=random.getrandbits(32),
     )
-
-
-def _policy(text: str) -> "PolicyChoice":
-    """The policy, created once to validate its options."""
-    from kafkabal.routing import Context, load_policy
-
-    choice = load_policy(text)
-    choice.create(Context())
-    return choice
 
 
 def _manifest_path(source: "Source", sending: SendingOptions, context: CommandContext) -> Any:
@@ -288,7 +278,7 @@ def _brokers(settings: Settings) -> "KafkaCluster":
 
 
 def _scores(settings: Settings) -> "tuple[WeightedScore, ...]":
-    return unchecked_scores(settings, default=_DEFAULT_SCORES)
+    return unchecked_scores(settings, default=DEFAULT_ROUTED_SCORES)
 
 
 def _interrupted(sent: int, order: "ProduceOrder", signal: KeyboardInterrupt) -> InterruptedRunError:

@@ -6,20 +6,19 @@ from typing import Annotated
 
 import typer
 
+from kafkabal.config import DEFAULT_POLICY, LEAST_REFRESH_S, MOST_REFRESH_S
 from kafkabal.errors import UsageError
 from kafkabal.units import parse_bytes, parse_duration
 
 _SECTION = "Source"
-_LEAST_REFRESH_S = 0.1
-_MOST_REFRESH_S = 86_400.0
 _MOST_READERS = 256
 
 
 def _parse_refresh(text: str) -> float:
     refresh_s = parse_duration(text)
-    if refresh_s < _LEAST_REFRESH_S:
+    if refresh_s < LEAST_REFRESH_S:
         raise UsageError(f"refresh interval too short: {text!r}", hint="the minimum is 100ms")
-    if refresh_s > _MOST_REFRESH_S:
+    if refresh_s > MOST_REFRESH_S:
         raise UsageError(f"refresh interval too long: {text!r}", hint="the maximum is 1d")
     return refresh_s
 
@@ -122,7 +121,7 @@ class SendingOptions:
     policy: Annotated[
         str,
         typer.Option("--policy", metavar="NAME[:OPTION=VALUE,...]", help="Routing policy; see 'kafkabal policies'."),
-    ] = "score"
+    ] = DEFAULT_POLICY
     refresh_s: Annotated[
         float | None,
         typer.Option(

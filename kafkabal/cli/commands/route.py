@@ -18,7 +18,7 @@ from kafkabal.cli.framework.selected_scores import profile_watcher, unchecked_sc
 from kafkabal.cli.framework.service_notify import notify_ready
 from kafkabal.cli.framework.shared_options import SAFETY_SECTION, Format, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.termination_signals import Terminated
-from kafkabal.config import Settings
+from kafkabal.config import DEFAULT_POLICY, DEFAULT_REFRESH_S, DEFAULT_ROUTED_SCORES, Settings
 from kafkabal.errors import ExitCode, InterruptedRunError, KafkabalError, UsageError
 from kafkabal.units import format_duration, parse_some_time
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from kafkabal.producer import ProfileWatcher, TopicWeights, WeighedTopic, WeightPublisher
     from kafkabal.reporting.report import Report
 
-_DEFAULT_SCORES = ("disk",)
-_REFRESH_S = 5.0
 _VALID_S = 60.0
 # so that one reading that fails, and one that is late, leave clients their weights
 _REFRESHES_VALID = 3
@@ -65,7 +63,7 @@ class PublishOptions:
     @property
     def interval_s(self) -> float:
         """Seconds from one reading to the next."""
-        return _REFRESH_S if self.refresh_s is None else self.refresh_s
+        return DEFAULT_REFRESH_S if self.refresh_s is None else self.refresh_s
 
     @property
     def validity_s(self) -> float:
@@ -84,7 +82,7 @@ def route(
     topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="Existing topics.")],
     policy: Annotated[
         str, typer.Option("--policy", metavar="score[:OPTION=VALUE,...]", help="Options of the policy 'score'.")
-    ] = "score",
+    ] = DEFAULT_POLICY,
 ) -> ExitCode:
     """Show where records go by score, and publish it for Java producers.
 
@@ -120,7 +118,7 @@ def route(
             show(_report(weighed, published=True), output, context)
             return ExitCode.DONE
         try:
-            watcher = profile_watcher(settings, context, default=_DEFAULT_SCORES)
+            watcher = profile_watcher(settings, context, default=DEFAULT_ROUTED_SCORES)
             _Publishing(weights, publisher, watcher, context, output).keep(publishing.interval_s)
         except KeyboardInterrupt as signal:
             raise InterruptedRunError(
@@ -176,7 +174,7 @@ def _weights(
     from kafkabal.scoring import Need
     from kafkabal.telemetry import LatencyTable
 
-    scores = unchecked_scores(settings, default=_DEFAULT_SCORES)
+    scores = unchecked_scores(settings, default=DEFAULT_ROUTED_SCORES)
     if measurements.telemetry is None and any(Need.TELEMETRY in weighted.score.needs for weighted in scores):
         raise UsageError("the score 'latency' requires --telemetry: this command sends no records to measure")
     latency = None

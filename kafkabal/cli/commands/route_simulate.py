@@ -11,7 +11,7 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.selected_scores import unchecked_scores
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
-from kafkabal.config import Settings
+from kafkabal.config import DEFAULT_ROUTED_SCORES, Settings
 from kafkabal.errors import UsageError
 from kafkabal.units import parse_bytes
 
@@ -222,7 +222,7 @@ def _view(chosen: "WorkloadFile", topic: str | None, settings: Settings, context
     from kafkabal.scoring import Need
     from kafkabal.simulator import TOPIC, build_synthetic
 
-    scores = unchecked_scores(settings, default=("disk",))
+    scores = unchecked_scores(settings, default=DEFAULT_ROUTED_SCORES)
     if topic is None and chosen.cluster is not None:
         return view_of(build_synthetic(chosen.cluster), TOPIC, scores, supplied=[Need.TELEMETRY])
     with open_cluster(settings, context) as cluster:

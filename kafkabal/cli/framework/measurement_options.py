@@ -102,9 +102,10 @@ class MeasurementOptions:
             await_broker(cluster, context)
             yield None
             return
+        from kafkabal.config import REFRESHES_TO_FORGET
         from kafkabal.telemetry import LatencyTable
 
-        table = LatencyTable(max_age_s=max(_TELEMETRY_AGE_S, 6 * refresh_s), clock=context.monotonic)
+        table = LatencyTable(max_age_s=max(_TELEMETRY_AGE_S, REFRESHES_TO_FORGET * refresh_s), clock=context.monotonic)
         if self.telemetry == _TOPIC:
             # which waits for a broker itself
             with open_topic_intake(cluster, connection, None, table, context, before_s=_TELEMETRY_AGE_S):

@@ -19,7 +19,7 @@ from kafkabal.errors import ConfigError, KafkabalError, OperationError, Unreacha
 from kafkabal.producer import drop_in_producer
 from kafkabal.producer.async_producer import AsyncProducer
 from kafkabal.producer.drop_in_producer import Producer, SerializingProducer
-from kafkabal.producer.topic_router import RoutingStatus
+from kafkabal.producer.slot_router import RoutingStatus
 from tests.unit.producer.conftest import MockCluster
 
 TOPIC = "images"
@@ -215,7 +215,7 @@ def test_latency_is_read_from_the_clients_own_statistics(brokers: MockCluster) -
             producer.produce(TOPIC, b"x")
             producer.poll(0.05)
         assert producer._routing is not None
-        while not producer._routing._latencies.latencies_s():
+        while not producer._routing._refresher.measured.latencies_s():
             producer.produce(TOPIC, b"x")
             producer.poll(0.05)
 
@@ -267,11 +267,11 @@ def test_a_producer_that_is_dropped_stops_reading(brokers: MockCluster) -> None:
     producer.produce(TOPIC, b"x")
     producer.flush()
     assert producer._routing is not None
-    refresher = producer._routing._refresher
-    assert refresher is not None
+    thread = producer._routing._refresher._thread
+    assert thread is not None
     del producer
-    refresher._thread.join(10)
-    assert not refresher._thread.is_alive()
+    thread._thread.join(10)
+    assert not thread._thread.is_alive()
 
 
 def test_serializers_pass_through(brokers: MockCluster) -> None:

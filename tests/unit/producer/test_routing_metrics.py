@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, generate_latest
 
 from kafkabal.producer.routing_metrics import RoutingCollector
-from kafkabal.producer.topic_router import RoutingStatus
+from kafkabal.producer.slot_router import RoutingStatus
 
 
 def test_every_figure_is_a_metric() -> None:

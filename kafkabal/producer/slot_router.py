@@ -1,0 +1,230 @@
+"""Routes one record at a time for a caller that uses up slots itself, and reports which records have settled.
+
+::
+
+    a record without a key goes where the last one went while the slot that the policy lends lasts: no call at all
+    the first record of a slot asks for the next slot, and its delivery report says what has settled:
+        brokers acknowledge the records of a partition in their order, so all that went there before have settled too
+    a policy that lends no slots picks for every record
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from math import nan
+from threading import Event, Lock
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from kafkabal.producer.topic_router import TopicRouter
+from kafkabal.routing import Policy, RoutingView, Slot, SlotPolicy
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, Message
+
+Report: TypeAlias = "Callable[[KafkaError | None, Message], None]"
+
+UNROUTED = -1
+"""Of a record that the client's own partitioner takes."""
+# before there is a view: records that the client's own partitioner takes until the next look for one
+_UNROUTED_BYTES = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingStatus:
+    """How the records of a topic are routed now."""
+
+    topic: str
+    policy: str
+    view_age_s: float | None
+    """Of the view that records are routed by; None while the client's own partitioner routes them."""
+    switches: int
+    """How often the policy was asked for another slot; of a policy that lends none, for a partition."""
+    broker_bytes: dict[int, int]
+    """Routed bytes by the id of the broker that leads their partition now."""
+    excluded_partitions: tuple[int, ...]
+    """Without a live leader: they get nothing."""
+
+
+class SlotRouter(TopicRouter):
+    """The routing of one topic of one producer; any thread may use it.
+
+    Parameters
+    ----------
+    policy
+        A new instance.
+    any_key_order
+        Let a policy that does not keep the order of keys route records with keys.
+    clock
+        Seconds; the clock that the policy was given.
+    failed
+        Called with what the policy raised when it was shown a view.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        policy: Policy,
+        *,
+        any_key_order: bool,
+        clock: Callable[[], float],
+        failed: Callable[[Exception], None],
+    ) -> None:
+        super().__init__(topic, policy, failed)
+        self.routes_keys = any_key_order or policy.about.keeps_key_order
+        """Whether records with keys are routed; if not, the client's own partitioner takes them."""
+        self.first_look = Event()
+        """Set once records are routed, or the cluster could not be read."""
+        self._clock = clock
+        self._lends = policy if isinstance(policy, SlotPolicy) else None
+        self._enter: Callable[[int], int] | None = self._enter_unrouted
+        self._is_routing = False
+        self._lock = Lock()
+        self._switches = 0
+        # before there is a view, the last one counts what was not routed
+        self._sent = [0]
+        self._lent_bytes = 0
+        self.slot = Slot(UNROUTED)
+        """What may be used up without asking, for records without keys."""
+
+    def route(self, key: bytes | None, size_bytes: int, report: Report | None) -> tuple[int, Report | None]:
+        """Partition of the next record, and who is to hear of its delivery.
+
+        Parameters
+        ----------
+        size_bytes
+            Of key, value and headers.
+        report
+            The caller's own delivery report, None where it wants none.
+        """
+        with self._lock:
+            if self._unseen_view is not None:
+                self.take_view()
+            if self._enter is None:
+                return self._picked(key, size_bytes, report)
+            slot = self.slot
+            if slot.left_bytes > 0:
+                slot.left_bytes -= size_bytes
+                return slot.partition, report
+            return self._next_slot(self._enter, size_bytes, report)
+
+    def runs(self, sizes: Sequence[int]) -> Iterator[tuple[int, int, int, Report | None]]:
+        """Runs of records without keys that go to one partition: first, end, partition, and who hears of the first.
+
+        Of a policy that lends no slots each record is a run.
+        """
+        before = [0, *accumulate(sizes)]
+        done = 0
+        while done < len(sizes):
+            partition, report = self.route(None, sizes[done], None)
+            end = done + 1
+            if self._enter is not None:
+                with self._lock:
+                    last = before[end] + max(0, self.slot.left_bytes)
+                    end = min(max(end, bisect_left(before, last, end)), len(sizes))
+                    self.slot.left_bytes -= before[end] - before[done + 1]
+            yield done, end, partition, report
+            done = end
+
+    def not_sent(self, partition: int, size_bytes: int) -> None:
+        """A record that was routed was not taken by the client."""
+        with self._lock:
+            if self._enter is not None:
+                self.slot.left_bytes += size_bytes
+                return
+            self._sent[partition] -= size_bytes
+            if self.learns:
+                self.acked(partition, size_bytes, nan)
+
+    def show(self, view: RoutingView, waiting_records: int) -> None:
+        """Route by a new view from the next slot on; by any thread."""
+        super().show(view, waiting_records)
+        if not self._is_routing:
+            with self._lock:
+                self._start_routing(view.n_partitions)
+            self.first_look.set()
+
+    def status(self) -> RoutingStatus:
+        """How records are routed now."""
+        with self._lock:
+            self.take_view()
+            view, sent = self._view, self._sent.copy()
+            if self._enter is not None:
+                sent[self.slot.partition] += self._lent_bytes - self.slot.left_bytes
+        name = self._policy.about.name
+        if view is None:
+            return RoutingStatus(self.topic, name, None, self._switches, {}, ())
+        led = view.leader >= 0
+        by_row = np.bincount(view.leader[led], np.array(sent[: view.n_partitions])[led], view.n_brokers)
+        return RoutingStatus(
+            topic=self.topic,
+            policy=name,
+            view_age_s=self._clock() - view.at_s,
+            switches=self._switches,
+            broker_bytes={int(b): int(n) for b, n in zip(view.broker_id, by_row, strict=True)},
+            excluded_partitions=tuple(np.flatnonzero(~led).tolist()),
+        )
+
+    def _picked(self, key: bytes | None, size_bytes: int, report: Report | None) -> tuple[int, Report | None]:
+        partition = self.pick(key, size_bytes)
+        self._switches += 1
+        self._sent[partition] += size_bytes
+        if self.learns:
+            report = self._learning(partition, size_bytes, report)
+        return partition, report
+
+    def _next_slot(
+        self, enter: Callable[[int], int], size_bytes: int, report: Report | None
+    ) -> tuple[int, Report | None]:
+        slot = self.slot
+        self._sent[slot.partition] += self._lent_bytes - slot.left_bytes
+        self._lent_bytes = enter(size_bytes)
+        slot.left_bytes -= size_bytes
+        self._switches += 1
+        partition = slot.partition
+        if self._asks_what_settled and self._is_routing:
+            report = self._settling(partition, self._sent[partition] + size_bytes, report)
+        return partition, report
+
+    def _enter_unrouted(self, _size_bytes: int) -> int:
+        """Until there is a view."""
+        self.slot.left_bytes = _UNROUTED_BYTES
+        return _UNROUTED_BYTES
+
+    def _settling(self, partition: int, through_bytes: int, report: Report | None) -> Report:
+        """The report of the first record of a slot: what went to its partition up to it has settled."""
+
+        def settle(error: KafkaError | None, message: Message) -> None:
+            self.settle(partition, max(0, through_bytes - self._settled[partition]))
+            if report is not None:
+                report(error, message)
+
+        return settle
+
+    def _learning(self, partition: int, size_bytes: int, report: Report | None) -> Report:
+        """The report of a record whose policy learns from each."""
+        start_s = self._clock()
+
+        def learn(error: KafkaError | None, message: Message) -> None:
+            with self._lock:
+                self.acked(partition, size_bytes, nan if error is not None else self._clock() - start_s)
+            if report is not None:
+                report(error, message)
+
+        return learn
+
+    def _start_routing(self, n_partitions: int) -> None:
+        self._sent = [0] * n_partitions
+        self._lent_bytes = 0
+        # of a policy that lends none nothing is ever left: every record is picked for
+        self.slot = Slot(UNROUTED) if self._lends is None else self._lends.slot
+        self._enter = None if self._lends is None else self._lends.enter_slot
+        self._is_routing = True
+
+    def _make_room(self, n_partitions: int) -> None:
+        super()._make_room(n_partitions)
+        self._sent += [0] * (n_partitions - len(self._sent))

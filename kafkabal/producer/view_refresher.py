@@ -1,0 +1,184 @@
+"""Keeps the views of a producer's topics new: a thread reads the cluster every few seconds and shows it to the routers.
+
+No record waits for it. A cluster that cannot be read leaves records flowing by the last view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from confluent_kafka import KafkaException
+
+from kafkabal.config import REFRESHES_TO_FORGET
+from kafkabal.errors import OperationError
+from kafkabal.producer.background_refresher import CLOSING_S, BackgroundRefresher
+from kafkabal.producer.librdkafka_errors import error_of
+from kafkabal.producer.routing_view_source import StateReader, ViewSource
+from kafkabal.producer.topic_router import TopicRouter
+from kafkabal.routing import About, Input
+from kafkabal.scoring import Need, WeightedScore
+from kafkabal.telemetry import LatencySource, LatencyTable, StatisticsReader
+
+STATISTICS_S: Final = 0.05
+"""Seconds between two statistics texts of the client where latencies count: often enough to notice a broker that falls
+behind before it has filled the client's queue."""
+_METADATA_S: Final = 5.0
+"""As long as a refresh: what is not known by then is asked for by the next one."""
+
+
+class ViewRefresher:
+    """Reads a cluster and shows its topics to their routers, in a thread of its own once started.
+
+    Parameters
+    ----------
+    open_cluster
+        Called before the first reading, by the thread that makes it.
+    routers
+        Those of all topics that records were produced to.
+    scores
+        What views show.
+    refresh_s
+        Seconds between two readings.
+    latency
+        Where produce latencies come from; None takes the client's own statistics, by :attr:`read_statistics`.
+    prometheus
+        Value of the configured query by broker id.
+    clock
+        Seconds; the clock that the policies were given.
+    refreshed
+        Called after each reading by the thread.
+    failed
+        Called with the error of a reading by the thread; records are routed by the last view meanwhile.
+    """
+
+    def __init__(
+        self,
+        open_cluster: Callable[[], StateReader],
+        routers: Callable[[], Iterable[TopicRouter]],
+        scores: Iterable[WeightedScore],
+        *,
+        refresh_s: float,
+        latency: LatencySource | None = None,
+        prometheus: Callable[[], Mapping[int, float]] | None = None,
+        clock: Callable[[], float],
+        refreshed: Callable[[], None] = lambda: None,
+        failed: Callable[[Exception], None],
+    ) -> None:
+        self._open_cluster = open_cluster
+        self._client: Callable[[], Any] = lambda: None
+        self._routers = routers
+        self._scores = tuple(scores)
+        self._refresh_s = refresh_s
+        self._prometheus = prometheus
+        self._clock = clock
+        self._refreshed = refreshed
+        self._failed = failed
+        self._views: ViewSource | None = None
+        self._thread: BackgroundRefresher | None = None
+        self.measured = LatencyTable(max_age_s=REFRESHES_TO_FORGET * refresh_s, clock=clock)
+        """Produce latencies by the client's own statistics."""
+        self.read_statistics = StatisticsReader(self.measured, memory_s=refresh_s, backlogged=self._backlogged)
+        """Takes the statistics texts of the client."""
+        self._latency = latency or self.measured
+
+    def needs_latency(self, about: About) -> bool:
+        """Whether a policy, or the scores, route by produce latencies."""
+        return Input.LATENCY in about.inputs or self._scores_latency
+
+    def start(self, client: Callable[[], Any]) -> None:
+        """Refresh every so often from now on.
+
+        Parameters
+        ----------
+        client
+            The librdkafka client, None once it is gone; asked how much waits in it, and for metadata.
+        """
+        self._client = client
+        self._thread = BackgroundRefresher(
+            self._refresh_in_thread, self._refresh_s, revise=self._revise, failed=self._failed
+        )
+
+    def wake(self) -> None:
+        """Refresh now instead of at the end of the interval."""
+        if self._thread is not None:
+            self._thread.wake()
+
+    def reload(self, scores: Iterable[WeightedScore] | None) -> None:
+        """Read the next view at once, and show these scores from then on; None leaves them."""
+        if scores is not None:
+            self._scores = tuple(scores)
+        self.wake()
+
+    def close(self, wait_s: float = CLOSING_S) -> None:
+        """Stop reading, and wait for a reading at most so long; routers keep their last views."""
+        if self._thread is not None:
+            self._thread.close(wait_s)
+
+    def refresh(self) -> None:
+        """Read the cluster, and show it to all routers.
+
+        Raises
+        ------
+        KafkabalError
+            If the cluster cannot be read, does not supply what a score needs, or a topic is unknown.
+        """
+        if self._views is None:
+            cluster = self._open_cluster()
+            self._views = ViewSource(cluster, latency=self._latency, prometheus=self._prometheus, clock=self._clock)
+        routers = tuple(self._routers())
+        for router in routers:
+            router.begin_reading()
+        self._views.read(self._scores)
+        self._show(self._views, routers)
+
+    def _refresh_in_thread(self) -> None:
+        self.refresh()
+        self._refreshed()
+
+    def _revise(self) -> None:
+        """Route by the latencies of now: a broker that falls behind fills the buffer long before the next reading."""
+        if self._views is not None:
+            self._views.measure()
+            self._show(self._views, [router for router in self._routers() if router.view is not None])
+
+    def _show(self, views: ViewSource, routers: Iterable[TopicRouter]) -> None:
+        client = self._client()
+        waiting = 0 if client is None else len(client)
+        fault: Exception | None = None
+        for router in routers:
+            try:
+                view = views.view(router.topic, self._scores)
+                if router.view is not None and view.n_partitions > router.view.n_partitions:
+                    _meet_partitions(client, router.topic, view.n_partitions)
+                router.show(view, waiting)
+            except Exception as error:  # noqa: BLE001 - the other topics are shown theirs
+                fault = error
+        if fault is not None:
+            raise fault
+
+    @property
+    def _scores_latency(self) -> bool:
+        return any(Need.TELEMETRY in weighted.score.needs for weighted in self._scores)
+
+    def _backlogged(self) -> None:
+        if self._scores_latency and self._thread is not None:
+            self._thread.revise()
+
+
+def _meet_partitions(client: Any, topic: str, n_partitions: int) -> None:
+    """Make the client know partitions that were added: it does not send to those it has not heard of.
+
+    Raises
+    ------
+    KafkabalError
+        If it does not hear of all of them; the view before stays in force until the next one.
+    """
+    if client is None:
+        return
+    try:
+        found = client.list_topics(topic, _METADATA_S).topics[topic]
+    except KafkaException as error:
+        raise error_of(error.args[0], topic) from error
+    if len(found.partitions) < n_partitions:
+        raise OperationError(f"topic {topic}: not all brokers know all of its partitions yet ({n_partitions})")

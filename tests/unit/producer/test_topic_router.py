@@ -1,0 +1,59 @@
+"""The one way from the records of a topic to their partitions."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kafkabal.producer.topic_router import TopicRouter
+from kafkabal.routing.policy_protocol import About, Context, PolicyBase, RecordBatch
+from kafkabal.routing.registry import load_policy
+from kafkabal.routing.routing_view import RoutingView, view_of
+from kafkabal.simulator.synthetic_topic import TOPIC, SyntheticCluster, build_synthetic
+
+
+def view(partitions: int) -> RoutingView:
+    """A topic with so many partitions."""
+    return view_of(build_synthetic(SyntheticCluster(brokers=3, partitions=partitions)), TOPIC)
+
+
+def test_a_block_goes_where_its_records_would_go_one_by_one() -> None:
+    """Both ways of asking give the same partitions, so that it does not matter how a caller sends."""
+    sizes = [100 + 37 * (i % 11) for i in range(5000)]
+    together, each = (
+        TopicRouter(TOPIC, load_policy("score").create(Context(seed=3)), lambda _: None) for _ in range(2)
+    )
+    for router in (together, each):
+        router.show(view(8), 0)
+
+    assert together.pick_block(sizes, 0.0) == [each.pick(None, size_bytes) for size_bytes in sizes]
+
+
+def test_a_partition_that_is_new_can_settle_as_soon_as_the_policy_knows_it() -> None:
+    """There is room for it before the policy can pick it, since records are picked for by another thread."""
+
+    class Eager(PolicyBase):
+        """Sends to the last partition while it takes a view."""
+
+        about: ClassVar = About(name="eager", meaning="", source="test", asks_what_settled=True)
+
+        def refresh(self, view: RoutingView) -> None:
+            """Have a record settle."""
+            router.settle(view.n_partitions - 1, 10)
+
+        def pick(self, key: bytes | None, size_bytes: int) -> int:
+            """Never called."""
+            raise AssertionError
+
+        def pick_batch(self, records: RecordBatch, out: object) -> None:
+            """Never called."""
+            raise AssertionError
+
+    router = TopicRouter(TOPIC, Eager(Context()), lambda _: None)
+    router.show(view(4), 0)
+    router.show(view(6), 0)
+    router.begin_reading()
+    router.show(view(6), 0)
+
+    assert router.view is not None
+    assert router.view.settled_bytes is not None
+    assert router.view.settled_bytes.tolist() == [0, 0, 0, 10, 0, 10]

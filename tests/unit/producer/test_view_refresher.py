@@ -1,0 +1,81 @@
+"""What routers are shown of a cluster that is read again and again."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pytest
+
+from kafkabal.clusters.protocol import Reading, ReadRequest
+from kafkabal.model.cluster_state import I32
+from kafkabal.producer.topic_router import TopicRouter
+from kafkabal.producer.view_refresher import ViewRefresher
+from kafkabal.routing.policy_protocol import About, Context, PolicyBase, RecordBatch
+from kafkabal.routing.routing_view import RoutingView
+from kafkabal.simulator.synthetic_topic import TOPIC, SyntheticCluster, build_synthetic
+
+
+class Asking(PolicyBase):
+    """A policy that asks which of its records had reached the brokers, and keeps the views."""
+
+    about: ClassVar = About(name="asking", meaning="", source="test", asks_what_settled=True)
+
+    def __init__(self) -> None:
+        super().__init__(Context())
+        self.settled: list[list[float]] = []
+
+    def refresh(self, view: RoutingView) -> None:
+        """Keep what the view says of settled records."""
+        assert view.settled_bytes is not None
+        self.settled.append(view.settled_bytes.tolist())
+
+    def pick(self, key: bytes | None, size_bytes: int) -> int:
+        """The first."""
+        return 0
+
+    def pick_batch(self, records: RecordBatch, out: I32) -> None:
+        """The first."""
+        out[:] = 0
+
+
+class Reader:
+    """A cluster whose topic has so many partitions."""
+
+    partitions = 2
+
+    def read(self, request: ReadRequest) -> Reading:
+        """As it is now."""
+        return Reading(build_synthetic(SyntheticCluster(brokers=3, partitions=self.partitions)))
+
+
+def refresher_of(router: TopicRouter) -> ViewRefresher:
+    """One that has read nothing yet."""
+    return ViewRefresher(Reader, lambda: (router,), (), refresh_s=60, clock=lambda: 0.0, failed=lambda _: None)
+
+
+def test_what_settled_after_a_reading_is_not_in_it() -> None:
+    """A view that only has newer latencies shows log dirs of the last reading, so no record that came after it."""
+    policy = Asking()
+    router = TopicRouter(TOPIC, policy, lambda _: None)
+    refresher = refresher_of(router)
+
+    refresher.refresh()
+    router.settle(1, 100)
+    refresher._revise()
+    refresher.refresh()
+
+    assert policy.settled == [[0, 0], [0, 0], [0, 100]]
+
+
+def test_a_topic_that_fails_does_not_keep_the_others_from_their_views() -> None:
+    """The error is raised once all routers were shown theirs."""
+    gone, policy = TopicRouter("gone", Asking(), lambda _: None), Asking()
+    router = TopicRouter(TOPIC, policy, lambda _: None)
+    refresher = ViewRefresher(
+        Reader, lambda: (gone, router), (), refresh_s=60, clock=lambda: 0.0, failed=lambda _: None
+    )
+
+    with pytest.raises(Exception, match="unknown topic: 'gone'"):
+        refresher.refresh()
+
+    assert policy.settled == [[0, 0]]
