@@ -20,7 +20,7 @@ from experiments import (
 from experiments.bench import FULL, SHORT, Bench, Extent
 from experiments.proxy import Proxies
 from experiments.report import Finding, write_report
-from kafkabal.sandbox import Listener, Sandbox, SandboxSpec, up
+from kafkabal.sandbox import KafkaListener, Sandbox, SandboxSpec, up
 
 SHAPED = "SHAPED"
 """Listener that clients reach through proxies."""
@@ -67,7 +67,7 @@ def spec(ports: Mapping[int, int]) -> SandboxSpec:
     return SandboxSpec(
         brokers=len(ports),
         log_dirs=1,
-        listeners=(Listener(name=SHAPED, protocol="PLAINTEXT", advertised_ports=ports),),
+        listeners=(KafkaListener(name=SHAPED, protocol="PLAINTEXT", advertised_ports=ports),),
         # a quota is to hold within two seconds, not on average over eleven
         properties={"log.segment.bytes": str(256 * 2**20), "quota.window.num": "2"},
     )

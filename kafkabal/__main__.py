@@ -2,7 +2,7 @@
 
 import sys
 
-from kafkabal.cli.entry import main
+from kafkabal.cli.entry_point import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -31,7 +31,7 @@ from kafkabal.executor import NullListener, RunEnvironment, RunListener, RunOpti
 from kafkabal.inspection import Inspection, Verdict, judge
 from kafkabal.inspection import inspect_cluster as _inspect
 from kafkabal.model import ClusterState
-from kafkabal.placement import Placed, parse_policy
+from kafkabal.placement import PlacedTopics, parse_policy
 from kafkabal.placement import place_topics as _place
 from kafkabal.plan import Plan
 from kafkabal.planner import PlanOptions
@@ -242,7 +242,7 @@ def place_topics(
     placement: str = "score",
     exclude_brokers: Collection[int] = (),
     options: ScoreOptions | None = None,
-) -> Placed:
+) -> PlacedTopics:
     """Where the replicas of new topics go, and the state with them. Nothing is created.
 
     Raises

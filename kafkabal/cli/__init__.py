@@ -56,8 +56,9 @@ How to add a command
 
 3. It says what it has to say in one of these ways:
 
-   * a result: a :class:`~kafkabal.reporting.report.Report` given to :func:`kafkabal.cli.framework.output.show`, which
-     writes it in the form of ``-o`` to stdout or, atomically, to ``--output-file``;
+   * a result: a :class:`~kafkabal.reporting.report.Report` given to
+     :func:`kafkabal.cli.framework.show_report.show_report`, which writes it in the form of ``-o`` to stdout or,
+     atomically, to ``--output-file``;
    * how it goes: ``context.say`` (not with ``-q``), ``context.detail`` (with ``-v``), ``context.warn``, and
      ``with context.progress("moving", total_bytes) as progress: progress.update(done_bytes)``; all on stderr;
    * a question: ``context.confirm("Move 12 GiB?", flag="--yes")``, which refuses without a terminal;

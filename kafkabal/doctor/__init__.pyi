@@ -1,5 +1,5 @@
-from .check import Check as Check
-from .check import Status as Status
+from .check_result import CheckResult as CheckResult
+from .check_result import CheckStatus as CheckStatus
 from .cluster_checks import check_cluster as check_cluster
 from .cluster_checks import check_kafka as check_kafka
 from .host_checks import check_extras as check_extras

@@ -10,7 +10,7 @@ from typing import Final
 from kafkabal.clusters import Capability, Clock, Cluster, ReadRequest
 from kafkabal.clusters.kafka import BrokerReachability, KafkaCluster
 from kafkabal.config import ConnectionSettings
-from kafkabal.doctor.check import Check, Status, failed
+from kafkabal.doctor.check_result import CheckResult, CheckStatus, failed
 from kafkabal.doctor.permission_checks import check_permissions
 from kafkabal.doctor.purpose import Purpose
 from kafkabal.errors import KafkabalError, UnreachableError
@@ -35,7 +35,7 @@ _FOR_WHAT: Final = {
 
 def check_kafka(
     settings: ConnectionSettings, purposes: Collection[Purpose], clock: Clock, deadline_s: float
-) -> Iterator[Check]:
+) -> Iterator[CheckResult]:
     """Look at a live cluster from its bootstrap servers to permissions; nothing is changed.
 
     Parameters
@@ -45,7 +45,7 @@ def check_kafka(
     """
     servers = list(_check_servers(settings, clock))
     yield from servers
-    if all(check.status is Status.FAILED for check in servers):
+    if all(check.status is CheckStatus.FAILED for check in servers):
         yield _skipped(_CLUSTER, "brokers, versions, clock, lock, permissions", "no bootstrap server answers")
         return
     with KafkaCluster(settings, clock) as cluster:
@@ -56,13 +56,13 @@ def check_kafka(
         yield from check_permissions(cluster, purposes)
 
 
-def check_cluster(cluster: Cluster, deadline_s: float) -> Iterator[Check]:
+def check_cluster(cluster: Cluster, deadline_s: float) -> Iterator[CheckResult]:
     """Check what any back end offers: its capabilities, and whether it can be read."""
     yield from _guarded(_CLUSTER, "capabilities", lambda: [_check_capabilities(cluster)])
     yield from _guarded(_CLUSTER, "read", lambda: _check_reading(cluster, deadline_s))
 
 
-def _check_servers(settings: ConnectionSettings, clock: Clock) -> Iterator[Check]:
+def _check_servers(settings: ConnectionSettings, clock: Clock) -> Iterator[CheckResult]:
     """Every bootstrap server by itself: as long as one answers, a command would not notice the others."""
     ids: dict[str, str] = {}
     for server in settings.bootstrap_servers:
@@ -76,16 +76,16 @@ def _check_servers(settings: ConnectionSettings, clock: Clock) -> Iterator[Check
         else:
             yield _responded(what, clock.monotonic() - begin_s, f"cluster {ids[server]}")
     if len(set(ids.values())) > 1:
-        yield Check(
+        yield CheckResult(
             area=_NETWORK,
             what="bootstrap servers",
-            status=Status.FAILED,
+            status=CheckStatus.FAILED,
             detail="they belong to different clusters",
             hint="name the servers of one cluster with --bootstrap-server",
         )
 
 
-def _check_brokers(cluster: KafkaCluster, deadline_s: float) -> Iterator[Check]:
+def _check_brokers(cluster: KafkaCluster, deadline_s: float) -> Iterator[CheckResult]:
     reached = cluster.reach(deadline_s)
     for broker, reach in sorted(reached.items()):
         what = f"broker {broker} at {reach.address}"
@@ -96,25 +96,27 @@ def _check_brokers(cluster: KafkaCluster, deadline_s: float) -> Iterator[Check]:
     yield _check_versions(reached.values())
 
 
-def _unreached(what: str, error: KafkabalError) -> Check:
+def _unreached(what: str, error: KafkabalError) -> CheckResult:
     if not isinstance(error, UnreachableError):
         return failed(_NETWORK, what, error)
     hint = "this host must reach the address that the broker advertises (advertised.listeners): check DNS and firewalls"
-    return Check(area=_NETWORK, what=what, status=Status.FAILED, detail=error.message, hint=error.hint or hint)
+    return CheckResult(
+        area=_NETWORK, what=what, status=CheckStatus.FAILED, detail=error.message, hint=error.hint or hint
+    )
 
 
-def _responded(what: str, elapsed_s: float, detail: str) -> Check:
+def _responded(what: str, elapsed_s: float, detail: str) -> CheckResult:
     slow = elapsed_s > _SLOW_S
-    return Check(
+    return CheckResult(
         area=_NETWORK,
         what=what,
-        status=Status.WARNING if slow else Status.OK,
+        status=CheckStatus.WARNING if slow else CheckStatus.OK,
         detail=f"answered in {format_duration(elapsed_s)}, {detail}",
         hint="look for slow name resolution, or a route over a distant network" if slow else "",
     )
 
 
-def _check_versions(reached: Collection[BrokerReachability]) -> Check:
+def _check_versions(reached: Collection[BrokerReachability]) -> CheckResult:
     what = "versions"
     answered = [reach for reach in reached if reach.error is None]
     if not answered:
@@ -122,30 +124,34 @@ def _check_versions(reached: Collection[BrokerReachability]) -> Check:
     kinds = Counter(tuple(sorted(reach.versions.items())) for reach in answered)
     releases = ", ".join(sorted({reach.release for reach in answered}))
     if len(kinds) > 1:
-        return Check(
+        return CheckResult(
             area=_CLUSTER,
             what=what,
-            status=Status.WARNING,
+            status=CheckStatus.WARNING,
             detail=f"brokers do not all speak the same versions: Kafka {releases}",
             hint="finish the rolling upgrade before replicas are moved",
         )
-    return Check(area=_CLUSTER, what=what, status=Status.OK, detail=f"all brokers alike: Kafka {releases}")
+    return CheckResult(area=_CLUSTER, what=what, status=CheckStatus.OK, detail=f"all brokers alike: Kafka {releases}")
 
 
-def _check_capabilities(cluster: Cluster) -> Check:
+def _check_capabilities(cluster: Cluster) -> CheckResult:
     missing = [f"{name}: {what}" for name, what in _FOR_WHAT.items() if name not in cluster.capabilities]
     if not missing:
-        return Check(area=_CLUSTER, what="capabilities", status=Status.OK, detail="everything that kafkabal uses")
-    return Check(area=_CLUSTER, what="capabilities", status=Status.NOTE, detail=f"without {'; '.join(missing)}")
+        return CheckResult(
+            area=_CLUSTER, what="capabilities", status=CheckStatus.OK, detail="everything that kafkabal uses"
+        )
+    return CheckResult(
+        area=_CLUSTER, what="capabilities", status=CheckStatus.NOTE, detail=f"without {'; '.join(missing)}"
+    )
 
 
-def _check_reading(cluster: Cluster, deadline_s: float) -> Iterator[Check]:
+def _check_reading(cluster: Cluster, deadline_s: float) -> Iterator[CheckResult]:
     reading = cluster.read(ReadRequest(deadline_s=deadline_s))
     for problem in reading.problems:
-        yield Check(
+        yield CheckResult(
             area=_CLUSTER,
             what=f"read broker {problem.broker}",
-            status=Status.FAILED,
+            status=CheckStatus.FAILED,
             detail=problem.message,
             hint="'kafkabal inspect' shows what is known without it",
         )
@@ -153,10 +159,10 @@ def _check_reading(cluster: Cluster, deadline_s: float) -> Iterator[Check]:
     size = f"brokers: {state.brokers.id.size:,}, topics: {len(state.topics.name):,}, partitions: "
     size += f"{state.partitions.topic.size:,}"
     if not reading.problems:
-        yield Check(area=_CLUSTER, what="read", status=Status.OK, detail=size)
+        yield CheckResult(area=_CLUSTER, what="read", status=CheckStatus.OK, detail=size)
 
 
-def _check_clock(cluster: KafkaCluster, clock: Clock) -> Check:
+def _check_clock(cluster: KafkaCluster, clock: Clock) -> CheckResult:
     before = clock.utc_now().timestamp()
     theirs_s = cluster.controller_time_s()
     if theirs_s is None:
@@ -164,22 +170,26 @@ def _check_clock(cluster: KafkaCluster, clock: Clock) -> Check:
     ahead_s = theirs_s - (before + clock.utc_now().timestamp()) / 2
     detail = f"the controller's is {format_duration(abs(ahead_s))} {'ahead' if ahead_s > 0 else 'behind'}"
     if abs(ahead_s) <= _CLOCK_TOLERANCE_S:
-        return Check(area=_CLUSTER, what="clock", status=Status.OK, detail=detail)
+        return CheckResult(area=_CLUSTER, what="clock", status=CheckStatus.OK, detail=detail)
     hint = "set the clocks by NTP: --window, --dead-after and the order of runs on several hosts depend on them"
-    return Check(area=_CLUSTER, what="clock", status=Status.WARNING, detail=detail, hint=hint)
+    return CheckResult(area=_CLUSTER, what="clock", status=CheckStatus.WARNING, detail=detail, hint=hint)
 
 
-def _check_lock(cluster: KafkaCluster) -> Check:
+def _check_lock(cluster: KafkaCluster) -> CheckResult:
     try:
         holders = cluster.lock_holders()
     except KafkabalError as error:
-        return failed(_CLUSTER, "lock", error, Status.SKIPPED)
+        return failed(_CLUSTER, "lock", error, CheckStatus.SKIPPED)
     if holders:
-        return Check(area=_CLUSTER, what="lock", status=Status.NOTE, detail=f"held by {' and '.join(holders)}")
-    return Check(area=_CLUSTER, what="lock", status=Status.OK, detail="free")
+        return CheckResult(
+            area=_CLUSTER, what="lock", status=CheckStatus.NOTE, detail=f"held by {' and '.join(holders)}"
+        )
+    return CheckResult(area=_CLUSTER, what="lock", status=CheckStatus.OK, detail="free")
 
 
-def _guarded(area: str, what: str, look: Callable[[], Collection[Check] | Iterator[Check]]) -> Iterator[Check]:
+def _guarded(
+    area: str, what: str, look: Callable[[], Collection[CheckResult] | Iterator[CheckResult]]
+) -> Iterator[CheckResult]:
     """What a group of checks finds; an error is a finding of its own, and the next group is run all the same."""
     try:
         yield from look()
@@ -187,5 +197,5 @@ def _guarded(area: str, what: str, look: Callable[[], Collection[Check] | Iterat
         yield failed(area, what, error)
 
 
-def _skipped(area: str, what: str, why: str) -> Check:
-    return Check(area=area, what=what, status=Status.SKIPPED, detail=why)
+def _skipped(area: str, what: str, why: str) -> CheckResult:
+    return CheckResult(area=area, what=what, status=CheckStatus.SKIPPED, detail=why)

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from kafkabal.doctor.check import Check, Status
+from kafkabal.doctor.check_result import CheckResult, CheckStatus
 from kafkabal.units import format_bytes
 
 _AREA = "host"
@@ -27,7 +27,7 @@ _LEAST_FREE_BYTES: Final = 100 * 2**20
 """A journal takes some hundred bytes a partition; a run that cannot write it stops."""
 
 
-def check_folders(folders: Mapping[str, Path], *, may_be_read_only: Collection[str] = ()) -> Iterator[Check]:
+def check_folders(folders: Mapping[str, Path], *, may_be_read_only: Collection[str] = ()) -> Iterator[CheckResult]:
     """See that each folder, by what it is for, can be written, or made; nothing is written.
 
     Parameters
@@ -39,24 +39,24 @@ def check_folders(folders: Mapping[str, Path], *, may_be_read_only: Collection[s
         yield _check_folder(purpose, folder, may_be_read_only=purpose in may_be_read_only)
 
 
-def _check_folder(purpose: str, folder: Path, *, may_be_read_only: bool) -> Check:
+def _check_folder(purpose: str, folder: Path, *, may_be_read_only: bool) -> CheckResult:
     what = f"{purpose} folder"
     there = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         reason = "cannot be written" if there.is_dir() else "is not a folder"
         hint = "make it writable for this user, or choose another with XDG_STATE_HOME, XDG_CACHE_HOME, XDG_CONFIG_HOME"
         detail = f"{folder}: {there} {reason}" if there != folder else f"{folder} {reason}"
-        status = Status.NOTE if may_be_read_only and there.is_dir() else Status.FAILED
-        return Check(area=_AREA, what=what, status=status, detail=detail, hint=hint if status.is_finding else "")
+        status = CheckStatus.NOTE if may_be_read_only and there.is_dir() else CheckStatus.FAILED
+        return CheckResult(area=_AREA, what=what, status=status, detail=detail, hint=hint if status.is_finding else "")
     free = shutil.disk_usage(there).free
     detail = f"{folder}: {format_bytes(free)} free"
     if free < _LEAST_FREE_BYTES:
         hint = "make room: a run that cannot write its journal stops"
-        return Check(area=_AREA, what=what, status=Status.WARNING, detail=detail, hint=hint)
-    return Check(area=_AREA, what=what, status=Status.OK, detail=detail)
+        return CheckResult(area=_AREA, what=what, status=CheckStatus.WARNING, detail=detail, hint=hint)
+    return CheckResult(area=_AREA, what=what, status=CheckStatus.OK, detail=detail)
 
 
-def check_extras(is_installed: Callable[[str], bool] | None = None) -> Iterator[Check]:
+def check_extras(is_installed: Callable[[str], bool] | None = None) -> Iterator[CheckResult]:
     """See which extras are installed; a missing one is not a finding.
 
     Parameters
@@ -67,10 +67,10 @@ def check_extras(is_installed: Callable[[str], bool] | None = None) -> Iterator[
     is_there = is_installed or _can_be_imported
     for extra, (modules, purpose) in _EXTRAS.items():
         missing = [module for module in modules if not is_there(module)]
-        yield Check(
+        yield CheckResult(
             area=_AREA,
             what=f"extra {extra}",
-            status=Status.NOTE if missing else Status.OK,
+            status=CheckStatus.NOTE if missing else CheckStatus.OK,
             detail=f"not installed: {purpose}; pip install 'kafkabal[{extra}]'" if missing else f"installed: {purpose}",
         )
 

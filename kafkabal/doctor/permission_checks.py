@@ -8,8 +8,8 @@ from typing import Protocol
 
 from kafkabal.clusters import Fault, NewTopic
 from kafkabal.clusters.kafka import RECORDS_TOPIC, Operation
-from kafkabal.doctor.check import Check, Status, failed
-from kafkabal.doctor.permission_steps import STEPS, Need, ResourceType
+from kafkabal.doctor.check_result import CheckResult, CheckStatus, failed
+from kafkabal.doctor.permission_steps import STEPS, PermissionNeed, ResourceType
 from kafkabal.doctor.purpose import Purpose
 from kafkabal.errors import KafkabalError
 from kafkabal.wording import first_of
@@ -43,7 +43,7 @@ class PermissionSource(Protocol):
         """Create topics, or only ask whether they could be."""
 
 
-def check_permissions(source: PermissionSource, purposes: Collection[Purpose]) -> Iterator[Check]:
+def check_permissions(source: PermissionSource, purposes: Collection[Purpose]) -> Iterator[CheckResult]:
     """One check for each step that one of these purposes takes; nothing is changed."""
     # steps share permissions: each is asked about once
     lack = cache(_Permissions(source).lack)
@@ -52,20 +52,22 @@ def check_permissions(source: PermissionSource, purposes: Collection[Purpose]) -
             yield _check(step.name, step.needs, lack, is_optional=step.is_optional)
 
 
-def _check(step: str, needs: Collection[Need], lack: Callable[[Need], str | None], *, is_optional: bool) -> Check:
+def _check(
+    step: str, needs: Collection[PermissionNeed], lack: Callable[[PermissionNeed], str | None], *, is_optional: bool
+) -> CheckResult:
     try:
         found = [(need, lack(need)) for need in needs]
     except KafkabalError as error:
-        return failed(_AREA, step, error, Status.SKIPPED)
+        return failed(_AREA, step, error, CheckStatus.SKIPPED)
     missing = [text for _, text in found if text]
     unknown = [need for need, text in found if text is None]
     if missing:
-        status, hint = (Status.WARNING, _OPTIONAL_HINT) if is_optional else (Status.FAILED, _HINT)
-        return Check(area=_AREA, what=step, status=status, detail=f"missing: {', '.join(missing)}", hint=hint)
+        status, hint = (CheckStatus.WARNING, _OPTIONAL_HINT) if is_optional else (CheckStatus.FAILED, _HINT)
+        return CheckResult(area=_AREA, what=step, status=status, detail=f"missing: {', '.join(missing)}", hint=hint)
     if unknown:
         detail = f"not known: {', '.join(map(str, unknown))}"
-        return Check(area=_AREA, what=step, status=Status.SKIPPED, detail=detail)
-    return Check(area=_AREA, what=step, status=Status.OK, detail=", ".join(map(str, needs)))
+        return CheckResult(area=_AREA, what=step, status=CheckStatus.SKIPPED, detail=detail)
+    return CheckResult(area=_AREA, what=step, status=CheckStatus.OK, detail=", ".join(map(str, needs)))
 
 
 class _Permissions:
@@ -74,7 +76,7 @@ class _Permissions:
         self._on_cluster = cache(source.cluster_operations)
         self._on_topics = cache(lambda: source.topic_operations(None)[0])
 
-    def lack(self, need: Need) -> str | None:
+    def lack(self, need: PermissionNeed) -> str | None:
         """What is missing, for people; empty where nothing is, None where the brokers do not report it."""
         if need.on is ResourceType.CLUSTER:
             return self._lack_on_cluster(need)
@@ -83,13 +85,13 @@ class _Permissions:
         # there may be groups that may not even be listed: all that can be asked about is one by name
         return None if need.name == "*" else self._missing(need, self._source.group_operations(need.name))
 
-    def _lack_on_cluster(self, need: Need) -> str | None:
+    def _lack_on_cluster(self, need: PermissionNeed) -> str | None:
         allowed = self._on_cluster()
         if Operation.DESCRIBE not in allowed and need.operation is not Operation.DESCRIBE:
             return None  # brokers report nothing else either to a client that may not describe the cluster
         return self._missing(need, allowed)
 
-    def _lack_on_all_topics(self, need: Need) -> str | None:
+    def _lack_on_all_topics(self, need: PermissionNeed) -> str | None:
         topics = self._on_topics()
         if not topics:
             return None
@@ -98,7 +100,7 @@ class _Permissions:
             return ""
         return f"{need.operation} on Topic {first_of(denied, _NAMED)}"
 
-    def _lack_on_topic(self, need: Need) -> str | None:
+    def _lack_on_topic(self, need: PermissionNeed) -> str | None:
         allowed, faults = self._source.topic_operations([need.name])
         if need.name in allowed:
             # a client that finds the topic need not create it
@@ -107,10 +109,10 @@ class _Permissions:
             return str(need)
         return self._lack_of_creation(need) if need.operation is Operation.CREATE else None
 
-    def _lack_of_creation(self, need: Need) -> str:
+    def _lack_of_creation(self, need: PermissionNeed) -> str:
         topic = NewTopic(name=RECORDS_TOPIC, assignment=((min(self._source.broker_ids()),),))
         fault = self._source.create_topics([topic], validate_only=True).get(RECORDS_TOPIC)
         return str(need) if fault is not None and fault.name.endswith(_DENIED) else ""
 
-    def _missing(self, need: Need, allowed: frozenset[Operation]) -> str:
+    def _missing(self, need: PermissionNeed, allowed: frozenset[Operation]) -> str:
         return "" if need.operation in allowed else str(need)

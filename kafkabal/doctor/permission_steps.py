@@ -18,7 +18,7 @@ class ResourceType(StrEnum):
     GROUP = "Group"
 
 
-class Need(NamedTuple):
+class PermissionNeed(NamedTuple):
     """A permission."""
 
     operation: Operation
@@ -31,12 +31,12 @@ class Need(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PermissionStep:
     """Something that commands do, and the permissions that it needs."""
 
     name: str
     purposes: frozenset[Purpose]
-    needs: tuple[Need, ...]
+    needs: tuple[PermissionNeed, ...]
     is_optional: bool = False
     """Commands do without it, and say what is missing then."""
 
@@ -47,54 +47,67 @@ _MOVE = frozenset({Purpose.REBALANCE, Purpose.WATCH})
 _REBALANCE = frozenset({Purpose.REBALANCE})
 _TELEMETRY = frozenset({Purpose.TELEMETRY})
 
-_DESCRIBE_CLUSTER = Need(Operation.DESCRIBE, ResourceType.CLUSTER)
-_DESCRIBE_TOPICS = Need(Operation.DESCRIBE, ResourceType.TOPIC, "*")
+_DESCRIBE_CLUSTER = PermissionNeed(Operation.DESCRIBE, ResourceType.CLUSTER)
+_DESCRIBE_TOPICS = PermissionNeed(Operation.DESCRIBE, ResourceType.TOPIC, "*")
 _READ = (_DESCRIBE_CLUSTER, _DESCRIBE_TOPICS)
-_ALTER = (Need(Operation.ALTER, ResourceType.CLUSTER),)
+_ALTER = (PermissionNeed(Operation.ALTER, ResourceType.CLUSTER),)
 
 STEPS: Final = (
-    Step("read the cluster", _ALL, _READ),
-    Step("read offsets", _INSPECT, _READ),
-    Step(
+    PermissionStep("read the cluster", _ALL, _READ),
+    PermissionStep("read offsets", _INSPECT, _READ),
+    PermissionStep(
         "read configs of topics",
         _INSPECT | {Purpose.CREATE},
-        (*_READ, Need(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, "*")),
+        (*_READ, PermissionNeed(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, "*")),
     ),
-    Step("read committed offsets", _INSPECT, (*_READ, Need(Operation.DESCRIBE, ResourceType.GROUP, "*")), True),
-    Step("create topics", frozenset({Purpose.CREATE}), (Need(Operation.CREATE, ResourceType.CLUSTER),)),
-    Step("move replicas", _MOVE, _ALTER),
-    Step("move replicas between log dirs", _MOVE, _ALTER),
-    Step("elect leaders", _MOVE, _ALTER),
-    Step("follow moves", _MOVE, _READ),
-    Step(
+    PermissionStep(
+        "read committed offsets", _INSPECT, (*_READ, PermissionNeed(Operation.DESCRIBE, ResourceType.GROUP, "*")), True
+    ),
+    PermissionStep(
+        "create topics", frozenset({Purpose.CREATE}), (PermissionNeed(Operation.CREATE, ResourceType.CLUSTER),)
+    ),
+    PermissionStep("move replicas", _MOVE, _ALTER),
+    PermissionStep("move replicas between log dirs", _MOVE, _ALTER),
+    PermissionStep("elect leaders", _MOVE, _ALTER),
+    PermissionStep("follow moves", _MOVE, _READ),
+    PermissionStep(
         "read throttles",
         _MOVE,
         (
-            Need(Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER),
-            Need(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, "*"),
+            PermissionNeed(Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER),
+            PermissionNeed(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, "*"),
         ),
     ),
-    Step(
+    PermissionStep(
         "set throttles",
         _MOVE,
-        (Need(Operation.ALTER_CONFIGS, ResourceType.CLUSTER), Need(Operation.ALTER_CONFIGS, ResourceType.TOPIC, "*")),
+        (
+            PermissionNeed(Operation.ALTER_CONFIGS, ResourceType.CLUSTER),
+            PermissionNeed(Operation.ALTER_CONFIGS, ResourceType.TOPIC, "*"),
+        ),
     ),
-    Step("read subscriptions", _TELEMETRY, (Need(Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER),)),
-    Step("change subscriptions", _TELEMETRY, (Need(Operation.ALTER_CONFIGS, ResourceType.CLUSTER),)),
-    Step(
+    PermissionStep(
+        "read subscriptions", _TELEMETRY, (PermissionNeed(Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER),)
+    ),
+    PermissionStep(
+        "change subscriptions", _TELEMETRY, (PermissionNeed(Operation.ALTER_CONFIGS, ResourceType.CLUSTER),)
+    ),
+    PermissionStep(
         "take the lock of watch",
         frozenset({Purpose.WATCH}),
-        (Need(Operation.READ, ResourceType.GROUP, f"{LOCK_GROUP}-watch"),),
+        (PermissionNeed(Operation.READ, ResourceType.GROUP, f"{LOCK_GROUP}-watch"),),
     ),
-    Step("take the lock", _MOVE, (Need(Operation.READ, ResourceType.GROUP, LOCK_GROUP),), True),
-    Step(
+    PermissionStep("take the lock", _MOVE, (PermissionNeed(Operation.READ, ResourceType.GROUP, LOCK_GROUP),), True),
+    PermissionStep(
         "write the run record",
         _MOVE,
         (
-            Need(Operation.CREATE, ResourceType.TOPIC, RECORDS_TOPIC),
-            Need(Operation.WRITE, ResourceType.TOPIC, RECORDS_TOPIC),
+            PermissionNeed(Operation.CREATE, ResourceType.TOPIC, RECORDS_TOPIC),
+            PermissionNeed(Operation.WRITE, ResourceType.TOPIC, RECORDS_TOPIC),
         ),
         True,
     ),
-    Step("read the run record", _MOVE, (Need(Operation.READ, ResourceType.TOPIC, RECORDS_TOPIC),), True),
+    PermissionStep(
+        "read the run record", _MOVE, (PermissionNeed(Operation.READ, ResourceType.TOPIC, RECORDS_TOPIC),), True
+    ),
 )

@@ -13,14 +13,14 @@ from kafkabal.wording import counted_noun
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TopicToCreate:
     """A topic to create, and the log dir for each replica, ``any`` where the broker may choose."""
 
     topic: NewTopic
     log_dirs: tuple[tuple[str, ...], ...]
 
 
-def validate(cluster: Cluster, wanted: Sequence[Wanted]) -> None:
+def validate(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
     """Ask the controller whether it would create all of them.
 
     Raises
@@ -39,7 +39,7 @@ def validate(cluster: Cluster, wanted: Sequence[Wanted]) -> None:
         )
 
 
-def create_all(cluster: Cluster, wanted: Sequence[Wanted]) -> None:
+def create_all(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
     """Create them, each replica in its log dir.
 
     A broker that is asked to keep a replica in a log dir before it has the replica creates it there (KIP-113), so
@@ -56,7 +56,7 @@ def create_all(cluster: Cluster, wanted: Sequence[Wanted]) -> None:
         raise _failure(f"cannot create {len(faults)} of {counted_noun(len(wanted), 'topic')}", faults)
 
 
-def _wish_log_dirs(cluster: Cluster, wanted: Sequence[Wanted]) -> None:
+def _wish_log_dirs(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
     wishes = {
         ReplicaOn(w.topic.name, partition, broker): path
         for w in wanted

@@ -12,7 +12,7 @@ from kafkabal.placement.placement_policy import Layout, PlacementPolicy
 from kafkabal.placement.placement_request import PlacementRequest
 
 
-def lay_out(request: PlacementRequest, sites: EligibleBrokers, policy: PlacementPolicy) -> I32:
+def place_by_layout(request: PlacementRequest, sites: EligibleBrokers, policy: PlacementPolicy) -> I32:
     """Place a topic by a rule.
 
     Returns

@@ -27,7 +27,9 @@ class PlacementRequest:
     """What each partition is expected to grow to."""
 
 
-def settle(specs: Sequence[TopicSpec], sites: EligibleBrokers, policy: PlacementPolicy) -> tuple[PlacementRequest, ...]:
+def placement_requests(
+    specs: Sequence[TopicSpec], sites: EligibleBrokers, policy: PlacementPolicy
+) -> tuple[PlacementRequest, ...]:
     """Settle every number, and refuse what cannot be met before anything is placed.
 
     Raises

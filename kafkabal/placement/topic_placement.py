@@ -11,10 +11,10 @@ from kafkabal.config import DEFAULT_LOG_DIR_LIMIT, DEFAULT_PLAN_TOLERANCE, Topic
 from kafkabal.errors import LimitExceededError
 from kafkabal.model import I32, ClusterState, PartitionRow, TopicRow, with_topics
 from kafkabal.placement.eligible_brokers import EligibleBrokers
-from kafkabal.placement.place_by_layout import lay_out
+from kafkabal.placement.place_by_layout import place_by_layout
 from kafkabal.placement.place_by_score import place_by_score
 from kafkabal.placement.placement_policy import Layout, PlacementPolicy
-from kafkabal.placement.placement_request import PlacementRequest, settle
+from kafkabal.placement.placement_request import PlacementRequest, placement_requests
 from kafkabal.placement.running_scores import RunningScores
 from kafkabal.plan import ANY_DIR
 from kafkabal.scoring import WeightedScore, default_scores
@@ -36,7 +36,7 @@ class PlacedTopic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class PlacedTopics:
     """New topics, in the order in which they were asked for, and what the cluster will be."""
 
     topics: tuple[PlacedTopic, ...]
@@ -53,7 +53,7 @@ def place_topics(
     tolerance: float = DEFAULT_PLAN_TOLERANCE,
     exclude_brokers: Collection[int] = (),
     log_dir_limit: float = DEFAULT_LOG_DIR_LIMIT,
-) -> Placed:
+) -> PlacedTopics:
     """Place topics; equal clusters, topics and policies give equal placements, whatever else runs.
 
     Parameters
@@ -71,14 +71,14 @@ def place_topics(
         If the disks lack room for what the topics are expected to grow to.
     """
     sites = EligibleBrokers(cluster, exclude_brokers, log_dir_limit)
-    requests = settle(specs, sites, policy)
+    requests = placement_requests(specs, sites, policy)
     if policy.layout is Layout.SCORE:
         chosen = scores or default_scores(several_log_dirs=False)
         tables = _by_score(cluster, requests, sites, chosen, tolerance)
     else:
         tables = [_by_rule(request, sites, policy) for request in requests]
     placed = [(request, brokers, dirs) for request, (brokers, dirs) in zip(requests, tables, strict=True)]
-    return Placed(
+    return PlacedTopics(
         topics=tuple(_topic(cluster, *item) for item in placed),
         state=with_topics(cluster, [_row(cluster, *item) for item in placed]),
     )
@@ -94,7 +94,9 @@ def _by_score(
     """Place the largest partitions first: the small ones then even out what they leave."""
     anyhow = PlacementPolicy(layout=Layout.EVEN)
     nowhere = [np.full((r.partitions, r.replication_factor), -1, np.int32) for r in requests]
-    drafts = [_row(cluster, r, lay_out(r, sites, anyhow), dirs) for r, dirs in zip(requests, nowhere, strict=True)]
+    drafts = [
+        _row(cluster, r, place_by_layout(r, sites, anyhow), dirs) for r, dirs in zip(requests, nowhere, strict=True)
+    ]
     draft = with_topics(cluster, drafts)
     row_of = {name: i for i, name in enumerate(draft.topics.name)}
     is_new = np.zeros(len(draft.topics), np.bool_)
@@ -111,7 +113,7 @@ def _by_score(
 
 
 def _by_rule(request: PlacementRequest, sites: EligibleBrokers, policy: PlacementPolicy) -> tuple[I32, I32]:
-    brokers = lay_out(request, sites, policy)
+    brokers = place_by_layout(request, sites, policy)
     dirs = np.empty_like(brokers)
     for at, broker in np.ndenumerate(brokers):
         if not sites.with_room(request.partition_bytes)[broker]:

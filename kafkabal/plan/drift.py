@@ -28,7 +28,7 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PartitionNow:
     """A partition as a state describes it."""
 
     placement: Placement
@@ -59,7 +59,7 @@ def topic_ids(state: ClusterState, topics: Iterable[str]) -> dict[str, str]:
     return {name: topic_id for name, topic_id in known if topic_id and name in wanted}
 
 
-def placements(state: ClusterState, names: Iterable[TopicPartition]) -> Mapping[TopicPartition, Found]:
+def placements(state: ClusterState, names: Iterable[TopicPartition]) -> Mapping[TopicPartition, PartitionNow]:
     """Placement of these partitions; those that do not exist are absent."""
     return {name: _found(state, row) for name, row in partition_rows(state, names)}
 
@@ -78,11 +78,11 @@ def partition_rows(state: ClusterState, names: Iterable[TopicPartition]) -> Iter
             yield name, int(ends[row]) + at
 
 
-def _found(state: ClusterState, row: int) -> Found:
+def _found(state: ClusterState, row: int) -> PartitionNow:
     replicas, ids = state.replicas, state.brokers.id
     rows = slice(int(state.partitions.first[row]), int(state.partitions.first[row + 1]))
     leader = int(state.partitions.leader[row])
-    return Found(
+    return PartitionNow(
         Placement(
             replicas=tuple(ids[replicas.broker[rows]].tolist()),
             leader=int(ids[leader]) if leader >= 0 else -1,
@@ -92,7 +92,7 @@ def _found(state: ClusterState, row: int) -> Found:
     )
 
 
-def _difference(change: PartitionChange, found: Found | None, brokers: set[int], created_again: set[str]) -> str:
+def _difference(change: PartitionChange, found: PartitionNow | None, brokers: set[int], created_again: set[str]) -> str:
     if found is None:
         return "no longer exists"
     if change.topic in created_again:

@@ -19,7 +19,7 @@ import numpy as np
 
 from kafkabal.model import I32, I64, ClusterState
 from kafkabal.planner.lower_bound import bound_bytes, guidance_of
-from kafkabal.planner.move_cause import Why
+from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.plan_listener import PlanListener
 from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.search.additional_loads import AdditionalLoads, additional_scores_of
@@ -159,7 +159,7 @@ def _log_dirs(solution: Solution) -> tuple[I32, I64]:
     log_dir, left = choose_log_dirs(solution)
     while left.size:
         p, k = left // solution.width, left % solution.width
-        unplaced.append(left[solution.why[p, k] >= Why.RACK])
+        unplaced.append(left[solution.why[p, k] >= MoveCause.RACK])
         send_back(solution, p, k)
         log_dir, left = choose_log_dirs(solution)
     return log_dir, np.concatenate(unplaced)

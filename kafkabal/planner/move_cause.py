@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 
-class Why(IntEnum):
+class MoveCause(IntEnum):
     """What made a replica leave its broker; the weightiest reason of a partition is shown."""
 
     NOTHING = 0

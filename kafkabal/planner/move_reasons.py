@@ -8,14 +8,14 @@ import numpy as np
 
 from kafkabal.model import F64, I32, I64
 from kafkabal.planner.integer_bands import Bands
-from kafkabal.planner.move_cause import Why
+from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.search.additional_loads import additional_scores_of
 from kafkabal.planner.search.solution import Solution
 from kafkabal.wording import counted_noun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Before:
+class LoadsBefore:
     """Bands and loads of the brokers before the plan."""
 
     bands: Bands
@@ -24,17 +24,17 @@ class Before:
     leads: I64
 
     @staticmethod
-    def of(solution: Solution) -> Before:
+    def of(solution: Solution) -> LoadsBefore:
         """Remember a state in which nothing has moved yet."""
         leader = solution.problem.leader
         leads = np.bincount(leader[leader >= 0], minlength=solution.problem.n_brokers).astype(np.int64)
-        return Before(bands=solution.bands, used=solution.used.copy(), count=solution.count.copy(), leads=leads)
+        return LoadsBefore(bands=solution.bands, used=solution.used.copy(), count=solution.count.copy(), leads=leads)
 
 
-class Reasons:
+class MoveReasons:
     """Reasons of partitions, from what was outside its band before the plan."""
 
-    def __init__(self, solution: Solution, before: Before, leader: I32) -> None:
+    def __init__(self, solution: Solution, before: LoadsBefore, leader: I32) -> None:
         problem = solution.problem
         self.solution, self.before, self.leader = solution, before, leader
         self.ids: list[int] = problem.cluster.brokers.id.tolist()
@@ -45,10 +45,10 @@ class Reasons:
         """A reason for each of some partition rows."""
         solution, problem = self.solution, self.solution.problem
         moved = solution.moved()[partitions]
-        why = np.where(moved, solution.why[partitions], Why.NOTHING)
+        why = np.where(moved, solution.why[partitions], MoveCause.NOTHING)
         slot = why.argmax(1)
         code = why[np.arange(len(partitions)), slot]
-        moves, for_topic = code != Why.NOTHING, code == Why.TOPIC
+        moves, for_topic = code != MoveCause.NOTHING, code == MoveCause.TOPIC
         # what does not matter is -1, so that few are to be put into words
         told_by = (
             code,
@@ -61,9 +61,9 @@ class Reasons:
         return [told[case] for case in cases]
 
     def _tell(self, code: int, previous: int, target: int, topic: int) -> str:
-        if code == Why.NOTHING:
+        if code == MoveCause.NOTHING:
             return self._led(previous, target)
-        if code == Why.TOPIC:
+        if code == MoveCause.TOPIC:
             name = self.solution.problem.cluster.topics.name[topic]
             most = self.before.bands.topic_most(topic, previous)
             return (
@@ -73,11 +73,11 @@ class Reasons:
         return self._moved(code, previous, target)
 
     def _moved(self, code: int, previous: int, target: int) -> str:
-        if code == Why.NEW:
+        if code == MoveCause.NEW:
             return f"replication factor: broker {self.ids[target]} gets an additional replica"
-        if code == Why.RACK:
+        if code == MoveCause.RACK:
             return f"racks: broker {self.ids[previous]} shares its rack with another replica"
-        if code == Why.LEAVES:
+        if code == MoveCause.LEAVES:
             return f"broker {self.ids[previous]} {self._leaving(previous)}"
         return self._balance(previous, target)
 

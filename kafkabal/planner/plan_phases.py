@@ -8,7 +8,7 @@ from kafkabal.planner.budgeted_part import instalment
 from kafkabal.planner.candidate import search
 from kafkabal.planner.drain_leftovers import remains_of
 from kafkabal.planner.lower_bound import bound_bytes
-from kafkabal.planner.move_reasons import Before, Reasons
+from kafkabal.planner.move_reasons import LoadsBefore, MoveReasons
 from kafkabal.planner.plan_listener import SILENT, PlanListener
 from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.planner.problem import Problem, build_problem
@@ -35,7 +35,7 @@ def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listene
     options = options or PlanOptions()
     problem = build_problem(cluster, options)
     start = Solution(problem)
-    before = Before.of(start)
+    before = LoadsBefore.of(start)
     candidate = search(start, listener)
     candidate, after = (
         persist(start, candidate, listener) if falls_short(candidate) else (candidate, candidate.to_state())
@@ -51,7 +51,7 @@ def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listene
     listener.step("bound")
     bound = _bound(start, candidate.solution)
     listener.step("changes")
-    changes = make_changes(cluster, after, Reasons(candidate.solution, before, candidate.leader))
+    changes = make_changes(cluster, after, MoveReasons(candidate.solution, before, candidate.leader))
     return Plan(
         partitions=changes,
         cluster_id=cluster.cluster_id,

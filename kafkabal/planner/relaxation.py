@@ -20,7 +20,7 @@ _SLACK = 1e-9
 """Of a band: what a score forgives (``SHARE_EPSILON``), so that the bound holds for plans that make use of it."""
 
 
-class Point(NamedTuple):
+class BoundPoint(NamedTuple):
     """The bound at some potentials."""
 
     value: float
@@ -74,7 +74,7 @@ class Relaxation:
             found.append(by_rack)
         return found
 
-    def evaluate(self, potential: F64) -> Point:
+    def evaluate(self, potential: F64) -> BoundPoint:
         """Value of the bound at these potentials, and the direction in which it grows."""
         drift = self._drift(potential)
         lowest, where = self._lowest(potential)
@@ -89,7 +89,7 @@ class Relaxation:
         arriving = np.bincount(where[chosen], self.cost[chosen], len(potential))
         growth = float((self.cost[chosen] - self.held[chosen]).sum())
         gradient = gradient - leaving + arriving - edge * growth
-        return Point(value, np.where(self.rows, gradient, 0.0))
+        return BoundPoint(value, np.where(self.rows, gradient, 0.0))
 
     def prices(self, potential: F64) -> F64:
         """float64, shape (n_partitions, width): price of the cheapest move of each slot; infinite if it may not."""

@@ -10,7 +10,7 @@ import numpy as np
 from kafkabal.errors import InfeasibleError
 from kafkabal.model import F64, I32, I64, foreign_of_brokers, has_source, offline_replicas
 from kafkabal.planner.integer_bands import excess
-from kafkabal.planner.move_cause import Why
+from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.problem import chosen_topics
 from kafkabal.planner.search.additional_loads import AdditionalLoads
@@ -96,7 +96,7 @@ def unrepaired_of(solution: Solution, unplaced: I64) -> tuple[str, ...]:
     if not problem.options.mode.moves_replicas:
         return ()
     p, k = unplaced // solution.width, unplaced % solution.width
-    stuck = (problem.previous[p, k] >= 0) & (solution.why[p, k] == Why.LEAVES)
+    stuck = (problem.previous[p, k] >= 0) & (solution.why[p, k] == MoveCause.LEAVES)
     in_dir = problem.lost[p, k]
     lines = []
     for rows, what in ((p[stuck & ~in_dir], "on dead brokers"), (p[stuck & in_dir], "in offline log dirs")):

@@ -12,7 +12,7 @@ import numpy as np
 
 from kafkabal.model import I32, ClusterState
 from kafkabal.planner.candidate import Candidate, search
-from kafkabal.planner.move_cause import Why
+from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.plan_listener import PlanListener
 from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.problem import Problem, build_problem
@@ -79,7 +79,7 @@ def is_worth_it(start: Solution, candidate: Candidate, share: float = 1.0) -> bo
 
 def _mends(candidate: Candidate) -> bool:
     """Whether something moves for the sake of a rule."""
-    return bool((candidate.solution.moved() & (candidate.solution.why >= Why.RACK)).any())
+    return bool((candidate.solution.moved() & (candidate.solution.why >= MoveCause.RACK)).any())
 
 
 def _helps(candidate: Candidate, before: float, share: float = 1.0) -> bool:

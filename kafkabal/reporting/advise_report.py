@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from kafkabal.advice import BrokerAdvice, ReliefAdvice
 from kafkabal.history import Relief
-from kafkabal.reporting.report import Chart, Column, Fact, Kind, Report, Table, Tone
+from kafkabal.reporting.report import Chart, Column, Fact, Report, Table, Tone, ValueKind
 from kafkabal.units import format_bytes, format_duration, format_share
 from kafkabal.wording import counted_noun, plural
 
@@ -101,9 +101,9 @@ def _relief_table(relief: ReliefAdvice) -> Table:
             Column(key="config", title="", values=[*(w.config for w in relief.ways), *_nothing(rows, relief)]),
             Column(key="before", title="", values=[*(w.before for w in relief.ways), *_nothing(rows, relief)]),
             Column(key="after", title="", values=[*(w.after for w in relief.ways), *_nothing(rows, relief)]),
-            Column(key="freed_bytes", title="frees here", kind=Kind.BYTES, values=[row[3] for row in rows]),
-            Column(key="freed_all_bytes", title="in all", kind=Kind.BYTES, values=[row[4] for row in rows]),
-            Column(key="moved_bytes", title="moves", kind=Kind.BYTES, values=[row[5] for row in rows], quiet=True),
+            Column(key="freed_bytes", title="frees here", kind=ValueKind.BYTES, values=[row[3] for row in rows]),
+            Column(key="freed_all_bytes", title="in all", kind=ValueKind.BYTES, values=[row[4] for row in rows]),
+            Column(key="moved_bytes", title="moves", kind=ValueKind.BYTES, values=[row[5] for row in rows], quiet=True),
         ),
     )
 
@@ -130,7 +130,7 @@ def _new_brokers(brokers: BrokerAdvice) -> Table:
         key="add",
         columns=(
             Column(key="rack", title="add in rack", values=[rack for rack, _ in brokers.add]),
-            Column(key="capacity_bytes", title="size", kind=Kind.BYTES, values=[size for _, size in brokers.add]),
+            Column(key="capacity_bytes", title="size", kind=ValueKind.BYTES, values=[size for _, size in brokers.add]),
         ),
     )
 

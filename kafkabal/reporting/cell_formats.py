@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kafkabal.printable import printable
-from kafkabal.reporting.report import Kind
+from kafkabal.reporting.report import ValueKind
 from kafkabal.units import format_bytes, format_duration, format_rate, format_share
 
 UNKNOWN = "-"
@@ -14,24 +14,24 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _FAIR_MARK = "┊"
 
 
-def show_value(value: Any, kind: Kind) -> str:
+def show_value(value: Any, kind: ValueKind) -> str:
     """Text of a value; ``-`` where it is not known."""
     if value is None:
         return UNKNOWN
     match kind:
-        case Kind.BYTES:
+        case ValueKind.BYTES:
             return format_bytes(value)
-        case Kind.RATE:
+        case ValueKind.RATE:
             return format_rate(value)
-        case Kind.SHARE:
+        case ValueKind.SHARE:
             return format_share(value)
-        case Kind.FAIR:
+        case ValueKind.FAIR:
             return f"{value:.2f}x"
-        case Kind.DURATION:
+        case ValueKind.DURATION:
             return format_duration(value)
-        case Kind.MAP:
+        case ValueKind.MAP:
             return printable(", ".join(f"{key} {each}" for key, each in value.items())) or UNKNOWN
-        case Kind.NUMBER:
+        case ValueKind.NUMBER:
             return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
         case _:
             return _show_text(value)

@@ -11,8 +11,8 @@ import numpy as np
 
 from kafkabal.config import Difference
 from kafkabal.model import MIN_INSYNC_REPLICAS, ClusterState
-from kafkabal.placement import Placed, PlacedTopic
-from kafkabal.reporting.report import Column, Kind, Report, Table, Tone, known
+from kafkabal.placement import PlacedTopic, PlacedTopics
+from kafkabal.reporting.report import Column, Report, Table, Tone, ValueKind, known
 from kafkabal.scoring import Evaluation, Grain, WeightedScore, evaluate
 from kafkabal.wording import counted_noun
 
@@ -22,7 +22,7 @@ class Creation:
     """What was asked for, and what comes of it."""
 
     before: ClusterState
-    placed: Placed
+    placed: PlacedTopics
     existing: tuple[str, ...]
     """Topics that are there already."""
     differences: tuple[Difference, ...]
@@ -92,12 +92,14 @@ def _topic_table(creation: Creation) -> Table:
         columns=(
             Column(key="topic", title="topic", values=[*(t.name for t in topics), *creation.existing], label=True),
             Column(key="state", title="state", values=states),
-            Column(key="partitions", title="partitions", kind=Kind.NUMBER, values=[shape[0] for shape in shapes]),
-            Column(key="replication_factor", title="factor", kind=Kind.NUMBER, values=[shape[1] for shape in shapes]),
+            Column(key="partitions", title="partitions", kind=ValueKind.NUMBER, values=[shape[0] for shape in shapes]),
+            Column(
+                key="replication_factor", title="factor", kind=ValueKind.NUMBER, values=[shape[1] for shape in shapes]
+            ),
             Column(
                 key="partition_bytes",
                 title="expected size",
-                kind=Kind.BYTES,
+                kind=ValueKind.BYTES,
                 quiet=True,
                 values=[*(t.partition_bytes or None for t in topics), *[None] * len(there)],
             ),
@@ -136,10 +138,10 @@ def _broker_table(creation: Creation) -> Table:
         columns=(
             Column(key="broker", title="broker", values=ids, label=True),
             Column(key="rack", title="rack", values=racks, quiet=True),
-            Column(key="new_replicas", title="new replicas", kind=Kind.NUMBER, values=[held[b] for b in ids]),
-            Column(key="new_leaders", title="new leaders", kind=Kind.NUMBER, values=[led[b] for b in ids]),
-            Column(key="share", title=f"{score.name} after" if score else "", kind=Kind.FAIR, values=known(share)),
-            Column(key="bar", title=" " if score else "", kind=Kind.FAIR_BAR, dispensable=1, values=known(share)),
+            Column(key="new_replicas", title="new replicas", kind=ValueKind.NUMBER, values=[held[b] for b in ids]),
+            Column(key="new_leaders", title="new leaders", kind=ValueKind.NUMBER, values=[led[b] for b in ids]),
+            Column(key="share", title=f"{score.name} after" if score else "", kind=ValueKind.FAIR, values=known(share)),
+            Column(key="bar", title=" " if score else "", kind=ValueKind.FAIR_BAR, dispensable=1, values=known(share)),
         ),
     )
 
@@ -157,10 +159,16 @@ def _score_table(creation: Creation) -> Table:
 def _shares(when: str, evaluations: Sequence[Evaluation]) -> list[Column]:
     return [
         Column(
-            key=f"max_share_{when}", title=f"highest {when}", kind=Kind.FAIR, values=[e.max_share for e in evaluations]
+            key=f"max_share_{when}",
+            title=f"highest {when}",
+            kind=ValueKind.FAIR,
+            values=[e.max_share for e in evaluations],
         ),
         Column(
-            key=f"min_share_{when}", title=f"lowest {when}", kind=Kind.FAIR, values=[e.min_share for e in evaluations]
+            key=f"min_share_{when}",
+            title=f"lowest {when}",
+            kind=ValueKind.FAIR,
+            values=[e.min_share for e in evaluations],
         ),
         Column(key=f"outside_{when}", title="", values=[int(e.outside.sum()) for e in evaluations]),
     ]
@@ -179,7 +187,7 @@ def _assignment_table(topics: Sequence[PlacedTopic], *, shown: bool) -> Table:
         for_programs=not shown,
         columns=(
             Column(key="topic", title="topic", values=[row[0] for row in rows]),
-            Column(key="partition", title="partition", kind=Kind.NUMBER, values=[row[1] for row in rows]),
+            Column(key="partition", title="partition", kind=ValueKind.NUMBER, values=[row[1] for row in rows]),
             Column(key="replicas", title="replicas", values=[list(row[2]) for row in rows]),
             Column(key="log_dirs", title="log dirs" if has_dirs else "", wraps=True, values=log_dirs),
         ),

@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kafkabal.doctor import Check, Status
+from kafkabal.doctor import CheckResult, CheckStatus
 from kafkabal.reporting.report import Column, Fact, Report, Table, Tone
 from kafkabal.wording import counted_noun
 
-_TONES: Final[Mapping[Status, Tone]] = {
-    Status.OK: Tone.GOOD,
-    Status.NOTE: Tone.PLAIN,
-    Status.WARNING: Tone.WARNING,
-    Status.FAILED: Tone.BAD,
-    Status.SKIPPED: Tone.FAINT,
+_TONES: Final[Mapping[CheckStatus, Tone]] = {
+    CheckStatus.OK: Tone.GOOD,
+    CheckStatus.NOTE: Tone.PLAIN,
+    CheckStatus.WARNING: Tone.WARNING,
+    CheckStatus.FAILED: Tone.BAD,
+    CheckStatus.SKIPPED: Tone.FAINT,
 }
 
 
-def doctor_report(checks: Sequence[Check]) -> Report:
+def doctor_report(checks: Sequence[CheckResult]) -> Report:
     """One row a check, and a note for each finding."""
     findings = [check for check in checks if check.status.is_finding]
     count = counted_noun(len(findings), "finding") if findings else "no findings"
     return Report(
         command="doctor",
         headline=f"{count} in {counted_noun(len(checks), 'check')}",
-        tone=_TONES[Status.WARNING] if findings else Tone.GOOD,
+        tone=_TONES[CheckStatus.WARNING] if findings else Tone.GOOD,
         facts=(Fact(key="findings", value=len(findings)),),
         tables=(
             Table(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkabal.planner import DrainCheck
-from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
+from kafkabal.reporting.report import Column, Fact, Report, Table, Tone, ValueKind
 from kafkabal.units import format_bytes, format_duration, format_rate
 from kafkabal.wording import brokers_by_id, counted_noun
 
@@ -27,10 +27,10 @@ def drain_report(found: DrainCheck, throttle_bytes_per_s: float, *, is_assumed: 
         facts=(
             Fact(key="brokers", value=list(found.brokers)),
             Fact(key="can_drain", value=found.can_drain),
-            Fact(key="replicas", value=found.replicas, title="replicas to move", kind=Kind.NUMBER),
-            Fact(key="leaders", value=found.leaders, title="leaders to move", kind=Kind.NUMBER),
-            Fact(key="bytes", value=found.bytes, title="bytes to move", kind=Kind.BYTES),
-            Fact(key="duration_s", value=found.duration_s, title="time at the throttle", kind=Kind.DURATION),
+            Fact(key="replicas", value=found.replicas, title="replicas to move", kind=ValueKind.NUMBER),
+            Fact(key="leaders", value=found.leaders, title="leaders to move", kind=ValueKind.NUMBER),
+            Fact(key="bytes", value=found.bytes, title="bytes to move", kind=ValueKind.BYTES),
+            Fact(key="duration_s", value=found.duration_s, title="time at the throttle", kind=ValueKind.DURATION),
             Fact(key="throttle_bytes_per_s", value=throttle_bytes_per_s),
             Fact(key="missing_bytes", value=found.missing_bytes),
         ),
@@ -59,7 +59,7 @@ def _blockers(found: DrainCheck) -> Table:
         shown_rows=_SHOWN,
         columns=(
             Column(key="topic", title="topic", values=[b.topic for b in rows], label=True),
-            Column(key="partitions", title="partitions", kind=Kind.NUMBER, values=[b.partitions for b in rows]),
+            Column(key="partitions", title="partitions", kind=ValueKind.NUMBER, values=[b.partitions for b in rows]),
             Column(key="reason", title="reason", values=[b.reason for b in rows], wraps=True),
         ),
     )
@@ -71,9 +71,9 @@ def _room(found: DrainCheck) -> Table:
         title="room",
         shown_rows=_SHOWN,
         columns=(
-            Column(key="broker", title="broker", kind=Kind.NUMBER, values=list(found.target), label=True),
+            Column(key="broker", title="broker", kind=ValueKind.NUMBER, values=list(found.target), label=True),
             Column(key="log_dir", title="log dir", values=list(found.target_dir), label=True),
-            Column(key="room_bytes", title="room", kind=Kind.BYTES, values=list(found.target_room_bytes)),
+            Column(key="room_bytes", title="room", kind=ValueKind.BYTES, values=list(found.target_room_bytes)),
         ),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kafkabal.plan import ANY_DIR, Action, PartitionChange
 from kafkabal.planner import WhyNot
-from kafkabal.reporting.report import Fact, Kind, Report
+from kafkabal.reporting.report import Fact, Report, ValueKind
 from kafkabal.units import format_bytes
 from kafkabal.wording import plural
 
@@ -21,8 +21,8 @@ def explanation_report(change: PartitionChange) -> Report:
             Fact(key="action", value=change.action.value),
             Fact(key="previous_replicas", value=list(change.previous.replicas) if change.previous else None),
             Fact(key="replicas", value=list(change.replicas)),
-            Fact(key="bytes", value=change.bytes, kind=Kind.BYTES),
-            Fact(key="log_dir_bytes", value=change.log_dir_bytes, kind=Kind.BYTES),
+            Fact(key="bytes", value=change.bytes, kind=ValueKind.BYTES),
+            Fact(key="log_dir_bytes", value=change.log_dir_bytes, kind=ValueKind.BYTES),
             Fact(key="reason", value=change.reason),
         ),
     )

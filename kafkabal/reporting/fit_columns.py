@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from kafkabal.reporting.report import BARS, Column, Kind
+from kafkabal.reporting.report import BARS, Column, ValueKind
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -48,7 +48,7 @@ class DrawnColumn:
     @property
     def can_be_elided(self) -> bool:
         """Whether its cells are names, which may be shortened."""
-        return self.column.kind is Kind.TEXT and not self.column.wraps
+        return self.column.kind is ValueKind.TEXT and not self.column.wraps
 
     def least_width(self, shortest_name: int, prose: int = LEAST_PROSE) -> int:
         """What it takes with names elided to a width, and prose in lines of another."""

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafkabal.planner import FrontierPoint
-from kafkabal.reporting.report import Column, Kind, Report, Table
+from kafkabal.reporting.report import Column, Report, Table, ValueKind
 
 
 def frontier_report(points: Sequence[FrontierPoint]) -> Report:
     """One row a tolerance."""
     columns = (
-        Column(key="tolerance", title="tolerance", values=[p.tolerance for p in points], kind=Kind.SHARE, label=True),
-        Column(key="moved_bytes", title="to move", values=[p.moved_bytes for p in points], kind=Kind.BYTES),
-        Column(key="bound_bytes", title="lower bound", values=[p.bound_bytes for p in points], kind=Kind.BYTES),
-        Column(key="moves", title="replicas", values=[p.moves for p in points], kind=Kind.NUMBER),
-        Column(key="disk_skew", title="disk skew after", values=[p.disk_skew for p in points], kind=Kind.SHARE),
-        Column(key="outside", title="outside", values=[p.outside for p in points], kind=Kind.NUMBER, quiet=True),
+        Column(
+            key="tolerance", title="tolerance", values=[p.tolerance for p in points], kind=ValueKind.SHARE, label=True
+        ),
+        Column(key="moved_bytes", title="to move", values=[p.moved_bytes for p in points], kind=ValueKind.BYTES),
+        Column(key="bound_bytes", title="lower bound", values=[p.bound_bytes for p in points], kind=ValueKind.BYTES),
+        Column(key="moves", title="replicas", values=[p.moves for p in points], kind=ValueKind.NUMBER),
+        Column(key="disk_skew", title="disk skew after", values=[p.disk_skew for p in points], kind=ValueKind.SHARE),
+        Column(key="outside", title="outside", values=[p.outside for p in points], kind=ValueKind.NUMBER, quiet=True),
     )
     return Report(
         command="rebalance plan --frontier",

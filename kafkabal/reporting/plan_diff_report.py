@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkabal.plan import PartitionChange, Plan
 from kafkabal.reporting.plan_moves import FIRST_MOVES, change_in_words
-from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
+from kafkabal.reporting.report import Column, Fact, Report, Table, ValueKind
 from kafkabal.units import format_bytes
 from kafkabal.wording import counted_noun
 
@@ -30,7 +30,9 @@ def plan_diff_report(first: Plan, second: Plan, shown_rows: int | None = FIRST_M
                 shown_rows=shown_rows,
                 columns=(
                     Column(key="topic", title="", values=[name.topic for name in differing], label=True),
-                    Column(key="partition", title="", kind=Kind.NUMBER, values=[name.partition for name in differing]),
+                    Column(
+                        key="partition", title="", kind=ValueKind.NUMBER, values=[name.partition for name in differing]
+                    ),
                     Column(key="name", title="partition", values=[str(name) for name in differing], for_people=True),
                     Column(key="first", title="first", values=[_words(one) for one, _ in pairs], for_people=True),
                     Column(key="second", title="second", values=[_words(two) for _, two in pairs], for_people=True),
@@ -70,4 +72,4 @@ def _replicas(change: PartitionChange | None) -> list[int] | None:
 
 
 def _bytes_column(which: str, changes: list[PartitionChange | None]) -> Column:
-    return Column(key=f"{which}_bytes", title="bytes", kind=Kind.BYTES, values=[_bytes(c) for c in changes])
+    return Column(key=f"{which}_bytes", title="bytes", kind=ValueKind.BYTES, values=[_bytes(c) for c in changes])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafkabal.plan import ANY_DIR, Action, PartitionChange
-from kafkabal.reporting.report import Column, Kind, Table
+from kafkabal.reporting.report import Column, Table, ValueKind
 
 FIRST_MOVES = 20
 """Lines that a table shows unless all are asked for."""
@@ -27,7 +27,7 @@ def moves_table(changes: Sequence[PartitionChange], shown_rows: int | None = FIR
         shown_rows=shown_rows,
         columns=(
             Column(key="topic", title="", values=[c.topic for c in ordered], label=True),
-            Column(key="partition", title="", kind=Kind.NUMBER, values=[c.partition for c in ordered], label=True),
+            Column(key="partition", title="", kind=ValueKind.NUMBER, values=[c.partition for c in ordered], label=True),
             Column(key="name", title="partition", values=[str(c.name) for c in ordered], for_people=True),
             Column(key="change", title="change", values=[change_in_words(c) for c in ordered], for_people=True),
             Column(key="action", title="", values=[c.action.value for c in ordered]),
@@ -37,11 +37,11 @@ def moves_table(changes: Sequence[PartitionChange], shown_rows: int | None = FIR
                 key="previous_leader", title="", values=[p.leader if p and p.leader >= 0 else None for p in previous]
             ),
             Column(key="leader", title="", values=[c.replicas[0] for c in ordered]),
-            Column(key="bytes", title="bytes", kind=Kind.BYTES, values=[c.bytes for c in ordered]),
+            Column(key="bytes", title="bytes", kind=ValueKind.BYTES, values=[c.bytes for c in ordered]),
             Column(
                 key="log_dir_bytes",
                 title="between log dirs",
-                kind=Kind.BYTES,
+                kind=ValueKind.BYTES,
                 values=[c.log_dir_bytes for c in ordered],
                 quiet=True,
                 dispensable=1,

@@ -12,7 +12,7 @@ from kafkabal.plan import NO_BROKER, Plan, Traffic
 from kafkabal.planner import BUDGETS
 from kafkabal.reporting.band_notes import rounding_note
 from kafkabal.reporting.plan_moves import FIRST_MOVES, moves_table
-from kafkabal.reporting.report import Column, Fact, Kind, Report, ShareChart, Table
+from kafkabal.reporting.report import Column, Fact, Report, ShareChart, Table, ValueKind
 from kafkabal.units import format_bytes
 from kafkabal.wording import counted_noun
 
@@ -40,13 +40,13 @@ def plan_report(plan: Plan, command: str, shown_moves: int | None = FIRST_MOVES)
                 key="bound_bytes",
                 value=plan.bound_bytes,
                 title="" if plan.bound_bytes is None else "lower bound",
-                kind=Kind.BYTES,
+                kind=ValueKind.BYTES,
             ),
             Fact(
                 key="cross_rack_bytes",
                 value=plan.cross_rack_bytes,
                 title="across racks" if plan.cross_rack_bytes else "",
-                kind=Kind.BYTES,
+                kind=ValueKind.BYTES,
             ),
         ),
         tables=(moves_table(plan.partitions, shown_moves), _pairs(traffic), _brokers(traffic), _scores(plan)),
@@ -90,13 +90,13 @@ def _pairs(traffic: Traffic) -> Table:
             Column(
                 key="from_broker",
                 title="from broker",
-                kind=Kind.NUMBER,
+                kind=ValueKind.NUMBER,
                 values=[None if b == NO_BROKER else b for b in source.tolist()],
                 label=True,
             ),
-            Column(key="to_broker", title="to broker", kind=Kind.NUMBER, values=target.tolist(), label=True),
-            Column(key="replicas", title="replicas", kind=Kind.NUMBER, values=replicas[order].tolist()),
-            Column(key="bytes", title="bytes", kind=Kind.BYTES, values=sizes[order].tolist(), dispensable=-1),
+            Column(key="to_broker", title="to broker", kind=ValueKind.NUMBER, values=target.tolist(), label=True),
+            Column(key="replicas", title="replicas", kind=ValueKind.NUMBER, values=replicas[order].tolist()),
+            Column(key="bytes", title="bytes", kind=ValueKind.BYTES, values=sizes[order].tolist(), dispensable=-1),
         ),
     )
 
@@ -108,12 +108,14 @@ def _brokers(traffic: Traffic) -> Table:
         key="brokers",
         title="brokers",
         columns=(
-            Column(key="broker", title="broker", kind=Kind.NUMBER, values=ids.tolist(), label=True),
-            Column(key="bytes_in", title="in", kind=Kind.BYTES, values=_sums(comes, traffic.bytes, len(ids)).tolist()),
+            Column(key="broker", title="broker", kind=ValueKind.NUMBER, values=ids.tolist(), label=True),
+            Column(
+                key="bytes_in", title="in", kind=ValueKind.BYTES, values=_sums(comes, traffic.bytes, len(ids)).tolist()
+            ),
             Column(
                 key="bytes_out",
                 title="out",
-                kind=Kind.BYTES,
+                kind=ValueKind.BYTES,
                 values=_sums(leaves, traffic.leaver_bytes, len(ids)).tolist(),
             ),
         ),
@@ -153,7 +155,7 @@ def _charts(plan: Plan) -> tuple[ShareChart, ...]:
 def _scores(plan: Plan) -> Table:
     names = list(plan.scores)
 
-    def column(key: str, title: str, when: str, figure: str, kind: Kind = Kind.SHARE) -> Column:
+    def column(key: str, title: str, when: str, figure: str, kind: ValueKind = ValueKind.SHARE) -> Column:
         values = [getattr(plan.scores[name], when).get(figure) for name in names]
         return Column(key=key, title=title, kind=kind, values=values)
 
@@ -164,7 +166,7 @@ def _scores(plan: Plan) -> Table:
             Column(key="score", title="score", values=names, label=True),
             column("skew_before", "skew before", "before", "skew"),
             column("skew_after", "after", "after", "skew"),
-            column("outside_before", "outside band before", "before", "outside", Kind.NUMBER),
-            column("outside_after", "after", "after", "outside", Kind.NUMBER),
+            column("outside_before", "outside band before", "before", "outside", ValueKind.NUMBER),
+            column("outside_after", "after", "after", "outside", ValueKind.NUMBER),
         ),
     )

@@ -6,7 +6,7 @@ import numpy as np
 
 from kafkabal.model import F64
 from kafkabal.producer import SendOutcome
-from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
+from kafkabal.reporting.report import Column, Fact, Report, Table, ValueKind
 from kafkabal.routing import RoutingView
 from kafkabal.units import format_bytes
 from kafkabal.wording import counted_noun
@@ -43,9 +43,9 @@ def _broker_table(outcome: SendOutcome, view: RoutingView) -> Table:
         key="brokers",
         columns=(
             Column(key="broker", title="broker", values=view.broker_id[leads].tolist(), label=True),
-            Column(key="sent_bytes", title="sent", kind=Kind.BYTES, values=sent[leads].tolist()),
-            Column(key="sent_share", title="vs fair share", kind=Kind.FAIR, values=share[leads].tolist()),
-            Column(key="used_bytes", title="holds", kind=Kind.BYTES, values=view.used_bytes[leads].tolist()),
+            Column(key="sent_bytes", title="sent", kind=ValueKind.BYTES, values=sent[leads].tolist()),
+            Column(key="sent_share", title="vs fair share", kind=ValueKind.FAIR, values=share[leads].tolist()),
+            Column(key="used_bytes", title="holds", kind=ValueKind.BYTES, values=view.used_bytes[leads].tolist()),
         ),
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kafkabal.config import KEYS, Profile, Settings, YamlNode
 from kafkabal.reporting.config_report import setting_text
-from kafkabal.reporting.report import Column, Kind, Report, Table, Tone
+from kafkabal.reporting.report import Column, Report, Table, Tone, ValueKind
 from kafkabal.wording import counted_noun
 
 _CLUSTER_KEYS = ("bootstrap_servers", "zookeeper", "snapshot", "command_config")
@@ -45,7 +45,7 @@ def profiles_report(profiles: Mapping[str, Profile], in_use: str, path: Path) ->
                     Column(
                         key="settings",
                         title="settings",
-                        kind=Kind.NUMBER,
+                        kind=ValueKind.NUMBER,
                         values=[len(p.settings) for p in profiles.values()],
                     ),
                 ),
@@ -112,11 +112,13 @@ def check_report(checked: Sequence[CheckedProfile], in_use: str) -> Report:
                     Column(
                         key="cluster_id", title="cluster id", values=[each.cluster_id for each in rows], dispensable=3
                     ),
-                    Column(key="brokers", title="brokers", kind=Kind.NUMBER, values=[each.brokers for each in rows]),
+                    Column(
+                        key="brokers", title="brokers", kind=ValueKind.NUMBER, values=[each.brokers for each in rows]
+                    ),
                     Column(
                         key="elapsed_s",
                         title="took",
-                        kind=Kind.DURATION,
+                        kind=ValueKind.DURATION,
                         values=[each.elapsed_s for each in rows],
                         dispensable=1,
                     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kafkabal.reader import Manifest, Measurement, RestoreResult
-from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
+from kafkabal.reporting.report import Column, Fact, Report, Table, ValueKind
 from kafkabal.units import format_bytes, format_duration, format_rate, format_share
 from kafkabal.wording import counted_noun
 
@@ -68,31 +68,33 @@ def _reader_table(measured: Measurement) -> Table:
         key="readers",
         columns=(
             Column(key="reader", title="reader", values=[r.reader for r in readers], label=True),
-            Column(key="bytes_per_s", title="rate", kind=Kind.RATE, values=[r.metrics.bytes_per_s for r in readers]),
-            Column(key="samples", title="samples", kind=Kind.NUMBER, values=[r.metrics.samples for r in readers]),
+            Column(
+                key="bytes_per_s", title="rate", kind=ValueKind.RATE, values=[r.metrics.bytes_per_s for r in readers]
+            ),
+            Column(key="samples", title="samples", kind=ValueKind.NUMBER, values=[r.metrics.samples for r in readers]),
             Column(
                 key="waiting_share",
                 title="waiting",
-                kind=Kind.SHARE,
+                kind=ValueKind.SHARE,
                 values=[r.metrics.waiting_share for r in readers],
             ),
             Column(
                 key="batch_p99_s",
                 title="p99 of a batch",
-                kind=Kind.DURATION,
+                kind=ValueKind.DURATION,
                 values=[r.batch_p99_s for r in readers],
             ),
             Column(
                 key="cached_share",
                 title="from cache",
-                kind=Kind.SHARE,
+                kind=ValueKind.SHARE,
                 values=[r.metrics.blocks_from_cache / max(1, r.metrics.blocks) for r in readers],
                 quiet=True,
             ),
             Column(
                 key="cross_rack_bytes",
                 title="across racks",
-                kind=Kind.BYTES,
+                kind=ValueKind.BYTES,
                 values=[r.metrics.cross_rack_bytes for r in readers],
                 quiet=True,
             ),
@@ -109,8 +111,12 @@ def _broker_table(measured: Measurement) -> Table:
         columns=(
             Column(key="broker", title="broker", values=list(network), label=True),
             Column(key="rack", title="rack", values=[measured.racks.get(b) for b in network], quiet=True),
-            Column(key="fetched_bytes", title="fetched", kind=Kind.BYTES, values=list(network.values())),
-            Column(key="fetched_share", title="share", kind=Kind.SHARE, values=[c / total for c in network.values()]),
-            Column(key="bytes_per_s", title="rate while asked", kind=Kind.RATE, values=[rates.get(b) for b in network]),
+            Column(key="fetched_bytes", title="fetched", kind=ValueKind.BYTES, values=list(network.values())),
+            Column(
+                key="fetched_share", title="share", kind=ValueKind.SHARE, values=[c / total for c in network.values()]
+            ),
+            Column(
+                key="bytes_per_s", title="rate while asked", kind=ValueKind.RATE, values=[rates.get(b) for b in network]
+            ),
         ),
     )

@@ -10,12 +10,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kafkabal.printable import printable
 from kafkabal.reporting.cell_formats import show_value
-from kafkabal.reporting.drawable_area import Surface
+from kafkabal.reporting.drawable_area import DrawableArea
 from kafkabal.reporting.line_chart_svg import drawn_line_chart
-from kafkabal.reporting.report import BARS, Chart, Column, HeatMap, Kind, LineChart, Report, ShareChart, Table
+from kafkabal.reporting.report import BARS, Chart, Column, HeatMap, LineChart, Report, ShareChart, Table, ValueKind
 
 _TEMPLATE: Final = "report.html.j2"
-_LEFT: Final = frozenset({Kind.TEXT, Kind.MAP}) | BARS
+_LEFT: Final = frozenset({ValueKind.TEXT, ValueKind.MAP}) | BARS
 # a page with more rows is slow to open; programs have all of them in the other formats
 _MOST_ROWS: Final = 1000
 _MOST_BARS: Final = 60
@@ -33,7 +33,7 @@ class Cell:
     fair_percent: float | None = None
 
 
-def render(report: Report, surface: Surface) -> str:  # noqa: ARG001 - a page fits itself to its window
+def render(report: Report, surface: DrawableArea) -> str:  # noqa: ARG001 - a page fits itself to its window
     """A whole page."""
     environment = Environment(
         loader=PackageLoader("kafkabal.reporting", ""),
@@ -71,7 +71,7 @@ def _drawn_table(table: Table) -> dict[str, Any]:
 def _cells(column: Column) -> list[Cell]:
     values = column.values[:_MOST_ROWS]
     if column.kind in BARS:
-        return list(_bars(values, has_fair=column.kind is Kind.FAIR_BAR))
+        return list(_bars(values, has_fair=column.kind is ValueKind.FAIR_BAR))
     arrows = ("", " ▲", " ▼")
     return [
         Cell(
@@ -126,10 +126,10 @@ def _share_chart(chart: ShareChart) -> dict[str, Any]:
         rows.append(
             {
                 "label": label,
-                "text": show_value(share, Kind.FAIR),
+                "text": show_value(share, ValueKind.FAIR),
                 "width": width,
                 "before": percent(chart.before, i),
-                "before_text": show_value(chart.before[i], Kind.FAIR) if chart.before else "",
+                "before_text": show_value(chart.before[i], ValueKind.FAIR) if chart.before else "",
                 "low": low,
                 "band": None if low is None or high is None else high - low,
                 "outside": is_outside,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # commands import this before they ask a cluster, numpy only 
     from numpy.typing import NDArray
 
 
-class Kind(StrEnum):
+class ValueKind(StrEnum):
     """How a value is shown to people."""
 
     TEXT = "text"
@@ -40,7 +40,7 @@ class Kind(StrEnum):
     """The same with a mark where the fair share, 1.0, is."""
 
 
-BARS = frozenset({Kind.BAR, Kind.FAIR_BAR})
+BARS = frozenset({ValueKind.BAR, ValueKind.FAIR_BAR})
 
 
 class Tone(StrEnum):
@@ -72,7 +72,7 @@ class Column:
     title: str
     """Name for people; empty hides the column from the table."""
     values: Sequence[Any]
-    kind: Kind = Kind.TEXT
+    kind: ValueKind = ValueKind.TEXT
     metric: Metric | None = None
     label: bool = False
     """It names the row: a label of every metric of the table."""
@@ -123,7 +123,7 @@ class Fact:
     key: str
     value: Any
     title: str = ""
-    kind: Kind = Kind.TEXT
+    kind: ValueKind = ValueKind.TEXT
     metric: Metric | None = None
 
 

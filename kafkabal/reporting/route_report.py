@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
+from kafkabal.reporting.report import Column, Fact, Report, Table, ValueKind
 
 if TYPE_CHECKING:
     from kafkabal.producer import WeighedTopic
@@ -55,9 +55,11 @@ def _brokers(weighed: Sequence[WeighedTopic]) -> Table:
             Column(key="topic", title="topic", values=topics, label=True),
             Column(key="broker", title="broker", values=brokers, label=True),
             Column(key="partitions", title="leads", values=partitions),
-            Column(key="used_bytes", title="used", kind=Kind.BYTES, values=used),
-            Column(key="weight", title="of the records", kind=Kind.SHARE, values=weight),
-            Column(key="even", title="if all partitions got the same", kind=Kind.SHARE, values=even, dispensable=1),
+            Column(key="used_bytes", title="used", kind=ValueKind.BYTES, values=used),
+            Column(key="weight", title="of the records", kind=ValueKind.SHARE, values=weight),
+            Column(
+                key="even", title="if all partitions got the same", kind=ValueKind.SHARE, values=even, dispensable=1
+            ),
         ),
     )
 
@@ -76,7 +78,7 @@ def _partitions(weighed: Sequence[WeighedTopic]) -> Table:
             Column(key="topic", title="topic", values=topics, label=True),
             Column(key="partition", title="partition", values=partitions, label=True),
             Column(key="leader", title="leader", values=leaders),
-            Column(key="weight", title="of the records", kind=Kind.SHARE, values=weights),
+            Column(key="weight", title="of the records", kind=ValueKind.SHARE, values=weights),
         ),
     )
 
@@ -89,9 +91,11 @@ def _topics(weighed: Sequence[WeighedTopic]) -> Table:
         columns=(
             Column(key="topic", title="topic", values=[r.topic for r in records], label=True),
             Column(key="published_at", title="at", values=[r.published_at for r in records]),
-            Column(key="scores", title="scores", kind=Kind.MAP, values=[r.scores for r in records]),
-            Column(key="valid_s", title="valid", kind=Kind.DURATION, values=[r.valid_ms / 1000 for r in records]),
-            Column(key="slot_bytes", title="slot", kind=Kind.BYTES, values=[r.slot_bytes for r in records]),
-            Column(key="slot_part", title="slot over sent", kind=Kind.SHARE, values=[r.slot_part for r in records]),
+            Column(key="scores", title="scores", kind=ValueKind.MAP, values=[r.scores for r in records]),
+            Column(key="valid_s", title="valid", kind=ValueKind.DURATION, values=[r.valid_ms / 1000 for r in records]),
+            Column(key="slot_bytes", title="slot", kind=ValueKind.BYTES, values=[r.slot_bytes for r in records]),
+            Column(
+                key="slot_part", title="slot over sent", kind=ValueKind.SHARE, values=[r.slot_part for r in records]
+            ),
         ),
     )

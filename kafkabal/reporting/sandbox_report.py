@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
+from kafkabal.reporting.report import Column, Fact, Report, Table, Tone, ValueKind
 from kafkabal.sandbox import NodeState, NodeStatus, Sandbox
 from kafkabal.wording import counted_noun
 
@@ -20,7 +20,7 @@ _TONES: Final = {
 }
 
 
-def status_report(command: str, sandboxes: Sequence[Sandbox], *, notes: Sequence[str] = ()) -> Report:
+def sandbox_report(command: str, sandboxes: Sequence[Sandbox], *, notes: Sequence[str] = ()) -> Report:
     """Report on all nodes of these sandboxes; of a single one also how it is reached, else None."""
     found = [(sandbox, status) for sandbox in sandboxes for status in sandbox.status()]
     table = Table(key="nodes", columns=_columns(found, several=len(sandboxes) > 1))
@@ -62,7 +62,7 @@ def _addresses(sandbox: Sandbox | None) -> list[Fact]:
         Fact(key="bootstrap_servers", value=sandbox.bootstrap_servers, title="bootstrap servers"),
         Fact(key="zookeeper", value=sandbox.zookeeper, title="ZooKeeper" if sandbox.zookeeper else ""),
         Fact(key="profile", value=str(sandbox.profile_path), title="profile"),
-        Fact(key="listeners", value=listeners, title="listeners" if listeners else "", kind=Kind.MAP),
+        Fact(key="listeners", value=listeners, title="listeners" if listeners else "", kind=ValueKind.MAP),
     ]
 
 
@@ -72,7 +72,7 @@ def _columns(found: Sequence[tuple[Sandbox, NodeStatus]], *, several: bool) -> l
     nodes = [status.node for status in statuses]
     return [
         Column(key="sandbox", title="sandbox" if several else "", values=[s.name for s in sandboxes], label=True),
-        Column(key="node", title="node", values=[node.id for node in nodes], kind=Kind.NUMBER, label=True),
+        Column(key="node", title="node", values=[node.id for node in nodes], kind=ValueKind.NUMBER, label=True),
         Column(key="role", title="role", values=[node.role.value for node in nodes]),
         Column(key="rack", title="rack", values=[node.rack for node in nodes], quiet=True, dispensable=2),
         Column(key="port", title="port", values=[node.main_port for node in nodes], dispensable=1),
@@ -83,7 +83,9 @@ def _columns(found: Sequence[tuple[Sandbox, NodeStatus]], *, several: bool) -> l
             tones=[_TONES[status.state] for status in statuses],
         ),
         Column(key="pid", title="pid", values=[status.pid for status in statuses], dispensable=4),
-        Column(key="rss_bytes", title="memory", values=[s.rss_bytes for s in statuses], kind=Kind.BYTES, dispensable=3),
+        Column(
+            key="rss_bytes", title="memory", values=[s.rss_bytes for s in statuses], kind=ValueKind.BYTES, dispensable=3
+        ),
         Column(key="cause", title="cause", wraps=True, values=[status.cause for status in statuses], quiet=True),
         Column(key="log", title="", values=[str(s.log(node.id)) for s, node in zip(sandboxes, nodes, strict=True)]),
     ]

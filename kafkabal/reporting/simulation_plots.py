@@ -9,7 +9,7 @@ from typing import Any
 
 from kafkabal.atomic_files import check_replaceable, replacing
 from kafkabal.errors import UsageError
-from kafkabal.reporting.simulation_report import Simulated
+from kafkabal.reporting.simulation_report import PolicyComparison
 
 _FORMS = (".svg", ".png", ".html")
 _PAGE = """<!doctype html>
@@ -36,7 +36,7 @@ def check_plot(path: Path) -> None:
     check_replaceable(path)
 
 
-def plot_simulation(simulated: Simulated, path: Path) -> None:
+def plot_simulation(simulated: PolicyComparison, path: Path) -> None:
     """Draw the outcome of every policy, where :func:`check_plot` has nothing against it.
 
     Raises
@@ -53,7 +53,7 @@ def plot_simulation(simulated: Simulated, path: Path) -> None:
         file.write(picture)
 
 
-def _draw(simulated: Simulated, form: str) -> bytes:
+def _draw(simulated: PolicyComparison, form: str) -> bytes:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -71,7 +71,7 @@ def _draw(simulated: Simulated, form: str) -> bytes:
     return drawn.getvalue()
 
 
-def _draw_ratios(simulated: Simulated, axes: Any) -> None:
+def _draw_ratios(simulated: PolicyComparison, axes: Any) -> None:
     """A dot for each live broker, at its used ratio over the mean."""
     for row, runs in enumerate(simulated.policies):
         live = runs.runs[0].live
@@ -84,7 +84,7 @@ def _draw_ratios(simulated: Simulated, axes: Any) -> None:
     axes.set_title(f"{simulated.workload.name} into {simulated.view.topic}")
 
 
-def _draw_latency(simulated: Simulated, axes: Any) -> None:
+def _draw_latency(simulated: PolicyComparison, axes: Any) -> None:
     """A line from the median to the 99.9th percentile, with the 99th marked."""
     for row, runs in enumerate(simulated.policies):
         latencies = [run.latency for run in runs.runs if run.latency is not None]

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from kafkabal.model import F64
-from kafkabal.reporting.report import Column, Fact, Kind, Report, ShareChart, Table, Tone, known
+from kafkabal.reporting.report import Column, Fact, Report, ShareChart, Table, Tone, ValueKind, known
 from kafkabal.routing import Input, RoutingView
 from kafkabal.simulator import (
     PolicyOutcome,
@@ -29,7 +29,7 @@ _FEW = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Simulated:
+class PolicyComparison:
     """All that was simulated, most even policy first."""
 
     view: RoutingView
@@ -45,13 +45,13 @@ class Simulated:
         workload: Workload,
         policies: Sequence[PolicyRuns],
         training: Mapping[str, TrainingSetup],
-    ) -> Simulated:
+    ) -> PolicyComparison:
         """Put the policies in order of how evenly they leave the brokers."""
         order = sorted(policies, key=lambda runs: (runs.figure(lambda run: run.max_over_mean).mean, runs.label))
         return cls(view, workload, tuple(order), training)
 
 
-def simulation_report(simulated: Simulated) -> Report:
+def simulation_report(simulated: PolicyComparison) -> Report:
     """Everything ``route-simulate`` has to say."""
     first = simulated.policies[0].runs[0]
     return Report(
@@ -73,7 +73,7 @@ def simulation_report(simulated: Simulated) -> Report:
     )
 
 
-def _charts(simulated: Simulated) -> tuple[ShareChart, ...]:
+def _charts(simulated: PolicyComparison) -> tuple[ShareChart, ...]:
     """The fullest broker of each policy, and the brokers under the most even one."""
     best = simulated.policies[0]
     return (
@@ -90,7 +90,7 @@ def _charts(simulated: Simulated) -> tuple[ShareChart, ...]:
     )
 
 
-def _headline(simulated: Simulated) -> str:
+def _headline(simulated: PolicyComparison) -> str:
     best = simulated.policies[0]
     ratio = best.figure(lambda run: run.max_over_mean).mean
     first = best.runs[0]
@@ -109,7 +109,7 @@ def _headline(simulated: Simulated) -> str:
     )
 
 
-def _policy_table(simulated: Simulated) -> Table:
+def _policy_table(simulated: PolicyComparison) -> Table:
     policies = simulated.policies
     several = len(policies[0].runs) > 1
     return Table(
@@ -117,28 +117,43 @@ def _policy_table(simulated: Simulated) -> Table:
         columns=(
             Column(key="policy", title="policy", values=[runs.label for runs in policies], label=True),
             *_figure(
-                policies, "max_over_mean", "fullest", Kind.FAIR, lambda run: run.max_over_mean, spread=several, least=1
+                policies,
+                "max_over_mean",
+                "fullest",
+                ValueKind.FAIR,
+                lambda run: run.max_over_mean,
+                spread=several,
+                least=1,
             ),
             Column(
                 key="bar",
                 title=" ",
-                kind=Kind.FAIR_BAR,
+                kind=ValueKind.FAIR_BAR,
                 dispensable=9,
                 values=[runs.figure(lambda run: run.max_over_mean).mean for runs in policies],
             ),
-            *_whole_figure(policies, "log_dir_bytes", "", Kind.BYTES, lambda run: float(run.added_bytes.sum())),
-            *_figure(policies, "written_max_over_mean", "", Kind.FAIR, lambda run: run.written_max_over_mean, least=1),
-            *_figure(policies, "variation", "CV", Kind.SHARE, lambda run: run.variation, dispensable=4),
-            *_figure(policies, "jain", "", Kind.NUMBER, lambda run: run.jain),
-            *_latency_figures(policies),
-            *_figure(policies, "bytes_per_s", "rate", Kind.RATE, lambda run: run.bytes_per_s, dispensable=6),
+            *_whole_figure(policies, "log_dir_bytes", "", ValueKind.BYTES, lambda run: float(run.added_bytes.sum())),
             *_figure(
-                policies, "batches_per_mb", "batches/MB", Kind.NUMBER, lambda run: run.batches_per_mb, dispensable=7
+                policies, "written_max_over_mean", "", ValueKind.FAIR, lambda run: run.written_max_over_mean, least=1
+            ),
+            *_figure(policies, "variation", "CV", ValueKind.SHARE, lambda run: run.variation, dispensable=4),
+            *_figure(policies, "jain", "", ValueKind.NUMBER, lambda run: run.jain),
+            *_latency_figures(policies),
+            *_figure(policies, "bytes_per_s", "rate", ValueKind.RATE, lambda run: run.bytes_per_s, dispensable=6),
+            *_figure(
+                policies,
+                "batches_per_mb",
+                "batches/MB",
+                ValueKind.NUMBER,
+                lambda run: run.batches_per_mb,
+                dispensable=7,
             ),
             _key_order(simulated),
-            *_whole_figure(policies, "refused", "refused", Kind.NUMBER, lambda run: float(run.refused), quiet=True),
+            *_whole_figure(
+                policies, "refused", "refused", ValueKind.NUMBER, lambda run: float(run.refused), quiet=True
+            ),
             *_figure(
-                policies, "full_after_s", "full after", Kind.DURATION, lambda run: run.full_after_s, dispensable=5
+                policies, "full_after_s", "full after", ValueKind.DURATION, lambda run: run.full_after_s, dispensable=5
             ),
             *_training_columns(simulated),
         ),
@@ -149,7 +164,7 @@ def _figure(
     policies: Sequence[PolicyRuns],
     key: str,
     title: str,
-    kind: Kind,
+    kind: ValueKind,
     of: Callable[[PolicyOutcome], float],
     *,
     spread: bool = False,
@@ -165,7 +180,7 @@ def _figure(
     yield Column(
         key=f"{key}_ci95",
         title="+-" if spread else "",
-        kind=Kind.NUMBER,
+        kind=ValueKind.NUMBER,
         values=_finite(half),
         dispensable=8 if spread else 0,
     )
@@ -175,7 +190,7 @@ def _whole_figure(
     policies: Sequence[PolicyRuns],
     key: str,
     title: str,
-    kind: Kind,
+    kind: ValueKind,
     of: Callable[[PolicyOutcome], float],
     *,
     quiet: bool = False,
@@ -201,39 +216,39 @@ def _latency_figures(policies: Sequence[PolicyRuns]) -> Iterator[Column]:
             policies,
             f"latency_{name}",
             title if is_modelled else "",
-            Kind.DURATION,
+            ValueKind.DURATION,
             quantile(name),
             dispensable=dispensable,
         )
 
 
-def _key_order(simulated: Simulated) -> Column:
+def _key_order(simulated: PolicyComparison) -> Column:
     """How often the order of a key is at risk; of interest only where records have keys."""
     violations = [runs.figure(lambda run: float(run.order_violations)).mean for runs in simulated.policies]
     return Column(
         key="order_violations",
         title="order at risk" if simulated.workload.keys is not None else "",
-        kind=Kind.NUMBER,
+        kind=ValueKind.NUMBER,
         values=[round(value) for value in violations],
         tones=[Tone.WARNING if value else Tone.GOOD for value in violations],
     )
 
 
-def _training_columns(simulated: Simulated) -> Iterator[Column]:
+def _training_columns(simulated: PolicyComparison) -> Iterator[Column]:
     """Where one storage was asked for; several have a table of their own."""
     is_asked = len(simulated.training) == 1
     setups = simulated.training.values()
     times = [_training(simulated, runs, *setups) if is_asked else None for runs in simulated.policies]
     for key, title, kind, values in (
-        ("load_s", "load", Kind.DURATION, [time and time.load_s for time in times]),
-        ("train_s", "train", Kind.DURATION, [time and time.train_s for time in times]),
-        ("training_loss", "slowdown", Kind.SHARE, [time and time.loss for time in times]),
-        ("inference_s", "", Kind.DURATION, [time and time.inference_s for time in times]),
+        ("load_s", "load", ValueKind.DURATION, [time and time.load_s for time in times]),
+        ("train_s", "train", ValueKind.DURATION, [time and time.train_s for time in times]),
+        ("training_loss", "slowdown", ValueKind.SHARE, [time and time.loss for time in times]),
+        ("inference_s", "", ValueKind.DURATION, [time and time.inference_s for time in times]),
     ):
         yield Column(key=key, title=title if is_asked else "", kind=kind, values=values)
 
 
-def _training_tables(simulated: Simulated) -> Iterator[Table]:
+def _training_tables(simulated: PolicyComparison) -> Iterator[Table]:
     """One row a policy and storage."""
     if not simulated.training:
         return
@@ -244,16 +259,18 @@ def _training_tables(simulated: Simulated) -> Iterator[Table]:
         columns=(
             Column(key="policy", title="policy", values=[runs.label for runs, _, _ in rows], label=True),
             Column(key="storage", title="storage", values=[name for _, name, _ in rows], label=True),
-            Column(key="load_s", title="load", kind=Kind.DURATION, values=[time.load_s for time in times]),
-            Column(key="train_s", title="train", kind=Kind.DURATION, values=[time.train_s for time in times]),
-            Column(key="inference_s", title="inference", kind=Kind.DURATION, values=[t.inference_s for t in times]),
-            Column(key="waiting_share", title="waiting", kind=Kind.SHARE, values=[t.waiting_share for t in times]),
-            Column(key="training_loss", title="slowdown", kind=Kind.SHARE, values=[time.loss for time in times]),
+            Column(key="load_s", title="load", kind=ValueKind.DURATION, values=[time.load_s for time in times]),
+            Column(key="train_s", title="train", kind=ValueKind.DURATION, values=[time.train_s for time in times]),
+            Column(
+                key="inference_s", title="inference", kind=ValueKind.DURATION, values=[t.inference_s for t in times]
+            ),
+            Column(key="waiting_share", title="waiting", kind=ValueKind.SHARE, values=[t.waiting_share for t in times]),
+            Column(key="training_loss", title="slowdown", kind=ValueKind.SHARE, values=[time.loss for time in times]),
         ),
     )
 
 
-def _training(simulated: Simulated, runs: PolicyRuns, setup: TrainingSetup) -> TrainingTime:
+def _training(simulated: PolicyComparison, runs: PolicyRuns, setup: TrainingSetup) -> TrainingTime:
     """Training from all live brokers that lead partitions, each a shard."""
     live = runs.runs[0].live
     led = runs.column(lambda run: run.led_bytes)[live]
@@ -266,7 +283,7 @@ def _broker_shares(runs: PolicyRuns) -> F64:
     return np.asarray(ratio / (ratio[runs.runs[0].live].mean() or 1.0), np.float64)
 
 
-def _broker_table(simulated: Simulated) -> Table:
+def _broker_table(simulated: PolicyComparison) -> Table:
     """One row a policy and broker."""
     policies = simulated.policies
     few = len(policies) <= _FEW
@@ -288,27 +305,29 @@ def _broker_table(simulated: Simulated) -> Table:
             Column(
                 key="records",
                 title=title("records"),
-                kind=Kind.NUMBER,
+                kind=ValueKind.NUMBER,
                 values=[round(value) for value in joined(lambda run: run.broker_records.astype(np.float64))],
             ),
             Column(
                 key="written_bytes",
                 title=title("written"),
-                kind=Kind.BYTES,
+                kind=ValueKind.BYTES,
                 values=[round(value) for value in joined(lambda run: run.added_bytes)],
             ),
             Column(
                 key="used_bytes",
                 title=title("used"),
-                kind=Kind.BYTES,
+                kind=ValueKind.BYTES,
                 values=[round(value) for value in joined(lambda run: run.used_bytes)],
             ),
-            Column(key="used_ratio", title=title("of capacity"), kind=Kind.SHARE, values=np.concatenate(used).tolist()),
-            Column(key="share", title=title("share"), kind=Kind.FAIR, values=np.concatenate(share).tolist()),
+            Column(
+                key="used_ratio", title=title("of capacity"), kind=ValueKind.SHARE, values=np.concatenate(used).tolist()
+            ),
+            Column(key="share", title=title("share"), kind=ValueKind.FAIR, values=np.concatenate(share).tolist()),
             Column(
                 key="share_bar",
                 title=title(" "),
-                kind=Kind.FAIR_BAR,
+                kind=ValueKind.FAIR_BAR,
                 dispensable=1,
                 values=np.concatenate(share).tolist(),
             ),
@@ -316,7 +335,7 @@ def _broker_table(simulated: Simulated) -> Table:
     )
 
 
-def _notes(simulated: Simulated) -> Iterator[str]:
+def _notes(simulated: PolicyComparison) -> Iterator[str]:
     first = simulated.policies[0].runs[0]
     if not first.capacity_known:
         yield "broker capacities unknown, assumed equal"

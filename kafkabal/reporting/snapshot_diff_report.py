@@ -10,7 +10,7 @@ import numpy as np
 from kafkabal.inspection import Comparison, Inspection, compare, partition_figures
 from kafkabal.model import I64, ClusterState
 from kafkabal.reporting.plan_moves import FIRST_MOVES
-from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
+from kafkabal.reporting.report import Column, Fact, Report, Table, ValueKind
 from kafkabal.wording import counted_noun
 
 
@@ -64,34 +64,34 @@ def _scores(first: Inspection, second: Inspection) -> Table:
     one, two = ({s.score.name: s.evaluation for s in inspected.scored} for inspected in (first, second))
     names = list(dict.fromkeys([*one, *two]))
 
-    def column(key: str, title: str, of: dict[str, Any], kind: Kind) -> Column:
+    def column(key: str, title: str, of: dict[str, Any], kind: ValueKind) -> Column:
         values = [_figure(of.get(name), kind) for name in names]
-        return Column(key=key, title=title, kind=kind, values=values, dispensable=int(kind is Kind.NUMBER))
+        return Column(key=key, title=title, kind=kind, values=values, dispensable=int(kind is ValueKind.NUMBER))
 
     return Table(
         key="scores",
         title="scores",
         columns=(
             Column(key="score", title="score", values=names, label=True),
-            column("first_skew", "skew first", one, Kind.SHARE),
-            column("second_skew", "second", two, Kind.SHARE),
-            column("first_outside", "outside band first", one, Kind.NUMBER),
-            column("second_outside", "second", two, Kind.NUMBER),
+            column("first_skew", "skew first", one, ValueKind.SHARE),
+            column("second_skew", "second", two, ValueKind.SHARE),
+            column("first_outside", "outside band first", one, ValueKind.NUMBER),
+            column("second_outside", "second", two, ValueKind.NUMBER),
         ),
     )
 
 
-def _figure(evaluation: Any, kind: Kind) -> float | int | None:
+def _figure(evaluation: Any, kind: ValueKind) -> float | int | None:
     if evaluation is None:
         return None
-    return float(evaluation.skew) if kind is Kind.SHARE else int(evaluation.outside.sum())
+    return float(evaluation.skew) if kind is ValueKind.SHARE else int(evaluation.outside.sum())
 
 
 def _brokers(found: Comparison, first: ClusterState, second: ClusterState) -> Table:
     rows = [b.first for b in found.brokers], [b.second for b in found.brokers]
     figures = (found.first_brokers, found.second_brokers)
 
-    def pair(name: str, title: str, kind: Kind = Kind.NUMBER, dispensable: int = 0) -> tuple[Column, Column]:
+    def pair(name: str, title: str, kind: ValueKind = ValueKind.NUMBER, dispensable: int = 0) -> tuple[Column, Column]:
         """One figure in both snapshots."""
         keys_and_titles = ((f"first_{name}", f"{title} first"), (f"second_{name}", "second"))
         first_column, second_column = (
@@ -107,7 +107,7 @@ def _brokers(found: Comparison, first: ClusterState, second: ClusterState) -> Ta
             Column(key="broker", title="broker", values=[b.broker for b in found.brokers], label=True),
             Column(key="first_state", title="first", values=_states(first, rows[0]), dispensable=3),
             Column(key="second_state", title="second", values=_states(second, rows[1]), dispensable=3),
-            *pair("bytes", "used", Kind.BYTES),
+            *pair("bytes", "used", ValueKind.BYTES),
             *pair("replicas", "replicas", dispensable=1),
             *pair("leaders", "leaders", dispensable=2),
         ),
@@ -134,19 +134,21 @@ def _topics(found: Comparison, shown_rows: int | None) -> Table:
             Column(
                 key="first_partitions",
                 title="partitions first",
-                kind=Kind.NUMBER,
+                kind=ValueKind.NUMBER,
                 values=[t.first_partitions for t in topics],
                 dispensable=1,
             ),
             Column(
                 key="second_partitions",
                 title="second",
-                kind=Kind.NUMBER,
+                kind=ValueKind.NUMBER,
                 values=[t.second_partitions for t in topics],
                 dispensable=1,
             ),
-            Column(key="first_bytes", title="bytes first", kind=Kind.BYTES, values=[t.first_bytes for t in topics]),
-            Column(key="second_bytes", title="second", kind=Kind.BYTES, values=[t.second_bytes for t in topics]),
+            Column(
+                key="first_bytes", title="bytes first", kind=ValueKind.BYTES, values=[t.first_bytes for t in topics]
+            ),
+            Column(key="second_bytes", title="second", kind=ValueKind.BYTES, values=[t.second_bytes for t in topics]),
         ),
     )
 
@@ -166,14 +168,16 @@ def _partitions(found: Comparison, first: ClusterState, second: ClusterState, sh
         shown_rows=shown_rows,
         columns=(
             Column(key="topic", title="", values=[name.topic for name in names], label=True),
-            Column(key="partition", title="", kind=Kind.NUMBER, values=[name.partition for name in names], label=True),
+            Column(
+                key="partition", title="", kind=ValueKind.NUMBER, values=[name.partition for name in names], label=True
+            ),
             Column(key="name", title="partition", values=[str(name) for name in names], for_people=True),
             Column(key="change", title="change", values=changes, for_people=True),
             Column(key="first_replicas", title="", values=one),
             Column(key="second_replicas", title="", values=two),
             Column(key="first_leader", title="", values=led_a),
             Column(key="second_leader", title="", values=led_b),
-            Column(key="bytes", title="bytes", kind=Kind.BYTES, values=size[order].tolist()),
+            Column(key="bytes", title="bytes", kind=ValueKind.BYTES, values=size[order].tolist()),
         ),
     )
 

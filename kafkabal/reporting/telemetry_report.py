@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
+from kafkabal.reporting.report import Column, Fact, Report, Table, Tone, ValueKind
 from kafkabal.telemetry import ClientMetric, Subscription
 from kafkabal.wording import counted_noun
 
@@ -28,7 +28,7 @@ def subscriptions_report(subscriptions: Sequence[Subscription]) -> Report:
                     Column(
                         key="interval_s",
                         title="every",
-                        kind=Kind.DURATION,
+                        kind=ValueKind.DURATION,
                         values=[s.interval_s for s in subscriptions],
                     ),
                     Column(key="match", title="", values=matches),
@@ -60,7 +60,7 @@ def latency_report(latencies_s: Mapping[int, float], brokers: Sequence[int], pay
                     Column(
                         key="latency_s",
                         title="produce latency",
-                        kind=Kind.DURATION,
+                        kind=ValueKind.DURATION,
                         values=[latencies_s.get(broker) for broker in ordered],
                     ),
                 ),
@@ -89,14 +89,14 @@ def metrics_report(metrics: Sequence[ClientMetric], payloads: int, shown_rows: i
                     Column(
                         key="attributes",
                         title="attributes",
-                        kind=Kind.MAP,
+                        kind=ValueKind.MAP,
                         values=[dict(m.attributes) for m in metrics],
                         dispensable=1,
                     ),
                     Column(
                         key="value",
                         title="value",
-                        kind=Kind.NUMBER,
+                        kind=ValueKind.NUMBER,
                         values=[m.value if math.isfinite(m.value) else None for m in metrics],
                     ),
                 ),

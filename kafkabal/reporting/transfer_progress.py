@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Final, Protocol, TextIO
 
-from kafkabal.reporting.drawable_area import Surface
+from kafkabal.reporting.drawable_area import DrawableArea
 from kafkabal.units import format_bytes, format_duration, format_rate
 
 _SECONDS_BETWEEN_LINES: Final = 30.0
@@ -32,7 +32,7 @@ def open_progress(
     what: str,
     total_bytes: int | None,
     *,
-    surface: Surface,
+    surface: DrawableArea,
     stream: TextIO,
     monotonic: Callable[[], float],
     hidden: bool = False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
+from kafkabal.reporting.report import Column, Fact, Report, Table, Tone, ValueKind
 from kafkabal.units import format_bytes
 from kafkabal.watch import SimulationResult
 from kafkabal.wording import counted_noun
@@ -11,7 +11,7 @@ _DAY_S = 86_400.0
 _SHOWN_ROWS = 40
 
 
-def simulation_report(result: SimulationResult) -> Report:
+def watch_simulation_report(result: SimulationResult) -> Report:
     """Healings first, since programs that read one table want these."""
     broken = [promise for promise in result.promises if not promise.is_kept]
     outcome = f"broken: {', '.join(promise.name for promise in broken)}" if broken else "every promise kept"
@@ -27,8 +27,8 @@ def simulation_report(result: SimulationResult) -> Report:
         facts=(
             Fact(key="days", value=result.days),
             Fact(key="looks", value=result.looks),
-            Fact(key="moved_bytes", value=result.moved_bytes, kind=Kind.BYTES),
-            Fact(key="hindsight_bytes", value=result.hindsight_bytes, kind=Kind.BYTES),
+            Fact(key="moved_bytes", value=result.moved_bytes, kind=ValueKind.BYTES),
+            Fact(key="hindsight_bytes", value=result.hindsight_bytes, kind=ValueKind.BYTES),
             Fact(key="in_band_share", value=result.in_band_share),
             Fact(key="moved_twice", value=result.moved_twice),
             Fact(key="steady_state_actions", value=result.steady_state_actions),
@@ -51,14 +51,14 @@ def _healings(result: SimulationResult) -> Table:
                 key="partitions",
                 title="partitions",
                 values=[len(h.plan.partitions) if h.plan is not None else 0 for h in healings],
-                kind=Kind.NUMBER,
+                kind=ValueKind.NUMBER,
             ),
-            Column(key="moved_bytes", title="copied", values=[h.moved_bytes for h in healings], kind=Kind.BYTES),
+            Column(key="moved_bytes", title="copied", values=[h.moved_bytes for h in healings], kind=ValueKind.BYTES),
             Column(
                 key="duration_s",
                 title="took",
                 values=[round(h.ended_at_s - h.at_s, 1) for h in healings],
-                kind=Kind.DURATION,
+                kind=ValueKind.DURATION,
             ),
             Column(key="outcome", title="outcome", values=[h.outcome for h in healings]),
         ),

@@ -27,6 +27,6 @@ from .sandbox_home import claimed as claimed
 from .sandbox_home import default_cache as default_cache
 from .sandbox_home import home_of as home_of
 from .sandbox_record import readable_records as readable_records
-from .sandbox_spec import Listener as Listener
+from .sandbox_spec import KafkaListener as KafkaListener
 from .sandbox_spec import SandboxSpec as SandboxSpec
 from .wait_until import WaitLimit as WaitLimit

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from kafkabal.errors import OperationError, UsageError
 from kafkabal.sandbox.free_ports import held_ports
 from kafkabal.sandbox.kraft_format import new_kafka_uuid
-from kafkabal.sandbox.nodes import Node, lay_out
+from kafkabal.sandbox.nodes import Node, lay_out_nodes
 from kafkabal.sandbox.sandbox import Sandbox, lock_of, remove_sandbox
 from kafkabal.sandbox.sandbox_home import exclusive, make_folder
 from kafkabal.sandbox.sandbox_record import RECORD_FILE, SandboxRecord, read_record, readable_records, write_record
@@ -21,7 +21,7 @@ from kafkabal.sandbox.sandbox_spec import SandboxSpec
 from kafkabal.sandbox.wait_until import WaitLimit
 
 if TYPE_CHECKING:
-    from kafkabal.sandbox.kafka_installation import Distribution
+    from kafkabal.sandbox.kafka_installation import KafkaInstallation
 
 _CLASS_CACHE_GRACE_S: Final = 300.0
 
@@ -83,7 +83,7 @@ def _existing(folder: Path, spec: SandboxSpec | None) -> SandboxRecord:
 
 
 def _record_anew(folder: Path, spec: SandboxSpec, until_started: ExitStack) -> SandboxRecord:
-    plan = list(lay_out(spec))
+    plan = list(lay_out_nodes(spec))
     with exclusive(folder.parent / ".ports.lock"):
         others = [other for _, other in readable_records(folder.parent)]
         taken = {port for other in others for node in other.nodes for port in node.ports.values()}
@@ -100,7 +100,7 @@ def _record_anew(folder: Path, spec: SandboxSpec, until_started: ExitStack) -> S
 
 
 def _ensure_class_cache(
-    distribution: Distribution, home: Path, cache_folder: Path, on_step: Callable[[str], None]
+    distribution: KafkaInstallation, home: Path, cache_folder: Path, on_step: Callable[[str], None]
 ) -> None:
     """Make the class cache if it is missing; sandboxes start without it too, so a failure is only reported."""
     with exclusive(distribution.folder / "classes.lock"):
@@ -113,7 +113,7 @@ def _ensure_class_cache(
             on_step(f"continuing without a class cache: {error}")
 
 
-def _make_class_cache(distribution: Distribution, home: Path, cache_folder: Path) -> None:
+def _make_class_cache(distribution: KafkaInstallation, home: Path, cache_folder: Path) -> None:
     """Let the broker of a sandbox of its own load its classes, and write them down as it ends."""
     fresh = distribution.class_cache.with_suffix(".new")
     record_classes = (f"-XX:AOTCacheOutput={fresh}", "-Xlog:disable", "-Xlog:all=error:stderr")

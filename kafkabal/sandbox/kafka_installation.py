@@ -29,7 +29,7 @@ _TOOL_TIMEOUT_S: Final = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Distribution:
+class KafkaInstallation:
     """A version of Kafka: its jars, and the folder of what is computed once from them on this Java."""
 
     version: str
@@ -52,7 +52,7 @@ class Distribution:
         return self.class_cache if self.class_cache.is_file() else None
 
 
-def prepare(version: str, cache_folder: Path, *, on_step: Callable[[str], None]) -> Distribution:
+def prepare_kafka(version: str, cache_folder: Path, *, on_step: Callable[[str], None]) -> KafkaInstallation:
     """Make a version of Kafka ready to be started; all but verifying the jars is done once.
 
     Raises
@@ -64,7 +64,7 @@ def prepare(version: str, cache_folder: Path, *, on_step: Callable[[str], None])
     """
     class_path = ensure_jars(version, cache_folder, on_step=on_step)
     folder = make_folder(cache_folder / f"kafka-{version}-{_key(class_path)}")
-    distribution = Distribution(version, class_path, folder)
+    distribution = KafkaInstallation(version, class_path, folder)
     if not (folder / BOOTSTRAP_CHECKPOINT).is_file():
         with exclusive(folder / "prepare.lock"):
             _write_bootstrap_checkpoint(distribution)
@@ -77,7 +77,7 @@ def _key(class_path: tuple[Path, ...]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _write_bootstrap_checkpoint(distribution: Distribution) -> None:
+def _write_bootstrap_checkpoint(distribution: KafkaInstallation) -> None:
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         settings = scratch / "server.properties"

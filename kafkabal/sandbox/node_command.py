@@ -16,7 +16,7 @@ from kafkabal.sandbox.sandbox_home import make_folder
 from kafkabal.sandbox.server_properties import as_properties_file, node_properties
 
 if TYPE_CHECKING:
-    from kafkabal.sandbox.kafka_installation import Distribution
+    from kafkabal.sandbox.kafka_installation import KafkaInstallation
     from kafkabal.sandbox.sandbox_record import SandboxRecord
 
 _LOG_SETTINGS_FILE: Final = "log4j2.properties"
@@ -32,7 +32,7 @@ def write_log_settings(sandbox_folder: Path) -> None:
     (sandbox_folder / _LOG_SETTINGS_FILE).write_bytes(settings.read_bytes())
 
 
-def ensure_files(record: SandboxRecord, node: Node, files: NodeFiles, distribution: Distribution) -> None:
+def ensure_files(record: SandboxRecord, node: Node, files: NodeFiles, distribution: KafkaInstallation) -> None:
     """Write the files of a node that has none yet, its settings last: a node that has them is complete.
 
     Raises
@@ -53,7 +53,7 @@ def ensure_files(record: SandboxRecord, node: Node, files: NodeFiles, distributi
         raise OutputError(f"cannot write the files of {node.title} to {files.folder}: {error.strerror}") from error
 
 
-def node_command(record: SandboxRecord, node: Node, files: NodeFiles, distribution: Distribution) -> list[str]:
+def node_command(record: SandboxRecord, node: Node, files: NodeFiles, distribution: KafkaInstallation) -> list[str]:
     """Return the command line of a node's process."""
     spec = record.spec
     return java_command(

@@ -36,7 +36,7 @@ class NodeStatus:
     cause: str | None = None
 
 
-def status_of(node: Node, files: NodeFiles, process: ProcessView | None) -> NodeStatus:
+def node_status_of(node: Node, files: NodeFiles, process: ProcessView | None) -> NodeStatus:
     """Say how a node is from its process, if it has one, else from what it left."""
     if process is not None:
         state = NodeState.PAUSED if process.is_paused else NodeState.RUNNING

@@ -97,7 +97,7 @@ class NodeFiles:
         return self.folder / f"d{index}"
 
 
-def lay_out(spec: SandboxSpec) -> Iterator[tuple[int, Role, str | None, tuple[str, ...]]]:
+def lay_out_nodes(spec: SandboxSpec) -> Iterator[tuple[int, Role, str | None, tuple[str, ...]]]:
     """Yield id, role, rack and the names of the listeners of every node, those first that others wait for."""
     if spec.zookeeper:
         yield ZOOKEEPER_ID, Role.ZOOKEEPER, None, (ZOOKEEPER_LISTENER,)

@@ -17,7 +17,7 @@ from kafkabal.sandbox.nodes import ZOOKEEPER_ID, Node, NodeFiles
 from kafkabal.sandbox.zookeeper_status import registered_brokers
 
 if TYPE_CHECKING:
-    from kafkabal.sandbox.kafka_installation import Distribution
+    from kafkabal.sandbox.kafka_installation import KafkaInstallation
     from kafkabal.sandbox.sandbox_record import SandboxRecord
     from kafkabal.sandbox.wait_until import WaitLimit
 
@@ -61,7 +61,7 @@ class NodeControl:
         self._table.end([processes[node.id] for node in present], which, grace_s=grace_s)
         return present
 
-    def start(self, nodes: Sequence[Node], distribution: Distribution, on_step: Callable[[str], None]) -> None:
+    def start(self, nodes: Sequence[Node], distribution: KafkaInstallation, on_step: Callable[[str], None]) -> None:
         """Resume paused nodes, start absent ones, and return when all answer; if one does not, end those started.
 
         Raises
@@ -84,7 +84,7 @@ class NodeControl:
             self.end(absent, signal.SIGKILL, grace_s=0)
             raise
 
-    def _spawn(self, node: Node, distribution: Distribution) -> Any:
+    def _spawn(self, node: Node, distribution: KafkaInstallation) -> Any:
         if self._record.spec.zookeeper and node.role.serves_clients:
             self._wait_until_unregistered(node)
         files = self.files(node)

@@ -13,9 +13,9 @@ from kafkabal.errors import OperationError, OutputError, UsageError
 from kafkabal.sandbox.find_processes import ProcessTable
 from kafkabal.sandbox.free_ports import LOOPBACK
 from kafkabal.sandbox.java_runtime import ProgramResult, java_command, run_java
-from kafkabal.sandbox.kafka_installation import TOOL_HEAP_BYTES, Distribution, prepare
+from kafkabal.sandbox.kafka_installation import TOOL_HEAP_BYTES, KafkaInstallation, prepare_kafka
 from kafkabal.sandbox.node_command import write_log_settings
-from kafkabal.sandbox.node_status import NodeState, NodeStatus, status_of
+from kafkabal.sandbox.node_status import NodeState, NodeStatus, node_status_of
 from kafkabal.sandbox.nodes import Node, Role
 from kafkabal.sandbox.process_control import NodeControl, titles
 from kafkabal.sandbox.sandbox_home import exclusive, make_folder
@@ -61,7 +61,7 @@ class Sandbox:
         self.record = record
         self._cache_folder = cache_folder
         self._control = NodeControl(folder, record, wait_limit)
-        self._distribution: Distribution | None = None
+        self._distribution: KafkaInstallation | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -127,7 +127,7 @@ class Sandbox:
     def status(self) -> list[NodeStatus]:
         """Say how every node is."""
         views = self._control.views()
-        return [status_of(node, self._control.files(node), views.get(node.id)) for node in self.record.nodes]
+        return [node_status_of(node, self._control.files(node), views.get(node.id)) for node in self.record.nodes]
 
     def start(self, *node_ids: int, on_step: Callable[[str], None] = lambda _step: None) -> None:
         """Bring nodes back, paused or ended; without ids all that are not running. Return when they answer.
@@ -199,7 +199,7 @@ class Sandbox:
         """
         remove_sandbox(self.folder)
 
-    def prepare(self, *, on_step: Callable[[str], None] = lambda _step: None) -> Distribution:
+    def prepare(self, *, on_step: Callable[[str], None] = lambda _step: None) -> KafkaInstallation:
         """Return its version of Kafka, ready to be started; fetched first where it is not in the cache.
 
         Raises
@@ -210,7 +210,7 @@ class Sandbox:
             If a jar cannot be fetched or is not the locked one.
         """
         if self._distribution is None:
-            self._distribution = prepare(self.record.spec.version, self._cache_folder, on_step=on_step)
+            self._distribution = prepare_kafka(self.record.spec.version, self._cache_folder, on_step=on_step)
         return self._distribution
 
     def kafka_tool(self, tool: str, *arguments: str, timeout_s: float = 60.0) -> ProgramResult:

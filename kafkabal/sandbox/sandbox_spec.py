@@ -42,7 +42,7 @@ Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listener:
+class KafkaListener:
     """One more listener of every broker, besides the plain one that the brokers use among themselves.
 
     Parameters
@@ -118,7 +118,7 @@ class SandboxSpec:
     log_dir_capacity_bytes: int = 10 * 2**30
     expected_replicas: int = 1000
     heap_bytes: int | None = None
-    listeners: tuple[Listener, ...] = ()
+    listeners: tuple[KafkaListener, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     broker_properties: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     class_path: tuple[Path, ...] = ()

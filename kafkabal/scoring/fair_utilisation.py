@@ -40,7 +40,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Holders:
+class HolderColumns:
     """What a load may be placed on; columns of shape (n_holders,)."""
 
     rack: I32
@@ -53,13 +53,13 @@ class Holders:
     """Most load that may be placed here, infinite where nothing limits it."""
 
     @staticmethod
-    def free(rack: I32, capacity: F64) -> Holders:
+    def free(rack: I32, capacity: F64) -> HolderColumns:
         """Holders that carry nothing yet, limited by their racks only."""
         n = len(capacity)
-        return Holders(rack=rack, capacity=capacity, fixed=np.zeros(n), most=np.full(n, np.inf))
+        return HolderColumns(rack=rack, capacity=capacity, fixed=np.zeros(n), most=np.full(n, np.inf))
 
 
-def fair_utilisation(holders: Holders, each: Mapping[int, float]) -> F64 | None:
+def fair_utilisation(holders: HolderColumns, each: Mapping[int, float]) -> F64 | None:
     """Utilisation of each holder in the leximin placement of all loads.
 
     Parameters
@@ -82,8 +82,8 @@ def fair_utilisation(holders: Holders, each: Mapping[int, float]) -> F64 | None:
     return search.levels()
 
 
-def _unlimited(holders: Holders) -> Holders:
-    return Holders(
+def _unlimited(holders: HolderColumns) -> HolderColumns:
+    return HolderColumns(
         rack=holders.rack,
         capacity=holders.capacity,
         fixed=holders.fixed,
@@ -130,7 +130,7 @@ class _Line(NamedTuple):
 class _Search:
     """Looks for the breakpoints of the lower envelope."""
 
-    def __init__(self, holders: Holders, each: Mapping[int, float]) -> None:
+    def __init__(self, holders: HolderColumns, each: Mapping[int, float]) -> None:
         _, rack = np.unique(holders.rack, return_inverse=True)
         self.order: I64 = np.argsort(rack, kind="stable")
         self.first: I64 = np.flatnonzero(np.diff(rack[self.order], prepend=-1))

@@ -24,7 +24,7 @@ from kafkabal.model import (
     room_for_replicas,
     takes_replicas,
 )
-from kafkabal.scoring.fair_utilisation import Holders, fair_utilisation
+from kafkabal.scoring.fair_utilisation import HolderColumns, fair_utilisation
 from kafkabal.scoring.score_parts import Parts
 
 _DIGITS = 12
@@ -105,7 +105,7 @@ class PlaceableLoads:
         rows = np.flatnonzero(self.counted)
         if not rows.size:
             return self.capacity
-        holders = Holders(
+        holders = HolderColumns(
             rack=self.rack[rows], capacity=self.capacity[rows], fixed=self.fixed[rows], most=self.most[rows]
         )
         fair = fair_utilisation(holders, self.each)
@@ -209,8 +209,8 @@ def _factors(factor: I32) -> I64:
     return np.flatnonzero(found)
 
 
-def _open(rack: I32, capacity: F64, takes: Bools) -> Holders:
-    return Holders(rack=rack, capacity=capacity, fixed=np.zeros(len(rack)), most=np.where(takes, np.inf, 0.0))
+def _open(rack: I32, capacity: F64, takes: Bools) -> HolderColumns:
+    return HolderColumns(rack=rack, capacity=capacity, fixed=np.zeros(len(rack)), most=np.where(takes, np.inf, 0.0))
 
 
 def _due(capacity: F64, rows: I64, utilisation: F64 | None) -> F64:

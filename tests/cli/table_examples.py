@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from kafkabal.clusters.snapshot import read_snapshot
-from kafkabal.doctor import Check, Status
+from kafkabal.doctor import CheckResult, CheckStatus
 from kafkabal.executor import Goal, PartitionState, Phase, RunOutcome, RunStatus, RunSummary, Stage
 from kafkabal.inspection import inspect_cluster
 from kafkabal.reader import Manifest, Measurement
@@ -20,7 +20,7 @@ from kafkabal.reporting.read_report import measurement_report
 from kafkabal.reporting.report import Report
 from kafkabal.reporting.runs.history_report import history_report
 from kafkabal.reporting.runs.status_report import status_report
-from kafkabal.reporting.sandbox_report import status_report as sandbox_report
+from kafkabal.reporting.sandbox_report import sandbox_report
 from kafkabal.reporting.snapshot_diff_report import snapshot_diff_report
 from kafkabal.reporting.watch_report import summary_report
 from kafkabal.sandbox import Node, NodeState, NodeStatus, Role
@@ -156,19 +156,23 @@ def _profiles() -> Report:
 def _doctor() -> Report:
     return doctor_report(
         [
-            Check(area="host", what="state folder", status=Status.OK, detail="/var/lib/kafkabal: 76.2 GiB free"),
-            Check(
+            CheckResult(
+                area="host", what="state folder", status=CheckStatus.OK, detail="/var/lib/kafkabal: 76.2 GiB free"
+            ),
+            CheckResult(
                 area="network",
                 what="broker 12 at broker12.eu-central.kafka.example.org:9092",
-                status=Status.FAILED,
+                status=CheckStatus.FAILED,
                 detail="cannot reach broker12.eu-central.kafka.example.org:9092: timed out after 10 s",
                 hint="this host must reach the address that the broker advertises (advertised.listeners)",
             ),
-            Check(area="cluster", what="clock", status=Status.SKIPPED, detail="the cluster does not report its time"),
-            Check(
+            CheckResult(
+                area="cluster", what="clock", status=CheckStatus.SKIPPED, detail="the cluster does not report its time"
+            ),
+            CheckResult(
                 area="permissions",
                 what="set throttles",
-                status=Status.FAILED,
+                status=CheckStatus.FAILED,
                 detail=f"missing: AlterConfigs on Cluster, AlterConfigs on Topic {_TOPIC}",
                 hint="grant them: 'kafkabal help permissions' has the commands",
             ),

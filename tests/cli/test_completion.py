@@ -15,8 +15,8 @@ import pexpect
 import pyte
 import pytest
 
-from kafkabal.cli.framework.candidates import quick_candidates
 from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.completion.quick_candidates import quick_candidates
 from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.plan.plan_file import write_plan
 from kafkabal.planner.plan_phases import make_plan
@@ -301,7 +301,7 @@ def test_a_shell_does_not_wait_for_typer() -> None:
     """Nothing of it is imported for names."""
     script = (
         "import sys; sys.argv = ['kafkabal', 'completion', 'candidates', 'topics']\n"
-        "from kafkabal.cli.entry import main\n"
+        "from kafkabal.cli.entry_point import main\n"
         "code = main()\n"
         "sys.exit(code or ' '.join({'typer', 'rich', 'numpy', 'kafka', 'pydantic'} & set(sys.modules)) or 0)"
     )

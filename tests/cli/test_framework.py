@@ -16,8 +16,8 @@ import typer
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_table import Row
 from kafkabal.cli.framework.error_boundary import exit_code_of
-from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import CLUSTER, Format, Forms, OutputOptions, Uses
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config.settings import Settings
 from kafkabal.errors import (
     BusyError,
@@ -71,7 +71,7 @@ def failing(context: CommandContext, kind: Annotated[str, typer.Argument()]) -> 
 def reporting(context: CommandContext, output: OutputOptions) -> None:
     """Show a small report."""
     table = Table(key="rows", columns=(Column(key="name", title="name", values=["a", "b"]),))
-    show(Report(command="reporting", headline="Two rows.", tables=(table,)), output, context)
+    show_report(Report(command="reporting", headline="Two rows.", tables=(table,)), output, context)
 
 
 def asking(context: CommandContext) -> None:

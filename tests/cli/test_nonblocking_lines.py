@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import threading
 
-from kafkabal.cli.framework.nonblocking_lines import BackgroundLines
+from kafkabal.cli.framework.nonblocking_lines import NonblockingLines
 
 
 class Blocked(io.StringIO):
@@ -32,7 +32,7 @@ class Broken(io.StringIO):
 def test_a_blocked_stream_holds_nobody_up() -> None:
     """Lines wait for it and are written in order once it goes on."""
     stream = Blocked()
-    with BackgroundLines(stream) as lines:
+    with NonblockingLines(stream) as lines:
         for number in range(100):
             lines.write(f"{number}\n")
         assert stream.getvalue() == ""
@@ -44,7 +44,7 @@ def test_a_blocked_stream_holds_nobody_up() -> None:
 def test_a_stream_that_stays_blocked_is_left_behind() -> None:
     """The end does not wait for it, and it is known that it is blocked."""
     stream = Blocked()
-    lines = BackgroundLines(stream)
+    lines = NonblockingLines(stream)
     with lines:
         lines.write("a\n")
 
@@ -54,7 +54,7 @@ def test_a_stream_that_stays_blocked_is_left_behind() -> None:
 
 def test_a_broken_stream_is_given_up() -> None:
     """It is known to be gone, and further lines change nothing."""
-    lines = BackgroundLines(Broken())
+    lines = NonblockingLines(Broken())
     with lines:
         lines.write("a\n")
     lines.write("b\n")

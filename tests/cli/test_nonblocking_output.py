@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.nonblocking_output import background_streams
+from kafkabal.cli.framework.nonblocking_output import nonblocking_streams
 from tests.full_pipe import full_pipe
 
 SNAPSHOT = Path(__file__).parent / "snapshots" / "lopsided.jsonl"
@@ -22,7 +22,7 @@ SNAPSHOT = Path(__file__).parent / "snapshots" / "lopsided.jsonl"
 def test_lines_of_both_streams_keep_their_order() -> None:
     """What is written to one terminal by both streams appears as it was written."""
     terminal = io.StringIO()
-    with background_streams(CommandContext(stdout=terminal, stderr=terminal, environ={})) as context:
+    with nonblocking_streams(CommandContext(stdout=terminal, stderr=terminal, environ={})) as context:
         context.stdout.write("table\n")
         context.say("message")
         context.stdout.write("result\n")
@@ -36,7 +36,7 @@ def test_a_reader_that_is_gone_is_reported_once() -> None:
         def write(self, text: str) -> int:
             raise BrokenPipeError
 
-    with background_streams(CommandContext(stdout=Gone(), stderr=io.StringIO(), environ={})) as context:
+    with nonblocking_streams(CommandContext(stdout=Gone(), stderr=io.StringIO(), environ={})) as context:
         context.stdout.write("x")
         with pytest.raises(BrokenPipeError):
             context.stdout.flush()
@@ -53,7 +53,7 @@ def test_an_error_that_no_caller_heard_of_ends_the_block() -> None:
 
     with (
         pytest.raises(OSError, match="No space"),
-        background_streams(CommandContext(stdout=Full(), stderr=io.StringIO(), environ={})) as context,
+        nonblocking_streams(CommandContext(stdout=Full(), stderr=io.StringIO(), environ={})) as context,
     ):
         context.stdout.write("x")
 
@@ -71,7 +71,7 @@ def test_a_blocked_stream_delays_a_command_once() -> None:
 
         reader = threading.Thread(target=read_on)
         reader.start()
-        with background_streams(CommandContext(stdout=blocked, stderr=blocked, environ={})) as context:
+        with nonblocking_streams(CommandContext(stdout=blocked, stderr=blocked, environ={})) as context:
             for number in range(10):
                 context.say(f"line {number}")
             reached.set()  # comes only because no line waited for the reader

@@ -9,7 +9,7 @@ import pytest
 
 from kafkabal.cli.commands.sandbox import ShapeOptions, parse_broker_assignment, parse_listener, parse_node
 from kafkabal.errors import ExitCode
-from kafkabal.sandbox import Listener, Node, Role, SandboxSpec
+from kafkabal.sandbox import KafkaListener, Node, Role, SandboxSpec
 from kafkabal.sandbox.sandbox_record import SandboxRecord, write_record
 
 RunCli = Callable[..., Any]
@@ -108,7 +108,7 @@ def test_shape() -> None:
         zookeeper=True,
         properties={"a": "b"},
         broker_properties={2: {"c": "d=e", "f": ""}},
-        listeners=(Listener(name="TLS", protocol="SSL"),),
+        listeners=(KafkaListener(name="TLS", protocol="SSL"),),
     )
 
 

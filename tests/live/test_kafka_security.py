@@ -38,11 +38,11 @@ from kafkabal.config.connection_settings import (
     SecurityProtocol,
     TlsSettings,
 )
-from kafkabal.doctor import Purpose, Status, check_kafka
+from kafkabal.doctor import CheckStatus, Purpose, check_kafka
 from kafkabal.errors import KafkabalError, NotAuthorizedError, RefusedByClusterError, UnreachableError
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.reader import TopicReader
-from kafkabal.sandbox import Listener, Sandbox, SandboxSpec, WaitLimit, up
+from kafkabal.sandbox import KafkaListener, Sandbox, SandboxSpec, WaitLimit, up
 
 _eventually = WaitLimit(deadline_s=30.0).until
 _SECRET = "not-secret"
@@ -89,9 +89,9 @@ def sandbox(sandbox_home: Path, certificate: Path) -> Iterator[Sandbox]:
     spec = SandboxSpec(
         brokers=1,
         listeners=(
-            Listener(name="TLS", protocol="SSL"),
-            Listener(name="SECURE", protocol="SASL_SSL"),
-            Listener(name="SASL", protocol="SASL_PLAINTEXT"),
+            KafkaListener(name="TLS", protocol="SSL"),
+            KafkaListener(name="SECURE", protocol="SASL_SSL"),
+            KafkaListener(name="SASL", protocol="SASL_PLAINTEXT"),
         ),
         properties={
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -335,7 +335,7 @@ def test_doctor_finds_nothing_where_all_is_allowed(sandbox: Sandbox, data: None)
     """Servers, brokers, versions, clock, lock and every permission that can be asked about."""
     checks = list(check_kafka(_as_user(sandbox, "alice"), list(Purpose), SystemClock(), 5.0))
     assert [check for check in checks if check.status.is_finding] == []
-    assert {check.what for check in checks if check.status is Status.SKIPPED} == {"read committed offsets"}
+    assert {check.what for check in checks if check.status is CheckStatus.SKIPPED} == {"read committed offsets"}
     assert {"versions", "clock", "lock", "read"} <= {check.what for check in checks}
 
 
@@ -345,12 +345,12 @@ def test_doctor_names_every_step_that_lacks_a_permission(sandbox: Sandbox, data:
     everything = {permission for step in _documented().values() for permission in step}
     _grant(sandbox, "doctored", sorted(everything - left_out))
 
-    def found() -> dict[str, Status]:
+    def found() -> dict[str, CheckStatus]:
         checks = check_kafka(_as_user(sandbox, "doctored"), list(Purpose), SystemClock(), 5.0)
         return {check.what: check.status for check in checks if check.status.is_finding}
 
     need_alter = ("move replicas", "move replicas between log dirs", "elect leaders")
-    expected = dict.fromkeys(need_alter, Status.FAILED) | {"take the lock": Status.WARNING}
+    expected = dict.fromkeys(need_alter, CheckStatus.FAILED) | {"take the lock": CheckStatus.WARNING}
     # permissions come one after the other
     assert _eventually(lambda: found() == expected), found()
 

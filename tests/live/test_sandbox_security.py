@@ -15,7 +15,7 @@ import pytest
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAuthorizationFailedError
 
-from kafkabal.sandbox import Listener, Sandbox, SandboxSpec, WaitLimit, up
+from kafkabal.sandbox import KafkaListener, Sandbox, SandboxSpec, WaitLimit, up
 
 _SECRET = "not-secret"
 _USERS = {"admin": "admin-pw", "guest": "guest-pw"}
@@ -36,8 +36,8 @@ def secured(sandbox_home: Path, certificates: tuple[Path, Path]) -> Iterator[San
     spec = SandboxSpec(
         brokers=1,
         listeners=(
-            Listener(name="SECURE", protocol="SASL_SSL"),
-            Listener(name="PROXIED", protocol="PLAINTEXT", advertised_ports={1: _PROXY_PORT}),
+            KafkaListener(name="SECURE", protocol="SASL_SSL"),
+            KafkaListener(name="PROXIED", protocol="PLAINTEXT", advertised_ports={1: _PROXY_PORT}),
         ),
         properties={
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

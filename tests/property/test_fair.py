@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, csr_array, vstack
 
-from kafkabal.scoring.fair_utilisation import Holders, fair_utilisation
+from kafkabal.scoring.fair_utilisation import HolderColumns, fair_utilisation
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
@@ -23,7 +23,7 @@ SLACK = 1e-8
 class Case:
     """Partitions, and the holders that they may be placed on."""
 
-    holders: Holders
+    holders: HolderColumns
     replicas: I64
     size: F64
 
@@ -140,7 +140,7 @@ def draw(seed: int) -> Case:
     if rng.random() < 0.4:
         most = np.where(rng.random(n) < 0.3, mean * rng.random(n), np.inf)
     return Case(
-        holders=Holders(rack=rack.astype(np.int32), capacity=capacity, fixed=fixed, most=most),
+        holders=HolderColumns(rack=rack.astype(np.int32), capacity=capacity, fixed=fixed, most=most),
         replicas=replicas,
         size=size,
     )

@@ -11,7 +11,7 @@ from kafkabal.errors import ConfigError, LimitExceededError, UsageError
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.state_to_rows import topic_rows
 from kafkabal.placement.placement_policy import parse_policy
-from kafkabal.placement.topic_placement import Placed, place_topics
+from kafkabal.placement.topic_placement import PlacedTopics, place_topics
 from kafkabal.testing.strategies import clusters
 
 policies = st.sampled_from(["score", "score", "even", "brokers+2:1", "binomial:0.3:1"]).map(parse_policy)
@@ -40,7 +40,7 @@ def takers(cluster: ClusterState) -> set[int]:
     return live & is_open if live & working else live
 
 
-def place(cluster: ClusterState, wanted: list[TopicSpec], text: object) -> Placed:
+def place(cluster: ClusterState, wanted: list[TopicSpec], text: object) -> PlacedTopics:
     """Place topics, or draw again where that is impossible."""
     try:
         return place_topics(cluster, wanted, text)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, Final, NamedTuple
 
 from kafkabal.cli.framework.command_table import COMMANDS, Row
-from kafkabal.cli.framework.completion.option_values import Source, values_of
+from kafkabal.cli.framework.completion.option_values import ValueSource, values_of
 from kafkabal.cli.framework.typer_command import build_command
 from tools.fuzz.damage import WORDS
 
@@ -69,14 +69,14 @@ _FITTING: Final[Mapping[str, Sequence[str]]] = {
     "FIRST": ("s.jsonl", "p.json"),
     "SECOND": ("s2.jsonl", "p2.json"),
 }
-_BY_SOURCE: Final[Mapping[Source, Sequence[str]]] = {
-    Source.FILES: _FILES,
-    Source.TOPICS: ("t", "u", "t*", "[tu]", "new"),
-    Source.BROKERS: ("1", "2", "4", "9"),
-    Source.PROFILES: ("prod", "cold", "far", "c*", "prof.yaml#prod"),
-    Source.SANDBOXES: ("default", "other"),
-    Source.NODES: ("1", "9"),
-    Source.PARTITIONS: ("t-0", "u-0", "t-99"),
+_BY_SOURCE: Final[Mapping[ValueSource, Sequence[str]]] = {
+    ValueSource.FILES: _FILES,
+    ValueSource.TOPICS: ("t", "u", "t*", "[tu]", "new"),
+    ValueSource.BROKERS: ("1", "2", "4", "9"),
+    ValueSource.PROFILES: ("prod", "cold", "far", "c*", "prof.yaml#prod"),
+    ValueSource.SANDBOXES: ("default", "other"),
+    ValueSource.NODES: ("1", "9"),
+    ValueSource.PARTITIONS: ("t-0", "u-0", "t-99"),
 }
 
 

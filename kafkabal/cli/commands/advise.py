@@ -9,8 +9,8 @@ from kafkabal.cli.commands.inspect_growth import DEFAULT_OVER_S, measured_growth
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_flags
-from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import DEFAULT_LOG_DIR_LIMIT, DEFAULT_PLAN_TOLERANCE, Settings
 from kafkabal.errors import UsageError
 from kafkabal.gc_pause import cycle_collection_paused
@@ -19,7 +19,7 @@ from kafkabal.units import parse_share, parse_some_time
 if TYPE_CHECKING:
     from kafkabal.history import Retention
     from kafkabal.model import ClusterState
-    from kafkabal.reporting.inspection.measured_growth import Growth
+    from kafkabal.reporting.inspection.measured_growth import MeasuredGrowth
 
 DEFAULT_TARGET: Final = 0.60
 _DEFAULT_RATE_BYTES_PER_S: Final = 50_000_000
@@ -85,12 +85,12 @@ def advise(
     flags = cluster_flags(settings, context)
     charts = tuple if growth is None else partial(growth_charts, growth)
     report = advise_report(brokers, relief, target=target, limit=limit, cluster_flags=flags, charts=charts)
-    show(report, output, context)
+    show_report(report, output, context)
 
 
 def _read(
     settings: Settings, after_s: float | None, context: CommandContext
-) -> "tuple[ClusterState, Growth | None, Retention]":
+) -> "tuple[ClusterState, MeasuredGrowth | None, Retention]":
     """The cluster now or, with ``after_s``, later; how it grows now, if that is known; and its limits."""
     from kafkabal.clusters import ReadRequest
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kafkabal.cli.framework.candidates import DEFAULT_SANDBOX, Kind, candidate_lines
 from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.completion.quick_candidates import DEFAULT_SANDBOX, CandidateKind, candidate_lines
 from kafkabal.cli.framework.shared_options import CLUSTER, Uses
 from kafkabal.config import Settings
 from kafkabal.errors import UsageError
@@ -88,7 +88,7 @@ def install(
 
 def candidates(
     context: CommandContext,
-    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="Names to print.")],
+    kind: Annotated[CandidateKind, typer.Argument(metavar="KIND", help="Names to print.")],
     settings: Annotated[Settings, Uses(*_CLUSTER)],
     name: Annotated[
         str, typer.Option("--name", metavar="NAME", help="Sandbox whose nodes to print.")

@@ -3,8 +3,8 @@
 from typing import Annotated
 
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.output import show as show_report
 from kafkabal.cli.framework.shared_options import ONE_CLUSTER, Forms, OutputOptions, Uses
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 
 

@@ -9,7 +9,6 @@ import typer
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
-from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.selected_scores import selected_scores
 from kafkabal.cli.framework.shared_options import (
     CLUSTER,
@@ -20,6 +19,7 @@ from kafkabal.cli.framework.shared_options import (
     SaveOptions,
     Uses,
 )
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
 from kafkabal.units import parse_bytes
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from kafkabal.config import TopicSpec
     from kafkabal.model import ClusterState
-    from kafkabal.placement import Wanted
+    from kafkabal.placement import TopicToCreate
     from kafkabal.reporting.create_report import Creation
 
 _TOPIC = "Topic"
@@ -200,7 +200,7 @@ def create(
             create_all(cluster, wanted)
     from kafkabal.reporting.create_report import creation_report
 
-    show(creation_report(creation), output, context)
+    show_report(creation_report(creation), output, context)
     if output.output is not Format.TABLE or output.output_file is not None:
         # the table shows them itself
         for warning in creation.warnings():
@@ -245,11 +245,11 @@ def _place(
     )
 
 
-def _wanted(creation: "Creation") -> "list[Wanted]":
+def _wanted(creation: "Creation") -> "list[TopicToCreate]":
     from kafkabal.clusters import NewTopic
-    from kafkabal.placement import Wanted
+    from kafkabal.placement import TopicToCreate
 
     return [
-        Wanted(NewTopic(name=topic.name, assignment=topic.assignment, configs=topic.configs), topic.log_dirs)
+        TopicToCreate(NewTopic(name=topic.name, assignment=topic.assignment, configs=topic.configs), topic.log_dirs)
         for topic in creation.placed.topics
     ]

@@ -107,10 +107,10 @@ class _Story:
     def disk_skew(self) -> float:
         """Current skew of the disks, as ``inspect`` computes it."""
         from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
-        from kafkabal.cli.framework.command_settings import settle
+        from kafkabal.cli.framework.command_settings import resolve_settings
         from kafkabal.scoring import evaluate, load_score
 
-        settings = settle({}, self._context)
+        settings = resolve_settings({}, self._context)
         with open_cluster(settings, self._context) as cluster:
             state = read_cluster(cluster, settings, self._context).state
         return evaluate(load_score("disk"), state, tolerance=_TOLERANCE).skew

@@ -6,8 +6,8 @@ import typer
 
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import names_cluster
-from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 from kafkabal.doctor import Purpose
 from kafkabal.errors import ExitCode
@@ -15,7 +15,7 @@ from kafkabal.errors import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from kafkabal.doctor import Check
+    from kafkabal.doctor import CheckResult
 
 _CLUSTER = tuple(key for key in CLUSTER if key != "snapshot")
 
@@ -48,11 +48,11 @@ def doctor(
     from kafkabal.reporting.doctor_report import doctor_report
 
     checks = tuple(_checks(context, settings, purposes or list(Purpose)))
-    show(doctor_report(checks), output, context)
+    show_report(doctor_report(checks), output, context)
     return ExitCode.FINDINGS if any(check.status.is_finding for check in checks) else ExitCode.DONE
 
 
-def _checks(context: CommandContext, settings: Settings, purposes: "Collection[Purpose]") -> "Iterator[Check]":
+def _checks(context: CommandContext, settings: Settings, purposes: "Collection[Purpose]") -> "Iterator[CheckResult]":
     from kafkabal.clusters import ReadRequest, SystemClock, connect
     from kafkabal.config import ConnectionSettings, cluster_address
     from kafkabal.doctor import check_cluster, check_extras, check_folders, check_kafka

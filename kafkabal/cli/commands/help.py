@@ -39,10 +39,10 @@ def help_(
     from kafkabal.reporting.help_pages import draw_page, page_names, read_page, topics_report
 
     if not words:
-        from kafkabal.cli.framework.output import show
         from kafkabal.cli.framework.shared_options import OutputOptions
+        from kafkabal.cli.framework.show_report import show_report
 
-        show(topics_report(), OutputOptions(), context)
+        show_report(topics_report(), OutputOptions(), context)
         return None
     name = "-".join(words)
     if name not in page_names():

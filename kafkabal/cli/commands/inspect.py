@@ -34,12 +34,12 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_flags, cluster_label
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.nagios_output import time_limit
-from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.selected_scores import inspection_of
 from kafkabal.cli.framework.shared_options import SEVERAL_CLUSTERS, Format, OutputOptions, Uses
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
-from kafkabal.reporting.inspection.grouping import By
+from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.units import parse_share, parse_some_time
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from kafkabal.clusters import Cluster, ConsumerRacks, Reading, ReadRequest
     from kafkabal.inspection import Inspection, Member
     from kafkabal.model import ClusterState
-    from kafkabal.reporting.inspection.measured_growth import Growth
+    from kafkabal.reporting.inspection.measured_growth import MeasuredGrowth
     from kafkabal.reporting.report import Report
 
 _DEFAULT_THRESHOLDS = (0.10, 0.25)
@@ -159,7 +159,7 @@ class RackOptions:
         ),
     ] = None
 
-    def check(self, by: By | None) -> None:
+    def check(self, by: Grouping | None) -> None:
         """See that racks are shown.
 
         Raises
@@ -168,7 +168,7 @@ class RackOptions:
             If they are not, and an option has no effect.
         """
         for flag, value in (("--rack-level", self.level), ("--price-per-gb", self.price_per_gb)):
-            if value is not None and by is not By.RACK:
+            if value is not None and by is not Grouping.RACK:
                 raise UsageError(f"{flag} requires --by rack")
         if self.price_per_gb is not None and self.price_per_gb < 0:
             raise UsageError("--price-per-gb must not be negative")
@@ -183,7 +183,7 @@ def inspect(
     racks: RackOptions,
     measurements: MeasurementOptions,
     by: Annotated[
-        By | None,
+        Grouping | None,
         typer.Option("--by", help="Group rows by. [default: broker; with several clusters: one row a cluster]"),
     ] = None,
     top: Annotated[
@@ -259,7 +259,7 @@ def inspect(
 class _View:
     """What is wanted of a cluster."""
 
-    by: By | None
+    by: Grouping | None
     top: int | None
     sample_s: float | None
     save: Path | None
@@ -268,14 +268,14 @@ class _View:
     measurements: MeasurementOptions
 
     @property
-    def rows(self) -> By:
+    def rows(self) -> Grouping:
         """What a row of one cluster stands for."""
-        return self.by or By.BROKER
+        return self.by or Grouping.BROKER
 
     @property
     def is_detailed(self) -> bool:
         """Whether offsets and configs have to be read."""
-        return self.save is not None or self.by is By.TOPIC or self.history.is_wanted
+        return self.save is not None or self.by is Grouping.TOPIC or self.history.is_wanted
 
     def of_fleet(self, topics: tuple[str, ...], cluster_timeout_s: float | None, limit_s: float | None) -> FleetView:
         """The same of several clusters.
@@ -322,8 +322,8 @@ def _inspect_one(
             record(state, read_at_s(state, context), context)
         if checks.nagios:
             return _nagios(inspection, checks.thresholds(), context)
-        racks = _consumer_racks(cluster) if view.by is By.RACK and view.sample_s is not None else None
-        show(_report(inspection, growth, racks, view, settings, context), output, context)
+        racks = _consumer_racks(cluster) if view.by is Grouping.RACK and view.sample_s is not None else None
+        show_report(_report(inspection, growth, racks, view, settings, context), output, context)
     if (
         view.history.growth
         and growth is not None
@@ -335,7 +335,7 @@ def _inspect_one(
 
 def _growth(
     cluster: "Cluster", state: "ClusterState", history: HistoryOptions, context: CommandContext
-) -> "Growth | None":
+) -> "MeasuredGrowth | None":
     """How the cluster grows, by its history; None where nothing was recorded and only recording is asked for."""
     over_s = DEFAULT_OVER_S if history.over_s is None else history.over_s
     growth = measured_growth(cluster, state, over_s, read_at_s(state, context), context)
@@ -425,7 +425,7 @@ def _consumer_racks(cluster: "Cluster") -> "ConsumerRacks | None":
 
 def _report(
     inspection: "Inspection",
-    growth: "Growth | None",
+    growth: "MeasuredGrowth | None",
     consumer_racks: "ConsumerRacks | None",
     view: _View,
     settings: Settings,
@@ -467,9 +467,9 @@ def _exit_code(inspection: "Inspection") -> ExitCode:
 
 
 def _nagios(inspection: "Inspection", thresholds: tuple[float, float], context: CommandContext) -> int:
-    from kafkabal.cli.framework.nagios_output import status_line, status_of
+    from kafkabal.cli.framework.nagios_output import nagios_status_of, status_line
     from kafkabal.inspection import judge, performance_data
 
-    status, figures = status_of(inspection, thresholds), performance_data(inspection, *thresholds)
+    status, figures = nagios_status_of(inspection, thresholds), performance_data(inspection, *thresholds)
     context.stdout.write(status_line(status, judge(inspection).sentence, figures) + "\n")
     return status

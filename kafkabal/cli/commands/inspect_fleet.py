@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from kafkabal.cli.framework.chosen_clusters import ChosenClusters, run_on_each
 from kafkabal.cli.framework.cluster_access import note_brokers
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import Format, OutputOptions
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.errors import ExitCode, KafkabalError
 from kafkabal.wording import counted_noun
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kafkabal.clusters import Cluster, Reading
     from kafkabal.config import Settings
     from kafkabal.inspection import Member
-    from kafkabal.reporting.inspection.grouping import By
+    from kafkabal.reporting.inspection.grouping import Grouping
 
 DEFAULT_CLUSTER_TIMEOUT_S: Final = 60.0
 # what is left of the time of a monitoring plugin to say which cluster did not respond
@@ -30,7 +30,7 @@ _SAYING_S: Final = 2.0
 class FleetView:
     """What is wanted of several clusters."""
 
-    by: By | None
+    by: Grouping | None
     shown_rows: int | None
     topics: tuple[str, ...]
     """Patterns; empty for no view by data set."""
@@ -98,17 +98,17 @@ def show_fleet(
     """Write one row a cluster, and the rows that are wanted of all; or where data sets are."""
     from kafkabal.inspection import data_set_copies
     from kafkabal.reporting.inspection.fleet_report import data_set_report, fleet_report
-    from kafkabal.reporting.inspection.grouping import By
+    from kafkabal.reporting.inspection.grouping import Grouping
 
     if view.topics:
         states = {m.name: m.inspection.cluster for m in members if m.inspection is not None}
-        show(data_set_report(data_set_copies(states, view.topics), view.topics, members), output, context)
+        show_report(data_set_report(data_set_copies(states, view.topics), view.topics, members), output, context)
         return
     # monitoring wants the same series of a broker as from one cluster
-    by = By.BROKER if view.by is None and output.output is Format.PROMETHEUS else view.by
+    by = Grouping.BROKER if view.by is None and output.output is Format.PROMETHEUS else view.by
     rows_first = output.output in (Format.CSV, Format.JSONL)
     report = fleet_report(members, by, shown_rows=view.shown_rows, rows_first=rows_first, read_at_s=read_at_s)
-    show(report, output, context)
+    show_report(report, output, context)
 
 
 def fleet_exit_code(members: Sequence[Member], *, check: bool) -> ExitCode:
@@ -124,18 +124,18 @@ def fleet_exit_code(members: Sequence[Member], *, check: bool) -> ExitCode:
 
 def fleet_nagios(members: Sequence[Member], thresholds: tuple[float, float], context: CommandContext) -> int:
     """One line over all clusters, and the status of the worst; one that did not respond is critical."""
-    from kafkabal.cli.framework.nagios_output import Status, status_line, status_of
+    from kafkabal.cli.framework.nagios_output import NagiosStatus, nagios_status_of, status_line
     from kafkabal.inspection import judge, performance_data
 
-    words, figures, worst = [], [], Status.OK
+    words, figures, worst = [], [], NagiosStatus.OK
     for member in members:
         if member.inspection is None:
-            status, text = Status.CRITICAL, member.problem
+            status, text = NagiosStatus.CRITICAL, member.problem
         else:
-            status, text = status_of(member.inspection, thresholds), judge(member.inspection).sentence
+            status, text = nagios_status_of(member.inspection, thresholds), judge(member.inspection).sentence
             figures.append(performance_data(member.inspection, *thresholds, prefix=f"{member.name} "))
         worst = max(worst, status)
-        if status is not Status.OK:
+        if status is not NagiosStatus.OK:
             words.append(f"{member.name}: {text}")
     summary = " ".join(words) or f"{counted_noun(len(members), 'cluster')} balanced"
     context.stdout.write(status_line(worst, summary, " ".join(figures)) + "\n")

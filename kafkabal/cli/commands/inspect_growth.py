@@ -12,7 +12,7 @@ from kafkabal.units import format_duration, parse_some_time
 if TYPE_CHECKING:
     from kafkabal.clusters import Cluster
     from kafkabal.model import ClusterState
-    from kafkabal.reporting.inspection.measured_growth import Growth
+    from kafkabal.reporting.inspection.measured_growth import MeasuredGrowth
 
 DEFAULT_OVER_S = 7 * 86400.0
 _SECTION = "History"
@@ -93,10 +93,10 @@ def read_at_s(state: "ClusterState", context: CommandContext) -> float:
 
 def measured_growth(
     cluster: "Cluster", state: "ClusterState", over_s: float, now_s: float, context: CommandContext
-) -> "Growth | None":
+) -> "MeasuredGrowth | None":
     """How a cluster grows by what was recorded of it in the last ``over_s`` seconds; None where nothing was."""
     from kafkabal.history import HistoryFolder, chosen_times, measure_growth, read_defaults, retention_of
-    from kafkabal.reporting.inspection.measured_growth import Growth
+    from kafkabal.reporting.inspection.measured_growth import MeasuredGrowth
 
     folder = HistoryFolder(context.state_dir, state.cluster_id, context.warn)
     points = folder.read(chosen_times(folder.times_s(), now_s, over_s))
@@ -105,7 +105,7 @@ def measured_growth(
     live = state.brokers.id[state.brokers.is_live].tolist()
     defaults = read_defaults(cluster, tuple(live))
     retention = retention_of(state, defaults)
-    return Growth(
+    return MeasuredGrowth(
         state=state,
         partitions=measure_growth(points, state, now_s, retention.is_compacted),
         retention=retention,
@@ -122,7 +122,7 @@ def has_history(cluster_id: str, context: CommandContext) -> bool:
     return bool(HistoryFolder(context.state_dir, cluster_id).times_s())
 
 
-def soonest_full(growth: "Growth") -> float | None:
+def soonest_full(growth: "MeasuredGrowth") -> float | None:
     """Seconds until the first disk of the cluster is full; infinite for never, None where no size is known."""
     from kafkabal.history import soonest_full_s
 
@@ -145,7 +145,7 @@ def record(state: "ClusterState", now_s: float, context: CommandContext) -> None
     context.detail(f"recorded {path}")
 
 
-def growth_exit_code(growth: "Growth", full_within_s: float | None) -> ExitCode:
+def growth_exit_code(growth: "MeasuredGrowth", full_within_s: float | None) -> ExitCode:
     """3 where a disk is full sooner than ``full_within_s``."""
     soonest_s = soonest_full(growth)
     is_near = full_within_s is not None and soonest_s is not None and soonest_s < full_within_s

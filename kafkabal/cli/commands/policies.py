@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions
+from kafkabal.cli.framework.show_report import show_report
 
 
 def policies(
@@ -30,4 +30,4 @@ def policies(
     """
     from kafkabal.reporting.policies_report import policies_report
 
-    show(policies_report(names or ()), output, context)
+    show_report(policies_report(names or ()), output, context)

@@ -12,11 +12,11 @@ from kafkabal.cli.commands.produce_options import SendingOptions, SourceOptions
 from kafkabal.cli.framework.cluster_access import CompletedCluster, live_connection, open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
-from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.open_transfer_textfile import open_textfile
 from kafkabal.cli.framework.selected_scores import profile_watcher, unchecked_scores
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions, TextfileOption, Uses
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.termination_signals import Terminated
-from kafkabal.cli.framework.transfer_textfile import open_textfile
 from kafkabal.config import DEFAULT_REFRESH_S, DEFAULT_ROUTED_SCORES, Settings
 from kafkabal.errors import ExitCode, InputFileError, InterruptedRunError, PartialFailureError, UsageError
 from kafkabal.wording import counted_noun
@@ -78,7 +78,7 @@ def produce(
         from kafkabal.reporting.produce_report import production_report
 
         written.update(delivery.outcome.sent, sum(delivery.outcome.bytes_by_partition.values()))
-        show(production_report(delivery.outcome, delivery.view), output, context)
+        show_report(production_report(delivery.outcome, delivery.view), output, context)
         _expect_complete(delivery.outcome)
     return ExitCode.DONE
 

@@ -8,8 +8,8 @@ import typer
 from kafkabal.cli.framework.chosen_clusters import ChosenClusters, run_on_each
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import PROFILES_FILE
-from kafkabal.cli.framework.output import show as show_report
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.errors import ConfigError, ExitCode, KafkabalError, UsageError
 from kafkabal.units import parse_some_time
 

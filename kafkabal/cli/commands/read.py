@@ -10,10 +10,10 @@ import typer
 
 from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.open_transfer_textfile import open_textfile
 from kafkabal.cli.framework.shared_options import Format, Forms, OutputOptions, TextfileOption, Uses
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.termination_signals import Terminated
-from kafkabal.cli.framework.transfer_textfile import open_textfile
 from kafkabal.config import Settings
 from kafkabal.errors import ConfigError, ExitCode, InterruptedRunError, PartialFailureError, UsageError
 from kafkabal.printable import printable
@@ -207,7 +207,7 @@ def _measure(
 
         with replacing(measuring.out) as file:
             file.write(yaml.safe_dump(training_file(measured), sort_keys=False).encode())
-    show(measurement_report(topic, manifest, measured), output, context)
+    show_report(measurement_report(topic, manifest, measured), output, context)
 
 
 def _restore(
@@ -236,7 +236,7 @@ def _restore(
             restored = restore.write_all(shown())
             bar.update(data.manifest.size_bytes, note=f"{data.metrics.samples} records")
     _warn_of_rack(options.rack, data.metrics.racks, context)
-    show(restore_report(topic, folder, restored), output, context)
+    show_report(restore_report(topic, folder, restored), output, context)
     if restored.failures:
         raise PartialFailureError(
             f"{counted_noun(len(restored.failures), 'file')} not restored, "

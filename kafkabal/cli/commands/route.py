@@ -13,10 +13,10 @@ import typer
 from kafkabal.cli.framework.cluster_access import CompletedCluster, live_connection, open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
-from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.selected_scores import profile_watcher, unchecked_scores
-from kafkabal.cli.framework.service_notify import notify_ready
 from kafkabal.cli.framework.shared_options import SAFETY_SECTION, Format, Forms, OutputOptions, Uses
+from kafkabal.cli.framework.show_report import show_report
+from kafkabal.cli.framework.systemd_notify import notify_ready
 from kafkabal.cli.framework.termination_signals import Terminated
 from kafkabal.config import DEFAULT_POLICY, DEFAULT_REFRESH_S, DEFAULT_ROUTED_SCORES, Settings
 from kafkabal.errors import ExitCode, InterruptedRunError, KafkabalError, UsageError
@@ -108,14 +108,14 @@ def route(
         cluster = at_end.enter_context(open_cluster(settings, context))
         weights = _weights(cluster, names, policy, settings, publishing, measurements, context, at_end)
         if not publishing.publish:
-            show(_report(_weigh_all(weights), published=False), output, context)
+            show_report(_report(_weigh_all(weights), published=False), output, context)
             return ExitCode.DONE
         publisher = _publisher(settings, context, at_end)
         if publishing.once:
             weighed = _weigh_all(weights)
             for busy in publisher.publish(weighed).values():
                 raise busy
-            show(_report(weighed, published=True), output, context)
+            show_report(_report(weighed, published=True), output, context)
             return ExitCode.DONE
         try:
             watcher = profile_watcher(settings, context, default=DEFAULT_ROUTED_SCORES)

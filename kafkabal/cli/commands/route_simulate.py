@@ -8,9 +8,9 @@ import typer
 
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.selected_scores import unchecked_scores
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import DEFAULT_ROUTED_SCORES, Settings
 from kafkabal.errors import UsageError
 from kafkabal.units import parse_bytes
@@ -188,7 +188,7 @@ def route_simulate(
 
       kafkabal route-simulate --workload events --policy d-choices --policy key-hash -o json
     """
-    from kafkabal.reporting.simulation_report import Simulated, simulation_report
+    from kafkabal.reporting.simulation_report import PolicyComparison, simulation_report
     from kafkabal.routing import load_policy, policy_names
     from kafkabal.simulator import SimulationOptions, compare
 
@@ -207,13 +207,13 @@ def route_simulate(
     for runs in compare(view, choices, chosen.workload, range(seeds), options):
         context.detail(f"{runs.label}: done")
         compared.append(runs)
-    simulated = Simulated.ranked(view, chosen.workload, compared, training)
+    simulated = PolicyComparison.ranked(view, chosen.workload, compared, training)
     if plot is not None:
         from kafkabal.reporting.simulation_plots import plot_simulation
 
         plot_simulation(simulated, plot)
         context.say(f"wrote plot {plot}")
-    show(simulation_report(simulated), output, context)
+    show_report(simulation_report(simulated), output, context)
 
 
 def _view(chosen: "WorkloadFile", topic: str | None, settings: Settings, context: CommandContext) -> "RoutingView":

@@ -8,13 +8,13 @@ import typer
 
 from kafkabal.atomic_files import parse_path
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.errors import UsageError
 from kafkabal.units import parse_bytes, parse_some_time, parse_whole_number
 
 if TYPE_CHECKING:
-    from kafkabal.sandbox import Listener, Sandbox, SandboxSpec
+    from kafkabal.sandbox import KafkaListener, Sandbox, SandboxSpec
 
 _SECTION = "Shape"
 _DEFAULT_NAME: Final = "default"
@@ -83,7 +83,7 @@ def parse_class_path(text: str) -> Path:
     return path
 
 
-def parse_listener(text: str) -> "Listener":
+def parse_listener(text: str) -> "KafkaListener":
     """Read ``NAME=PROTOCOL``.
 
     Raises
@@ -91,10 +91,10 @@ def parse_listener(text: str) -> "Listener":
     UsageError
         If it is no such listener.
     """
-    from kafkabal.sandbox import Listener
+    from kafkabal.sandbox import KafkaListener
 
     name, protocol = parse_assignment(text)
-    return Listener(name=name, protocol=protocol)  # type: ignore[arg-type]  # it checks its protocol itself
+    return KafkaListener(name=name, protocol=protocol)  # type: ignore[arg-type]  # it checks its protocol itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,7 +265,7 @@ def up(
 
       kafkabal sandbox up --property auto.create.topics.enable=false --broker-property 2:num.io.threads=1
     """
-    from kafkabal.reporting.sandbox_report import status_report
+    from kafkabal.reporting.sandbox_report import sandbox_report
     from kafkabal.sandbox import WaitLimit, cache_of, home_of
     from kafkabal.sandbox import up as bring_up
 
@@ -279,7 +279,7 @@ def up(
         on_step=context.say,
     )
     context.say(f"up after {context.monotonic() - started_s:.1f} s")
-    show(status_report("sandbox up", [sandbox]), output, context)
+    show_report(sandbox_report("sandbox up", [sandbox]), output, context)
 
 
 def status(
@@ -288,12 +288,12 @@ def status(
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Sandbox name. [default: all]")] = None,
 ) -> None:
     """Show node status and why a node exited."""
-    from kafkabal.reporting.sandbox_report import status_report
+    from kafkabal.reporting.sandbox_report import sandbox_report
     from kafkabal.sandbox import home_of, list_sandboxes
 
     home = home_of(context.environ, context.state_dir)
     sandboxes = list_sandboxes(home=home) if name is None else [_find(context, name)]
-    show(status_report("sandbox status", sandboxes), output, context)
+    show_report(sandbox_report("sandbox status", sandboxes), output, context)
 
 
 def logs(

@@ -7,8 +7,8 @@ import typer
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import names_cluster
-from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 
 
@@ -38,10 +38,10 @@ def scores(
     if not names_cluster(settings):
         from kafkabal.reporting.scores_report import scores_report
 
-        show(scores_report(names or ()), output, context)
+        show_report(scores_report(names or ()), output, context)
         return
     with open_cluster(settings, context) as cluster:
         state = read_cluster(cluster, settings, context).state
     from kafkabal.reporting.scores_report import scores_report  # after reading: it needs numpy
 
-    show(scores_report(names or (), state), output, context)
+    show_report(scores_report(names or (), state), output, context)

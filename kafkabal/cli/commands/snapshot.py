@@ -7,8 +7,8 @@ import typer
 
 from kafkabal.atomic_files import STDOUT, check_replaceable
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import OUTPUT_SECTION, Forms, OutputOptions, Uses
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 from kafkabal.errors import UsageError
 from kafkabal.wording import counted_noun
@@ -44,7 +44,7 @@ def diff(
     from kafkabal.reporting.snapshot_diff_report import snapshot_diff_report
 
     one, two = _inspected(first, settings), _inspected(second, settings)
-    show(snapshot_diff_report(one, two, None if all_rows else FIRST_MOVES), output, context)
+    show_report(snapshot_diff_report(one, two, None if all_rows else FIRST_MOVES), output, context)
 
 
 def import_snapshot(

@@ -9,8 +9,8 @@ import typer
 from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.latency_source import open_http_intake, open_topic_intake
-from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions, Uses
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 from kafkabal.errors import ConfigError, MissingCapabilityError, RefusedByClusterError, UsageError
 from kafkabal.model import CLEANUP_POLICY, MAX_MESSAGE_BYTES, RETENTION_MS, SEGMENT_MS
@@ -156,7 +156,7 @@ def list_subscriptions(
         Subscription.from_configs(resource.name, {key: value.value or "" for key, value in found[resource].items()})
         for resource in resources
     ]
-    show(subscriptions_report(subscriptions), output, context)
+    show_report(subscriptions_report(subscriptions), output, context)
 
 
 def remove(
@@ -229,7 +229,7 @@ def latency(
     with _live(settings, context) as cluster:
         payloads = _collect(cluster, table, collecting, settings, context)
         brokers = sorted(cluster.broker_ids())
-    show(latency_report(table.latencies_s(), brokers, payloads), output, context)
+    show_report(latency_report(table.latencies_s(), brokers, payloads), output, context)
 
 
 def show_metrics(
@@ -262,7 +262,7 @@ def show_metrics(
         payloads = _collect(cluster, table, collecting, settings, context)
     if table.ignored:
         context.warn(f"{counted_noun(table.ignored, 'value')} of further metrics ignored")
-    show(metrics_report(table.metrics(metric), payloads, shown_rows=top), output, context)
+    show_report(metrics_report(table.metrics(metric), payloads, shown_rows=top), output, context)
 
 
 def _collect(

@@ -14,7 +14,7 @@ from kafkabal.cli.framework.selected_scores import inspection_of
 from kafkabal.cli.framework.shared_options import CLUSTER, Uses
 from kafkabal.config import Settings
 from kafkabal.errors import UsageError
-from kafkabal.reporting.inspection.grouping import By
+from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.units import parse_some_time
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _OTHERS: Final = "'kafkabal inspect' shows the cluster once, 'kafkabal watch' re
 def top(
     context: CommandContext,
     settings: Annotated[Settings, Uses(*CLUSTER, "shown_scores", "tolerance")],
-    by: Annotated[By, typer.Option("--by", help="Show rows by.")] = By.BROKER,
+    by: Annotated[Grouping, typer.Option("--by", help="Show rows by.")] = Grouping.BROKER,
     every_s: Annotated[
         float,
         typer.Option(
@@ -76,11 +76,11 @@ def top(
             _show(screen, LiveFrames(name, by, context.out), follower, context.wall_clock)
 
 
-def _live(cluster: "Cluster", settings: Settings, by: By) -> "LiveCluster":
+def _live(cluster: "Cluster", settings: Settings, by: Grouping) -> "LiveCluster":
     from kafkabal.clusters import ReadRequest, SystemClock
     from kafkabal.watch import LiveCluster
 
-    detailed = by is By.TOPIC
+    detailed = by is Grouping.TOPIC
     deadline_s = settings.broker_timeout_s or ReadRequest().deadline_s
     request = ReadRequest(configs=detailed, offsets=detailed, deadline_s=deadline_s)
     return LiveCluster(cluster, SystemClock(), request, lambda state: _inspection(state, settings), time.process_time)

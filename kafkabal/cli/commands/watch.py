@@ -13,9 +13,7 @@ import typer
 from kafkabal.cli.framework.cluster_access import open_cluster
 from kafkabal.cli.framework.command_context import PROGRAM, CommandContext
 from kafkabal.cli.framework.command_settings import cluster_label
-from kafkabal.cli.framework.nonblocking_lines import BackgroundLines
-from kafkabal.cli.framework.output import show
-from kafkabal.cli.framework.service_notify import notify_ready
+from kafkabal.cli.framework.nonblocking_lines import NonblockingLines
 from kafkabal.cli.framework.shared_options import (
     CLUSTER,
     OUTPUT_SECTION,
@@ -26,6 +24,8 @@ from kafkabal.cli.framework.shared_options import (
     TextfileOption,
     Uses,
 )
+from kafkabal.cli.framework.show_report import show_report
+from kafkabal.cli.framework.systemd_notify import notify_ready
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, InterruptedRunError, UsageError
 from kafkabal.printable import printable
@@ -230,7 +230,7 @@ def _look_once(settings: Settings, context: CommandContext, output: WatchOutput,
                 lock.take()
         summary = check_once(cluster, options, _completed(settings))
     form = Format.JSON if output.output is not WatchFormat.TABLE else Format.TABLE
-    show(summary_report(summary), OutputOptions(output=form), context)
+    show_report(summary_report(summary), OutputOptions(output=form), context)
     return ExitCode.FINDINGS if summary.problems else ExitCode.DONE
 
 
@@ -333,8 +333,8 @@ class Reporter:
         self, output: WatchOutput, context: CommandContext, name: str, at_end: ExitStack, *, heals: bool
     ) -> None:
         self._output, self._context, self._heals = output, context, heals
-        self._events = at_end.enter_context(BackgroundLines(context.stdout))
-        self._messages = at_end.enter_context(BackgroundLines(context.stderr))
+        self._events = at_end.enter_context(NonblockingLines(context.stdout))
+        self._messages = at_end.enter_context(NonblockingLines(context.stderr))
         self._at_end = at_end
         self._textfile: BackgroundListener[WatchEvent | WatchSummary] | None = None
         self._others: list[WatchListener] = []

@@ -147,7 +147,7 @@ def read_cluster(
 
     Brokers that could not be read are warned of; the rest of the state stands.
     """
-    from kafkabal.cli.framework.completion_names import cache_names
+    from kafkabal.cli.framework.completion.cached_names import cache_names
     from kafkabal.clusters import Reading, ReadRequest
 
     request = request or ReadRequest()

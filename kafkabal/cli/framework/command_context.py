@@ -24,7 +24,7 @@ from kafkabal.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from kafkabal.reporting.drawable_area import Surface
+    from kafkabal.reporting.drawable_area import DrawableArea
     from kafkabal.reporting.transfer_progress import TransferProgress
 
 PROGRAM = "kafkabal"
@@ -45,7 +45,7 @@ class Colour(StrEnum):
 class CommandContext:
     """The world of one invocation.
 
-    Results go to :attr:`stdout` by way of :func:`kafkabal.cli.framework.output.show`; everything else
+    Results go to :attr:`stdout` by way of :func:`kafkabal.cli.framework.show_report.show_report`; everything else
     goes to :attr:`stderr` by
     way of :meth:`say`, :meth:`detail` and :meth:`warn`.
     """
@@ -76,12 +76,12 @@ class CommandContext:
         return _is_terminal(self.stdin) and _is_terminal(self.stderr)
 
     @cached_property
-    def out(self) -> Surface:
+    def out(self) -> DrawableArea:
         """What can be drawn on stdout."""
         return self._surface(self.stdout)
 
     @cached_property
-    def err(self) -> Surface:
+    def err(self) -> DrawableArea:
         """What can be drawn on stderr."""
         return self._surface(self.stderr)
 
@@ -207,12 +207,12 @@ class CommandContext:
         find: Callable[[str], Any] = getattr(platformdirs, f"user_{kind}_path")
         return Path(find(PROGRAM))
 
-    def _surface(self, stream: TextIO) -> Surface:
-        from kafkabal.reporting.drawable_area import Surface
+    def _surface(self, stream: TextIO) -> DrawableArea:
+        from kafkabal.reporting.drawable_area import DrawableArea
 
         terminal = _is_terminal(stream)
         dumb = self.environ.get("TERM") == "dumb"
-        return Surface(
+        return DrawableArea(
             width=_width(self.environ, stream) if terminal or "COLUMNS" in self.environ else None,
             colour=self._has_colour(terminal=terminal and not dumb),
             animated=terminal and not dumb,

@@ -28,7 +28,7 @@ _VARIABLE = "KAFKABAL_NAGIOS"
 _NO = frozenset({"", "0", "f", "false", "n", "no", "off"})
 
 
-class Status(IntEnum):
+class NagiosStatus(IntEnum):
     """Exit codes of a monitoring plugin."""
 
     OK = 0
@@ -46,17 +46,17 @@ def is_wanted(words: Sequence[str], environ: Mapping[str, str]) -> bool:
     return _FLAG in words or (words[:1] == [_COMMAND] and environ.get(_VARIABLE, "").strip().lower() not in _NO)
 
 
-def status_of(inspection: Inspection, thresholds: tuple[float, float]) -> Status:
+def nagios_status_of(inspection: Inspection, thresholds: tuple[float, float]) -> NagiosStatus:
     """What a cluster deserves by the warning and the critical threshold."""
     from kafkabal.inspection import has_findings, is_broken
 
     warning, critical = thresholds
     if is_broken(inspection) or has_findings(inspection, critical):
-        return Status.CRITICAL
-    return Status.WARNING if has_findings(inspection, warning) else Status.OK
+        return NagiosStatus.CRITICAL
+    return NagiosStatus.WARNING if has_findings(inspection, warning) else NagiosStatus.OK
 
 
-def status_line(status: Status, text: str, figures: str = "") -> str:
+def status_line(status: NagiosStatus, text: str, figures: str = "") -> str:
     """The one line; a ``|`` in the text would start the figures, so it is replaced."""
     line = f"{_SERVICE} {status.name} - {printable(text.replace('|', '/'))}"
     return f"{line} | {figures}" if figures else line
@@ -89,7 +89,7 @@ def time_limit(limit_s: float | None) -> Iterator[None]:
 
 def report_failure(error: BaseException, context: CommandContext) -> int:
     """Print the line for an error and return its status."""
-    status = Status.CRITICAL if isinstance(error, UnreachableError) else Status.UNKNOWN
+    status = NagiosStatus.CRITICAL if isinstance(error, UnreachableError) else NagiosStatus.UNKNOWN
     if not isinstance(error, KafkabalError):
         from kafkabal.cli.framework.error_boundary import report_bug
 

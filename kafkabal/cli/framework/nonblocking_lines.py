@@ -8,7 +8,7 @@ from typing import TextIO
 from kafkabal.isolated_listeners import BackgroundListener
 
 
-class BackgroundLines:
+class NonblockingLines:
     """Writes lines to a stream; :meth:`write` neither waits nor raises.
 
     Where ten thousand lines wait, further ones are dropped. A stream that fails is written to no more. The thread is a
@@ -33,7 +33,7 @@ class BackgroundLines:
         """Leave a line, which ends with its line end, for the thread."""
         self._writer.on_event(line)
 
-    def __enter__(self) -> BackgroundLines:
+    def __enter__(self) -> NonblockingLines:
         return self
 
     def __exit__(

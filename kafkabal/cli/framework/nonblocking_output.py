@@ -24,7 +24,7 @@ _LONGEST_FLUSH_S: Final = 2.0
 
 
 @contextmanager
-def background_streams(context: CommandContext) -> Iterator[CommandContext]:
+def nonblocking_streams(context: CommandContext) -> Iterator[CommandContext]:
     """The same context, whose streams are written in the background until the ``with`` block ends.
 
     Raises
@@ -39,7 +39,7 @@ def background_streams(context: CommandContext) -> Iterator[CommandContext]:
 
 
 class _Piece(NamedTuple):
-    stream: BackgroundStream
+    stream: NonblockingStream
     text: str
 
 
@@ -50,8 +50,8 @@ class _Writer:
         self._listener = BackgroundListener[_Piece](self)
         self._is_blocked = False
 
-    def stream(self, behind: TextIO) -> BackgroundStream:
-        return BackgroundStream(behind, self)
+    def stream(self, behind: TextIO) -> NonblockingStream:
+        return NonblockingStream(behind, self)
 
     def put(self, piece: _Piece) -> None:
         self._listener.on_event(piece)
@@ -72,7 +72,7 @@ class _Writer:
         self._listener.close(threading.TIMEOUT_MAX)
 
 
-class BackgroundStream(io.TextIOBase):
+class NonblockingStream(io.TextIOBase):
     """A text stream in front of another one; an error of that one is raised by the next call, once."""
 
     def __init__(self, behind: TextIO, writer: _Writer) -> None:

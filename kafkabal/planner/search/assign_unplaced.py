@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.model import F64, I64, Bools
-from kafkabal.planner.move_cause import Why
+from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.search.grouped_arrays import is_first
 from kafkabal.planner.search.load_targets import Targets, make_targets, zones
 from kafkabal.planner.search.solution import Solution
@@ -41,7 +41,7 @@ def assign_unplaced(solution: Solution) -> I64:
         Cells for which there is no broker; they remain unplaced.
     """
     left = _assign(solution)
-    urgent = solution.why.reshape(-1)[left] > Why.TOPIC
+    urgent = solution.why.reshape(-1)[left] > MoveCause.TOPIC
     if not urgent.any() or solution.topic_count is None:
         return left
     return _assign(solution, crowding=True)
@@ -90,7 +90,7 @@ class _Kept:
 
     def _add(self, p: I64, k: I64, sign: int) -> None:
         problem = self.solution.problem
-        returns = self.solution.why[p, k] == Why.TOPIC
+        returns = self.solution.why[p, k] == MoveCause.TOPIC
         p, k = p[returns], k[returns]
         np.add.at(self.bytes, problem.previous[p, k], sign * problem.held_bytes[p, k])
         np.add.at(self.count, problem.previous[p, k], sign)
@@ -106,7 +106,7 @@ def _assign_block(
     """Put each slot onto its best broker, one after the other; returns which were put, and which never can be."""
     allowed = solution.may_go_anywhere(p, k)
     if crowding:
-        urgent = solution.why[p, k] > Why.TOPIC
+        urgent = solution.why[p, k] > MoveCause.TOPIC
         allowed[urgent] = solution.may_go_anywhere(p[urgent], k[urgent], crowding=True)
     bytes_ = solution.problem.arriving_bytes[p]
     room = solution.problem.limit_bytes - solution.used - kept.bytes

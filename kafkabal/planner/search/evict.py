@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.model import F64, I64, Bools, shares_rack
-from kafkabal.planner.move_cause import Why
+from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.search.solution import Solution
 
 _SIZES_TRIED = 10
@@ -29,7 +29,7 @@ _MOST_RACK_STEPS = 400
 def lift_leaving(solution: Solution) -> None:
     """Lift every slot on a dead or drained broker, and every one in an offline log dir."""
     p, k = np.nonzero(solution.must_leave())
-    solution.lift(p, k, Why.LEAVES)
+    solution.lift(p, k, MoveCause.LEAVES)
 
 
 def drop_surplus(solution: Solution) -> None:
@@ -85,7 +85,7 @@ def _lift_from_racks(solution: Solution, rows: I64) -> None:
     in_crowd = shares_rack(solution.rack[brokers])
     best = np.where(in_crowd, priority, -2.0).argmax(1)
     found = in_crowd[np.arange(len(rows)), best]
-    solution.lift(rows[found], best[found], Why.RACK)
+    solution.lift(rows[found], best[found], MoveCause.RACK)
 
 
 def lift_for_topics(solution: Solution) -> bool:
@@ -110,7 +110,7 @@ def lift_for_topics(solution: Solution) -> bool:
         number = crowd.to_lose
         share = number / np.maximum(np.maximum(solution.count - solution.bands.high_count, number), 1)
         chosen = crowd.fitting(np.maximum(solution.used - solution.bands.high_bytes, 0) * share, number)
-    solution.lift(chosen // solution.width, chosen % solution.width, Why.TOPIC)
+    solution.lift(chosen // solution.width, chosen % solution.width, MoveCause.TOPIC)
     return bool(len(chosen))
 
 
@@ -169,7 +169,7 @@ def _crowded(solution: Solution) -> tuple[I64, I64]:
     problem = solution.problem
     if solution.topic_count is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    free = (solution.placement >= 0) & (solution.why != Why.TOPIC) & problem.loose
+    free = (solution.placement >= 0) & (solution.why != MoveCause.TOPIC) & problem.loose
     p, k = np.nonzero(free)
     broker, topic = solution.placement[p, k], problem.topic[p]
     surplus = (solution.topic_count[topic, broker] - solution.bands.topic_most(topic, broker)).astype(np.int64)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.model import Bools
-from kafkabal.planner.move_cause import Why
+from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.search.grouped_arrays import is_first
 from kafkabal.planner.search.joint_moves import move_jointly
 from kafkabal.planner.search.local_search import CONVEXITY, Violation, search_locally
@@ -91,7 +91,7 @@ def _is_within_limits(found: Solution, solution: Solution) -> bool:
 
 def _send_back(solution: Solution, chosen: Bools) -> None:
     """Undo moves that no rule asks for."""
-    p, k = np.nonzero(solution.moved() & (solution.why < Why.RACK) & chosen & (solution.problem.previous >= 0))
+    p, k = np.nonzero(solution.moved() & (solution.why < MoveCause.RACK) & chosen & (solution.problem.previous >= 0))
     previous = solution.problem.previous[p, k]
     allowed = solution.may_go(p, k, previous)
     # each is allowed by itself: of one partition, and of one topic on a broker, only one goes at a time

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.model import F64, I64, Bools
-from kafkabal.planner.move_cause import Why
+from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.search.grouped_arrays import running_count, running_sum
 from kafkabal.planner.search.solution import Counts, Solution
 
@@ -127,7 +127,7 @@ def _leave_out_crowding(solution: Solution, most: Counts | None) -> None:
     crowded = solution.topic_count[topic, target] > np.maximum(
         solution.bands.topic_most(topic, target), most[topic, target]
     )
-    _send_all_back(solution, np.unique(p[crowded & (solution.why[p, k] < Why.RACK)]))
+    _send_all_back(solution, np.unique(p[crowded & (solution.why[p, k] < MoveCause.RACK)]))
 
 
 def _send_all_back(solution: Solution, p: I64) -> None:
@@ -142,7 +142,7 @@ def _worth(solution: Solution, p: I64, over: Bools) -> F64:
     moved = solution.moved()[p]
     previous = problem.previous[p]
     relieves = moved & ((over | problem.leaves)[previous] | (previous < 0) | problem.lost[p])
-    return np.asarray(relieves.sum(1) / moved.sum(1)) + np.where((solution.why[p] == Why.LEAVES).any(1), 1.0, 0.0)
+    return np.asarray(relieves.sum(1) / moved.sum(1)) + np.where((solution.why[p] == MoveCause.LEAVES).any(1), 1.0, 0.0)
 
 
 def _affordable(solution: Solution, p: I64, among: Bools) -> Bools:
@@ -234,7 +234,7 @@ def _without_overflow(solution: Solution, p: I64, keep: Bools, bytes_room: I64, 
 def send_back(solution: Solution, p: I64, k: I64) -> None:
     """Return moved replicas to where they were; drop new ones."""
     previous = solution.problem.previous[p, k]
-    solution.lift(p, k, Why.NOTHING)
+    solution.lift(p, k, MoveCause.NOTHING)
     known = previous >= 0
     solution.put(p[known], k[known], previous[known])
     solution.is_slot[p[~known], k[~known]] = False

@@ -66,7 +66,7 @@ _WIDE = _Look(replicas=16384, pairs=65536, all_sizes=True)
 """Tried where the narrow look finds nothing: a quarter of it changes one plan in 19, four times as much none."""
 
 
-class Step(NamedTuple):
+class SearchStep(NamedTuple):
     """Slots and where they go, one entry each."""
 
     p: I64
@@ -205,7 +205,7 @@ def search_locally(solution: Solution, convexity: float = 0.0) -> None:
             index = Index(solution)
 
 
-def _best_single(solution: Solution, violation: Violation, index: Index, broker: int, look: _Look) -> Step | None:
+def _best_single(solution: Solution, violation: Violation, index: Index, broker: int, look: _Look) -> SearchStep | None:
     found = [
         f
         for f in (_give(solution, violation, index, broker, look), _take(solution, violation, index, broker, look))
@@ -218,7 +218,7 @@ def _best_single(solution: Solution, violation: Violation, index: Index, broker:
 
 def _give(
     solution: Solution, violation: Violation, index: Index, broker: int, look: _Look
-) -> tuple[float, Step] | None:
+) -> tuple[float, SearchStep] | None:
     surplus = float(solution.used[broker] - solution.bands.high_bytes[broker])
     spare = int(solution.count[broker] - solution.bands.high_count[broker])
     if surplus <= 0 and spare <= 0:
@@ -243,12 +243,12 @@ def _give(
     row, target = divmod(best, solution.problem.n_brokers)
     if not allowed[row, target]:
         return None
-    return float(gain[row, target]), Step(p[row : row + 1], k[row : row + 1], np.array([target]))
+    return float(gain[row, target]), SearchStep(p[row : row + 1], k[row : row + 1], np.array([target]))
 
 
 def _take(
     solution: Solution, violation: Violation, index: Index, broker: int, look: _Look
-) -> tuple[float, Step] | None:
+) -> tuple[float, SearchStep] | None:
     lack = float(solution.bands.low_bytes[broker] - solution.used[broker])
     short = int(solution.bands.low_count[broker] - solution.count[broker])
     full = solution.count[broker] >= solution.problem.limit_replicas[broker]
@@ -273,7 +273,7 @@ def _take(
         allowed = best[solution.may_go(p[best], k[best], np.full(len(best), broker))]
         if allowed.size:
             first = allowed[:1]
-            return float(gain[first[0]]), Step(p[first], k[first], np.array([broker]))
+            return float(gain[first[0]]), SearchStep(p[first], k[first], np.array([broker]))
     return None
 
 
@@ -299,9 +299,9 @@ def _price(solution: Solution, violation: Violation, p: I64, k: I64, broker: I64
     return np.where(from_previous, _PRICE * solution.problem.arriving_bytes[p] * violation.per_byte[broker], 0.0)
 
 
-def _best_exchange(solution: Solution, violation: Violation, index: Index, broker: int) -> Step | None:
+def _best_exchange(solution: Solution, violation: Violation, index: Index, broker: int) -> SearchStep | None:
     """Exchange a replica of the broker with one of another broker."""
-    best: tuple[float, Step] | None = None
+    best: tuple[float, SearchStep] | None = None
     need = _need(solution, broker)
     for partner in _partners(solution, violation, broker, need):
         found = _exchange(solution, violation, index, broker, int(partner), need)
@@ -329,7 +329,7 @@ def _partners(solution: Solution, violation: Violation, broker: int, need: int) 
 
 def _exchange(
     solution: Solution, violation: Violation, index: Index, broker: int, partner: int, need: int
-) -> tuple[float, Step] | None:
+) -> tuple[float, SearchStep] | None:
     if not need or not solution.problem.takes[broker] or not solution.problem.takes[partner]:
         return None
     p1, k1 = _sample(index, broker, max(0, -need))
@@ -353,7 +353,7 @@ def _exchange(
     if not fits.any():
         return None
     a, b = i[fits][0], j[fits][0]
-    step = Step(np.array([p1[a], p2[b]]), np.array([k1[a], k2[b]]), np.array([partner, broker]))
+    step = SearchStep(np.array([p1[a], p2[b]]), np.array([k1[a], k2[b]]), np.array([partner, broker]))
     return float(gain[a, b]), step
 
 

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkabal.model import I32, I64, Bools
-from kafkabal.planner.move_cause import Why
+from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.search.group_size_keys import SizeKeys
 from kafkabal.planner.search.grouped_arrays import stable_order
 from kafkabal.planner.search.solution import Solution
@@ -78,7 +78,7 @@ def _worth_a_look(solution: Solution, least: int) -> Bools:
 def _slots_from(solution: Solution, brokers: Bools) -> dict[int, tuple[I64, I64]]:
     """Slots that have left each broker and may come back, the largest first."""
     problem = solution.problem
-    p, k = np.nonzero(solution.moved() & problem.size_known[:, None] & (solution.why != Why.RACK))
+    p, k = np.nonzero(solution.moved() & problem.size_known[:, None] & (solution.why != MoveCause.RACK))
     previous = problem.previous[p, k]
     wanted = brokers[previous] & (previous >= 0)
     p, k, previous = p[wanted], k[wanted], previous[wanted]
@@ -118,7 +118,7 @@ def _improve_broker(solution: Solution, broker: int, away: tuple[I64, I64], here
 def _apply(solution: Solution, trade: _Trade) -> None:
     current = solution.placement[trade.p, trade.k]
     other = trade.other_p >= 0
-    solution.lift(trade.p, trade.k, Why.BALANCE)
+    solution.lift(trade.p, trade.k, MoveCause.BALANCE)
     solution.move(trade.other_p[other], trade.other_k[other], current[other])
     solution.put(trade.p, trade.k, solution.problem.previous[trade.p, trade.k])
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from kafkabal.model import I64
 from kafkabal.planner.integer_bands import excess
-from kafkabal.planner.move_cause import Why
+from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.plan_listener import PlanListener
 from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.search.assign_unplaced import assign_unplaced
@@ -65,7 +65,7 @@ def balance(solution: Solution, listener: PlanListener, pace: float) -> None:
 
 def _mark_new(solution: Solution) -> None:
     p, k = np.nonzero(solution.is_slot & (solution.placement < 0))
-    solution.why[p, k] = Why.NEW
+    solution.why[p, k] = MoveCause.NEW
 
 
 def _relieve_topics(solution: Solution) -> None:
@@ -132,4 +132,4 @@ def _return(solution: Solution, cells: I64) -> I64:
     known = previous >= 0
     solution.put(p[known], k[known], previous[known])
     solution.is_slot[p[~known], k[~known]] = False
-    return cells[solution.why[p, k] >= Why.RACK]
+    return cells[solution.why[p, k] >= MoveCause.RACK]

@@ -26,7 +26,7 @@ from kafkabal.model import (
 )
 from kafkabal.planner.due_shares import DueShares, bytes_due, due_shares
 from kafkabal.planner.integer_bands import Bands, make_bands
-from kafkabal.planner.move_cause import Why
+from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.problem import NONE, Problem
 
 Counts: TypeAlias = NDArray[np.unsignedinteger[Any]]
@@ -55,7 +55,7 @@ class Solution:
         self.required_racks: I32 = required_racks(problem.slots, problem.n_racks)
         self._one_a_rack = bool((problem.slots <= problem.n_racks).all())
         self.why: I8 = np.zeros(self.placement.shape, np.int8)
-        """A :class:`~kafkabal.planner.move_cause.Why` for each slot that has left its broker."""
+        """A :class:`~kafkabal.planner.move_cause.MoveCause` for each slot that has left its broker."""
         self.guidance: Guidance | None = None
         """Where copies of a partition differ in size: some take more off their broker than they cost."""
         self.ascent_found: tuple[float, float] | None = None
@@ -114,7 +114,7 @@ class Solution:
         free = [k for k in slots if k not in target]
         target.update(zip(free, sorted(arrivals), strict=False))
         placed = [k for k in slots if self.placement[p, k] >= 0]
-        self.lift(np.full(len(placed), p), np.array(placed, np.int64), Why.BALANCE)
+        self.lift(np.full(len(placed), p), np.array(placed, np.int64), MoveCause.BALANCE)
         rows = np.array(sorted(target), np.int64)
         self.put(np.full(len(rows), p), rows, np.array([target[k] for k in rows.tolist()], np.int64))
 
@@ -169,7 +169,7 @@ class Solution:
         A slot that was lifted for its topic's sake may come back, and so still occupies its previous broker.
         """
         rows = self.placement[p]
-        may_return = (rows < 0) & (self.why[p] == Why.TOPIC)
+        may_return = (rows < 0) & (self.why[p] == MoveCause.TOPIC)
         rows[may_return] = self.problem.previous[p][may_return]
         rows[np.arange(len(p)), k] = NONE
         return rows
@@ -233,7 +233,7 @@ class Solution:
 
     # -- changes -----------------------------------------------------------------------------------------------
 
-    def lift(self, p: I64, k: I64, why: Why) -> None:
+    def lift(self, p: I64, k: I64, why: MoveCause) -> None:
         """Take slots off their brokers; they are unplaced until they are assigned."""
         broker = self.placement[p, k]
         np.subtract.at(self.used, broker, self.load(p, k, broker))
@@ -245,7 +245,7 @@ class Solution:
 
     def drop(self, p: I64, k: I64) -> None:
         """Give slots up, with the replicas in them."""
-        self.lift(p, k, Why.NOTHING)
+        self.lift(p, k, MoveCause.NOTHING)
         self.is_slot[p, k] = False
 
     def put(self, p: I64, k: I64, target: I32 | I64) -> None:
@@ -258,7 +258,7 @@ class Solution:
 
     def move(self, p: I64, k: I64, target: I32 | I64) -> None:
         """Take slots from where they are to other brokers, for the sake of balance."""
-        self.lift(p, k, Why.BALANCE)
+        self.lift(p, k, MoveCause.BALANCE)
         self.put(p, k, target)
 
 

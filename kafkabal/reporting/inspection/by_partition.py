@@ -7,7 +7,7 @@ import numpy as np
 from kafkabal.inspection import Inspection, PartitionFigures, partition_figures
 from kafkabal.model import I64, ClusterState
 from kafkabal.reporting.inspection import shared_columns
-from kafkabal.reporting.report import Column, Kind, Table, Tone, counted
+from kafkabal.reporting.report import Column, Table, Tone, ValueKind, counted
 
 _SHOWN = 20
 
@@ -25,13 +25,15 @@ def partition_table(inspection: Inspection) -> Table:
         shown_rows=_SHOWN,
         columns=(
             Column(key="topic", title="topic", values=[names[t] for t in p.topic[order].tolist()], label=True),
-            Column(key="partition", title="partition", kind=Kind.NUMBER, values=p.number[order].tolist(), label=True),
+            Column(
+                key="partition", title="partition", kind=ValueKind.NUMBER, values=p.number[order].tolist(), label=True
+            ),
             *_state(figures, order),
-            Column(key="leader", title="leader", kind=Kind.NUMBER, values=_leader_ids(cluster, order)),
+            Column(key="leader", title="leader", kind=ValueKind.NUMBER, values=_leader_ids(cluster, order)),
             Column(key="replicas", title="replicas", values=_replica_ids(cluster, order, only_in_sync=False)),
             Column(key="isr", title="", values=_replica_ids(cluster, order, only_in_sync=True)),
             _size(figures, order),
-            Column(key="bar", title=" ", kind=Kind.BAR, dispensable=2, values=relative.tolist()),
+            Column(key="bar", title=" ", kind=ValueKind.BAR, dispensable=2, values=relative.tolist()),
             Column(key="all_replicas_bytes", title="", values=figures.bytes[order].tolist()),
             shared_columns.remote(p.remote_bytes[order]),
             Column(key="start_offset", title="", values=counted(p.start_offset[order])),
@@ -65,7 +67,7 @@ def _size(figures: PartitionFigures, order: I64) -> Column:
     return Column(
         key="size_bytes",
         title="size",
-        kind=Kind.BYTES,
+        kind=ValueKind.BYTES,
         values=figures.leader_bytes[order].tolist(),
         estimated=figures.estimated[order].tolist(),
     )

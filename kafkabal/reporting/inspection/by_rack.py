@@ -18,7 +18,7 @@ from kafkabal.inspection import (
 )
 from kafkabal.model import F64, I32, ClusterState, broker_capacity_bytes, foreign_of_brokers
 from kafkabal.reporting.inspection import shared_columns
-from kafkabal.reporting.report import Column, Kind, Metric, Table, known
+from kafkabal.reporting.report import Column, Metric, Table, ValueKind, known
 from kafkabal.scoring import Grain
 
 _GB: Final = 10**9
@@ -49,13 +49,13 @@ def rack_table(inspection: Inspection) -> Table:
             Column(
                 key="brokers",
                 title="brokers",
-                kind=Kind.NUMBER,
+                kind=ValueKind.NUMBER,
                 values=np.bincount(rack, minlength=n)[order].tolist(),
             ),
             Column(
                 key="dead_brokers",
                 title="dead",
-                kind=Kind.NUMBER,
+                kind=ValueKind.NUMBER,
                 values=sum_by(rack, ~brokers.is_live, n)[order].tolist(),
                 quiet=True,
             ),
@@ -63,8 +63,8 @@ def rack_table(inspection: Inspection) -> Table:
             shared_columns.capacity("rack", capacity, order),
             shared_columns.foreign("rack", foreign, order),
             shared_columns.fullness(figures.bytes, foreign, capacity, order),
-            Column(key="share", title=scored.score.name if scored else "", kind=Kind.FAIR, values=shares),
-            Column(key="bar", title=" " if scored else "", kind=Kind.FAIR_BAR, dispensable=2, values=shares),
+            Column(key="share", title=scored.score.name if scored else "", kind=ValueKind.FAIR, values=shares),
+            Column(key="bar", title=" " if scored else "", kind=ValueKind.FAIR_BAR, dispensable=2, values=shares),
             *shared_columns.counts("rack", figures, order),
             *shared_columns.rates("rack", figures.in_bytes_per_s, figures.out_bytes_per_s, order),
         ),
@@ -81,7 +81,7 @@ def traffic_table(state: ClusterState, price_per_gb: float | None) -> Table:
         return Column(
             key=f"{key}_bytes_per_s",
             title=title,
-            kind=Kind.RATE,
+            kind=ValueKind.RATE,
             values=known(values[order]),
             quiet=True,
             metric=metric,
@@ -89,7 +89,7 @@ def traffic_table(state: ClusterState, price_per_gb: float | None) -> Table:
 
     def cost(key: str, title: str, values: F64) -> Column:
         a_month = np.full(len(order), np.nan) if price_per_gb is None else values * _MONTH_S / _GB * price_per_gb
-        return Column(key=key, title=title, kind=Kind.NUMBER, values=known(a_month[order]), quiet=True)
+        return Column(key=key, title=title, kind=ValueKind.NUMBER, values=known(a_month[order]), quiet=True)
 
     return Table(
         key="rack_traffic",

@@ -16,7 +16,7 @@ from kafkabal.model import (
     replica_bytes,
 )
 from kafkabal.reporting.inspection import shared_columns
-from kafkabal.reporting.report import Column, Kind, Table, Tone
+from kafkabal.reporting.report import Column, Table, Tone, ValueKind
 
 _SHOWN = 20
 
@@ -46,17 +46,17 @@ def topic_table(inspection: Inspection) -> Table:
             _count("replicas", "replicas", sum_by(p.topic, cluster.replication_factor.astype(np.int64), n), order),
             shared_columns.used("topic", total, sum_by(p.topic, figures.estimated, n) > 0, order),
             shared_columns.remote(remote_bytes_of_topics(cluster)[order]),
-            Column(key="share_of_bytes", title="of all", kind=Kind.SHARE, dispensable=4, values=share.tolist()),
+            Column(key="share_of_bytes", title="of all", kind=ValueKind.SHARE, dispensable=4, values=share.tolist()),
             Column(
                 key="uneven_bytes",
                 title="imbalance",
-                kind=Kind.BYTES,
+                kind=ValueKind.BYTES,
                 values=np.rint(uneven[order]).astype(int).tolist(),
             ),
             Column(
                 key="bar",
                 title=" ",
-                kind=Kind.BAR,
+                kind=ValueKind.BAR,
                 dispensable=2,
                 values=(uneven[order] / max(float(uneven.max(initial=0)), 1)).tolist(),
             ),
@@ -132,4 +132,4 @@ def _kind_column(cluster: ClusterState, tiered: Bools, order: I64) -> Column:
 
 
 def _count(key: str, title: str, values: I64, order: I64) -> Column:
-    return Column(key=key, title=title, kind=Kind.NUMBER, values=values[order].tolist())
+    return Column(key=key, title=title, kind=ValueKind.NUMBER, values=values[order].tolist())

@@ -11,7 +11,7 @@ import numpy as np
 from kafkabal.history import DiskOutlook, disk_outlook, forecast_cluster
 from kafkabal.inspection import dir_figures
 from kafkabal.model import F64
-from kafkabal.reporting.inspection.measured_growth import Growth
+from kafkabal.reporting.inspection.measured_growth import MeasuredGrowth
 from kafkabal.reporting.report import LineChart
 from kafkabal.units import format_duration
 
@@ -24,7 +24,7 @@ _BEYOND_FULL: Final = 1.25
 """A line that ends where it meets the limit is not seen to cross it."""
 
 
-def growth_charts(growth: Growth) -> Sequence[LineChart]:
+def growth_charts(growth: MeasuredGrowth) -> Sequence[LineChart]:
     """One chart for each of the disks that are full first, else for the fullest ones."""
     state = growth.state
     dirs, used = state.log_dirs, dir_figures(state).bytes.astype(np.float64)
@@ -38,7 +38,7 @@ def growth_charts(growth: Growth) -> Sequence[LineChart]:
     return [_chart(growth, int(row), used, limit, full_s, after_s, outlook) for row in shown.tolist()]
 
 
-def _horizon_s(growth: Growth, full_s: F64) -> float:
+def _horizon_s(growth: MeasuredGrowth, full_s: F64) -> float:
     """How far ahead: as far as it was recorded, or until the shown disks are full, at most three months."""
     recorded_s = growth.now_s - growth.past[0].at_s
     near = full_s[np.isfinite(full_s)]
@@ -47,7 +47,7 @@ def _horizon_s(growth: Growth, full_s: F64) -> float:
 
 
 def _chart(
-    growth: Growth, row: int, used: F64, limit: F64, full_s: F64, after_s: F64, outlook: DiskOutlook
+    growth: MeasuredGrowth, row: int, used: F64, limit: F64, full_s: F64, after_s: F64, outlook: DiskOutlook
 ) -> LineChart:
     dirs = growth.state.log_dirs
     broker, path = int(growth.state.brokers.id[dirs.broker[row]]), dirs.path[row]

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from kafkabal.inspection import ClusterFigures, Inspection, Member, Severity, TopicCopy
-from kafkabal.reporting.inspection.grouping import By
+from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.reporting.inspection.inspection_report import holder_table, score_table
-from kafkabal.reporting.report import Column, Kind, Metric, Report, Table, Tone
+from kafkabal.reporting.report import Column, Metric, Report, Table, Tone, ValueKind
 from kafkabal.units import format_duration
 from kafkabal.wording import counted_noun, first_of
 
@@ -26,7 +26,7 @@ _MOST_DESCRIBED: Final = 10
 
 def fleet_report(
     members: Sequence[Member],
-    by: By | None = None,
+    by: Grouping | None = None,
     *,
     shown_rows: int | None = None,
     rows_first: bool = False,
@@ -72,17 +72,17 @@ def data_set_report(copies: Sequence[TopicCopy], patterns: Sequence[str], member
     """
     n_sets, n_clusters = len({copy.data_set for copy in copies}), len({copy.cluster for copy in copies})
     found = f"{counted_noun(n_sets, 'data set')} on {n_clusters} of {counted_noun(len(members), 'cluster')}"
-    columns: tuple[tuple[str, str, Kind], ...] = (
-        ("data_set", "data set", Kind.TEXT),
-        ("cluster", "cluster", Kind.TEXT),
-        ("topic", "topic", Kind.TEXT),
-        ("partitions", "partitions", Kind.NUMBER),
-        ("replicas", "replicas", Kind.NUMBER),
-        ("bytes", "bytes", Kind.BYTES),
-        ("records", "records", Kind.NUMBER),
-        ("end_offsets", "end offsets", Kind.NUMBER),
-        ("origin", "mirror of", Kind.TEXT),
-        ("behind", "behind", Kind.NUMBER),
+    columns: tuple[tuple[str, str, ValueKind], ...] = (
+        ("data_set", "data set", ValueKind.TEXT),
+        ("cluster", "cluster", ValueKind.TEXT),
+        ("topic", "topic", ValueKind.TEXT),
+        ("partitions", "partitions", ValueKind.NUMBER),
+        ("replicas", "replicas", ValueKind.NUMBER),
+        ("bytes", "bytes", ValueKind.BYTES),
+        ("records", "records", ValueKind.NUMBER),
+        ("end_offsets", "end offsets", ValueKind.NUMBER),
+        ("origin", "mirror of", ValueKind.TEXT),
+        ("behind", "behind", ValueKind.NUMBER),
     )
     return Report(
         command="inspect --topics",
@@ -135,7 +135,7 @@ def _cluster_table(members: Sequence[Member], read_at_s: float) -> Table:
     """One row a cluster; a cluster that did not respond has nothing but its name and the reason."""
 
     def column(
-        key: str, title: str, kind: Kind = Kind.NUMBER, metric: str = "", help_: str = "", **more: Any
+        key: str, title: str, kind: ValueKind = ValueKind.NUMBER, metric: str = "", help_: str = "", **more: Any
     ) -> Column:
         values = [None if m.figures is None else getattr(m.figures, key) for m in members]
         return Column(
@@ -166,15 +166,19 @@ def _cluster_table(members: Sequence[Member], read_at_s: float) -> Table:
                 metric="kafkabal_dead_brokers",
                 help_="Brokers that hold replicas and are not registered.",
             ),
-            column("used_bytes", "used", Kind.BYTES, "kafkabal_used_bytes", "Bytes of all replicas."),
-            column("capacity_bytes", "", Kind.BYTES, "kafkabal_capacity_bytes", "Size of all volumes in bytes."),
-            column("full", "full", Kind.SHARE),
+            column("used_bytes", "used", ValueKind.BYTES, "kafkabal_used_bytes", "Bytes of all replicas."),
+            column("capacity_bytes", "", ValueKind.BYTES, "kafkabal_capacity_bytes", "Size of all volumes in bytes."),
+            column("full", "full", ValueKind.SHARE),
             column(
-                "fullest", "fullest", Kind.SHARE, "kafkabal_fullest_broker_ratio", "How full the fullest broker is."
+                "fullest",
+                "fullest",
+                ValueKind.SHARE,
+                "kafkabal_fullest_broker_ratio",
+                "How full the fullest broker is.",
             ),
-            column("fullest_broker", "on broker", Kind.NUMBER, dispensable=3),
-            column("skew", "worst skew", Kind.SHARE),
-            column("worst_score", "by score", Kind.TEXT, dispensable=1),
+            column("fullest_broker", "on broker", ValueKind.NUMBER, dispensable=3),
+            column("skew", "worst skew", ValueKind.SHARE),
+            column("worst_score", "by score", ValueKind.TEXT, dispensable=1),
             column(
                 "moving_partitions",
                 "moving",
@@ -238,7 +242,7 @@ def _scores(inspected: Sequence[tuple[str, Inspection]]) -> Table:
     )
 
 
-def _joined(tables: Sequence[tuple[str, Table]], by: By, shown_rows: int | None) -> Table:
+def _joined(tables: Sequence[tuple[str, Table]], by: Grouping, shown_rows: int | None) -> Table:
     default = tables[0][1].shown_rows if tables else None
     shown = default if shown_rows is None else shown_rows or None
     key = tables[0][1].key if tables else f"{by.value.replace('-', '_')}s"

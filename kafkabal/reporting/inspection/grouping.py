@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class By(StrEnum):
+class Grouping(StrEnum):
     """The holder, or the thing held, that a row describes."""
 
     BROKER = "broker"

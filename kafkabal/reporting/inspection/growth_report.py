@@ -30,13 +30,13 @@ from kafkabal.model import (
 )
 from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.inspection.disk_charts import growth_charts
-from kafkabal.reporting.inspection.grouping import By
-from kafkabal.reporting.inspection.measured_growth import Growth
-from kafkabal.reporting.report import Column, Fact, Kind, Metric, Report, Table, Tone, known
+from kafkabal.reporting.inspection.grouping import Grouping
+from kafkabal.reporting.inspection.measured_growth import MeasuredGrowth
+from kafkabal.reporting.report import Column, Fact, Metric, Report, Table, Tone, ValueKind, known
 from kafkabal.units import format_bytes, format_duration
 from kafkabal.wording import counted_noun, first_of
 
-GROWTH_VIEWS: Final = (By.BROKER, By.LOG_DIR, By.TOPIC)
+GROWTH_VIEWS: Final = (Grouping.BROKER, Grouping.LOG_DIR, Grouping.TOPIC)
 _DAY_S: Final = 86400.0
 _SHOWN_TOPICS: Final = 20
 # of a datetime; and a disk that is full in 300 years never is
@@ -44,8 +44,8 @@ _FARTHEST_S: Final = 300 * 365 * _DAY_S
 
 
 def growth_report(
-    growth: Growth,
-    by: By,
+    growth: MeasuredGrowth,
+    by: Grouping,
     *,
     shown_rows: int | None = None,
     full_within_s: float | None = None,
@@ -69,10 +69,10 @@ def growth_report(
         raise UsageError(f"--growth has no view by {by}", hint=f"choose from: {', '.join(GROWTH_VIEWS)}")
     dirs = _dirs(growth)
     brokers = broker_growth(growth.state, dirs, growth.partitions)
-    if by is By.TOPIC:
+    if by is Grouping.TOPIC:
         table = _topic_table(growth, topic_growth(growth.state, growth.partitions, growth.retention), shown_rows)
     else:
-        table = _holder_table(growth, by, brokers if by is By.BROKER else dirs, shown_rows, full_within_s)
+        table = _holder_table(growth, by, brokers if by is Grouping.BROKER else dirs, shown_rows, full_within_s)
     soonest = brokers.full_s[~np.isnan(brokers.full_s)]
     is_near = full_within_s is not None and bool((soonest < full_within_s).any())
     return Report(
@@ -93,35 +93,35 @@ def growth_report(
     )
 
 
-def _dirs(growth: Growth) -> HolderGrowth:
+def _dirs(growth: MeasuredGrowth) -> HolderGrowth:
     return dir_growth(growth.state, growth.partitions, growth.retention, growth.past[0], growth.now_s)
 
 
 def _holder_table(
-    growth: Growth, by: By, found: HolderGrowth, shown_rows: int | None, full_within_s: float | None
+    growth: MeasuredGrowth, by: Grouping, found: HolderGrowth, shown_rows: int | None, full_within_s: float | None
 ) -> Table:
     state = growth.state
-    if by is By.BROKER:
+    if by is Grouping.BROKER:
         used, capacity = broker_figures(state).bytes, broker_capacity_bytes(state)
         foreign = foreign_of_brokers(state)
     else:
         used, capacity = dir_figures(state).bytes, dir_capacity_bytes(state)
         foreign = foreign_bytes(state)
     order = np.lexsort((np.arange(len(used)), -found.written, np.where(np.isnan(found.full_s), np.inf, found.full_s)))
-    prefix = "broker" if by is By.BROKER else "log_dir"
+    prefix = "broker" if by is Grouping.BROKER else "log_dir"
     return Table(
-        key="brokers" if by is By.BROKER else "log_dirs",
+        key="brokers" if by is Grouping.BROKER else "log_dirs",
         shown_rows=shown_rows or None,
         columns=(
             *_names(state, by, order),
-            Column(key="used_bytes", title="used", kind=Kind.BYTES, values=used[order].tolist()),
+            Column(key="used_bytes", title="used", kind=ValueKind.BYTES, values=used[order].tolist()),
             shared_columns.fullness(used, foreign, capacity, order),
             *_written(prefix, found.written, found.low, found.high, order),
             Column(key="net_bytes_per_day", title="", values=known(_finite_or_nan(found.net * _DAY_S)[order])),
             Column(
                 key="steady_bytes",
                 title="steady at",
-                kind=Kind.BYTES,
+                kind=ValueKind.BYTES,
                 values=known(_finite_or_nan(found.steady_bytes)[order]),
                 dispensable=3,
             ),
@@ -130,10 +130,10 @@ def _holder_table(
     )
 
 
-def _names(state: ClusterState, by: By, order: I64) -> Iterator[Column]:
-    broker = np.arange(len(state.brokers)) if by is By.BROKER else state.log_dirs.broker
+def _names(state: ClusterState, by: Grouping, order: I64) -> Iterator[Column]:
+    broker = np.arange(len(state.brokers)) if by is Grouping.BROKER else state.log_dirs.broker
     yield Column(key="broker", title="broker", values=state.brokers.id[broker][order].tolist(), label=True)
-    if by is By.LOG_DIR:
+    if by is Grouping.LOG_DIR:
         paths = [state.log_dirs.path[row] for row in order.tolist()]
         yield Column(key="log_dir", title="log dir", values=paths, label=True)
 
@@ -142,7 +142,7 @@ def _written(prefix: str, written: F64, low: F64, high: F64, order: I64) -> Iter
     per_day, least, most = (known((values * _DAY_S)[order]) for values in (written, low, high))
     metric = Metric(f"kafkabal_{prefix}_written_bytes_per_second", "Bytes per second written to the replicas.")
     yield Column(key="written_bytes_per_s", title="", values=known(written[order]), metric=metric)
-    yield Column(key="written_bytes_per_day", title="written a day", kind=Kind.BYTES, values=per_day)
+    yield Column(key="written_bytes_per_day", title="written a day", kind=ValueKind.BYTES, values=per_day)
     yield Column(key="written_low_bytes_per_day", title="", values=least)
     yield Column(key="written_high_bytes_per_day", title="", values=most)
     spans = [
@@ -182,7 +182,7 @@ def _full(prefix: str, found: HolderGrowth, order: I64, now_s: float, within_s: 
     yield Column(key="full_on", title="on", values=[_date(now_s, s) for s in seconds], quiet=True, dispensable=2)
 
 
-def _topic_table(growth: Growth, found: TopicGrowth, shown_rows: int | None) -> Table:
+def _topic_table(growth: MeasuredGrowth, found: TopicGrowth, shown_rows: int | None) -> Table:
     state = growth.state
     order = np.lexsort((np.arange(len(found.written)), -found.bytes, -found.written))
     seconds = found.steady_s[order].tolist()
@@ -192,13 +192,13 @@ def _topic_table(growth: Growth, found: TopicGrowth, shown_rows: int | None) -> 
         shown_rows=_SHOWN_TOPICS if shown_rows is None else shown_rows or None,
         columns=(
             Column(key="topic", title="topic", values=[state.topics.name[row] for row in order.tolist()], label=True),
-            Column(key="used_bytes", title="used", kind=Kind.BYTES, values=found.bytes[order].tolist()),
+            Column(key="used_bytes", title="used", kind=ValueKind.BYTES, values=found.bytes[order].tolist()),
             *_written("topic", found.written, found.low, found.high, order),
             Column(key="limit", title="limited by", values=limits),
             Column(
                 key="steady_bytes",
                 title="steady at",
-                kind=Kind.BYTES,
+                kind=ValueKind.BYTES,
                 values=known(_finite_or_nan(found.steady_bytes)[order]),
                 metric=Metric("kafkabal_topic_steady_bytes", "Bytes that all replicas of the topic end at."),
             ),
@@ -213,7 +213,7 @@ def _topic_table(growth: Growth, found: TopicGrowth, shown_rows: int | None) -> 
     )
 
 
-def _headline(growth: Growth, brokers: HolderGrowth) -> str:
+def _headline(growth: MeasuredGrowth, brokers: HolderGrowth) -> str:
     a_day = f"{format_bytes(float(np.nansum(brokers.written)) * _DAY_S)} a day written"
     measured = f"measured over {format_duration(growth.partitions.over_s)}"
     if np.isnan(brokers.full_s).all():
@@ -230,7 +230,7 @@ def _headline(growth: Growth, brokers: HolderGrowth) -> str:
     return f"Broker {broker} is full in {_duration(seconds)}{span}. {a_day} ({measured})."
 
 
-def _notes(growth: Growth) -> Iterator[str]:
+def _notes(growth: MeasuredGrowth) -> Iterator[str]:
     state, retention = growth.state, growth.retention
     compacted = np.unique(state.partitions.topic[retention.is_compacted & (growth.partitions.mean > 0)]).size
     if compacted:

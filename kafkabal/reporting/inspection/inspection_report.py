@@ -31,18 +31,18 @@ from kafkabal.reporting.inspection.by_log_dir import log_dir_table
 from kafkabal.reporting.inspection.by_partition import partition_table
 from kafkabal.reporting.inspection.by_rack import no_traffic, rack_table, traffic_table
 from kafkabal.reporting.inspection.by_topic import is_diskless, is_tiered, topic_table
-from kafkabal.reporting.inspection.grouping import By
+from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.reporting.inspection.share_charts import inspection_charts
-from kafkabal.reporting.report import Column, Fact, Kind, Metric, Report, Table, Tone
+from kafkabal.reporting.report import Column, Fact, Metric, Report, Table, Tone, ValueKind
 from kafkabal.units import format_bytes
 from kafkabal.wording import counted_noun, first_of
 
-_TABLES: Final[Mapping[By, Callable[[Inspection], Table]]] = {
-    By.BROKER: broker_table,
-    By.LOG_DIR: log_dir_table,
-    By.RACK: rack_table,
-    By.TOPIC: topic_table,
-    By.PARTITION: partition_table,
+_TABLES: Final[Mapping[Grouping, Callable[[Inspection], Table]]] = {
+    Grouping.BROKER: broker_table,
+    Grouping.LOG_DIR: log_dir_table,
+    Grouping.RACK: rack_table,
+    Grouping.TOPIC: topic_table,
+    Grouping.PARTITION: partition_table,
 }
 
 _MOST_RACKS = 5
@@ -51,7 +51,7 @@ _TONES = {Severity.BALANCED: Tone.GOOD, Severity.IMBALANCED: Tone.WARNING, Sever
 
 def inspection_report(
     inspection: Inspection,
-    by: By = By.BROKER,
+    by: Grouping = Grouping.BROKER,
     *,
     shown_rows: int | None = None,
     cluster_flags: str = "",
@@ -85,10 +85,10 @@ def inspection_report(
     """
     verdict = judge(inspection)
     shown = inspection
-    if by is By.RACK and rack_level is not None:
+    if by is Grouping.RACK and rack_level is not None:
         shown = replace(inspection, cluster=with_rack_level(inspection.cluster, rack_level))
     table = holder_table(shown, by)
-    traffic = traffic_table(shown.cluster, price_per_gb) if by is By.RACK else no_traffic()
+    traffic = traffic_table(shown.cluster, price_per_gb) if by is Grouping.RACK else no_traffic()
     if shown_rows is not None:
         table = replace(table, shown_rows=shown_rows or None)
     command = f"{verdict.next_command} {cluster_flags}".strip() if verdict.next_command else ""
@@ -110,7 +110,7 @@ def inspection_report(
     )
 
 
-def holder_table(inspection: Inspection, by: By) -> Table:
+def holder_table(inspection: Inspection, by: Grouping) -> Table:
     """One row a broker, log dir, rack, topic or partition."""
     return _TABLES[by](inspection)
 
@@ -126,19 +126,19 @@ def score_table(inspection: Inspection) -> Table:
         columns=(
             Column(key="score", title="score", values=[s.score.name for s in inspection.scored], label=True),
             Column(key="unit", title="", values=[s.score.unit for s in inspection.scored]),
-            Column(key="max_share", title="most", kind=Kind.FAIR, values=most),
-            Column(key="min_share", title="least", kind=Kind.FAIR, values=least),
+            Column(key="max_share", title="most", kind=ValueKind.FAIR, values=most),
+            Column(key="min_share", title="least", kind=ValueKind.FAIR, values=least),
             Column(
                 key="skew",
                 title="skew",
-                kind=Kind.SHARE,
+                kind=ValueKind.SHARE,
                 values=[float(e.skew) for e in evaluations],
                 metric=Metric("kafkabal_skew_ratio", "Largest deviation of a holder from its fair share."),
             ),
             Column(
                 key="outside",
                 title="outside band",
-                kind=Kind.NUMBER,
+                kind=ValueKind.NUMBER,
                 values=[int(e.outside.sum()) for e in evaluations],
                 metric=Metric("kafkabal_outside_band", "Holders outside their band."),
             ),
@@ -160,8 +160,8 @@ def _rack_table(small: Sequence[SmallRack]) -> Table:
         columns=(
             Column(key="rack", title="rack", values=[r.rack for r in small], label=True),
             Column(key="brokers", title="brokers", values=[r.brokers for r in small]),
-            Column(key="part", title="part", kind=Kind.SHARE, values=[r.part for r in small]),
-            Column(key="fair", title="fair", kind=Kind.FAIR, values=[r.fair_over_mean for r in small]),
+            Column(key="part", title="part", kind=ValueKind.SHARE, values=[r.part for r in small]),
+            Column(key="fair", title="fair", kind=ValueKind.FAIR, values=[r.fair_over_mean for r in small]),
             Column(key="brokers_to_add", title="to add", values=[r.to_add for r in small]),
         ),
         for_programs=True,
@@ -184,14 +184,14 @@ def _full_facts(full_s: float | None) -> tuple[Fact, Fact]:
     outlook = "unknown" if full_s is None else "full" if is_near else "never"
     title = "first disk full in" if is_near else ""
     return (
-        Fact(key="full_s", value=full_s, title=title, kind=Kind.DURATION, metric=metric),
+        Fact(key="full_s", value=full_s, title=title, kind=ValueKind.DURATION, metric=metric),
         Fact(key="full_outlook", value=outlook),
     )
 
 
-def _on_traffic(cluster: ClusterState, by: By) -> Iterator[str]:
+def _on_traffic(cluster: ClusterState, by: Grouping) -> Iterator[str]:
     """What the figures across racks mean, or what they lack."""
-    if by is not By.RACK or len(cluster.racks) < 2:
+    if by is not Grouping.RACK or len(cluster.racks) < 2:
         return
     if np.isnan(cluster.partitions.in_bytes_per_s).all():
         yield "bytes across racks need rates: add --sample 10s"

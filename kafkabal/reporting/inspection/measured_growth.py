@@ -10,7 +10,7 @@ from kafkabal.model import ClusterState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Growth:
+class MeasuredGrowth:
     """What was measured of one cluster, and what it was measured from."""
 
     state: ClusterState

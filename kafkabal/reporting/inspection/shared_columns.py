@@ -8,7 +8,7 @@ import numpy as np
 
 from kafkabal.inspection import DEAD, NO_RESPONSE, OFFLINE_DIRS, ONLINE, HolderFigures, Scored
 from kafkabal.model import F64, I64, Bools
-from kafkabal.reporting.report import Column, Kind, Metric, Tone, counted, known
+from kafkabal.reporting.report import Column, Metric, Tone, ValueKind, counted, known
 
 _VISIBLE = 0.005
 """Of the mean: less is not seen in a figure of two decimals."""
@@ -21,7 +21,7 @@ def used(prefix: str, values: I64, estimated: Bools, order: I64) -> Column:
     return Column(
         key="used_bytes",
         title="used",
-        kind=Kind.BYTES,
+        kind=ValueKind.BYTES,
         values=values[order].tolist(),
         estimated=estimated[order].tolist(),
         metric=Metric(f"kafkabal_{prefix}_used_bytes", "Bytes of the replicas, including estimates."),
@@ -31,7 +31,7 @@ def used(prefix: str, values: I64, estimated: Bools, order: I64) -> Column:
 def remote(values: I64) -> Column:
     """Bytes that only remote storage holds."""
     return Column(
-        key="remote_bytes", title="remote", kind=Kind.BYTES, values=counted(values), quiet=True, dispensable=5
+        key="remote_bytes", title="remote", kind=ValueKind.BYTES, values=counted(values), quiet=True, dispensable=5
     )
 
 
@@ -40,7 +40,7 @@ def capacity(prefix: str, values: F64, order: I64) -> Column:
     return Column(
         key="capacity_bytes",
         title="",
-        kind=Kind.BYTES,
+        kind=ValueKind.BYTES,
         values=[None if v is None else int(v) for v in known(values[order])],
         metric=Metric(f"kafkabal_{prefix}_capacity_bytes", "Size of the volumes in bytes."),
     )
@@ -52,7 +52,7 @@ def foreign(prefix: str, values: F64, order: I64) -> Column:
     return Column(
         key="other_bytes",
         title="others",
-        kind=Kind.BYTES,
+        kind=ValueKind.BYTES,
         values=whole,
         quiet=True,
         dispensable=6,
@@ -64,7 +64,7 @@ def fullness(used_bytes: I64, foreign_bytes: F64, capacity_bytes: F64, order: I6
     """How full the volumes are, other programs included."""
     with np.errstate(invalid="ignore", divide="ignore"):
         full = (used_bytes + np.nan_to_num(foreign_bytes)) / np.where(capacity_bytes > 0, capacity_bytes, np.nan)
-    return Column(key="full", title="full", kind=Kind.SHARE, values=known(full[order]), quiet=True)
+    return Column(key="full", title="full", kind=ValueKind.SHARE, values=known(full[order]), quiet=True)
 
 
 def main_share(scored: Scored | None, order: I64, *, is_shown: bool = True) -> tuple[Column, Column]:
@@ -78,19 +78,21 @@ def main_share(scored: Scored | None, order: I64, *, is_shown: bool = True) -> t
 def _share_and_bar(title: str, bar_title: str, share: list[float | None], side: list[int]) -> tuple[Column, Column]:
     tones = [_tone(s) for s in side]
     return (
-        Column(key="share", title=title, kind=Kind.FAIR, values=share, outside=side, tones=tones, dispensable=-1),
-        Column(key="bar", title=bar_title, kind=Kind.FAIR_BAR, dispensable=2, values=share, tones=tones),
+        Column(key="share", title=title, kind=ValueKind.FAIR, values=share, outside=side, tones=tones, dispensable=-1),
+        Column(key="bar", title=bar_title, kind=ValueKind.FAIR_BAR, dispensable=2, values=share, tones=tones),
     )
 
 
 def fair(scored: Scored | None, order: I64) -> Column:
     """Fair share over the mean, seen by people where racks or limits keep holders from equal shares."""
     if scored is None:
-        return Column(key="fair", title="", kind=Kind.FAIR, values=[None] * len(order))
+        return Column(key="fair", title="", kind=ValueKind.FAIR, values=[None] * len(order))
     e = scored.evaluation
     ratio = np.where(e.counted & ~np.isnan(e.fair), e.fair_over_mean, np.nan)[order]
     is_uneven = bool((np.abs(ratio[~np.isnan(ratio)] - 1) > _VISIBLE).any())
-    return Column(key="fair", title="fair" if is_uneven else "", kind=Kind.FAIR, values=known(ratio), dispensable=5)
+    return Column(
+        key="fair", title="fair" if is_uneven else "", kind=ValueKind.FAIR, values=known(ratio), dispensable=5
+    )
 
 
 def shares(prefix: str, scored: Sequence[Scored], order: I64) -> Iterator[Column]:
@@ -113,7 +115,7 @@ def counts(
     yield Column(
         key="replicas",
         title="replicas",
-        kind=Kind.NUMBER,
+        kind=ValueKind.NUMBER,
         values=figures.replicas[order].tolist(),
         outside=sides.get("replicas", ()),
         metric=Metric(f"kafkabal_{prefix}_replicas", "Replicas."),
@@ -121,7 +123,7 @@ def counts(
     yield Column(
         key="leaders",
         title="leaders" if leaders_shown else "",
-        kind=Kind.NUMBER,
+        kind=ValueKind.NUMBER,
         values=figures.leaders[order].tolist(),
         outside=sides.get("leaders", ()),
         metric=Metric(f"kafkabal_{prefix}_leaders", "Partitions led by the broker."),
@@ -129,7 +131,7 @@ def counts(
     yield Column(
         key="out_of_sync_replicas",
         title="out of sync",
-        kind=Kind.NUMBER,
+        kind=ValueKind.NUMBER,
         values=figures.out_of_sync[order].tolist(),
         quiet=True,
         dispensable=3,
@@ -144,7 +146,7 @@ def rates(prefix: str, in_bytes_per_s: F64, out_bytes_per_s: F64, order: I64) ->
         yield Column(
             key=f"{key}_bytes_per_s",
             title=title,
-            kind=Kind.RATE,
+            kind=ValueKind.RATE,
             values=known(values[order]),
             quiet=True,
             dispensable=1,
@@ -178,7 +180,7 @@ def partition_troubles(
         yield Column(
             key=key,
             title=title,
-            kind=Kind.NUMBER,
+            kind=ValueKind.NUMBER,
             values=values[order].tolist(),
             quiet=True,
             dispensable=dispensable,

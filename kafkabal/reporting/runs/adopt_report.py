@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from kafkabal.executor import ForeignReassignment
 from kafkabal.reporting.plan_moves import brokers_in_words
-from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
+from kafkabal.reporting.report import Column, Fact, Report, Table, Tone, ValueKind
 from kafkabal.wording import counted_noun
 
 _SHOWN = 20
@@ -37,7 +37,7 @@ def adopt_report(foreign: Sequence[ForeignReassignment], unfinished: str | None,
                 key="moved_bytes",
                 value=sum(f.moved_bytes for f in foreign),
                 title="bytes" if count else "",
-                kind=Kind.BYTES,
+                kind=ValueKind.BYTES,
             ),
         ),
         tables=(
@@ -46,12 +46,14 @@ def adopt_report(foreign: Sequence[ForeignReassignment], unfinished: str | None,
                 shown_rows=_SHOWN,
                 columns=(
                     Column(key="topic", title="", values=[f.name.topic for f in foreign], label=True),
-                    Column(key="partition", title="", kind=Kind.NUMBER, values=[f.name.partition for f in foreign]),
+                    Column(
+                        key="partition", title="", kind=ValueKind.NUMBER, values=[f.name.partition for f in foreign]
+                    ),
                     Column(key="name", title="partition", values=[str(f.name) for f in foreign], for_people=True),
                     Column(key="change", title="change", values=changes, for_people=True),
                     Column(key="previous_replicas", title="", values=[list(f.before) for f in foreign]),
                     Column(key="replicas", title="", values=[list(f.reassignment.target) for f in foreign]),
-                    Column(key="bytes", title="bytes", kind=Kind.BYTES, values=[f.moved_bytes for f in foreign]),
+                    Column(key="bytes", title="bytes", kind=ValueKind.BYTES, values=[f.moved_bytes for f in foreign]),
                 ),
             ),
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafkabal.executor import RunSummary
-from kafkabal.reporting.report import Column, Kind, Report, Table
+from kafkabal.reporting.report import Column, Report, Table, ValueKind
 from kafkabal.wording import counted_noun
 
 _UNKNOWN_END = "open"
@@ -36,10 +36,16 @@ def history_report(runs: Sequence[RunSummary]) -> Report:
                     Column(key="outcome", title="", values=outcomes),
                     Column(key="end", title="outcome", values=[o or _UNKNOWN_END for o in outcomes], for_people=True),
                     Column(
-                        key="partitions", title="partitions", kind=Kind.NUMBER, values=[run.partitions for run in runs]
+                        key="partitions",
+                        title="partitions",
+                        kind=ValueKind.NUMBER,
+                        values=[run.partitions for run in runs],
                     ),
                     Column(
-                        key="planned_bytes", title="bytes", kind=Kind.BYTES, values=[run.planned_bytes for run in runs]
+                        key="planned_bytes",
+                        title="bytes",
+                        kind=ValueKind.BYTES,
+                        values=[run.planned_bytes for run in runs],
                     ),
                     Column(key="plan_id", title="", values=[run.plan_id for run in runs]),
                 ),

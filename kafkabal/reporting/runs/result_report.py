@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kafkabal.executor import Goal, RunOutcome, RunResult
-from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
+from kafkabal.reporting.report import Column, Fact, Report, Table, Tone, ValueKind
 from kafkabal.units import format_bytes, format_duration
 from kafkabal.wording import counted_noun
 
@@ -45,8 +45,8 @@ def nothing_report(command: str) -> Report:
             Fact(key="stop_reason", value=None),
             Fact(key="done_partitions", value=0),
             Fact(key="planned_partitions", value=0),
-            Fact(key="copied_bytes", value=0, kind=Kind.BYTES),
-            Fact(key="elapsed_s", value=0.0, kind=Kind.DURATION),
+            Fact(key="copied_bytes", value=0, kind=ValueKind.BYTES),
+            Fact(key="elapsed_s", value=0.0, kind=ValueKind.DURATION),
             Fact(key="left_throttles", value=[]),
             Fact(key="journal", value=None),
         ),
@@ -67,8 +67,8 @@ def result_report(result: RunResult, command: str) -> Report:
             Fact(key="stop_reason", value=result.stop_reason.value if result.stop_reason else None),
             Fact(key="done_partitions", value=result.done),
             Fact(key="planned_partitions", value=result.total),
-            Fact(key="copied_bytes", value=result.copied_bytes, kind=Kind.BYTES),
-            Fact(key="elapsed_s", value=result.elapsed_s, kind=Kind.DURATION),
+            Fact(key="copied_bytes", value=result.copied_bytes, kind=ValueKind.BYTES),
+            Fact(key="elapsed_s", value=result.elapsed_s, kind=ValueKind.DURATION),
             Fact(key="left_throttles", value=list(result.pending)),
             Fact(key="journal", value=str(result.journal)),
         ),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kafkabal.executor import PartitionState, Phase, RunStatus, Stage
-from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
+from kafkabal.reporting.report import Column, Fact, Report, Table, Tone, ValueKind
 from kafkabal.units import format_bytes, format_duration, format_rate
 from kafkabal.wording import counted_noun
 
@@ -128,7 +128,7 @@ def _differing(rows: Sequence[PartitionState]) -> Table:
             Column(key="stage", title="stage", values=[r.stage.value for r in rows]),
             Column(key="target_replicas", title="target brokers", values=[list(r.target) for r in rows]),
             Column(key="current_replicas", title="current brokers", values=[list(r.found) for r in rows]),
-            Column(key="leader", title="leader", kind=Kind.NUMBER, values=[r.leader for r in rows]),
-            Column(key="arrived_bytes", title="arrived", kind=Kind.BYTES, values=[r.arrived_bytes for r in rows]),
+            Column(key="leader", title="leader", kind=ValueKind.NUMBER, values=[r.leader for r in rows]),
+            Column(key="arrived_bytes", title="arrived", kind=ValueKind.BYTES, values=[r.arrived_bytes for r in rows]),
         ),
     )

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 
-from kafkabal.sandbox import Listener, Sandbox
+from kafkabal.sandbox import KafkaListener, Sandbox
 
 LINK = "LINK"
 _FETCHER = re.compile(rb"broker-(\d+)-")
@@ -36,10 +36,10 @@ class BrokerLinks:
         self.pairs_seen: set[tuple[int, int]] = set()
         """Brokers that have connected, and to which."""
 
-    def listener(self) -> Listener:
+    def listener(self) -> KafkaListener:
         """The listener that brokers advertise to each other."""
         ports = {broker: server.getsockname()[1] for broker, server in self._sockets.items()}
-        return Listener(name=LINK, protocol="PLAINTEXT", advertised_ports=ports)
+        return KafkaListener(name=LINK, protocol="PLAINTEXT", advertised_ports=ports)
 
     def serve(self, ports: Mapping[int, int]) -> None:
         """Pass connections on to the ports that the brokers listen on."""

@@ -14,7 +14,7 @@ import pytest
 
 from kafkabal.clusters.open_cluster import connect
 from kafkabal.config.connection_settings import ConnectionSettings, ZookeeperAddress
-from kafkabal.sandbox import Listener, Sandbox, SandboxSpec, up
+from kafkabal.sandbox import KafkaListener, Sandbox, SandboxSpec, up
 
 pytest.register_assert_rewrite(*(f"tests.live.executor.{name}" for name in ("hosts", "scenery", "stage")))
 
@@ -28,7 +28,7 @@ FOUR_BROKERS = SandboxSpec(
     brokers=4,
     racks=2,
     controllers=3,
-    listeners=(Listener(name="SASL", protocol="SASL_PLAINTEXT"),),
+    listeners=(KafkaListener(name="SASL", protocol="SASL_PLAINTEXT"),),
     properties={
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS;User:operator",

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from kafkabal.doctor import Status, check_extras, check_folders
+from kafkabal.doctor import CheckStatus, check_extras, check_folders
 
 
 def test_a_folder_that_is_there_or_can_be_made(tmp_path: Path) -> None:
     """Nothing is made for it."""
     (check,) = check_folders({"state": tmp_path / "a" / "b"})
-    assert check.status is Status.OK
+    assert check.status is CheckStatus.OK
     assert list(tmp_path.iterdir()) == []
 
 
@@ -20,7 +20,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     """A file stands in its way, which is named."""
     (tmp_path / "a").touch()
     (check,) = check_folders({"state": tmp_path / "a" / "b"})
-    assert check.status is Status.FAILED
+    assert check.status is CheckStatus.FAILED
     assert check.detail == f"{tmp_path / 'a' / 'b'}: {tmp_path / 'a'} is not a folder"
     assert "XDG_STATE_HOME" in check.hint
 
@@ -29,12 +29,12 @@ def test_a_folder_that_is_only_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """Profiles may come from a read-only place, as in a container: a note, with nothing to be done."""
     monkeypatch.setattr("os.access", lambda *_: False)
     checks = check_folders({"state": tmp_path, "config": tmp_path}, may_be_read_only={"config"})
-    assert [check.status for check in checks] == [Status.FAILED, Status.NOTE]
+    assert [check.status for check in checks] == [CheckStatus.FAILED, CheckStatus.NOTE]
 
 
 def test_an_extra_that_is_missing_is_no_finding() -> None:
     """It says what it is for, and how to get it."""
     checks = {check.what: check for check in check_extras(lambda module: module != "pyarrow")}
-    assert checks["extra parquet"].status is Status.NOTE
+    assert checks["extra parquet"].status is CheckStatus.NOTE
     assert checks["extra parquet"].detail.endswith("pip install 'kafkabal[parquet]'")
-    assert checks["extra sandbox"].status is Status.OK
+    assert checks["extra sandbox"].status is CheckStatus.OK

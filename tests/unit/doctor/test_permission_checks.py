@@ -11,7 +11,7 @@ import pytest
 
 from kafkabal.clusters import Fault, NewTopic
 from kafkabal.clusters.kafka import Operation
-from kafkabal.doctor import STEPS, Check, Purpose, Status
+from kafkabal.doctor import STEPS, CheckResult, CheckStatus, Purpose
 from kafkabal.doctor.permission_checks import check_permissions
 from kafkabal.errors import MissingCapabilityError
 
@@ -55,7 +55,7 @@ class Told:
         return self.creation
 
 
-def _found(told: Told, *purposes: Purpose) -> dict[str, Check]:
+def _found(told: Told, *purposes: Purpose) -> dict[str, CheckResult]:
     return {check.what: check for check in check_permissions(told, purposes or tuple(Purpose))}
 
 
@@ -70,14 +70,14 @@ def test_steps_are_those_of_the_documentation() -> None:
 def test_everything_allowed() -> None:
     """No step is a finding; groups that may not be listed cannot be asked about."""
     found = _found(Told())
-    assert {check.status for check in found.values()} == {Status.OK, Status.SKIPPED}
+    assert {check.status for check in found.values()} == {CheckStatus.OK, CheckStatus.SKIPPED}
     assert found["read committed offsets"].detail == "not known: Describe on Group *"
 
 
 def test_what_is_missing_is_named_with_its_step() -> None:
     """Without Alter on the cluster nothing can be moved; all else can be done."""
     found = _found(Told(cluster=_ALL - {Operation.ALTER}))
-    failed = {name for name, check in found.items() if check.status is Status.FAILED}
+    failed = {name for name, check in found.items() if check.status is CheckStatus.FAILED}
     assert failed == {"move replicas", "move replicas between log dirs", "elect leaders"}
     assert found["move replicas"].detail == "missing: Alter on Cluster"
     assert "help permissions" in found["move replicas"].hint
@@ -94,20 +94,22 @@ def test_without_describe_the_rest_is_unknown() -> None:
     """Brokers tell nothing to whom may not describe the cluster: that is no proof that it is missing."""
     found = _found(Told(cluster=frozenset()))
     assert found["read the cluster"].detail == "missing: Describe on Cluster"
-    assert found["move replicas"].status is Status.SKIPPED
+    assert found["move replicas"].status is CheckStatus.SKIPPED
 
 
 def test_what_is_optional_only_warns() -> None:
     """Runs do without the lock of the cluster and without its record."""
     denied = Told(topics={"img": _ALL}, groups=frozenset(), faults={"__kafkabal": _DENIED})
     found = _found(denied)
-    assert found["take the lock of watch"].status is Status.FAILED
-    warned = {name for name, check in found.items() if check.status is Status.WARNING}
+    assert found["take the lock of watch"].status is CheckStatus.FAILED
+    warned = {name for name, check in found.items() if check.status is CheckStatus.WARNING}
     assert warned == {"take the lock", "write the run record", "read the run record"}
 
 
-@pytest.mark.parametrize(("creation", "status"), [({}, Status.SKIPPED), ({"__kafkabal": _DENIED}, Status.WARNING)])
-def test_a_record_that_is_not_there_yet(creation: dict[str, Fault], status: Status) -> None:
+@pytest.mark.parametrize(
+    ("creation", "status"), [({}, CheckStatus.SKIPPED), ({"__kafkabal": _DENIED}, CheckStatus.WARNING)]
+)
+def test_a_record_that_is_not_there_yet(creation: dict[str, Fault], status: CheckStatus) -> None:
     """Whether it could be created is asked, and nothing is created."""
     absent = Fault("UNKNOWN_TOPIC_OR_PARTITION")
     found = _found(Told(topics={"img": _ALL}, faults={"__kafkabal": absent}, creation=creation))
@@ -128,4 +130,4 @@ def test_brokers_that_cannot_tell() -> None:
         def cluster_operations(self) -> frozenset[Operation]:
             raise MissingCapabilityError("unknown request")
 
-    assert _found(Old())["move replicas"].status is Status.SKIPPED
+    assert _found(Old())["move replicas"].status is CheckStatus.SKIPPED

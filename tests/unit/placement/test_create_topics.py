@@ -9,7 +9,7 @@ from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fault_injection import CallOutcome, FaultyCluster
 from kafkabal.errors import MissingCapabilityError, PartialFailureError, UnreachableError
 from kafkabal.model.topic_partition import TopicPartition
-from kafkabal.placement.create_topics import Wanted, create_all, validate
+from kafkabal.placement.create_topics import TopicToCreate, create_all, validate
 from kafkabal.plan.plan import ANY_DIR
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
 
@@ -19,9 +19,9 @@ def two_dirs() -> FaultyCluster:
     return FaultyCluster(InMemoryCluster.of(cluster(brokers(3, dirs=2), [topic("there", [1])])))
 
 
-def wanted(name: str, *replicas: int, log_dir: str = ANY_DIR) -> Wanted:
+def wanted(name: str, *replicas: int, log_dir: str = ANY_DIR) -> TopicToCreate:
     """A topic of one partition."""
-    return Wanted(NewTopic(name=name, assignment=(replicas,)), ((log_dir,) * len(replicas),))
+    return TopicToCreate(NewTopic(name=name, assignment=(replicas,)), ((log_dir,) * len(replicas),))
 
 
 def test_topics_are_created_as_placed() -> None:

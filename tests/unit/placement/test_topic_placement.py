@@ -11,7 +11,7 @@ from kafkabal.errors import KafkabalError, LimitExceededError, UsageError
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.rows import BrokerRow, LogDirRow, TopicRow
 from kafkabal.placement.placement_policy import PlacementPolicy, parse_policy
-from kafkabal.placement.topic_placement import Placed, place_topics
+from kafkabal.placement.topic_placement import PlacedTopics, place_topics
 from kafkabal.scoring.evaluation import evaluate
 from kafkabal.scoring.registry import default_scores, load_scores
 from kafkabal.testing import cluster_builders
@@ -53,7 +53,7 @@ def racks_of(cluster: ClusterState) -> dict[int, object]:
     }
 
 
-def check_rules(placed: Placed, specs: list[TopicSpec], takers: set[int], racks: dict[int, object]) -> None:
+def check_rules(placed: PlacedTopics, specs: list[TopicSpec], takers: set[int], racks: dict[int, object]) -> None:
     """Every partition has its replicas, distinct, on brokers that take some, on as many racks as can be."""
     n_racks = len({racks[b] for b in takers})
     assert [t.name for t in placed.topics] == [s.name for s in specs]

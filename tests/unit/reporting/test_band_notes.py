@@ -14,7 +14,7 @@ from kafkabal.inspection.verdict import judge
 from kafkabal.inspection.worst_group_of_score import worst_group
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.reporting.band_notes import TWO_TOLERANCES, rounding_note
-from kafkabal.reporting.drawable_area import Surface
+from kafkabal.reporting.drawable_area import DrawableArea
 from kafkabal.reporting.inspection.inspection_report import inspection_report
 from kafkabal.reporting.output_formats import render
 from kafkabal.scoring.score_selection import select_scores
@@ -40,7 +40,9 @@ def test_the_topic_behind_a_skew_is_named() -> None:
     """In the table, for programs, and in the headline where that score is the first outside its band."""
     state = read_snapshot(LOPSIDED)
     inspection = inspect_cluster(state)
-    rows = {row["score"]: row for row in json.loads(render(inspection_report(inspection), "json", Surface()))["scores"]}
+    rows = {
+        row["score"]: row for row in json.loads(render(inspection_report(inspection), "json", DrawableArea()))["scores"]
+    }
     alone = inspect_cluster(state, select_scores(state, ("topic-spread",)))
 
     assert rows["topic-spread"]["worst_topic"] == "labels"

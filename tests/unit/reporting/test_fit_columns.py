@@ -5,13 +5,21 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkabal.reporting.drawable_area import Surface
+from kafkabal.reporting.drawable_area import DrawableArea
 from kafkabal.reporting.fit_columns import elide
 from kafkabal.reporting.output_formats import render
-from kafkabal.reporting.report import Column, Kind, Report, Table
+from kafkabal.reporting.report import Column, Report, Table, ValueKind
 
 NAMES = st.text("abcdefgh/-", min_size=1, max_size=60)
-KINDS = (Kind.TEXT, Kind.NUMBER, Kind.BYTES, Kind.RATE, Kind.FAIR, Kind.DURATION, Kind.FAIR_BAR)
+KINDS = (
+    ValueKind.TEXT,
+    ValueKind.NUMBER,
+    ValueKind.BYTES,
+    ValueKind.RATE,
+    ValueKind.FAIR,
+    ValueKind.DURATION,
+    ValueKind.FAIR_BAR,
+)
 
 
 @st.composite
@@ -20,12 +28,12 @@ def tables(draw: st.DrawFn) -> Table:
     n_rows = draw(st.integers(1, 4))
     columns = [Column(key="id", title="id", values=list(range(n_rows)))]
     for i, kind in enumerate(draw(st.lists(st.sampled_from(KINDS), max_size=9))):
-        if kind is Kind.TEXT:
+        if kind is ValueKind.TEXT:
             values = draw(st.lists(NAMES, min_size=n_rows, max_size=n_rows))
         else:
             values = draw(st.lists(st.integers(0, 10**12), min_size=n_rows, max_size=n_rows))
-        wraps = kind is Kind.TEXT and draw(st.booleans())
-        title = " " if kind is Kind.FAIR_BAR else f"title{i}"
+        wraps = kind is ValueKind.TEXT and draw(st.booleans())
+        title = " " if kind is ValueKind.FAIR_BAR else f"title{i}"
         dispensable = draw(st.integers(-1, 3))
         columns.append(Column(key=f"k{i}", title=title, kind=kind, values=values, wraps=wraps, dispensable=dispensable))
     return Table(key="t", columns=columns)
@@ -34,8 +42,8 @@ def tables(draw: st.DrawFn) -> Table:
 @given(tables(), st.integers(40, 200))
 def test_every_column_is_whole_elided_with_a_mark_or_named_as_hidden(table: Table, width: int) -> None:
     """Lines fit, numbers are whole or their column is named, and a name that is not whole has the mark in it."""
-    wide = render(Report(command="p", tables=(table,)), "table", Surface())
-    text = render(Report(command="p", tables=(table,)), "table", Surface(width=width))
+    wide = render(Report(command="p", tables=(table,)), "table", DrawableArea())
+    text = render(Report(command="p", tables=(table,)), "table", DrawableArea(width=width))
     body, _, note = text.partition("columns hidden (terminal too narrow):")
     hidden = {name.strip() for name in note.replace("\n", " ").split(",")}
 
@@ -43,8 +51,8 @@ def test_every_column_is_whole_elided_with_a_mark_or_named_as_hidden(table: Tabl
     for column in table.columns:
         if column.title.strip() and column.title not in hidden:
             assert column.title in body.splitlines()[0]
-            if column.kind is not Kind.TEXT:
-                cells = render(Report(command="p", tables=(Table(key="t", columns=[column]),)), "table", Surface())
+            if column.kind is not ValueKind.TEXT:
+                cells = render(Report(command="p", tables=(Table(key="t", columns=[column]),)), "table", DrawableArea())
                 assert all(cell in body for cell in cells.split())
     if body == wide:
         assert not note

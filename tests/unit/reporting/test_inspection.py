@@ -20,10 +20,10 @@ from kafkabal.inspection.verdict import judge
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.replica_health import offline_replicas
 from kafkabal.model.rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
-from kafkabal.reporting.drawable_area import Surface
+from kafkabal.reporting.drawable_area import DrawableArea
 from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.inspection.by_topic import uneven_bytes
-from kafkabal.reporting.inspection.grouping import By
+from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.reporting.inspection.inspection_report import inspection_report
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.report import Tone
@@ -80,25 +80,25 @@ def test_partition_figures_add_up(rows: ClusterRows) -> None:
         assert figures.not_preferred[i] == (part.leader >= 0 and part.leader != part.replicas[0])
 
 
-@given(clusters(), st.sampled_from(By), st.sampled_from(["table", "yaml", "csv", "prometheus"]))
-def test_every_view_of_every_cluster_can_be_written(state: ClusterState, by: By, form: str) -> None:
+@given(clusters(), st.sampled_from(Grouping), st.sampled_from(["table", "yaml", "csv", "prometheus"]))
+def test_every_view_of_every_cluster_can_be_written(state: ClusterState, by: Grouping, form: str) -> None:
     """No cluster, however untidy, breaks a view, and programs get the published shape, with a row for each thing."""
     try:
         inspection = inspect_cluster(state)
     except ConfigError:
         return  # some capacities are known and others are not, which is refused
     report = inspection_report(inspection, by)
-    document = json.loads(render(report, "json", Surface()))
+    document = json.loads(render(report, "json", DrawableArea()))
     expected = {
-        By.BROKER: len(state.brokers),
-        By.LOG_DIR: len(state.log_dirs),
-        By.TOPIC: len(state.topics),
-        By.PARTITION: len(state.partitions),
+        Grouping.BROKER: len(state.brokers),
+        Grouping.LOG_DIR: len(state.log_dirs),
+        Grouping.TOPIC: len(state.topics),
+        Grouping.PARTITION: len(state.partitions),
     }
 
     check_document(document)
     assert len(document[report.tables[0].key]) == expected.get(by, report.tables[0].n_rows)
-    assert render(report, form, Surface(width=80)).endswith("\n")
+    assert render(report, form, DrawableArea(width=80)).endswith("\n")
 
 
 @given(clusters(tidy=True))

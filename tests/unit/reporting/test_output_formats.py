@@ -16,9 +16,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kafkabal.errors import UsageError
 from kafkabal.reporting.cell_formats import bars, show_value
-from kafkabal.reporting.drawable_area import Surface
+from kafkabal.reporting.drawable_area import DrawableArea
 from kafkabal.reporting.output_formats import render
-from kafkabal.reporting.report import Column, Fact, Kind, Metric, Report, Table, Tone, counted, known
+from kafkabal.reporting.report import Column, Fact, Metric, Report, Table, Tone, ValueKind, counted, known
 
 USED = Metric("kafkabal_used_bytes", "Bytes used.")
 
@@ -36,7 +36,7 @@ TABLE = Table(
         Column(
             key="used_bytes",
             title="used",
-            kind=Kind.BYTES,
+            kind=ValueKind.BYTES,
             values=[1024, None, 5 * 2**30],
             estimated=[False, False, True],
             metric=USED,
@@ -44,14 +44,14 @@ TABLE = Table(
         Column(
             key="disk",
             title="disk",
-            kind=Kind.FAIR,
+            kind=ValueKind.FAIR,
             values=[0.5, None, 1.5],
             outside=[-1, 0, 1],
             metric=share_of("disk"),
         ),
         Column(key="leaders", title="", values=[1.0, 2.0, None], metric=share_of("leaders")),
-        Column(key="bar", title=" ", kind=Kind.FAIR_BAR, values=[0.5, None, 1.5]),
-        Column(key="offline", title="offline", kind=Kind.NUMBER, values=[0, 0, 0], quiet=True),
+        Column(key="bar", title=" ", kind=ValueKind.FAIR_BAR, values=[0.5, None, 1.5]),
+        Column(key="offline", title="offline", kind=ValueKind.NUMBER, values=[0, 0, 0], quiet=True),
         Column(key="on", title="on", values=[["a", "b"], [], True]),
     ),
 )
@@ -60,7 +60,11 @@ REPORT = Report(
     headline="Broker 3 has most.",
     facts=(
         Fact(
-            key="n_brokers", value=3, title="brokers", kind=Kind.NUMBER, metric=Metric("kafkabal_brokers", "Brokers.")
+            key="n_brokers",
+            value=3,
+            title="brokers",
+            kind=ValueKind.NUMBER,
+            metric=Metric("kafkabal_brokers", "Brokers."),
         ),
         Fact(key="secret", value=None, metric=Metric("kafkabal_secret", "Not known.")),
     ),
@@ -71,7 +75,7 @@ REPORT = Report(
 
 def test_people_get_headline_facts_table_and_notes() -> None:
     """Bytes are shown with units, unknown as a dash, estimates with a tilde, outliers with an arrow."""
-    assert render(REPORT, "table", Surface()) == (
+    assert render(REPORT, "table", DrawableArea()) == (
         "Broker 3 has most.\n"
         "brokers: 3\n"
         "\n"
@@ -86,7 +90,7 @@ def test_people_get_headline_facts_table_and_notes() -> None:
 
 def test_programs_get_raw_values() -> None:
     """JSON has the envelope first, raw numbers, null for unknown, no bars, and says what is an estimate."""
-    document = json.loads(render(REPORT, "json", Surface()))
+    document = json.loads(render(REPORT, "json", DrawableArea()))
 
     assert next(iter(document)) == "kafkabal"
     assert document["kafkabal"] == {"command": "probe", "version": 3}
@@ -105,22 +109,22 @@ def test_programs_get_raw_values() -> None:
 
 def test_programs_get_every_key_of_an_empty_report() -> None:
     """Headline and notes are there without a word, a table without rows, the marks of estimates without one."""
-    columns = (Column(key="used_bytes", title="used", kind=Kind.BYTES, values=[], estimated=[]),)
+    columns = (Column(key="used_bytes", title="used", kind=ValueKind.BYTES, values=[], estimated=[]),)
     empty = Report(command="probe", tables=(Table(key="brokers", columns=columns),))
-    assert json.loads(render(empty, "json", Surface())) == {
+    assert json.loads(render(empty, "json", DrawableArea())) == {
         "kafkabal": {"command": "probe", "version": 3},
         "headline": "",
         "notes": [],
         "brokers": [],
     }
-    assert render(empty, "csv", Surface()) == "used_bytes,used_bytes_estimated\n"
-    assert render(empty, "table", Surface()) == ""
+    assert render(empty, "csv", DrawableArea()) == "used_bytes,used_bytes_estimated\n"
+    assert render(empty, "table", DrawableArea()) == ""
 
 
 def test_yaml_says_what_json_says() -> None:
     """The two forms hold equal values in equal order."""
-    document = json.loads(render(REPORT, "json", Surface()))
-    loaded = yaml.safe_load(render(REPORT, "yaml", Surface()))
+    document = json.loads(render(REPORT, "json", DrawableArea()))
+    loaded = yaml.safe_load(render(REPORT, "yaml", DrawableArea()))
 
     assert loaded == document
     assert list(loaded) == list(document)
@@ -128,7 +132,7 @@ def test_yaml_says_what_json_says() -> None:
 
 def test_csv_is_the_first_table() -> None:
     """A header of keys, then raw values; unknown is empty, a list is joined, true and false are words of JSON."""
-    rows = list(csv.DictReader(io.StringIO(render(REPORT, "csv", Surface()))))
+    rows = list(csv.DictReader(io.StringIO(render(REPORT, "csv", DrawableArea()))))
 
     assert [row["used_bytes"] for row in rows] == ["1024", "", "5368709120"]
     assert rows[0]["on"] == "a b"
@@ -138,7 +142,7 @@ def test_csv_is_the_first_table() -> None:
 
 def test_prometheus_is_parsed_by_its_own_parser() -> None:
     """One family a name, labels of rows and columns together, nothing for what is not known."""
-    families = {f.name: f for f in text_string_to_metric_families(render(REPORT, "prometheus", Surface()))}
+    families = {f.name: f for f in text_string_to_metric_families(render(REPORT, "prometheus", DrawableArea()))}
     shares = {(s.labels["broker"], s.labels["score"]): s.value for s in families["kafkabal_share"].samples}
 
     assert set(families) == {"kafkabal_brokers", "kafkabal_used_bytes", "kafkabal_share"}
@@ -150,13 +154,13 @@ def test_prometheus_is_parsed_by_its_own_parser() -> None:
 def test_a_report_without_that_form_says_so(form: str) -> None:
     """Nothing to tabulate or to measure is bad usage, not an empty file."""
     with pytest.raises(UsageError, match="probe"):
-        render(Report(command="probe"), form, Surface())
+        render(Report(command="probe"), form, DrawableArea())
 
 
 def test_an_unknown_form_is_refused() -> None:
     """The known ones are named."""
     with pytest.raises(UsageError, match="unknown output format: 'xml'"):
-        render(REPORT, "xml", Surface())
+        render(REPORT, "xml", DrawableArea())
 
 
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 200])
@@ -169,14 +173,14 @@ def test_no_line_is_wider_than_the_surface(width: int) -> None:
                 key="t",
                 columns=(
                     Column(key="name", title="name", values=["x" * 20]),
-                    Column(key="bar", title=" ", kind=Kind.BAR, values=[1.0], dispensable=1),
+                    Column(key="bar", title=" ", kind=ValueKind.BAR, values=[1.0], dispensable=1),
                     Column(key="extra", title="extra", values=["y" * 20], dispensable=2),
                     Column(key="prose", title="prose", values=["many words " * 10], wraps=True),
                 ),
             ),
         ),
     )
-    text = render(wide, "table", Surface(width=width))
+    text = render(wide, "table", DrawableArea(width=width))
 
     assert max(map(len, text.splitlines())) <= width
     hidden = text.replace("\n", " ").partition("columns hidden (terminal too narrow): ")[2]
@@ -188,8 +192,8 @@ def test_colour_only_where_the_surface_has_it() -> None:
     """Tones become colours on a terminal and nothing elsewhere."""
     toned = Report(command="probe", headline="Broken.", tone=Tone.BAD)
 
-    assert "\x1b[" in render(toned, "table", Surface(colour=True))
-    assert render(toned, "table", Surface()) == "Broken.\n"
+    assert "\x1b[" in render(toned, "table", DrawableArea(colour=True))
+    assert render(toned, "table", DrawableArea()) == "Broken.\n"
 
 
 @given(st.lists(st.none() | st.floats(0, 1e12), min_size=1), st.integers(1, 40), st.booleans(), st.booleans())
@@ -206,20 +210,20 @@ def test_bars_fit_and_keep_the_order(values: list[float | None], length: int, fa
 @pytest.mark.parametrize(
     ("value", "kind", "text"),
     [
-        (None, Kind.BYTES, "-"),
-        (1536, Kind.BYTES, "1.50 KiB"),
-        (1536.0, Kind.RATE, "1.50 KiB/s"),
-        (0.123, Kind.SHARE, "12.3%"),
-        (1.2345, Kind.FAIR, "1.23x"),
-        (12345, Kind.NUMBER, "12,345"),
-        (0.5, Kind.NUMBER, "0.50"),
-        (90.0, Kind.DURATION, "1 min 30 s"),
-        (True, Kind.TEXT, "yes"),
-        (False, Kind.TEXT, ""),
-        ([3, 1], Kind.TEXT, "3, 1"),
+        (None, ValueKind.BYTES, "-"),
+        (1536, ValueKind.BYTES, "1.50 KiB"),
+        (1536.0, ValueKind.RATE, "1.50 KiB/s"),
+        (0.123, ValueKind.SHARE, "12.3%"),
+        (1.2345, ValueKind.FAIR, "1.23x"),
+        (12345, ValueKind.NUMBER, "12,345"),
+        (0.5, ValueKind.NUMBER, "0.50"),
+        (90.0, ValueKind.DURATION, "1 min 30 s"),
+        (True, ValueKind.TEXT, "yes"),
+        (False, ValueKind.TEXT, ""),
+        ([3, 1], ValueKind.TEXT, "3, 1"),
     ],
 )
-def test_values_are_shown_by_their_kind(value: object, kind: Kind, text: str) -> None:
+def test_values_are_shown_by_their_kind(value: object, kind: ValueKind, text: str) -> None:
     """Each kind has its own way to be read."""
     assert show_value(value, kind) == text
 

@@ -9,7 +9,7 @@ import pytest
 
 from kafkabal.reporting.drawable_area import PLAIN
 from kafkabal.reporting.output_formats import render
-from kafkabal.reporting.report import Column, Fact, HeatMap, Kind, LineChart, Report, ShareChart, Table, Tone
+from kafkabal.reporting.report import Column, Fact, HeatMap, LineChart, Report, ShareChart, Table, Tone, ValueKind
 
 HOSTILE = '<script>alert(1)</script>"\x1b[31m'
 
@@ -24,8 +24,8 @@ REPORT = Report(
             title=HOSTILE,
             columns=(
                 Column(key="n", title=HOSTILE, values=[HOSTILE, "b"]),
-                Column(key="s", title="share", kind=Kind.FAIR, values=[1.5, None], outside=[1, 0]),
-                Column(key="bar", title=" ", kind=Kind.FAIR_BAR, values=[1.5, None]),
+                Column(key="s", title="share", kind=ValueKind.FAIR, values=[1.5, None], outside=[1, 0]),
+                Column(key="bar", title=" ", kind=ValueKind.FAIR_BAR, values=[1.5, None]),
             ),
         ),
         Table(key="p", columns=(Column(key="n", title="programs only", values=[1]),), for_programs=True),

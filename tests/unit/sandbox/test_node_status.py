@@ -8,7 +8,7 @@ import pytest
 
 from kafkabal.sandbox import Node, NodeState, NodeStatus, Role
 from kafkabal.sandbox.find_processes import ProcessView
-from kafkabal.sandbox.node_status import status_of
+from kafkabal.sandbox.node_status import node_status_of
 from kafkabal.sandbox.nodes import NodeFiles
 
 NODE = Node(1, Role.BROKER, None, {"PLAINTEXT": 1})
@@ -25,7 +25,7 @@ MEMORY = "Terminating due to java.lang.OutOfMemoryError: Java heap space"
 )
 def test_by_its_process(process: ProcessView | None, expected: NodeStatus, tmp_path: Path) -> None:
     """A process says how it is; without one and without a log there never was one."""
-    assert status_of(NODE, NodeFiles(tmp_path), process) == expected
+    assert node_status_of(NODE, NodeFiles(tmp_path), process) == expected
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,4 @@ def test_by_what_it_left(log: str, last_signal: str | None, expected: NodeStatus
     files.log.write_text(log)
     if last_signal:
         files.last_signal.write_text(last_signal)
-    assert status_of(NODE, files, None) == expected
+    assert node_status_of(NODE, files, None) == expected

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kafkabal.sandbox import Listener, Node, Role, SandboxSpec
-from kafkabal.sandbox.nodes import lay_out
+from kafkabal.sandbox import KafkaListener, Node, Role, SandboxSpec
+from kafkabal.sandbox.nodes import lay_out_nodes
 
 BROKER, CONTROLLER, BOTH = Role.BROKER, Role.CONTROLLER, Role.BROKER_AND_CONTROLLER
 
@@ -22,14 +22,14 @@ BROKER, CONTROLLER, BOTH = Role.BROKER, Role.CONTROLLER, Role.BROKER_AND_CONTROL
 )
 def test_roles(settings: dict[str, Any], expected: dict[int, Role]) -> None:
     """What others wait for comes first; without controllers of its own the first broker is one as well."""
-    assert {node_id: role for node_id, role, _rack, _listeners in lay_out(SandboxSpec(**settings))} == expected
-    assert [node_id for node_id, *_ in lay_out(SandboxSpec(**settings))] == list(expected)
+    assert {node_id: role for node_id, role, _rack, _listeners in lay_out_nodes(SandboxSpec(**settings))} == expected
+    assert [node_id for node_id, *_ in lay_out_nodes(SandboxSpec(**settings))] == list(expected)
 
 
 def test_listeners() -> None:
     """Every broker has the plain listener and those asked for, a controller only that of controllers."""
-    spec = SandboxSpec(brokers=2, listeners=(Listener(name="TLS", protocol="SSL"),))
-    listeners = {node_id: names for node_id, _role, _rack, names in lay_out(spec)}
+    spec = SandboxSpec(brokers=2, listeners=(KafkaListener(name="TLS", protocol="SSL"),))
+    listeners = {node_id: names for node_id, _role, _rack, names in lay_out_nodes(spec)}
     assert listeners == {1: ("PLAINTEXT", "TLS", "CONTROLLER"), 2: ("PLAINTEXT", "TLS")}
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from kafkabal.errors import InputFileError, UsageError
-from kafkabal.sandbox import Listener, Node, Role, SandboxSpec
+from kafkabal.sandbox import KafkaListener, Node, Role, SandboxSpec
 from kafkabal.sandbox.sandbox_record import SandboxRecord, read_record, readable_records, recorded_folders, write_record
 
 SPEC = SandboxSpec(
     brokers=2,
-    listeners=(Listener(name="TLS", protocol="SSL", advertised_ports={1: 77}),),
+    listeners=(KafkaListener(name="TLS", protocol="SSL", advertised_ports={1: 77}),),
     properties={"a": "b"},
     broker_properties={2: {"c": "d"}},
     class_path=(Path("/x.jar"),),

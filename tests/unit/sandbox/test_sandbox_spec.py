@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkabal.errors import UsageError
-from kafkabal.sandbox import Listener, SandboxSpec
+from kafkabal.sandbox import KafkaListener, SandboxSpec
 
 MIB = 2**20
 
@@ -31,7 +31,7 @@ MIB = 2**20
         ({"broker_properties": {4: {}}}, "for unknown broker 4"),
         ({"broker_class_path": {9: ()}}, "for unknown broker 9"),
         (
-            {"listeners": (Listener(name="A", protocol="SSL"), Listener(name="A", protocol="SSL"))},
+            {"listeners": (KafkaListener(name="A", protocol="SSL"), KafkaListener(name="A", protocol="SSL"))},
             "duplicate listener name",
         ),
     ],
@@ -46,7 +46,7 @@ def test_what_does_not_fit_is_refused(settings: dict[str, Any], complaint: str) 
 def test_a_listener_has_a_name_of_its_own(name: str) -> None:
     """A name that Kafka does not take, or that the sandbox uses itself, is refused."""
     with pytest.raises(UsageError):
-        Listener(name=name, protocol="SSL")
+        KafkaListener(name=name, protocol="SSL")
 
 
 @pytest.mark.parametrize(

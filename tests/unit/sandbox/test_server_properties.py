@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkabal.config.java_properties import read_properties
-from kafkabal.sandbox import Listener, Node, SandboxSpec
-from kafkabal.sandbox.nodes import NodeFiles, lay_out
+from kafkabal.sandbox import KafkaListener, Node, SandboxSpec
+from kafkabal.sandbox.nodes import NodeFiles, lay_out_nodes
 from kafkabal.sandbox.sandbox_record import SandboxRecord
 from kafkabal.sandbox.server_properties import as_properties_file, node_properties
 
@@ -20,7 +20,7 @@ def _settings_of(node_id: int, **spec: Any) -> dict[str, str]:
     ports = iter(range(9000, 9100))
     nodes = tuple(
         Node(number, role, rack, {name: next(ports) for name in listeners})
-        for number, role, rack, listeners in lay_out(SandboxSpec(**spec))
+        for number, role, rack, listeners in lay_out_nodes(SandboxSpec(**spec))
     )
     record = SandboxRecord("test", SandboxSpec(**spec), "id", 0.0, nodes)
     node = record.node(node_id)
@@ -70,7 +70,7 @@ def _settings_of(node_id: int, **spec: Any) -> dict[str, str]:
         (0, {"brokers": 1, "zookeeper": True}, {"clientPort": "9000", "dataDir": "/s/zookeeper/metadata"}),
         (
             1,
-            {"brokers": 1, "listeners": (Listener(name="TLS", protocol="SSL", advertised_ports={1: 77}),)},
+            {"brokers": 1, "listeners": (KafkaListener(name="TLS", protocol="SSL", advertised_ports={1: 77}),)},
             {
                 "advertised.listeners": "PLAINTEXT://127.0.0.1:9000,TLS://127.0.0.1:77",
                 "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,TLS:SSL,CONTROLLER:PLAINTEXT",

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from kafkabal.scoring.fair_utilisation import Holders, fair_utilisation
+from kafkabal.scoring.fair_utilisation import HolderColumns, fair_utilisation
 
 
 def shares(
@@ -13,8 +13,8 @@ def shares(
 ) -> list[float]:
     """Fair utilisation in shares of the mean, one letter a holder's rack."""
     rack = np.array([ord(r) for r in racks], np.int32)
-    holders = Holders.free(rack, np.array(capacity or [1.0] * len(racks)))
-    holders = Holders(
+    holders = HolderColumns.free(rack, np.array(capacity or [1.0] * len(racks)))
+    holders = HolderColumns(
         rack=rack,
         capacity=holders.capacity,
         fixed=np.array(limits.get("fixed", holders.fixed)),
@@ -81,8 +81,8 @@ def test_limits_that_leave_no_room_for_everything_are_ignored() -> None:
 
 def test_equal_utilisation_differs_from_figures_that_happen_to_agree() -> None:
     """Where no rule binds there is nothing to compute with, so that equal clusters stay as they are to the bit."""
-    assert fair_utilisation(Holders.free(np.array([0, 0, 1, 1], np.int32), np.ones(4)), {2: 0.1, 3: 0.7}) is None
-    assert fair_utilisation(Holders.free(np.empty(0, np.int32), np.empty(0)), {}) is None
+    assert fair_utilisation(HolderColumns.free(np.array([0, 0, 1, 1], np.int32), np.ones(4)), {2: 0.1, 3: 0.7}) is None
+    assert fair_utilisation(HolderColumns.free(np.empty(0, np.int32), np.empty(0)), {}) is None
 
 
 def test_the_sum_over_all_holders_is_the_whole_load() -> None:
@@ -90,6 +90,6 @@ def test_the_sum_over_all_holders_is_the_whole_load() -> None:
     rng = np.random.default_rng(1)
     capacity = rng.random(300) + 0.5
     rack = rng.choice(5, 300, p=[0.02, 0.08, 0.1, 0.3, 0.5]).astype(np.int32)
-    found = fair_utilisation(Holders.free(rack, capacity), {1: 10.0, 3: 1000.0, 7: 5.0})
+    found = fair_utilisation(HolderColumns.free(rack, capacity), {1: 10.0, 3: 1000.0, 7: 5.0})
     assert found is not None
     assert float((found * capacity).sum()) == pytest.approx(10.0 + 3 * 1000.0 + 7 * 5.0)

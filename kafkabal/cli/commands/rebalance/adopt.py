@@ -7,8 +7,8 @@ import typer
 
 from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, RUN_SETTINGS, RunFlags, RunFormat, RunOutput
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import Format, OutputOptions, Uses
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
 from kafkabal.wording import counted_noun, first_of
@@ -61,7 +61,7 @@ def adopt(
             form = Format.TABLE if acts or output.output is RunFormat.JSONL else Format(output.output.value)
             if form is not Format.TABLE or not context.quiet:
                 report = adopt_report(foreign, _open_run(command), acts=bool(acts))
-                show(report, OutputOptions(output=form), context)
+                show_report(report, OutputOptions(output=form), context)
         if not acts:
             return ExitCode.DONE
         what = "cancel" if cancel else "take over"

@@ -16,8 +16,8 @@ from kafkabal.cli.commands.rebalance.run_flags import (
 )
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import Format, OutputOptions, SaveOptions, Uses
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode
 
@@ -57,7 +57,7 @@ def apply(
 
     plan = read_plan(plan_file)
     if output.output is RunFormat.TABLE and not context.quiet and (begin.dry_run or not begin.yes):
-        show(plan_report(plan, "rebalance apply"), OutputOptions(output=Format.TABLE), context)
+        show_report(plan_report(plan, "rebalance apply"), OutputOptions(output=Format.TABLE), context)
     cluster = open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes)
     with open_run_session("rebalance apply", settings, context, output, cluster, wait_s) as command:
         return ApplyCommand(command, begin, flags, skip_drifted).resume_unfinished().apply(plan)

@@ -172,12 +172,12 @@ class ApplyCommand:
     def report_nothing(self) -> None:
         """Write the JSON of a command that began no run, where JSON was asked for."""
         from kafkabal.cli.commands.rebalance.run_flags import RunFormat
-        from kafkabal.cli.framework.output import show
         from kafkabal.cli.framework.shared_options import Format, OutputOptions
+        from kafkabal.cli.framework.show_report import show_report
         from kafkabal.reporting.runs.result_report import nothing_report
 
         if self.command.output.output is RunFormat.JSON:
-            show(nothing_report(self.command.name), OutputOptions(output=Format.JSON), self.command.context)
+            show_report(nothing_report(self.command.name), OutputOptions(output=Format.JSON), self.command.context)
 
     def _dry_run(self, plan: Plan, options: RunOptions) -> None:
         from kafkabal.cli.commands.rebalance.dry_run import rehearse

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
-from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import Format, OutputOptions
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.errors import ExitCode, FindingsError, UsageError
 from kafkabal.gc_pause import cycle_collection_paused
 from kafkabal.wording import counted_noun
@@ -46,7 +46,7 @@ def check_of_drain(
         found = check_drain(state, brokers, throttle_bytes_per_s=rate, excluded=settings.exclude_brokers)
     if output.output is RunFormat.JSON or not context.quiet:
         report = drain_report(found, rate, is_assumed=given is None)
-        show(report, OutputOptions(output=Format(output.output.value)), context)
+        show_report(report, OutputOptions(output=Format(output.output.value)), context)
     return ExitCode.DONE if found.can_drain else ExitCode.UNSAFE
 
 

@@ -8,8 +8,8 @@ import typer
 from kafkabal.cli.commands.rebalance.plan_flags import PLAN_SETTINGS, PlanFlags
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 from kafkabal.errors import UsageError
 
@@ -58,7 +58,7 @@ def _explain(plan_file: Path, partition: str, output: OutputOptions, context: Co
         raise UsageError(
             f"{plan_file}: partition not in the plan: {partition}", hint="a plan lists only partitions that change"
         )
-    show(explanation_report(change), output, context)
+    show_report(explanation_report(change), output, context)
 
 
 def _explain_why_not(
@@ -73,7 +73,7 @@ def _explain_why_not(
         raise UsageError(f"not a broker id: {broker!r}", hint="write it like --why-not img-3 4")
     with open_cluster(settings, context) as cluster:
         state = read_cluster(cluster, settings, context).state
-    show(why_not_report(why_not(state, name, int(broker), plan_options(settings, flags))), output, context)
+    show_report(why_not_report(why_not(state, name, int(broker), plan_options(settings, flags))), output, context)
 
 
 def _partition(text: str) -> "TopicPartition":

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 from kafkabal.units import parse_some_time
 
@@ -39,4 +39,4 @@ def history(
     with open_run_session("rebalance history", settings, context) as command:
         now = command.environment.clock.utc_now()
         found = run_history(command.environment, None if last_s is None else now - timedelta(seconds=last_s))
-    show(history_report(found), output, context)
+    show_report(history_report(found), output, context)

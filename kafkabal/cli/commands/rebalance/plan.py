@@ -12,8 +12,8 @@ from kafkabal.cli.commands.rebalance.show import AllOption
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_flags
-from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, Format, Forms, OutputOptions, Uses
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
 from kafkabal.gc_pause import cycle_collection_paused
@@ -113,7 +113,7 @@ def _show_frontier(
     from kafkabal.planner import frontier
     from kafkabal.reporting.frontier_report import frontier_report
 
-    show(frontier_report(frontier(state, options)), output, context)
+    show_report(frontier_report(frontier(state, options)), output, context)
 
 
 def _show_plan(
@@ -136,7 +136,7 @@ def _show_plan(
     if to_stdout:
         context.stdout.write(encode_plan(made).decode())
     elif not in_table or not context.quiet:
-        show(plan_report(made, "rebalance plan", None if all_rows else FIRST_MOVES), output, context)
+        show_report(plan_report(made, "rebalance plan", None if all_rows else FIRST_MOVES), output, context)
     if to_stdout or not in_table or context.quiet:
         # the table shows them itself
         for warning in made.warnings:

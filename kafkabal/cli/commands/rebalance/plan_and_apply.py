@@ -18,8 +18,8 @@ from kafkabal.cli.commands.rebalance.run_flags import (
 from kafkabal.cli.commands.rebalance.show import AllOption
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import SCOPE_SECTION, Format, OutputOptions, SaveOptions, Uses
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode
 
@@ -99,7 +99,7 @@ def rebalance(
             from kafkabal.reporting.plan_report import plan_report
 
             rows = None if all_rows else FIRST_MOVES
-            show(plan_report(plan, "rebalance", rows), OutputOptions(output=Format.TABLE), context)
+            show_report(plan_report(plan, "rebalance", rows), OutputOptions(output=Format.TABLE), context)
         elif not context.quiet:
             # the table shows them itself; what a plan leaves uneven is never why a run fails, and no news for cron
             for warning in plan.warnings:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kafkabal.cli.framework.cluster_access import open_cluster
 from kafkabal.cli.framework.command_settings import cluster_label
-from kafkabal.cli.framework.nonblocking_output import background_streams
+from kafkabal.cli.framework.nonblocking_output import nonblocking_streams
 from kafkabal.errors import (
     ExitCode,
     FindingsError,
@@ -78,7 +78,7 @@ def open_run_session(
     with ExitStack() as stack:
         # ends after the lock is released: what is still to be written then keeps no other command waiting
         direct = context
-        context = stack.enter_context(background_streams(context)) if works_on_runs else context
+        context = stack.enter_context(nonblocking_streams(context)) if works_on_runs else context
         opened = stack.enter_context(cluster or open_cluster(settings, context))
 
         def label() -> str:

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.output import show as write
 from kafkabal.cli.framework.shared_options import OUTPUT_SECTION, Forms, OutputOptions
+from kafkabal.cli.framework.show_report import show_report
 
 AllOption = Annotated[
     bool, typer.Option("--all", help="List all partitions, not only the first 20.", rich_help_panel=OUTPUT_SECTION)
@@ -33,7 +33,7 @@ def show(
     from kafkabal.reporting.plan_report import plan_report
 
     report = plan_report(read_plan(plan_file), "rebalance show", None if all_rows else FIRST_MOVES)
-    write(report, output, context)
+    show_report(report, output, context)
 
 
 def diff(
@@ -54,4 +54,4 @@ def diff(
     from kafkabal.reporting.plan_moves import FIRST_MOVES
 
     report = plan_diff_report(read_plan(first), read_plan(second), None if all_rows else FIRST_MOVES)
-    write(report, output, context)
+    show_report(report, output, context)

@@ -8,8 +8,8 @@ import typer
 from kafkabal.atomic_files import parse_path
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode
 
@@ -42,7 +42,7 @@ def simulate(
     """
     import tempfile
 
-    from kafkabal.reporting.watch_simulation_report import simulation_report
+    from kafkabal.reporting.watch_simulation_report import watch_simulation_report
     from kafkabal.watch import read_case
     from kafkabal.watch import simulate as play
 
@@ -51,6 +51,6 @@ def simulate(
         state = read_cluster(cluster, settings, context).state
     with tempfile.TemporaryDirectory(prefix="kafkabal-simulate-") as folder:
         result = play(state, found, days, Path(folder))
-    show(simulation_report(result), output, context)
+    show_report(watch_simulation_report(result), output, context)
     is_broken = any(not promise.is_kept for promise in result.promises)
     return ExitCode.FINDINGS if check and is_broken else ExitCode.DONE

@@ -7,8 +7,8 @@ import typer
 
 from kafkabal.cli.commands.rebalance.run_flags import JournalOption
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, Format, Forms, OutputOptions, Uses
+from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
 
@@ -56,7 +56,7 @@ def status(
         known = _look_twice(command, journal)
         if watch:
             known = _watch(command, journal, known)
-    show(status_report(known), output, context)
+    show_report(status_report(known), output, context)
     return ExitCode.DONE if known is None or known.is_settled else ExitCode.FINDINGS
 
 

@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from kafkabal.executor import ThrottleChange
 
 
-class Rate(NamedTuple):
+class RequestedRate(NamedTuple):
     """Requested rate between brokers."""
 
     bytes_per_s: int | None
     """None for an automatic rate."""
 
 
-def _rate(text: str) -> Rate:
-    return Rate(None if text == "auto" else parse_some_rate(text))
+def _rate(text: str) -> RequestedRate:
+    return RequestedRate(None if text == "auto" else parse_some_rate(text))
 
 
 def throttle(
     context: CommandContext,
     settings: Annotated[Settings, Uses(*CLUSTER)],
     rate: Annotated[
-        Rate | None,
+        RequestedRate | None,
         typer.Argument(
             metavar="RATE",
             parser=_rate,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkabal.cli.framework.completion.option_values import Source, Values
+from kafkabal.cli.framework.completion.option_values import Values, ValueSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -144,9 +144,9 @@ def _spec(values: Values) -> str:
     if values.is_dynamic:
         return f"{'list ' if values.is_list else ''}names {values.source}"
     match values.source:
-        case Source.WORDS:
+        case ValueSource.WORDS:
             return f"words {' '.join(values.words)}"
-        case Source.FILES:
+        case ValueSource.FILES:
             return "files"
         case _:
             return "value"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkabal.cli.framework.completion.option_values import Source
+from kafkabal.cli.framework.completion.option_values import ValueSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -110,9 +110,9 @@ def _action(values: Values) -> str:
         # the blank keeps _arguments from putting options of its own before the name
         return f" {'_kafkabal_list' if values.is_list else '_kafkabal_names'} {values.source}"
     match values.source:
-        case Source.WORDS:
+        case ValueSource.WORDS:
             return f"({' '.join(values.words)})"
-        case Source.FILES:
+        case ValueSource.FILES:
             return "_files"
         case _:
             return " "

@@ -9,7 +9,7 @@ from kafkabal.clusters.kafka.consumer_racks import consumer_racks
 from kafkabal.clusters.kafka.messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from kafkabal.errors import UnreachableError
 from kafkabal.inspection import inspect_cluster
-from kafkabal.reporting.inspection.grouping import By
+from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.reporting.inspection.inspection_report import inspection_report
 from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
@@ -50,7 +50,7 @@ def test_members_are_counted_and_those_without_a_rack_named() -> None:
     assert racks.members_by_rack == {"r1": 2}
     assert racks.without_rack == ("new/c (10.0.0.1)", "new/d (10.0.0.1)")
     assert racks.classic_groups == 1
-    report = inspection_report(inspect_cluster(make_world(SyntheticWorld())), By.RACK, consumer_racks=racks)
+    report = inspection_report(inspect_cluster(make_world(SyntheticWorld())), Grouping.RACK, consumer_racks=racks)
     assert report.notes[-3:] == (
         "2 of 4 consumers that can tell brokers their rack set client.rack",
         "without client.rack: new/c (10.0.0.1), new/d (10.0.0.1)",

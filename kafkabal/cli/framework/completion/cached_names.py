@@ -29,7 +29,7 @@ _MOST_CLUSTERS: Final = 100
 _DIGITS: Final = 20
 
 
-class Names(msgspec.Struct, frozen=True):
+class CachedNames(msgspec.Struct, frozen=True):
     """What can be completed for one cluster."""
 
     topics: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class Names(msgspec.Struct, frozen=True):
 def cache_names(cluster: ClusterState, settings: Settings, cache: Path) -> None:
     """Cache the names of the cluster for completion; a failure to write them is ignored."""
     topics = [name for name, internal in zip(cluster.topics.name, cluster.topics.internal, strict=True) if not internal]
-    names = Names(tuple(topics[:_MOST_NAMES]), tuple(cluster.brokers.id[:_MOST_NAMES].tolist()))
+    names = CachedNames(tuple(topics[:_MOST_NAMES]), tuple(cluster.brokers.id[:_MOST_NAMES].tolist()))
     path = _path(settings, cache)
     with suppress(OSError, OutputError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -49,13 +49,13 @@ def cache_names(cluster: ClusterState, settings: Settings, cache: Path) -> None:
             file.write(msgspec.json.encode(names))
 
 
-def cached_names(settings: Settings, cache: Path) -> Names:
+def cached_names(settings: Settings, cache: Path) -> CachedNames:
     """The names that were seen last on the cluster that the settings name; none where it was never read."""
     path = _path(settings, cache)
     try:
-        return decode_json(msgspec.json.Decoder(Names), read_bytes(path, DOCUMENT), path, "not a list of names")
+        return decode_json(msgspec.json.Decoder(CachedNames), read_bytes(path, DOCUMENT), path, "not a list of names")
     except InputFileError:
-        return Names()
+        return CachedNames()
 
 
 def _path(settings: Settings, cache: Path) -> Path:

@@ -14,8 +14,8 @@ def main() -> int:
     """Run the command line of the process; returns its exit code."""
     words = sys.argv[1:]
     if words[:2] == _CANDIDATES:
-        from kafkabal.cli.framework.candidates import quick_candidates
         from kafkabal.cli.framework.command_context import CommandContext
+        from kafkabal.cli.framework.completion.quick_candidates import quick_candidates
 
         names = quick_candidates(words[2:], CommandContext())
         if names is not None:

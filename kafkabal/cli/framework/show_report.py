@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from kafkabal.reporting.report import Report
 
 
-def show(report: Report, options: OutputOptions, context: CommandContext) -> None:
+def show_report(report: Report, options: OutputOptions, context: CommandContext) -> None:
     """Write a report in the form, and to the place, that the options ask for.
 
     Raises

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.command_settings import PROFILES_FILE, settle
+from kafkabal.cli.framework.command_settings import PROFILES_FILE, resolve_settings
 from kafkabal.errors import KafkabalError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _FLAGS: Final = {
 _OWN_VARIABLES: Final = ("KAFKABAL_NAME", "KAFKABAL_PLAN")
 
 
-class Kind(StrEnum):
+class CandidateKind(StrEnum):
     """What there are names of."""
 
     TOPICS = "topics"
@@ -43,7 +43,9 @@ class Kind(StrEnum):
     PARTITIONS = "partitions"
 
 
-def candidate_lines(kind: Kind, context: CommandContext, settings: Settings, name: str, plan: Path | None) -> str:
+def candidate_lines(
+    kind: CandidateKind, context: CommandContext, settings: Settings, name: str, plan: Path | None
+) -> str:
     """The names of a kind, one a line.
 
     Raises
@@ -62,41 +64,43 @@ def quick_candidates(words: Sequence[str], context: CommandContext) -> str | Non
     """
     kind, *rest = words or [""]
     given: dict[str, Any] = {_FLAGS.get(flag, ""): value for flag, value in zip(rest[::2], rest[1::2], strict=False)}
-    is_plain = kind in {*Kind} and len(rest) == 2 * len(given) and "" not in given and all(given.values())
+    is_plain = kind in {*CandidateKind} and len(rest) == 2 * len(given) and "" not in given and all(given.values())
     if not is_plain or any(context.environ.get(variable) for variable in _OWN_VARIABLES):
         return None
     name, plan = given.pop("name", DEFAULT_SANDBOX), given.pop("plan", None)
     try:
-        settings = settle(dict.fromkeys(_FLAGS.values()) | given, context)
-        return candidate_lines(Kind(kind), context, settings, name, Path(plan) if plan else None)
+        settings = resolve_settings(dict.fromkeys(_FLAGS.values()) | given, context)
+        return candidate_lines(CandidateKind(kind), context, settings, name, Path(plan) if plan else None)
     except KafkabalError:
         return None
 
 
-def _names(kind: Kind, context: CommandContext, settings: Settings, name: str, plan: Path | None) -> Iterable[str]:
-    from kafkabal.cli.framework.completion_names import cached_names
+def _names(
+    kind: CandidateKind, context: CommandContext, settings: Settings, name: str, plan: Path | None
+) -> Iterable[str]:
+    from kafkabal.cli.framework.completion.cached_names import cached_names
 
     match kind:
-        case Kind.TOPICS:
+        case CandidateKind.TOPICS:
             return cached_names(settings, context.cache_dir).topics
-        case Kind.BROKERS:
+        case CandidateKind.BROKERS:
             return map(str, cached_names(settings, context.cache_dir).brokers)
-        case Kind.PROFILES:
+        case CandidateKind.PROFILES:
             from kafkabal.config import profile_names
 
             return profile_names(context.config_dir / PROFILES_FILE)
-        case Kind.PARTITIONS:
+        case CandidateKind.PARTITIONS:
             from kafkabal.plan import read_plan
 
             return (str(change.name) for change in read_plan(plan).partitions) if plan else ()
-        case Kind.SANDBOXES | Kind.NODES:
+        case CandidateKind.SANDBOXES | CandidateKind.NODES:
             return _sandbox_names(kind, context, name)
 
 
-def _sandbox_names(kind: Kind, context: CommandContext, name: str) -> Iterable[str]:
+def _sandbox_names(kind: CandidateKind, context: CommandContext, name: str) -> Iterable[str]:
     from kafkabal.sandbox import home_of, readable_records
 
     records = [record for _, record in readable_records(home_of(context.environ, context.state_dir))]
-    if kind is Kind.SANDBOXES:
+    if kind is CandidateKind.SANDBOXES:
         return (record.name for record in records)
     return (str(node.id) for record in records if record.name == name for node in record.nodes)

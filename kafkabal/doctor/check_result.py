@@ -8,7 +8,7 @@ from enum import StrEnum
 from kafkabal.errors import KafkabalError
 
 
-class Status(StrEnum):
+class CheckStatus(StrEnum):
     """How a check ended."""
 
     OK = "ok"
@@ -21,23 +21,23 @@ class Status(StrEnum):
     @property
     def is_finding(self) -> bool:
         """Whether something should be done about it."""
-        return self in (Status.WARNING, Status.FAILED)
+        return self in (CheckStatus.WARNING, CheckStatus.FAILED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class CheckResult:
     """One thing that was looked at."""
 
     area: str
     """``host``, ``network``, ``cluster`` or ``permissions``."""
     what: str
-    status: Status
+    status: CheckStatus
     detail: str
     hint: str = ""
     """What to do, for a finding."""
 
 
-def failed(area: str, what: str, error: KafkabalError, status: Status = Status.FAILED) -> Check:
+def failed(area: str, what: str, error: KafkabalError, status: CheckStatus = CheckStatus.FAILED) -> CheckResult:
     """A check that ended in an error; without a hint of its own the error is the next thing to examine."""
     hint = error.hint or "see the message, and 'kafkabal inspect -vv' for what the libraries log"
-    return Check(area=area, what=what, status=status, detail=error.message, hint=hint)
+    return CheckResult(area=area, what=what, status=status, detail=error.message, hint=hint)
