@@ -23,6 +23,7 @@ from .eligibility import UNLIMITED as UNLIMITED
 from .eligibility import can_choose_log_dir as can_choose_log_dir
 from .eligibility import did_not_report as did_not_report
 from .eligibility import dir_room_bytes as dir_room_bytes
+from .eligibility import first_open_dirs as first_open_dirs
 from .eligibility import lasting_factor as lasting_factor
 from .eligibility import room_for_replicas as room_for_replicas
 from .eligibility import takes_replicas as takes_replicas

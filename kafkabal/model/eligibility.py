@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState, LogDirState
-from kafkabal.model.volumes import log_bytes
+from kafkabal.model.volumes import bytes_on_volume, log_bytes, used_bytes
 
 DEFAULT_FREE_SHARE = 0.05
 """Share of a volume that always stays usable, whatever limit is asked for."""
@@ -69,8 +69,6 @@ def dir_room_bytes(cluster: ClusterState, limit: float) -> I64:
 def volume_room_bytes(cluster: ClusterState, limit: float) -> I64:
     """int64, shape (n_dirs,): bytes that may still come to the volume of each dir.
 
-    Where usable bytes are not known, what the logs of the volume occupy is all that counts as used.
-
     Parameters
     ----------
     limit
@@ -78,12 +76,20 @@ def volume_room_bytes(cluster: ClusterState, limit: float) -> I64:
     """
     dirs = cluster.log_dirs
     full_at = np.floor(dirs.total_bytes * min(limit, 1 - DEFAULT_FREE_SHARE)).astype(np.int64)
-    logs = np.zeros(len(dirs), np.int64)
-    np.add.at(logs, dirs.volume, log_bytes(dirs, cluster.replicas))
-    used = np.where(dirs.usable_bytes >= 0, dirs.total_bytes - dirs.usable_bytes, logs[dirs.volume])
-    room = np.maximum(full_at - used, 0)
+    room = np.maximum(full_at - used_bytes(dirs, cluster.replicas), 0)
     room[dirs.total_bytes < 0] = UNLIMITED
     return np.asarray(room)
+
+
+def first_open_dirs(cluster: ClusterState) -> I64:
+    """int64, shape (n,): row of the first log dir that takes replicas, of each volume that has one.
+
+    Its room is that of the volume, which must not be counted once for each dir, nor be missed because another dir on it
+    takes nothing.
+    """
+    is_open = np.flatnonzero(cluster.log_dirs.state == LogDirState.ONLINE)
+    _, first = np.unique(cluster.log_dirs.volume[is_open], return_index=True)
+    return is_open[first]
 
 
 def room_for_replicas(cluster: ClusterState, limit: float) -> F64:
@@ -93,18 +99,13 @@ def room_for_replicas(cluster: ClusterState, limit: float) -> F64:
     where the size of a volume is not known.
     """
     dirs = cluster.log_dirs
-    logs = log_bytes(dirs, cluster.replicas)
-    on_volume = np.zeros(len(dirs), np.int64)
-    np.add.at(on_volume, dirs.volume, logs)
-    used = np.where(dirs.usable_bytes >= 0, dirs.total_bytes - dirs.usable_bytes, on_volume[dirs.volume])
-    others = np.maximum(used - on_volume[dirs.volume], 0)
+    others = np.maximum(used_bytes(dirs, cluster.replicas) - bytes_on_volume(dirs, cluster.replicas), 0)
     below = np.maximum(dirs.total_bytes * min(limit, 1 - DEFAULT_FREE_SHARE) - others, 0.0)
     room = np.zeros(len(cluster.brokers))
-    is_open = np.flatnonzero(dirs.state == LogDirState.ONLINE)
-    _, first = np.unique(dirs.volume[is_open], return_index=True)
-    np.add.at(room, dirs.broker[is_open[first]], below[is_open[first]])
+    rows = first_open_dirs(cluster)
+    np.add.at(room, dirs.broker[rows], below[rows])
     closed = np.flatnonzero(dirs.state == LogDirState.CORDONED)
-    np.add.at(room, dirs.broker[closed], np.minimum(logs, below)[closed])
+    np.add.at(room, dirs.broker[closed], np.minimum(log_bytes(dirs, cluster.replicas), below)[closed])
     room[dirs.broker[dirs.total_bytes < 0]] = np.inf
     room[np.bincount(dirs.broker, minlength=len(room)) == 0] = np.inf
     return room

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.model.cluster_state import F64, ClusterState, LogDirState
-from kafkabal.model.volumes import log_bytes
+from kafkabal.model.volumes import bytes_on_volume
 
 
 def foreign_bytes(cluster: ClusterState) -> F64:
@@ -16,10 +16,9 @@ def foreign_bytes(cluster: ClusterState) -> F64:
     dirs = cluster.log_dirs
     if not len(dirs):
         return np.empty(0)
-    logs = log_bytes(dirs, cluster.replicas)
-    on_volume = np.bincount(dirs.volume, logs, minlength=int(dirs.volume.max()) + 1)
+    on_volume = bytes_on_volume(dirs, cluster.replicas)
     known = (dirs.total_bytes >= 0) & (dirs.usable_bytes >= 0) & (dirs.state != LogDirState.OFFLINE)
-    foreign = np.where(known, np.maximum(dirs.total_bytes - dirs.usable_bytes - on_volume[dirs.volume], 0), np.nan)
+    foreign = np.where(known, np.maximum(dirs.total_bytes - dirs.usable_bytes - on_volume, 0), np.nan)
     _, first = np.unique(dirs.volume, return_index=True)
     is_first = np.zeros(len(dirs), np.bool_)
     is_first[first] = True

@@ -79,6 +79,22 @@ def log_bytes(dirs: LogDirs, replicas: Replicas) -> I64:
     return total
 
 
+def bytes_on_volume(dirs: LogDirs, replicas: Replicas) -> I64:
+    """int64, shape (n_dirs,): :func:`log_bytes` of all dirs on the volume of each dir."""
+    total = np.zeros(len(dirs), np.int64)
+    np.add.at(total, dirs.volume, log_bytes(dirs, replicas))
+    return total[dirs.volume]
+
+
+def used_bytes(dirs: LogDirs, replicas: Replicas) -> I64:
+    """int64, shape (n_dirs,): bytes in use on the volume of each dir, by whatever program.
+
+    Where usable bytes are not known, what the logs of the volume occupy is all that counts as used.
+    """
+    reported = dirs.total_bytes - dirs.usable_bytes
+    return np.where(dirs.usable_bytes >= 0, reported, bytes_on_volume(dirs, replicas))
+
+
 def volume_columns(cluster: ClusterState) -> tuple[I32, I64, I64]:
     """Broker, total and usable bytes of each volume; all its dirs report the same.
 

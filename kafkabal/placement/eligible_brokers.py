@@ -12,13 +12,14 @@ from kafkabal.model import (
     ClusterState,
     LogDirState,
     dir_capacity_bytes,
-    dir_room_bytes,
+    first_open_dirs,
     log_bytes,
     may_enter,
     missing_racks,
     rack_numbers,
     required_racks,
     takes_replicas,
+    volume_room_bytes,
 )
 
 
@@ -47,7 +48,10 @@ class EligibleBrokers:
         """int32, shape (n_brokers,): a broker without one is a rack of its own."""
         self._n_racks = len(np.unique(self.rack[self.takes]))
         self._open = dirs.state == LogDirState.ONLINE
-        self._room = dir_room_bytes(cluster, log_dir_limit)[np.unique(dirs.volume, return_index=True)[1]]
+        rows = first_open_dirs(cluster)
+        self._room = np.zeros(int(dirs.volume.max(initial=-1)) + 1, np.int64)
+        """int64, shape (n_volumes,): 0 where no log dir on it takes replicas."""
+        self._room[dirs.volume[rows]] = volume_room_bytes(cluster, log_dir_limit)[rows]
         self._bytes = log_bytes(dirs, cluster.replicas)
         self._replicas = np.bincount(cluster.replicas.log_dir[cluster.replicas.log_dir >= 0], minlength=len(dirs))
         self._capacity = np.nan_to_num(dir_capacity_bytes(cluster), nan=1.0)

@@ -20,6 +20,7 @@ from kafkabal.model import (
     Bools,
     ClusterState,
     dir_room_bytes,
+    first_open_dirs,
     has_source,
     move_bytes,
     offline_replicas,
@@ -27,6 +28,7 @@ from kafkabal.model import (
     racks_by_partition,
     required_racks,
     takes_replicas,
+    volume_room_bytes,
 )
 
 
@@ -106,7 +108,7 @@ def check_drain(
     bytes_ = int(np.maximum(each, 0).sum())
     dirs, room = _targets(cluster, takes, log_dir_limit)
     known = room < UNLIMITED
-    lacking = max(0, bytes_ - _volume_room(cluster, dirs, room)) if known.all() and len(dirs) else 0
+    lacking = max(0, bytes_ - _room_bytes(cluster, takes, log_dir_limit)) if known.all() and len(dirs) else 0
     return DrainCheck(
         brokers=tuple(sorted(brokers)),
         replicas=int(leaving.sum()),
@@ -127,10 +129,10 @@ def _targets(cluster: ClusterState, takes: Bools, limit: float) -> tuple[I64, I6
     return dirs, dir_room_bytes(cluster, limit)[dirs]
 
 
-def _volume_room(cluster: ClusterState, dirs: I64, room: I64) -> int:
-    """Dirs of one volume share its room."""
-    _, first = np.unique(cluster.log_dirs.volume[dirs], return_index=True)
-    return int(room[first].sum())
+def _room_bytes(cluster: ClusterState, takes: Bools, limit: float) -> int:
+    """Room of all volumes together; dirs of one volume share it."""
+    rows = first_open_dirs(cluster)
+    return int(volume_room_bytes(cluster, limit)[rows[takes[cluster.log_dirs.broker[rows]]]].sum())
 
 
 def _duration_s(cluster: ClusterState, leaving: Bools, takes: Bools, rate: float) -> float:

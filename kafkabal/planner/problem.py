@@ -22,7 +22,7 @@ from kafkabal.model import (
     UNLIMITED,
     Bools,
     ClusterState,
-    dir_room_bytes,
+    first_open_dirs,
     has_source,
     in_offline_dir,
     is_silent,
@@ -33,6 +33,7 @@ from kafkabal.model import (
     replica_bytes,
     room_for_replicas,
     takes_replicas,
+    volume_room_bytes,
 )
 from kafkabal.planner.keep_moved import kept_slots
 from kafkabal.planner.plan_options import Mode, PlanOptions
@@ -367,11 +368,10 @@ def _racks(cluster: ClusterState) -> I32:
 
 def _limit_bytes(cluster: ClusterState, options: PlanOptions) -> I64:
     """What the open log dirs of a broker may hold, less what other programs occupy on their volumes."""
-    room = dir_room_bytes(cluster, options.log_dir_limit)
+    dirs, rows = cluster.log_dirs, first_open_dirs(cluster)
     limit = np.zeros(len(cluster.brokers), np.int64)
-    dirs = cluster.log_dirs
-    _, first = np.unique(dirs.volume, return_index=True)
-    np.add.at(limit, dirs.broker[first], np.minimum(room[first], UNLIMITED // 1024))
+    room = volume_room_bytes(cluster, options.log_dir_limit)
+    np.add.at(limit, dirs.broker[rows], np.minimum(room[rows], UNLIMITED // 1024))
     used = np.zeros(len(cluster.brokers), np.int64)
     np.add.at(used, dirs.broker, log_bytes(dirs, cluster.replicas))
     limit += used

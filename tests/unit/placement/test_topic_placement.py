@@ -5,6 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kafkabal.config.topics_file import TopicSpec, topic_spec
 from kafkabal.errors import KafkabalError, LimitExceededError, UsageError
@@ -315,3 +316,18 @@ def test_new_topics_end_at_what_unequal_racks_allow(brokers: int, racks: int) ->
         if weighted.score.name in {"disk", "replicas"}:
             assert result.skew < 0.02
             assert result.fair_over_mean.max() > 1.1
+
+
+def test_a_volume_has_room_where_only_its_first_log_dir_is_cordoned() -> None:
+    """A topic with an expected size comes to the other log dir, though the first one of the volume takes nothing."""
+    rows = [
+        replace(
+            row,
+            log_dirs=[
+                replace(d, volume="v", state="cordoned" if i == 0 else "online") for i, d in enumerate(row.log_dirs)
+            ],
+        )
+        for row in cluster_builders.brokers(3, dirs=2)
+    ]
+    placed = place_topics(cluster_builders.cluster(rows, []), [spec("t", 3, 3, cluster_builders.GB)], SCORE)
+    assert {path for paths in placed.topics[0].log_dirs for path in paths} == {"/d1"}
