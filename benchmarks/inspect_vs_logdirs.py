@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from kafkabal.clusters import NewTopic, ReadRequest, connect
 from kafkabal.config import ConnectionSettings
-from kafkabal.sandbox import Patience, Sandbox, SandboxSpec, up
+from kafkabal.sandbox import Sandbox, SandboxSpec, WaitLimit, up
 
 BROKERS = 6
 REPLICATION_FACTOR = 2
@@ -58,7 +58,7 @@ def create_replicas(sandbox: Sandbox, replicas: int) -> None:
         def on_disk() -> bool:
             return bool((cluster.read(ReadRequest()).state.replicas.size_bytes >= 0).all())
 
-        assert Patience(deadline_s=600.0, interval_s=2.0).until(on_disk)
+        assert WaitLimit(deadline_s=600.0, interval_s=2.0).until(on_disk)
 
 
 def spread(topic: int) -> tuple[tuple[int, ...], ...]:

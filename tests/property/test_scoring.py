@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from kafkabal.errors import ConfigError
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rack_rule import rack_numbers, room_for_replicas, takes_replicas
+from kafkabal.model.eligibility import room_for_replicas, takes_replicas
+from kafkabal.model.rack_rule import rack_numbers
 from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.scoring.evaluation import Evaluation, evaluate, holder_load
 from kafkabal.scoring.registry import load_score
