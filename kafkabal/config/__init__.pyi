@@ -8,11 +8,13 @@ from .connection_settings import TlsSettings as TlsSettings
 from .connection_settings import ZookeeperAddress as ZookeeperAddress
 from .defaults import DEFAULT_CHECK_TOLERANCE as DEFAULT_CHECK_TOLERANCE
 from .defaults import DEFAULT_DEAD_AFTER_S as DEFAULT_DEAD_AFTER_S
+from .defaults import DEFAULT_HEAL_DEAD_AFTER_S as DEFAULT_HEAL_DEAD_AFTER_S
 from .defaults import DEFAULT_LOG_DIR_LIMIT as DEFAULT_LOG_DIR_LIMIT
 from .defaults import DEFAULT_PLAN_TOLERANCE as DEFAULT_PLAN_TOLERANCE
 from .defaults import DEFAULT_POLICY as DEFAULT_POLICY
 from .defaults import DEFAULT_REFRESH_S as DEFAULT_REFRESH_S
 from .defaults import DEFAULT_ROUTED_SCORES as DEFAULT_ROUTED_SCORES
+from .defaults import FENCED_AFTER_S as FENCED_AFTER_S
 from .defaults import LEAST_REFRESH_S as LEAST_REFRESH_S
 from .defaults import MOST_REFRESH_S as MOST_REFRESH_S
 from .defaults import REFRESHES_TO_FORGET as REFRESHES_TO_FORGET

@@ -22,5 +22,12 @@ REFRESHES_TO_FORGET = 6
 """Readings after which a produce latency is forgotten, half a minute by default: a broker that is sent little is
 measured rarely, and one that died must not look fast for long."""
 
+FENCED_AFTER_S = 30.0
+"""Seconds without a response after which a broker is dead: by then Kafka has fenced one that was killed, which takes it
+broker.session.timeout.ms (9 s by default, 18 s with ZooKeeper)."""
 DEFAULT_DEAD_AFTER_S = 600.0
-"""Seconds that a broker has to be dead before ``rebalance`` copies its replicas: longer than a restart takes."""
+"""Seconds that a broker has to be dead before ``rebalance`` copies its replicas: longer than a process takes to
+restart. An operator, or a cron job, asked for it and waits, so not much longer."""
+DEFAULT_HEAL_DEAD_AFTER_S = 1800.0
+"""The same for ``watch --heal all``, which acts at any hour without being asked: longer than a machine takes to reboot,
+and time for an operator, since copies of a whole broker are dear and of no use once it is back."""

@@ -6,7 +6,7 @@ spread of its measurements (four median absolute deviations, which three looks i
 reach) and than what any producer would notice.
 
 A broker is *unreachable* when it does not respond though it may still be registered, and *dead* when it is not
-registered and has not responded for :attr:`HealthRules.dead_after_s`: the controller fences a broker that stops its
+registered and has not responded for :attr:`HealthRules.fenced_after_s`: the controller fences a broker that stops its
 heartbeats, so that both together exclude the network between it and us.
 """
 
@@ -17,6 +17,8 @@ from collections import deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+from kafkabal.config import FENCED_AFTER_S
 
 
 class BrokerHealth(StrEnum):
@@ -47,8 +49,8 @@ class HealthRules:
     """So many looks in a row, into the state and out of it."""
     unreachable_looks: int = 2
     """A single lost answer is not a finding."""
-    dead_after_s: float = 30.0
-    """Kafka fences a broker after 9 s without a heartbeat (``broker.session.timeout.ms``)."""
+    fenced_after_s: float = FENCED_AFTER_S
+    """Without a response for so long, and not registered: dead."""
     least_excess_s: float = 0.010
     """A round trip that takes less than this longer holds no producer up: linger alone is 5 ms."""
     memory_looks: int = 120
@@ -181,7 +183,7 @@ class HealthMonitor:
         known.missed += 1
         known.suspicious = known.calm = 0
         known.silent_s += gap_s
-        if not sample.is_registered and known.silent_s >= self._rules.dead_after_s - self._rules.jitter_s:
+        if not sample.is_registered and known.silent_s >= self._rules.fenced_after_s - self._rules.jitter_s:
             return BrokerHealth.DEAD, f"not registered, and no response for {known.silent_s:.0f} s"
         if known.health is BrokerHealth.DEAD:
             return BrokerHealth.DEAD, ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from kafkabal.config import DEFAULT_PLAN_TOLERANCE, TimeWindow
+from kafkabal.config import DEFAULT_HEAL_DEAD_AFTER_S, DEFAULT_PLAN_TOLERANCE, TimeWindow
 
 
 class HealLevel(StrEnum):
@@ -25,8 +25,8 @@ class HealPolicy:
     """Limits of what is done without being asked."""
 
     level: HealLevel = HealLevel.NONE
-    dead_after_s: float = 1800.0
-    """Since a broker was found dead: a machine that restarts is back by then, and copies are dear."""
+    dead_after_s: float = DEFAULT_HEAL_DEAD_AFTER_S
+    """Since a broker was found dead: then its replicas are copied elsewhere."""
     well_after_s: float = 600.0
     """Since a slow broker was found well: leadership goes back to it."""
     move_after_s: float | None = None

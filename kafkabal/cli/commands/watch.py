@@ -26,7 +26,7 @@ from kafkabal.cli.framework.shared_options import (
 )
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.systemd_notify import notify_ready
-from kafkabal.config import Settings
+from kafkabal.config import DEFAULT_HEAL_DEAD_AFTER_S, Settings
 from kafkabal.errors import ExitCode, InterruptedRunError, UsageError
 from kafkabal.printable import printable
 from kafkabal.units import format_duration, parse_bytes, parse_duration, parse_share, parse_some_time
@@ -68,7 +68,7 @@ class HealFlags:
             help="Copy the replicas of a broker elsewhere after it has been dead for TIME. [default: 30m]",
             rich_help_panel=SAFETY_SECTION,
         ),
-    ] = 1800.0
+    ] = DEFAULT_HEAL_DEAD_AFTER_S
     move_after_s: Annotated[
         float | None,
         typer.Option(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from kafkabal.cli.framework.cluster_access import note_brokers, read_cluster, sightings_file
-from kafkabal.config import DEFAULT_DEAD_AFTER_S
+from kafkabal.config import DEFAULT_DEAD_AFTER_S, FENCED_AFTER_S
 from kafkabal.errors import FindingsError
 from kafkabal.units import format_duration
 
@@ -24,9 +24,6 @@ _LONGEST_STAY_S = 60.0
 _LONGEST_UNATTENDED_STAY_S = DEFAULT_DEAD_AFTER_S
 """How long a command with ``--yes`` waits. A nightly cron job may be the first to see a broker dead, and would leave
 its partitions under-replicated until the next night; what takes longer than the usual grace is left to that one."""
-_LONGEST_FENCING_S = 30.0
-"""A broker that was killed stays registered for broker.session.timeout.ms, 9 s by default (18 s with ZooKeeper). A plan
-made meanwhile would find nothing to repair, and the command end with 0 over a broker that is dead a moment later."""
 _LOOK_EVERY_S = 5.0
 _LOOK_AGAIN_S = 30.0
 """While a grace is waited for: a restarted broker is back within a minute or a few."""
@@ -83,7 +80,8 @@ def _when_responded(cluster: Cluster, settings: Settings, context: CommandContex
     """The cluster when every registered broker has answered, or has not for long enough to be fenced."""
     from kafkabal.model import is_silent
 
-    give_up_at_s, is_said = clock.monotonic() + _LONGEST_FENCING_S, False
+    # a plan made meanwhile would find nothing to repair, and end with 0 over a broker that is dead a moment later
+    give_up_at_s, is_said = clock.monotonic() + FENCED_AFTER_S, False
     while True:
         state = read_cluster(cluster, settings, context).state
         silent = state.brokers.id[is_silent(state)].tolist()
@@ -91,7 +89,7 @@ def _when_responded(cluster: Cluster, settings: Settings, context: CommandContex
             return state
         if not is_said:
             names = ", ".join(map(str, silent))
-            limit = format_duration(_LONGEST_FENCING_S)
+            limit = format_duration(FENCED_AFTER_S)
             context.say(f"broker {names} did not respond: waiting up to {limit} until it does or is dead")
             is_said = True
         clock.sleep(_LOOK_EVERY_S)
