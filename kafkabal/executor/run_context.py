@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kafkabal.clusters import Clock, Cluster
 from kafkabal.config import TimeWindow
@@ -20,7 +21,9 @@ from kafkabal.executor.state.run_request import RunRequest
 from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, RunState
 from kafkabal.executor.state.run_store import RunStore
 from kafkabal.executor.throttle.run_throttles import RunThrottles
-from kafkabal.model import ClusterState
+
+if TYPE_CHECKING:  # who only opens a run need not wait for numpy
+    from kafkabal.model import ClusterState
 
 
 @dataclass(slots=True)

@@ -4,11 +4,11 @@ from .broker_plugin.build_jar import build_plugin as build_plugin
 from .broker_plugin.build_jar import kafka_jars as kafka_jars
 from .client_metrics import ClientMetric as ClientMetric
 from .client_metrics import ClientMetrics as ClientMetrics
+from .column_by_broker import as_column as as_column
 from .http_intake import HttpIntake as HttpIntake
 from .lagging_groups import groups_behind as groups_behind
 from .latency_store import LatencySource as LatencySource
 from .latency_store import LatencyTable as LatencyTable
-from .latency_store import as_column as as_column
 from .librdkafka_statistics import StatisticsReader as StatisticsReader
 from .otlp_metrics import PushTaker as PushTaker
 from .partition_rates import bytes_per_record as bytes_per_record

@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Protocol, TypeVar
 
-import numpy as np
-
-from kafkabal.model import F64, I32
 from kafkabal.telemetry.client_latency import produce_latencies_s
 from kafkabal.telemetry.otlp_metrics import MetricSample
 
@@ -85,11 +82,6 @@ class LatencyTable:
                 else:
                     del self._figures[broker]
             return {broker: _mean(figures) for broker, figures in self._figures.items()}
-
-
-def as_column(figures: Mapping[int, float], broker_id: I32) -> F64:
-    """float64, shape (n_brokers,): the figure of each broker, NaN where there is none."""
-    return np.fromiter((figures.get(broker, math.nan) for broker in broker_id.tolist()), np.float64, len(broker_id))
 
 
 def _put_last(newest_last: dict[_K, _V], key: _K, value: _V, at_most: int) -> None:

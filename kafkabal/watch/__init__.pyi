@@ -20,7 +20,7 @@ from .watch_events import EventKind as EventKind
 from .watch_events import WatchEvent as WatchEvent
 from .watch_events import WatchListener as WatchListener
 from .watch_lock import WatchLock as WatchLock
+from .watch_options import WatchOptions as WatchOptions
 from .watcher import Watcher as Watcher
-from .watcher import WatchOptions as WatchOptions
 from .watcher import WatchSummary as WatchSummary
 from .watcher import check_once as check_once

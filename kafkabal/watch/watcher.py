@@ -14,7 +14,7 @@ What is changed on the cluster is written to the ledger first: a watch that is k
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -24,14 +24,15 @@ from kafkabal.errors import KafkabalError
 from kafkabal.model import ClusterState
 from kafkabal.plan import Plan
 from kafkabal.units import format_bytes, format_duration
-from kafkabal.watch.broker_health import BrokerHealth, BrokerSample, HealthChange, HealthMonitor, HealthRules
+from kafkabal.watch.broker_health import BrokerHealth, BrokerSample, HealthChange, HealthMonitor
 from kafkabal.watch.decide_healing import MOVES_FOR_BALANCE, Decision, Healing, HealKind, Sight, decide
 from kafkabal.watch.finding_changes import changes_between
 from kafkabal.watch.heal import Healer, HealResult, plan_of
-from kafkabal.watch.heal_policy import HealLevel, HealPolicy
+from kafkabal.watch.heal_policy import HealLevel
 from kafkabal.watch.healing_ledger import HealingEntry, HealingLedger, read_ledger, write_ledger
 from kafkabal.watch.state_findings import NOTHING_FOUND, StateFindings, find
 from kafkabal.watch.watch_events import EventKind, WatchEvent, WatchListener
+from kafkabal.watch.watch_options import WatchOptions
 from kafkabal.wording import counted_noun
 
 _EVENT_OF_HEALTH = {
@@ -45,17 +46,6 @@ _NAP_S = 0.5
 _LAST_WAIT_S = 300.0
 """For a run that is cancelled when the watch ends; the service manager is asked to wait a little longer."""
 _NAMED = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchOptions:
-    """How often what is looked at."""
-
-    every_s: float = 5.0
-    state_every_s: float = 30.0
-    broker_timeout_s: float = 3.0
-    rules: HealthRules = field(default_factory=HealthRules)
-    policy: HealPolicy = field(default_factory=HealPolicy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -285,6 +284,10 @@ def test_a_profile_that_no_longer_makes_sense_is_not_taken(tmp_path: Path, text:
 
 def test_an_interrupted_run_tells_what_it_sent_itself() -> None:
     """What earlier runs sent is not denied by a run that was stopped before it had sent anything."""
-    order: Any = SimpleNamespace(topic="images", manifest_path=None)
-    assert _interrupted(0, order, KeyboardInterrupt()).message == ("interrupted: 0 records sent to topic images")
-    assert "interrupted: 7 records" in _interrupted(7, order, KeyboardInterrupt()).message
+    interrupted = _interrupted(0, "images", KeyboardInterrupt(), is_remembered=False)
+    assert interrupted.message == "interrupted: 0 records sent to topic images"
+    later = _interrupted(7, "images", KeyboardInterrupt(), is_remembered=True)
+    assert (later.message, later.hint) == (
+        "interrupted: 7 records sent to topic images",
+        "run the same command again to continue",
+    )

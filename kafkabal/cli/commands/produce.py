@@ -9,7 +9,7 @@ import typer
 
 from kafkabal.atomic_files import parse_path
 from kafkabal.cli.commands.produce_options import SendingOptions, SourceOptions
-from kafkabal.cli.framework.cluster_access import CompletedCluster, live_connection, open_cluster
+from kafkabal.cli.framework.cluster_access import CompletedCluster, await_broker, live_connection, open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.open_transfer_textfile import open_textfile
@@ -22,8 +22,9 @@ from kafkabal.errors import ExitCode, InputFileError, InterruptedRunError, Parti
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from kafkabal.clusters import Cluster
     from kafkabal.clusters.kafka import KafkaCluster
     from kafkabal.config import ClientSetting
     from kafkabal.producer import ProduceOrder, ProduceResult, SendOutcome, TopicFacts
@@ -66,15 +67,45 @@ def produce(
 
       zcat clicks.gz | kafkabal produce clicks - --policy power-of-d:d=2
     """
-    order = _order(topic, _source(source, source_options, context), settings, sending, context)
+    chosen, prometheus = _source(source, source_options, context), measurements.query()
+    is_plain = (sending, measurements, settings.scores) == (SendingOptions(), MeasurementOptions(), ())
+    with open_cluster(settings, context) as cluster:
+        if is_plain:  # nothing is to be checked that needs numpy: a broker is asked before it is imported
+            _await_broker(cluster, topic, chosen, sending, context)
+        order = _order(topic, chosen, settings, sending, context)
+        if not is_plain and measurements.telemetry is None:
+            _await_broker(cluster, topic, chosen, sending, context)
+        return _produce(order, cluster, settings, measurements, prometheus, output, textfile, context)
+
+
+def _await_broker(
+    cluster: "Cluster", topic: str, source: "Source", sending: SendingOptions, context: CommandContext
+) -> None:
+    try:
+        await_broker(cluster, context)
+    except KeyboardInterrupt as signal:
+        raise _interrupted(0, topic, signal, is_remembered=_has_manifest(source, sending)) from signal
+
+
+def _produce(
+    order: "ProduceOrder",
+    cluster: "Cluster",
+    settings: Settings,
+    measurements: MeasurementOptions,
+    prometheus: "Callable[[], Mapping[int, float]] | None",
+    output: OutputOptions,
+    textfile: Path | None,
+    context: CommandContext,
+) -> ExitCode:
     from kafkabal.reporting.delivery_display import DeliveryDisplay
 
-    with open_textfile(textfile, "produce", topic, settings, context) as written:
+    with open_textfile(textfile, "produce", order.topic, settings, context) as written:
         with DeliveryDisplay(context, partial(context.progress, "sending"), written) as display:
             try:
-                delivery = _deliver(order, settings, measurements, display, context)
+                delivery = _deliver(order, cluster, settings, measurements, prometheus, display, context)
             except KeyboardInterrupt as signal:
-                raise _interrupted(display.sent, order, signal) from signal
+                is_remembered = order.manifest_path is not None
+                raise _interrupted(display.sent, order.topic, signal, is_remembered=is_remembered) from signal
         from kafkabal.reporting.produce_report import production_report
 
         written.update(delivery.outcome.sent, sum(delivery.outcome.bytes_by_partition.values()))
@@ -110,16 +141,16 @@ def _expect_complete(outcome: "SendOutcome") -> None:
 
 def _deliver(
     order: "ProduceOrder",
+    cluster: "Cluster",
     settings: Settings,
     measurements: MeasurementOptions,
+    prometheus: "Callable[[], Mapping[int, float]] | None",
     display: "DeliveryDisplay",
     context: CommandContext,
 ) -> "ProduceResult":
     from kafkabal.producer import produce_source
 
-    prometheus = measurements.query()
     with (
-        open_cluster(settings, context) as cluster,
         _brokers(settings) as brokers,
         measurements.latencies(cluster, live_connection(settings, "produce"), order.refresh_s, context) as latency,
     ):
@@ -241,8 +272,12 @@ def _order(
     )
 
 
+def _has_manifest(source: "Source", sending: SendingOptions) -> bool:
+    return not sending.no_manifest and (sending.manifest is not None or source.name != "standard input")
+
+
 def _manifest_path(source: "Source", sending: SendingOptions, context: CommandContext) -> Any:
-    if sending.no_manifest or (sending.manifest is None and source.name == "standard input"):
+    if not _has_manifest(source, sending):
         return None
 
     def path(facts: "TopicFacts") -> Path:
@@ -281,10 +316,9 @@ def _scores(settings: Settings) -> "tuple[WeightedScore, ...]":
     return unchecked_scores(settings, default=DEFAULT_ROUTED_SCORES)
 
 
-def _interrupted(sent: int, order: "ProduceOrder", signal: KeyboardInterrupt) -> InterruptedRunError:
-    forgotten = order.manifest_path is None
+def _interrupted(sent: int, topic: str, signal: KeyboardInterrupt, *, is_remembered: bool) -> InterruptedRunError:
     return InterruptedRunError(
-        f"interrupted: {counted_noun(sent, 'record')} sent to topic {order.topic}",
+        f"interrupted: {counted_noun(sent, 'record')} sent to topic {topic}",
         terminated=isinstance(signal, Terminated),
-        hint=None if forgotten else "run the same command again to continue",
+        hint="run the same command again to continue" if is_remembered else None,
     )

@@ -176,11 +176,12 @@ def _measure(
     written: "TransferTextfile",
     context: CommandContext,
 ) -> None:
-    from kafkabal.reader import DEFAULT_PREFETCH_BYTES, MeasureRequest, measure, pin, training_file
-    from kafkabal.reporting.read_report import measurement_report
-
     connection = _connection(settings)
     with _interruptible("nothing was measured"):
+        _topic_id(connection, topic)
+        from kafkabal.reader import DEFAULT_PREFETCH_BYTES, MeasureRequest, measure, pin, training_file
+        from kafkabal.reporting.read_report import measurement_report
+
         manifest = pin(topic, connection, readers=measuring.readers, join=False)
         seconds = options.seconds or _DEFAULT_S
         context.say(f"reading topic {topic} for {seconds:.0f} s (readers: {measuring.readers})")
@@ -219,12 +220,14 @@ def _restore(
     written: "TransferTextfile",
     context: CommandContext,
 ) -> None:
-    from kafkabal.reader import FolderRestore, TopicReader
-    from kafkabal.reporting.read_report import restore_report
-
-    restore = FolderRestore(folder)
+    connection = _connection(settings)
     with _interruptible("run the same command again to restore the missing files"):
-        data = TopicReader(topic, connection=_connection(settings), tail="keep", rack=options.rack, join=False)
+        _topic_id(connection, topic)
+        from kafkabal.reader import FolderRestore, TopicReader
+        from kafkabal.reporting.read_report import restore_report
+
+        restore = FolderRestore(folder)
+        data = TopicReader(topic, connection=connection, tail="keep", rack=options.rack, join=False)
         with context.progress("restoring", data.manifest.size_bytes) as bar:
 
             def shown() -> "Iterator[Sample]":
@@ -254,14 +257,15 @@ def _follow(
     written: "TransferTextfile",
     context: CommandContext,
 ) -> None:
-    from kafkabal.clusters.kafka import RangeFetcher
-    from kafkabal.reader import as_json, follow
-
     connection = _connection(settings)
     end_s = None if options.seconds is None else context.monotonic() + options.seconds
     count = size_bytes = 0
     try:
-        fetcher = RangeFetcher(connection, topic, _topic_id(connection, topic), rack=options.rack)
+        topic_id = _topic_id(connection, topic)
+        from kafkabal.clusters.kafka import RangeFetcher
+        from kafkabal.reader import as_json, follow
+
+        fetcher = RangeFetcher(connection, topic, topic_id, rack=options.rack)
         try:
             if options.rack is not None:
                 _warn_of_rack(options.rack, fetcher.racks(), context)
@@ -302,6 +306,7 @@ def _warn_of_rack(rack: str | None, racks: "Mapping[int, str | None]", context: 
 
 
 def _topic_id(connection: "ConnectionSettings", topic: str) -> str:
+    """Asked before the reader is imported, which needs numpy: who mistypes a topic need not wait for it."""
     from kafkabal.clusters.kafka import KafkaCluster
 
     with KafkaCluster(connection) as cluster:

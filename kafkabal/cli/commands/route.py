@@ -106,6 +106,9 @@ def route(
     names = list(dict.fromkeys(topics))
     with ExitStack() as at_end:
         cluster = at_end.enter_context(open_cluster(settings, context))
+        if policy == DEFAULT_POLICY and measurements == MeasurementOptions():
+            # nothing is to be checked that needs numpy: a broker is asked before it is imported
+            cluster.cluster_id()
         weights = _weights(cluster, names, policy, settings, publishing, measurements, context, at_end)
         if not publishing.publish:
             show_report(_report(_weigh_all(weights), published=False), output, context)

@@ -188,17 +188,20 @@ def route_simulate(
 
       kafkabal route-simulate --workload events --policy d-choices --policy key-hash -o json
     """
-    from kafkabal.reporting.simulation_report import PolicyComparison, simulation_report
-    from kafkabal.routing import load_policy, policy_names
-    from kafkabal.simulator import SimulationOptions, compare
-
     if plot is not None:
         from kafkabal.reporting.simulation_plots import check_plot
 
         check_plot(plot)
+    # what is given is checked before a cluster is asked; where nothing is, a cluster is asked before numpy is imported
+    is_plain = (policy, workload_options, training_options) == (None, WorkloadOptions(), TrainingOptions())
+    state = _read_state(settings, context) if is_plain and topic is not None else None
+    from kafkabal.reporting.simulation_report import PolicyComparison, simulation_report
+    from kafkabal.routing import load_policy, policy_names
+    from kafkabal.simulator import SimulationOptions, compare
+
     choices = [load_policy(text) for text in policy or policy_names()]
     chosen, training = workload_options.load(), training_options.load()
-    view = _view(chosen, topic, settings, context)
+    view = _view(chosen, topic, state, settings, context)
     _expect_rack(training_options.rack, view)
     for each in training.values():
         each.expect_brokers(view.broker_id)
@@ -216,7 +219,18 @@ def route_simulate(
     show_report(simulation_report(simulated), output, context)
 
 
-def _view(chosen: "WorkloadFile", topic: str | None, settings: Settings, context: CommandContext) -> "RoutingView":
+def _read_state(settings: Settings, context: CommandContext) -> "ClusterState":
+    with open_cluster(settings, context) as cluster:
+        return read_cluster(cluster, settings, context).state
+
+
+def _view(
+    chosen: "WorkloadFile",
+    topic: str | None,
+    state: "ClusterState | None",
+    settings: Settings,
+    context: CommandContext,
+) -> "RoutingView":
     """The topic at the start: a real one if named, else the one described in the workload."""
     from kafkabal.routing import view_of
     from kafkabal.scoring import Need
@@ -225,8 +239,7 @@ def _view(chosen: "WorkloadFile", topic: str | None, settings: Settings, context
     scores = unchecked_scores(settings, default=DEFAULT_ROUTED_SCORES)
     if topic is None and chosen.cluster is not None:
         return view_of(build_synthetic(chosen.cluster), TOPIC, scores, supplied=[Need.TELEMETRY])
-    with open_cluster(settings, context) as cluster:
-        state = read_cluster(cluster, settings, context).state
+    state = state or _read_state(settings, context)
     return view_of(state, topic or _only_topic(state), scores, supplied=[Need.TELEMETRY])
 
 

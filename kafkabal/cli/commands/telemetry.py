@@ -132,7 +132,7 @@ def subscribe(
     from kafkabal.clusters import ConfigChange
 
     with _live(settings, context) as cluster:
-        _make_topic(cluster, topic or _default_topic(), context)
+        _make_topic(cluster, topic, context)
         resource = _resource(name)
         _expect_done(
             cluster.alter_configs([ConfigChange(resource, key, value) for key, value in wanted.as_configs().items()])
@@ -238,8 +238,8 @@ def show_metrics(
     output: Annotated[OutputOptions, Forms("table", "json", "jsonl", "yaml", "csv")],
     collecting: CollectOptions,
     metric: Annotated[
-        str, typer.Option("--metric", metavar="PREFIX", help="Only metrics whose names begin with PREFIX.")
-    ] = "",
+        str | None, typer.Option("--metric", metavar="PREFIX", help="Only metrics whose names begin with PREFIX.")
+    ] = None,
     top: Annotated[
         int | None, typer.Option("--top", metavar="N", min=0, help="Number of rows to show, 0 for all. [default: 50]")
     ] = None,
@@ -262,7 +262,7 @@ def show_metrics(
         payloads = _collect(cluster, table, collecting, settings, context)
     if table.ignored:
         context.warn(f"{counted_noun(table.ignored, 'value')} of further metrics ignored")
-    show_report(metrics_report(table.metrics(metric), payloads, shown_rows=top), output, context)
+    show_report(metrics_report(table.metrics(metric or ""), payloads, shown_rows=top), output, context)
 
 
 def _collect(
@@ -327,10 +327,11 @@ def _resource(name: str) -> "ConfigResource":
     return ConfigResource(ResourceKind.CLIENT_METRICS, name)
 
 
-def _make_topic(cluster: "KafkaCluster", topic: str, context: CommandContext) -> None:
+def _make_topic(cluster: "KafkaCluster", given: str | None, context: CommandContext) -> None:
     from kafkabal.clusters import NewTopic
 
     brokers = sorted(cluster.broker_ids())
+    topic = given or _default_topic()
     replicas = min(_REPLICAS, len(brokers))
     assignment = tuple(
         tuple(brokers[(partition + place) % len(brokers)] for place in range(replicas))

@@ -64,12 +64,13 @@ def top(
         raise UsageError(reason, hint=_OTHERS)
     if settings.snapshot is not None:
         raise UsageError("a snapshot does not change: there is nothing to follow", hint="use 'kafkabal inspect'")
-    from kafkabal.cli.framework.full_screen import FullScreen
-    from kafkabal.reporting.live_frame import LiveFrames
-
     with open_cluster(settings, context) as cluster:
         # whoever cannot be reached is an error of the command line, not of the screen
-        name = cluster_label(settings, context) or cluster.cluster_id()
+        cluster_id = cluster.cluster_id()
+        name = cluster_label(settings, context) or cluster_id
+        from kafkabal.cli.framework.full_screen import FullScreen
+        from kafkabal.reporting.live_frame import LiveFrames
+
         follower = _Follower(_live(cluster, settings, by).look, every_s)
         with FullScreen(context.stdin, context.stdout) as screen:
             follower.start()

@@ -218,8 +218,7 @@ def _options(settings: Settings, heal: HealFlags, every_s: float, slow_share: fl
 
 def _look_once(settings: Settings, context: CommandContext, output: WatchOutput, options: "WatchOptions") -> ExitCode:
     from kafkabal.errors import MissingCapabilityError, NotAuthorizedError
-    from kafkabal.reporting.watch_report import summary_report
-    from kafkabal.watch import WatchLock, check_once
+    from kafkabal.watch import WatchLock
 
     with open_cluster(settings, context) as cluster, ExitStack() as at_end:
         if settings.snapshot is None:
@@ -228,7 +227,11 @@ def _look_once(settings: Settings, context: CommandContext, output: WatchOutput,
             # whoever may only read does not keep a watch out, and need not
             with suppress(MissingCapabilityError, NotAuthorizedError):
                 lock.take()
+        from kafkabal.watch import check_once
+
         summary = check_once(cluster, options, _completed(settings))
+    from kafkabal.reporting.watch_report import summary_report
+
     form = Format.JSON if output.output is not WatchFormat.TABLE else Format.TABLE
     show_report(summary_report(summary), OutputOptions(output=form), context)
     return ExitCode.FINDINGS if summary.problems else ExitCode.DONE

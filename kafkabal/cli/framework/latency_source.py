@@ -57,10 +57,11 @@ def open_topic_intake(
         If no broker answers.
     """
     from kafkabal.cli.framework.cluster_access import await_broker
+
+    await_broker(cluster, context)
     from kafkabal.config import librdkafka_settings
     from kafkabal.telemetry import TELEMETRY_TOPIC, TopicIntake
 
-    await_broker(cluster, context)
     client = {**librdkafka_settings(connection), "log_level": 2}
     since_ms = round((context.wall_clock() - before_s) * 1000)
     return TopicIntake(client, topic or TELEMETRY_TOPIC, table, since_ms=since_ms)

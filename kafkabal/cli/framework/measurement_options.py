@@ -89,7 +89,7 @@ class MeasurementOptions:
     def latencies(
         self, cluster: "Cluster", connection: "ConnectionSettings", refresh_s: float, context: CommandContext
     ) -> "Iterator[LatencySource | None]":
-        """Wait for a broker, and collect latencies as long as the block lasts; None leaves it to the producer.
+        """Wait for a broker, and collect latencies as long as the block lasts; None, at once, leaves it to producers.
 
         Raises
         ------
@@ -99,7 +99,6 @@ class MeasurementOptions:
             If no broker answers.
         """
         if self.telemetry is None:
-            await_broker(cluster, context)
             yield None
             return
         from kafkabal.config import REFRESHES_TO_FORGET

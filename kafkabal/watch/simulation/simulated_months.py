@@ -31,7 +31,8 @@ from kafkabal.watch.simulation.simulated_scene import SimulatedScene
 from kafkabal.watch.simulation.simulation_case import BrokerFault, SimulationCase
 from kafkabal.watch.simulation.simulation_result import SimulatedHealing, SimulationResult
 from kafkabal.watch.watch_events import WatchEvent
-from kafkabal.watch.watcher import Watcher, WatchOptions
+from kafkabal.watch.watch_options import WatchOptions
+from kafkabal.watch.watcher import Watcher
 
 _RESPONSE_NOISE = 0.3
 """Of the response times, drawn for every observation."""

@@ -6,10 +6,9 @@ import json
 import math
 from typing import Any
 
-import numpy as np
 import pytest
 
-from kafkabal.telemetry.latency_store import LatencyTable, as_column
+from kafkabal.telemetry.latency_store import LatencyTable
 from kafkabal.telemetry.librdkafka_statistics import StatisticsReader
 
 
@@ -74,12 +73,6 @@ def test_what_is_no_measurement_is_not_taken(mean_s: float, requests: float) -> 
     table = LatencyTable(max_age_s=10, clock=Clock())
     table.put("a", 1, mean_s, requests)
     assert table.latencies_s() == {}
-
-
-def test_a_column_has_nan_for_unknown_brokers() -> None:
-    """Figures are laid out by broker row; a broker without one is NaN, one that is no broker is dropped."""
-    column = as_column({2: 0.5, 9: 1.0}, np.array([1, 2, 3], np.int32))
-    np.testing.assert_array_equal(column, [math.nan, 0.5, math.nan])
 
 
 def statistics(at_s: float = 0.0, **brokers: dict[str, Any]) -> str:

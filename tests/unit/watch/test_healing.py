@@ -18,7 +18,8 @@ from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, t
 from kafkabal.watch.heal import RunHealer
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
 from kafkabal.watch.watch_events import EventKind, WatchEvent
-from kafkabal.watch.watcher import Watcher, WatchOptions
+from kafkabal.watch.watch_options import WatchOptions
+from kafkabal.watch.watcher import Watcher
 
 LOOK_S = 10.0
 

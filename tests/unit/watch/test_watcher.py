@@ -17,7 +17,8 @@ from kafkabal.watch.heal import RunHealer
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
 from kafkabal.watch.healing_ledger import read_ledger
 from kafkabal.watch.watch_events import EventKind, WatchEvent
-from kafkabal.watch.watcher import Watcher, WatchOptions
+from kafkabal.watch.watch_options import WatchOptions
+from kafkabal.watch.watcher import Watcher
 
 
 class Scene:

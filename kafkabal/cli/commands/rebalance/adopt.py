@@ -44,29 +44,31 @@ def adopt(
     """
     if finish and cancel:
         raise UsageError("--finish and --cancel cannot be combined")
-    from msgspec.structs import replace as changed
-
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
-    from kafkabal.executor import adopt as take_over
-    from kafkabal.executor import find_foreign, throttles_left
-    from kafkabal.reporting.runs.adopt_report import adopt_report
 
     # whoever started them chose how fast they run: only a throttle that is given changes that
     settings = settings if settings.throttle is not None else replace(settings, throttle="none")
     with open_run_session("rebalance adopt", settings, context, output) as command:
         context = command.context
+        open_run = _open_run(command)
+        from kafkabal.executor import adopt as take_over
+        from kafkabal.executor import find_foreign, throttles_left
+        from kafkabal.reporting.runs.adopt_report import adopt_report
+
         foreign = find_foreign(command.environment)
         acts = foreign and (finish or cancel)
         if not acts or (output.output is RunFormat.TABLE and not context.quiet):
             form = Format.TABLE if acts or output.output is RunFormat.JSONL else Format(output.output.value)
             if form is not Format.TABLE or not context.quiet:
-                report = adopt_report(foreign, _open_run(command), acts=bool(acts))
+                report = adopt_report(foreign, open_run, acts=bool(acts))
                 show_report(report, OutputOptions(output=form), context)
         if not acts:
             return ExitCode.DONE
         what = "cancel" if cancel else "take over"
         if not command.confirm(f"{what} {counted_noun(len(foreign), 'reassignment')}?", yes=yes):
             return ExitCode.FAILED
+        from msgspec.structs import replace as changed
+
         moves = {f.name: f.reassignment.adding for f in foreign}
         options = command.run_options(flags, command.measured_load(moves), moves)
         options = changed(options, elect_leaders=False)

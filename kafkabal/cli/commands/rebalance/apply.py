@@ -53,11 +53,13 @@ def apply(
     from kafkabal.cli.commands.rebalance.check_and_apply import ApplyCommand
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.plan import read_plan
-    from kafkabal.reporting.plan_report import plan_report
 
     plan = read_plan(plan_file)
-    if output.output is RunFormat.TABLE and not context.quiet and (begin.dry_run or not begin.yes):
-        show_report(plan_report(plan, "rebalance apply"), OutputOptions(output=Format.TABLE), context)
     cluster = open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes)
     with open_run_session("rebalance apply", settings, context, output, cluster, wait_s) as command:
+        cluster.cluster_id()  # before reports are imported, which need numpy
+        if output.output is RunFormat.TABLE and not context.quiet and (begin.dry_run or not begin.yes):
+            from kafkabal.reporting.plan_report import plan_report
+
+            show_report(plan_report(plan, "rebalance apply"), OutputOptions(output=Format.TABLE), command.context)
         return ApplyCommand(command, begin, flags, skip_drifted).resume_unfinished().apply(plan)

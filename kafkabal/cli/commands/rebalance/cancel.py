@@ -39,8 +39,6 @@ def cancel(
       kafkabal rebalance cancel --journal run.jsonl
     """
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
-    from kafkabal.executor import RunClosedError
-    from kafkabal.executor import cancel as go
 
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
     with open_run_session("rebalance cancel", settings, context, output, cluster) as command:
@@ -49,6 +47,9 @@ def cancel(
             command.lock.take()
         except BusyError:
             return _cancel_elsewhere(command, journal, _LONGEST_ANSWER_S if wait_s is None else wait_s)
+        from kafkabal.executor import RunClosedError
+        from kafkabal.executor import cancel as go
+
         try:
             with command.stopping_on_signals():
                 result = go(command.environment, journal=journal, lock=command.lock.take())

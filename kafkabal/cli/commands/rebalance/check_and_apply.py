@@ -40,8 +40,7 @@ class ApplyCommand:
             If it could not be finished; then no new run is started.
         """
         from kafkabal.cli.commands.rebalance.run_flags import OnUnfinished
-        from kafkabal.executor import find_run, is_pause_requested, resume
-        from kafkabal.reporting.runs.result_report import summary
+        from kafkabal.executor import find_run, is_pause_requested
 
         if self.begin.dry_run:
             self._refuse_live_run()
@@ -62,6 +61,9 @@ class ApplyCommand:
                 f"run {found.record.run_id} is paused, and its process has ended",
                 hint="continue with 'kafkabal rebalance resume', or end it with 'kafkabal rebalance cancel'",
             )
+        from kafkabal.executor import resume
+        from kafkabal.reporting.runs.result_report import summary
+
         command.context.say(f"run {found.record.run_id} is unfinished (phase: {found.state.phase}); resuming it first")
         with command.stopping_on_signals():
             result = resume(command.environment, lock=command.lock.take())

@@ -29,20 +29,21 @@ def check_of_drain(
     """Show whether brokers can be drained; exit 4 where they cannot."""
     from kafkabal.cli.commands.rebalance.run_flags import RunFormat
     from kafkabal.clusters import ReadRequest
-    from kafkabal.executor import FIRST_LEAST_BYTES_PER_S
-    from kafkabal.planner import check_drain
-    from kafkabal.reporting.drain_report import drain_report
 
     if not brokers:
         raise UsageError("--check needs brokers to drain", hint="add --drain ID")
     if output.output is RunFormat.JSONL:
         raise UsageError("--check has no -o jsonl", hint="use -o json")
-    given = settings.throttle if isinstance(settings.throttle, int) else None
-    rate = given or FIRST_LEAST_BYTES_PER_S
     # millions of rows, none of them in a reference cycle
     with cycle_collection_paused():
         with open_cluster(settings, context) as cluster:
             state = read_cluster(cluster, settings, context, ReadRequest(configs=True)).state
+        from kafkabal.executor import FIRST_LEAST_BYTES_PER_S
+        from kafkabal.planner import check_drain
+        from kafkabal.reporting.drain_report import drain_report
+
+        given = settings.throttle if isinstance(settings.throttle, int) else None
+        rate = given or FIRST_LEAST_BYTES_PER_S
         found = check_drain(state, brokers, throttle_bytes_per_s=rate, excluded=settings.exclude_brokers)
     if output.output is RunFormat.JSON or not context.quiet:
         report = drain_report(found, rate, is_assumed=given is None)

@@ -39,13 +39,15 @@ def repair(
       kafkabal rebalance repair --remove --yes
     """
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
-    from kafkabal.executor import find_leftover_throttles, find_run, remove_leftover_throttles, repair_run
+    from kafkabal.executor import find_run
 
     with open_run_session("rebalance repair", settings, context, output, wait_s=wait_s) as command:
         context = command.context
         command.lock.take()
         environment = command.environment
         found = find_run(environment, journal)
+        from kafkabal.executor import find_leftover_throttles, remove_leftover_throttles, repair_run
+
         if found is not None and found.is_open:
             command.end(repair_run(environment, journal=journal, lock=command.lock.take()))
         leftovers = find_leftover_throttles(command.cluster)

@@ -49,8 +49,7 @@ def resume(
       kafkabal rebalance resume --journal run.jsonl
     """
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
-    from kafkabal.executor import RunClosedError, find_run, is_pause_requested, request_pause
-    from kafkabal.executor import resume as go
+    from kafkabal.executor import find_run, is_pause_requested, request_pause
 
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
     with open_run_session("rebalance resume", settings, context, output, cluster, wait_s) as command:
@@ -69,6 +68,9 @@ def resume(
             request_pause(command.environment, is_paused=False)
         if found is not None and found.is_resumable and not command.confirm_run(found, found.state.goal, yes=yes):
             return ExitCode.FAILED
+        from kafkabal.executor import RunClosedError
+        from kafkabal.executor import resume as go
+
         options = _options(command, flags, journal)
         try:
             with command.stopping_on_signals():

@@ -42,7 +42,6 @@ def rollback(
     """
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.executor import Goal, find_run_by_id
-    from kafkabal.executor import roll_back as go
 
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
     with open_run_session("rebalance rollback", settings, context, output, cluster, wait_s) as command:
@@ -56,6 +55,8 @@ def rollback(
             )
         if not command.confirm_run(found, Goal.ROLL_BACK, yes=yes):
             return ExitCode.FAILED
+        from kafkabal.executor import roll_back as go
+
         path = journal if found.journal is None else found.journal.path
         with command.stopping_on_signals():
             result = go(command.environment, journal=path, lock=command.lock.take())

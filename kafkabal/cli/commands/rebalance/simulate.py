@@ -42,13 +42,14 @@ def simulate(
     """
     import tempfile
 
-    from kafkabal.reporting.watch_simulation_report import watch_simulation_report
     from kafkabal.watch import read_case
-    from kafkabal.watch import simulate as play
 
     found = read_case(case)
     with open_cluster(settings, context) as cluster:
         state = read_cluster(cluster, settings, context).state
+    from kafkabal.reporting.watch_simulation_report import watch_simulation_report
+    from kafkabal.watch import simulate as play
+
     with tempfile.TemporaryDirectory(prefix="kafkabal-simulate-") as folder:
         result = play(state, found, days, Path(folder))
     show_report(watch_simulation_report(result), output, context)

@@ -50,21 +50,26 @@ def status(
     if watch and output.output is not Format.TABLE:
         raise UsageError(f"--watch has no -o {output.output.value}", hint="leave out -o")
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
-    from kafkabal.reporting.runs.status_report import status_report
 
     with open_run_session("rebalance status", settings, context) as command:
         known = _look_twice(command, journal)
         if watch:
             known = _watch(command, journal, known)
+    from kafkabal.reporting.runs.status_report import status_report
+
     show_report(status_report(known), output, context)
     return ExitCode.DONE if known is None or known.is_settled else ExitCode.FINDINGS
 
 
 def _look(command: "RunSession", journal: Path | None) -> "RunStatus | None":
-    from kafkabal.executor import find_run, run_status
+    from kafkabal.executor import find_run
 
     found = find_run(command.environment, journal)
-    return run_status(command.cluster, found) if found is not None and found.state.has_begun else None
+    if found is None or not found.state.has_begun:
+        return None
+    from kafkabal.executor import run_status
+
+    return run_status(command.cluster, found)
 
 
 def _look_twice(command: "RunSession", journal: Path | None) -> "RunStatus | None":

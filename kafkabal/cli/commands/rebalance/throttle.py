@@ -59,7 +59,7 @@ def throttle(
       kafkabal rebalance throttle auto --log-dir-throttle 100MB
     """
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
-    from kafkabal.executor import ThrottleChange, current_holder, request_throttle
+    from kafkabal.executor import ThrottleChange, request_throttle
 
     if rate is None and log_dir_throttle is None:
         raise UsageError("no rate given", hint="give RATE, --log-dir-throttle, or both")
@@ -70,6 +70,8 @@ def throttle(
     )
     with open_run_session("rebalance throttle", settings, context) as command:
         run_id = request_throttle(command.environment, requested)
+        from kafkabal.executor import current_holder
+
         # only asked for: taking the lock to see whether it is free would fence a process that is cut off for a moment
         holder = current_holder(command.cluster)
     rates = " and ".join(_in_words(requested))
