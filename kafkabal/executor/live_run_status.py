@@ -12,7 +12,6 @@ from kafkabal.executor.observe.observation import Observation, Stage, observe
 from kafkabal.executor.reassign.target_placement import TargetPlacement, targets_of_run
 from kafkabal.executor.safety.lock_holder import is_provably_gone
 from kafkabal.executor.state.find_run import FoundRun
-from kafkabal.executor.state.run_record import PlannedPartition
 from kafkabal.executor.state.run_states import Goal
 from kafkabal.executor.throttle.run_throttles import entries_by_topic
 from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS, list_steps, restore_rate
@@ -82,14 +81,13 @@ def run_status(cluster: Cluster, found: FoundRun) -> RunStatus:
     by_steps = found.record.options.limits.one_replica_at_a_time
     targets = {t.name: t for t in targets_of_run(found.record.partitions, found.state.goal, by_steps=by_steps)}
     seen = observe(cluster, list(targets.values()))
-    stages = {name: seen.stage(w) for name, w in targets.items()}
-    planned = {p.name: p for p in found.record.partitions}
+    stages = {name: seen.stage(target) for name, target in targets.items()}
     differing = [
-        _state_of(w, planned[name], stages[name], seen)
-        for name, w in targets.items()
-        if _differs(found, planned[name], w, stages[name], seen)
+        _state_of(target, stages[name], seen)
+        for name, target in targets.items()
+        if _differs(found, target, stages[name], seen)
     ]
-    done_bytes, total_bytes = _copied(found, targets, stages, seen)
+    done_bytes, total_bytes = _copied(targets, stages, seen)
     return RunStatus(
         found=found,
         stages=Counter(stages.values()),
@@ -117,42 +115,35 @@ def current_holder(cluster: Cluster) -> str | None:
 
 
 def _copied(
-    found: FoundRun,
     targets: Mapping[TopicPartition, TargetPlacement],
     stages: Mapping[TopicPartition, Stage],
     seen: Observation,
 ) -> tuple[int, int]:
     """Bytes that have arrived at brokers which held no copy before, and that are to arrive there in all."""
     done = total = 0
-    for planned in found.record.partitions:
-        target = targets[planned.name]
-        came_from = planned.replicas if found.state.goal is Goal.ROLL_BACK else planned.previous.replicas
-        arriving = [b for b in target.replicas if b not in came_from]
-        total += planned.copy_bytes * len(arriving)
-        if stages[planned.name] is Stage.MOVING:
+    for name, target in targets.items():
+        arriving = target.adding
+        total += target.copy_bytes * len(arriving)
+        if stages[name] is Stage.MOVING:
             arrived = seen.arrived_bytes(target)
-            done += sum(min(arrived.get(b, 0), planned.copy_bytes) for b in arriving)
-        elif stages[planned.name] in _ARRIVED:
-            done += planned.copy_bytes * len(arriving)
+            done += sum(min(arrived.get(b, 0), target.copy_bytes) for b in arriving)
+        elif stages[name] in _ARRIVED:
+            done += target.copy_bytes * len(arriving)
     return done, total
 
 
-def _differs(
-    found: FoundRun, planned: PlannedPartition, target: TargetPlacement, stage: Stage, seen: Observation
-) -> bool:
+def _differs(found: FoundRun, target: TargetPlacement, stage: Stage, seen: Observation) -> bool:
     """A cancelled run only wants nothing in flight; others want everything in its place, and leaders if it elects."""
-    goal = found.state.goal
-    if goal is Goal.CANCEL:
+    if found.state.goal is Goal.CANCEL:
         return stage in _MOVING
     if stage is Stage.GONE:
         return False
     if not found.record.options.elect_leaders:
         return stage is not Stage.PLACED
-    leader = planned.previous.leader if goal is Goal.ROLL_BACK else target.replicas[0]
-    return stage is not Stage.PLACED or seen.status[target.name].leader != leader
+    return stage is not Stage.PLACED or seen.status[target.name].leader != target.leader
 
 
-def _state_of(target: TargetPlacement, planned: PlannedPartition, stage: Stage, seen: Observation) -> PartitionState:
+def _state_of(target: TargetPlacement, stage: Stage, seen: Observation) -> PartitionState:
     status = seen.status[target.name]
     return PartitionState(
         name=str(target.name),
@@ -161,7 +152,7 @@ def _state_of(target: TargetPlacement, planned: PlannedPartition, stage: Stage, 
         found=status.replicas,
         leader=status.leader,
         arrived_bytes=sum(seen.arrived_bytes(target).values()),
-        copy_bytes=planned.copy_bytes,
+        copy_bytes=target.copy_bytes,
     )
 
 

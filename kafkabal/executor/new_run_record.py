@@ -81,7 +81,7 @@ def rollback_plan(record: RunRecord) -> Plan:
             partition=p.partition,
             replicas=p.previous.replicas,
             log_dirs=p.previous.log_dirs,
-            previous=Placement(replicas=p.replicas, leader=p.replicas[0], log_dirs=p.log_dirs),
+            previous=p.target,
             bytes=p.copy_bytes * sum(b not in p.replicas for b in p.previous.replicas),
             reason=f"rollback of run {record.run_id}",
         )

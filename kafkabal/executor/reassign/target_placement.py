@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kafkabal.executor.state.run_record import PlannedPartition
 from kafkabal.executor.state.run_states import Goal
 from kafkabal.model import TopicPartition
+from kafkabal.plan import Placement
 
 Replicas = tuple[int, ...]
 
@@ -20,6 +21,10 @@ class TargetPlacement:
     replicas: Replicas
     log_dirs: Mapping[int, str]
     """Broker to path, only where the path matters."""
+    leader: int
+    """Broker that is to lead; -1 where none led before, and the run is rolled back."""
+    adding: Replicas
+    """Brokers that get a copy on the whole way, from the placement at its other end."""
     copy_bytes: int
     resting: frozenset[frozenset[int]]
     """Sets of replicas in which we may find it at rest; any other was made by another tool."""
@@ -37,12 +42,12 @@ class TargetPlacement:
 
 def target_by_plan(planned: PlannedPartition, *, by_steps: bool) -> TargetPlacement:
     """Where the plan brings it."""
-    return _target_placement(planned, planned.replicas, planned.target_dirs, by_steps=by_steps)
+    return _target_placement(planned, planned.target, planned.target_dirs, by_steps=by_steps)
 
 
 def target_of_rollback(planned: PlannedPartition, *, by_steps: bool) -> TargetPlacement:
     """Back to where it was when the run began."""
-    return _target_placement(planned, planned.previous.replicas, planned.previous_dirs, by_steps=by_steps)
+    return _target_placement(planned, planned.previous, planned.previous_dirs, by_steps=by_steps)
 
 
 def targets_of_run(partitions: Iterable[PlannedPartition], goal: Goal, *, by_steps: bool) -> list[TargetPlacement]:
@@ -73,14 +78,16 @@ def next_step(current: Replicas, target: Replicas) -> Replicas:
 
 
 def _target_placement(
-    planned: PlannedPartition, replicas: Replicas, dirs: Mapping[int, str], *, by_steps: bool
+    planned: PlannedPartition, end: Placement, dirs: Mapping[int, str], *, by_steps: bool
 ) -> TargetPlacement:
     previous, target = planned.previous.replicas, planned.replicas
     steps = _steps(previous, target) if by_steps else {(frozenset(previous), frozenset(target))}
     return TargetPlacement(
         name=planned.name,
-        replicas=replicas,
+        replicas=end.replicas,
         log_dirs=dirs,
+        leader=end.leader,
+        adding=tuple(b for b in end.replicas if b not in previous or b not in target),
         copy_bytes=planned.copy_bytes,
         # any other set of replicas was made by another tool, and to move it on would undo what that did
         resting=frozenset(stop for step in steps for stop in step),

@@ -43,6 +43,11 @@ class PlannedPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="rec
         return TopicPartition(self.topic, self.partition)
 
     @property
+    def target(self) -> Placement:
+        """The placement that the plan asks for; its first replica is to lead."""
+        return Placement(replicas=self.replicas, leader=self.replicas[0], log_dirs=self.log_dirs)
+
+    @property
     def brokers(self) -> frozenset[int]:
         """All brokers that held it before, or are to hold it."""
         return frozenset(self.previous.replicas) | frozenset(self.replicas)
