@@ -57,7 +57,7 @@ _ASKING = [
     "rebalance resume",
     "rebalance cancel",
     "rebalance rollback",
-    "rebalance repair",
+    "rebalance cleanup",
     "rebalance adopt",
     "rebalance history",
     "rebalance simulate --case {case}",

@@ -74,9 +74,9 @@ COMMANDS: Final[Mapping[str, Row]] = {
                 "kafkabal.cli.commands.rebalance.cancel:cancel",
             ),
             "rollback": Row("Roll back a run.", "kafkabal.cli.commands.rebalance.rollback:rollback"),
-            "repair": Row(
+            "cleanup": Row(
                 "Restore throttles left by an earlier run and list unused ones.",
-                "kafkabal.cli.commands.rebalance.repair:repair",
+                "kafkabal.cli.commands.rebalance.cleanup:cleanup",
             ),
             "adopt": Row(
                 "List, throttle, finish or cancel reassignments of another tool.",
@@ -133,14 +133,9 @@ COMMANDS: Final[Mapping[str, Row]] = {
     "route": Row(
         "Show where records go by score, and publish it for Java producers.", "kafkabal.cli.commands.route:route"
     ),
-    "routing": Row(
-        "Build the partitioner for Java producers.",
-        commands={
-            "plugin": Row(
-                "Build the partitioner for Java producers, which follows published weights.",
-                "kafkabal.cli.commands.routing:plugin",
-            ),
-        },
+    "route-plugin": Row(
+        "Build the partitioner for Java producers, which follows published weights.",
+        "kafkabal.cli.commands.route_plugin:route_plugin",
     ),
     "policies": Row(
         "List routing policies: how each decides, what it needs, whether it keeps key order.",

@@ -1,4 +1,4 @@
-"""``kafkabal rebalance repair``: restore or list leftover throttles."""
+"""``kafkabal rebalance cleanup``: restore or list leftover throttles."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kafkabal.executor import LeftoverThrottle
 
 
-def repair(
+def cleanup(
     context: CommandContext,
     settings: Annotated[Settings, Uses(*RUN_CLUSTER)],
     output: RunOutput,
@@ -34,22 +34,22 @@ def repair(
 
     Examples:
 
-      kafkabal rebalance repair
+      kafkabal rebalance cleanup
 
-      kafkabal rebalance repair --remove --yes
+      kafkabal rebalance cleanup --remove --yes
     """
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.executor import find_run
 
-    with open_run_session("rebalance repair", settings, context, output, wait_s=wait_s) as command:
+    with open_run_session("rebalance cleanup", settings, context, output, wait_s=wait_s) as command:
         context = command.context
         command.lock.take()
         environment = command.environment
         found = find_run(environment, journal)
-        from kafkabal.executor import find_leftover_throttles, remove_leftover_throttles, repair_run
+        from kafkabal.executor import clean_up_run, find_leftover_throttles, remove_leftover_throttles
 
         if found is not None and found.is_open:
-            command.end(repair_run(environment, journal=journal, lock=command.lock.take()))
+            command.end(clean_up_run(environment, journal=journal, lock=command.lock.take()))
         leftovers = find_leftover_throttles(command.cluster)
         _list(leftovers, context)
         if leftovers and not remove:
