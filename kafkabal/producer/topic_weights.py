@@ -34,7 +34,7 @@ class TopicWeights:
     Parameters
     ----------
     policy
-        One whose decisions follow from weights.
+        One whose picks follow from weights.
     valid_s
         How long clients follow weights that are not renewed.
     clock
@@ -47,7 +47,7 @@ class TopicWeights:
     Raises
     ------
     UsageError
-        If the decisions of the policy do not follow from weights.
+        If the picks of the policy do not follow from weights.
     """
 
     def __init__(

@@ -2,8 +2,8 @@ from .broker_first_policy import of_length as of_length
 from .checked_policy import CheckedPolicy as CheckedPolicy
 from .checked_policy import PolicyFaultError as PolicyFaultError
 from .checked_policy import blaming as blaming
-from .checked_policy import decision_of as decision_of
 from .checked_policy import kernels_of as kernels_of
+from .checked_policy import per_record_policy_of as per_record_policy_of
 from .compiled_kernels import as_arrays as as_arrays
 from .compiled_kernels import compiled as compiled
 from .compiled_kernels import is_available as is_available

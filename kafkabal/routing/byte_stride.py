@@ -36,7 +36,7 @@ _LEAST_SLOTS: Final = 4
 # a slot over the bytes of each broker: with 200 records a broker the fullest ends within 1.01 of the mean, and slots
 # have their whole length once a broker has 3 MB
 SLOT_PART: Final = 1 / 200
-# records decided at once, so that their columns stay in the cache
+# records picked for at once, so that their columns stay in the cache
 _AT_ONCE: Final = 16384
 
 

@@ -108,26 +108,26 @@ class CheckedPolicy:
             self._fault = self._fault or error
 
     def kernels(self) -> tuple[Callable[..., int], Callable[..., None]]:
-        """``choose`` and ``learn`` of a :class:`~kafkabal.routing.per_record_policy.PerRecordPolicy`, guarded."""
+        """``pick_kernel`` and ``learn`` of a :class:`~kafkabal.routing.per_record_policy.PerRecordPolicy`, guarded."""
         with naming_policy_faults(self.name, "kernels"):
-            raw_choose, raw_learn = _kernels(self.policy)
+            raw_pick, raw_learn = _kernels(self.policy)
 
-        def choose(*given: Any) -> int:
-            with naming_policy_faults(self.name, "choose"):
-                picked = raw_choose(*given)
-            return self._expect_partition("choose", picked)
+        def pick_kernel(*given: Any) -> int:
+            with naming_policy_faults(self.name, "pick_kernel"):
+                picked = raw_pick(*given)
+            return self._expect_partition("pick_kernel", picked)
 
         def learn(*given: Any) -> None:
             with naming_policy_faults(self.name, "learn"):
                 raw_learn(*given)
 
-        return choose, learn
+        return pick_kernel, learn
 
     def compiled_kernels(self) -> tuple[Any, Any]:
         """The same in machine code; a pick that is not a partition is a ValueError there."""
         with naming_policy_faults(self.name, "kernels"):
-            choose, learn = _kernels(self.policy)
-            return compiled(_within(choose, self._n_partitions)), compiled(learn)
+            pick_kernel, learn = _kernels(self.policy)
+            return compiled(_within(pick_kernel, self._n_partitions)), compiled(learn)
 
     def _expect_partition(self, part: str, picked: Any) -> int:
         """What was picked, as a number.
@@ -181,18 +181,18 @@ def expect_about(about: object, name: str) -> None:
         raise UsageError(f"not a policy: {name!r}: its 'about' has unknown {what}", hint=_HINT)
 
 
-def decision_of(policy: Policy) -> PerRecordPolicy | None:
-    """The policy, guarded or not, if it decides by kernels."""
+def per_record_policy_of(policy: Policy) -> PerRecordPolicy | None:
+    """The policy, guarded or not, if it picks by kernels."""
     inner = policy.policy if isinstance(policy, CheckedPolicy) else policy
     return inner if isinstance(inner, PerRecordPolicy) else None
 
 
 def kernels_of(policy: Policy, *, compile_it: bool) -> tuple[Any, Any]:
-    """``choose`` and ``learn`` of a policy that decides by kernels; those of a plug-in are guarded."""
+    """``pick_kernel`` and ``learn`` of a policy that picks by kernels; those of a plug-in are guarded."""
     if isinstance(policy, CheckedPolicy):
         return policy.compiled_kernels() if compile_it else policy.kernels()
-    choose, learn = _kernels(policy)
-    return (compiled(choose), compiled(learn)) if compile_it else (choose, learn)
+    pick_kernel, learn = _kernels(policy)
+    return (compiled(pick_kernel), compiled(learn)) if compile_it else (pick_kernel, learn)
 
 
 def blaming(policy: Policy, part: str) -> AbstractContextManager[None]:
@@ -202,23 +202,23 @@ def blaming(policy: Policy, part: str) -> AbstractContextManager[None]:
 
 def _kernels(policy: Policy) -> tuple[Any, Any]:
     kind = type(cast("PerRecordPolicy", policy))
-    return kind.choose, kind.learn or learn_nothing
+    return kind.pick_kernel, kind.learn or learn_nothing
 
 
 @cache
-def _within(choose: Any, n_partitions: int) -> Any:
-    """A kernel that gives what another one chooses, if it is a partition."""
-    names = {**_choose_within.__globals__, "_chosen": choose, "_partitions": n_partitions}
-    return kernel(FunctionType(_choose_within.__code__, names, _choose_within.__name__))
+def _within(pick_kernel: Any, n_partitions: int) -> Any:
+    """A kernel that gives what another one picks, if it is a partition."""
+    names = {**_pick_within.__globals__, "_pick_kernel": pick_kernel, "_partitions": n_partitions}
+    return kernel(FunctionType(_pick_within.__code__, names, _pick_within.__name__))
 
 
 # stand for what _within puts in their place
-_chosen: Any = None
+_pick_kernel: Any = None
 _partitions: int = 0
 
 
-def _choose_within(state: Any, size_bytes: int, hashes: Any, uniforms: Any, now_s: float) -> int:
-    partition: int = _chosen(state, size_bytes, hashes, uniforms, now_s)
+def _pick_within(state: Any, size_bytes: int, hashes: Any, uniforms: Any, now_s: float) -> int:
+    partition: int = _pick_kernel(state, size_bytes, hashes, uniforms, now_s)
     if partition < 0 or partition >= _partitions:
-        raise ValueError("no partition of the topic chosen")
+        raise ValueError("no partition of the topic picked")
     return partition

@@ -1,4 +1,4 @@
-"""Policies that leave keyed records to the hash of the key, and decide only where a record has none."""
+"""Policies that leave keyed records to the hash of the key, and pick only where a record has none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policies that decide record by record: a kernel over their state, run one by one or compiled over a batch."""
+"""Policies that pick record by record: a kernel over their state, run one by one or compiled over a batch."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _REMEMBERED_KEYS = 65536
 
 
 class PerRecordPolicy(PolicyBase):
-    """A policy whose decision is a kernel over columns; derive from it and give the class attributes and the state.
+    """A policy whose pick is a kernel over columns; derive from it and give the class attributes and the state.
 
     The state is a named tuple of lists of numbers, none empty, each all int or all float; ``refresh`` makes or renews
     it.
     """
 
-    choose: ClassVar[Any]
-    """Kernel ``choose(state, size_bytes, hashes, uniforms, now_s) -> partition``; counts the record as sent."""
+    pick_kernel: ClassVar[Any]
+    """Kernel ``pick_kernel(state, size_bytes, hashes, uniforms, now_s) -> partition``; counts the record as sent."""
     learn: ClassVar[Any] = None
     """Kernel ``learn(state, partition, size_bytes, latency_s, now_s)`` of an acknowledgement; None where none is."""
     hash_seeds: ClassVar[tuple[int, ...]] = (KAFKA_SEED,)
-    """Seeds of the key hashes that the decision takes, each a number from 0 to 2^31 - 1, or :data:`NO_KEY`."""
+    """Seeds of the key hashes that a pick takes, each a number from 0 to 2^31 - 1, or :data:`NO_KEY`."""
     draws: int = 1
-    """Random numbers that each decision takes."""
+    """Random numbers that each pick takes."""
 
     state: Any
 
@@ -48,7 +48,7 @@ class PerRecordPolicy(PolicyBase):
     def pick(self, key: bytes | None, size_bytes: int) -> int:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick`."""
         hashes, uniforms = self._hashes_of_key(key), self._uniforms.row(self.draws)
-        partition: int = self.choose(self.state, size_bytes, hashes, uniforms, self._now_s())
+        partition: int = self.pick_kernel(self.state, size_bytes, hashes, uniforms, self._now_s())
         return partition
 
     def acked(self, partition: int, size_bytes: int, latency_s: float) -> None:
@@ -66,12 +66,12 @@ class PerRecordPolicy(PolicyBase):
         columns = (records.size_bytes, *self.columns(records))
         if self.context.compiled:
             state = as_arrays(self.state)
-            compiled(choose_each)(compiled(type(self).choose), state, *columns, out)
+            compiled(pick_each)(compiled(type(self).pick_kernel), state, *columns, out)
             write_back(state, self.state)
             return
         size_bytes, hashes, uniforms, at_s = (column.tolist() for column in columns)
         picks = [0] * len(records)
-        choose_each(type(self).choose, self.state, size_bytes, hashes, uniforms, at_s, picks)
+        pick_each(type(self).pick_kernel, self.state, size_bytes, hashes, uniforms, at_s, picks)
         out[:] = picks
 
     def columns(self, records: RecordBatch) -> tuple[I64, F64, F64]:
@@ -96,7 +96,7 @@ def learn_nothing(state: Any, partition: int, size_bytes: int, latency_s: float,
 
 
 @kernel
-def choose_each(choose: Any, state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any, out: Any) -> None:
-    """Decide for each record in turn."""
+def pick_each(pick_kernel: Any, state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any, out: Any) -> None:
+    """Pick for each record in turn."""
     for i in range(len(size_bytes)):
-        out[i] = choose(state, size_bytes[i], hashes[i], uniforms[i], now_s[i])
+        out[i] = pick_kernel(state, size_bytes[i], hashes[i], uniforms[i], now_s[i])

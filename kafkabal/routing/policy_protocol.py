@@ -1,4 +1,4 @@
-"""What a routing policy is: a cached decision for every record, renewed when a new view of the cluster arrives.
+"""What a routing policy is: it picks the partition of every record by what the last view of the cluster left.
 
 One implementation serves the live producer and the simulator. The producer calls :meth:`Policy.pick` for each record;
 the simulator calls :meth:`Policy.pick_batch` for all records between two views. Both give the same partitions, bit for
@@ -34,7 +34,7 @@ class Input(StrEnum):
 
 
 class Feedback(StrEnum):
-    """How much of what happened to earlier records a decision depends on."""
+    """How much of what happened to earlier records a pick depends on."""
 
     NONE = "none"
     """Nothing between two views, but how many records and bytes came: all of it can be computed at once."""
@@ -51,7 +51,7 @@ class About:
     name: str
     """Unique, lower case, with dashes."""
     meaning: str
-    """One line that says how it decides."""
+    """One line that says how it picks."""
     source: str
     """Paper, KIP or program that describes it."""
     inputs: frozenset[Input] = frozenset()
@@ -83,7 +83,7 @@ class Context:
     seed: int = 0
     """The same seed, views and records give the same partitions; producers of one topic take different seeds."""
     clock: Callable[[], float] = monotonic
-    """Seconds; only policies whose decision depends on time call it."""
+    """Seconds; only policies whose pick depends on time call it."""
     rack: str | None = None
     """Rack of the reader that records should be close to."""
     compiled: bool = False

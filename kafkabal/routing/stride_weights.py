@@ -23,7 +23,7 @@ class StrideWeights:
 
 @runtime_checkable
 class WeightsPolicy(Protocol):
-    """A policy whose decisions between two views follow from weights alone."""
+    """A policy whose picks between two views follow from weights alone."""
 
     def stride_weights(self) -> StrideWeights:
         """What it routes by; only after a view."""

@@ -131,7 +131,7 @@ FREE_BATCHES, FREE_RECORDS, TO_COME, OLDEST, YOUNGEST, REFUSED = range(6)
 @kernel
 def deliver(
     sim: DeliveryState,
-    choose: Any,
+    pick_kernel: Any,
     learn: Any,
     states: Any,
     turn: int,
@@ -151,7 +151,7 @@ def deliver(
     turn
         Number of the first record; record i belongs to producer ``(turn + i) % producers``.
     picks
-        Partition of each record, or -1 where ``choose`` is to decide it now; decisions are written here.
+        Partition of each record, or -1 where ``pick_kernel`` is to pick it now; picks are written here.
     latency_s
         Filled with the time of each record that is acknowledged meanwhile, from when it was offered.
 
@@ -170,7 +170,7 @@ def deliver(
         producer = (turn + i) % len(states)
         partition = picks[i]
         if partition < 0:
-            partition = choose(states[producer], size_bytes[i], hashes[i], uniforms[i], now_s[0])
+            partition = pick_kernel(states[producer], size_bytes[i], hashes[i], uniforms[i], now_s[0])
             picks[i] = partition
         if leader[partition] < 0:
             counts[REFUSED] += 1
@@ -399,6 +399,6 @@ def take_first(sim: DeliveryState) -> int:
 
 
 @kernel
-def choose_never(state: Any, size_bytes: int, hashes: Any, uniforms: Any, now_s: float) -> int:  # noqa: ARG001
-    """The decision of a policy whose picks are known beforehand."""
+def pick_none(state: Any, size_bytes: int, hashes: Any, uniforms: Any, now_s: float) -> int:  # noqa: ARG001
+    """Of a policy whose picks are known beforehand."""
     return NONE

@@ -17,9 +17,9 @@ from kafkabal.routing import (
     as_arrays,
     blaming,
     compiled,
-    decision_of,
     kernels_of,
     learn_nothing,
+    per_record_policy_of,
     write_back,
 )
 from kafkabal.simulator.delivery_model import (
@@ -34,8 +34,8 @@ from kafkabal.simulator.delivery_model import (
     Records,
     Servers,
     advance,
-    choose_never,
     deliver,
+    pick_none,
 )
 from kafkabal.simulator.simulated_brokers import SimulatedBrokers
 from kafkabal.simulator.statistics import LatencyHistogram
@@ -59,7 +59,7 @@ class DeliveryRunner:
         self._policies = policies
         self._world = world
         self._compile_it = compile_it
-        self._deciding = _that_learn(policies)
+        self._learning = _that_learn(policies)
         sim = empty_delivery(len(policies), view, transport)
         self._sim: DeliveryState = as_arrays(sim) if compile_it else sim
         self._measured_s = np.full(view.n_brokers, np.nan)
@@ -99,7 +99,7 @@ class DeliveryRunner:
             column[:] = values.tolist()
 
     def carry(self, records: RecordBatch, picks: I32, turn: int) -> None:
-        """Take records on their way; those whose pick is -1 are decided now, and written to ``picks``."""
+        """Take records on their way; those whose pick is -1 are picked for now, and written to ``picks``."""
         hashes, uniforms = self._columns(records, turn)
         latency_s = np.empty(len(records) + self._under_way)
         kernels, states = self._kernels(), self._states()
@@ -156,29 +156,29 @@ class DeliveryRunner:
         return len(self._sim.records.spare) - int(self._sim.counts[FREE_RECORDS])
 
     def _kernels(self) -> tuple[Any, Any]:
-        if self._deciding:
+        if self._learning:
             return kernels_of(self._policies[0], compile_it=self._compile_it)
-        return (compiled(choose_never), compiled(learn_nothing)) if self._compile_it else (choose_never, learn_nothing)
+        return (compiled(pick_none), compiled(learn_nothing)) if self._compile_it else (pick_none, learn_nothing)
 
     def _states(self) -> tuple[Any, ...]:
         with blaming(self._policies[0], "state"):
-            states = tuple(policy.state for policy in self._deciding) or (([0],),) * len(self._policies)
+            states = tuple(policy.state for policy in self._learning) or (([0],),) * len(self._policies)
             return tuple(as_arrays(state) for state in states) if self._compile_it else states
 
     def _keep(self, states: tuple[Any, ...]) -> None:
-        if self._deciding:
-            for arrays, policy in zip(states, self._deciding, strict=True):
+        if self._learning:
+            for arrays, policy in zip(states, self._learning, strict=True):
                 write_back(arrays, policy.state)
 
     def _columns(self, records: RecordBatch, turn: int) -> tuple[Any, Any]:
-        """Hashes and random numbers for the decisions, each from the producer that the record belongs to."""
+        """Hashes and random numbers for the picks, each from the producer that the record belongs to."""
         n, producers = len(records), len(self._policies)
-        if not self._deciding:
+        if not self._learning:
             return np.zeros((n, 0), np.int64), np.zeros((n, 0))
         with blaming(self._policies[0], "columns"):
-            hashes = np.empty((n, len(self._deciding[0].hash_seeds)), np.int64)
-            uniforms = np.empty((n, self._deciding[0].draws))
-            for i, policy in enumerate(self._deciding):
+            hashes = np.empty((n, len(self._learning[0].hash_seeds)), np.int64)
+            uniforms = np.empty((n, self._learning[0].draws))
+            for i, policy in enumerate(self._learning):
                 start = (i - turn) % producers
                 own = of_producer(records, start, producers)
                 hashes[start::producers], uniforms[start::producers], _ = policy.columns(own)
@@ -186,10 +186,10 @@ class DeliveryRunner:
 
 
 def _that_learn(policies: Sequence[Policy]) -> tuple[PerRecordPolicy, ...]:
-    """All of them if their decisions depend on acknowledgements, so that they are taken as it runs; else none."""
+    """All of them if their picks depend on acknowledgements, so that they are taken as it runs; else none."""
     if policies[0].about.feedback is not Feedback.ACKS:
         return ()
-    return tuple(decision for policy in policies if (decision := decision_of(policy)) is not None)
+    return tuple(found for policy in policies if (found := per_record_policy_of(policy)) is not None)
 
 
 def empty_delivery(producers: int, view: RoutingView, transport: Transport) -> DeliveryState:

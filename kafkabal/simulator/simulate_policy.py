@@ -17,8 +17,8 @@ from kafkabal.routing import (
     PolicyChoice,
     RecordBatch,
     RoutingView,
-    decision_of,
     is_available,
+    per_record_policy_of,
 )
 from kafkabal.simulator.delivery_runner import DeliveryRunner
 from kafkabal.simulator.key_order_risk import KeyOrderRisk
@@ -84,7 +84,7 @@ def expect_simulable(view: RoutingView, choice: PolicyChoice, options: Simulatio
 
 
 def _expect_kernels(choice: PolicyChoice, policy: Policy) -> None:
-    if choice.about.feedback is Feedback.ACKS and decision_of(policy) is None:
+    if choice.about.feedback is Feedback.ACKS and per_record_policy_of(policy) is None:
         raise UsageError(
             f"policy {choice.label!r} cannot be simulated: it learns from acknowledgements and has no kernels",
             hint="derive it from kafkabal.routing.per_record_policy.PerRecordPolicy",
@@ -169,7 +169,7 @@ class _Simulation:
         self._look()
         picks = np.full(len(records), -1, np.int32)
         if self._policies[0].about.feedback is not Feedback.ACKS:
-            self._decide(records, picks)
+            self._pick(records, picks)
         if self._courier is not None:
             self._courier.carry(records, picks, self._records_done)
         self._book(records, picks)
@@ -201,14 +201,14 @@ class _Simulation:
         for policy in self._policies:
             policy.refresh(view)
 
-    def _decide(self, records: RecordBatch, picks: I32) -> None:
+    def _pick(self, records: RecordBatch, picks: I32) -> None:
         producers = len(self._policies)
         for i, policy in enumerate(self._policies):
             start = (i - self._records_done) % producers
             own = of_producer(records, start, producers)
-            decided = np.empty(len(own), np.int32) if producers > 1 else picks
-            policy.pick_batch(own, decided)
-            picks[start::producers] = decided
+            picked = np.empty(len(own), np.int32) if producers > 1 else picks
+            policy.pick_batch(own, picked)
+            picks[start::producers] = picked
 
     def _book(self, records: RecordBatch, picks: I32) -> None:
         led = self._world.leader >= 0

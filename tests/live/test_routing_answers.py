@@ -11,7 +11,7 @@ import pytest
 
 from kafkabal.routing.broker_first_policy import InFlight
 from kafkabal.routing.key_hashes import KeyTable, key_partition, murmur2
-from kafkabal.routing.policies.adaptive import AdaptiveState, choose, draw, learn
+from kafkabal.routing.policies.adaptive import AdaptiveState, draw, learn, pick_kernel
 from kafkabal.sandbox.jars import ensure_jars
 from kafkabal.sandbox.java_compiler import ensure_java_compiler
 from kafkabal.sandbox.java_runtime import java_binary
@@ -100,7 +100,7 @@ def stuck(n: int, batch_bytes: int, sizes: Sequence[int], drawn: Sequence[int]) 
     for size in sizes:
         # one random number is taken where a batch is opened
         number = next(numbers) if state.current[1] <= 0 else 0
-        picks.append(choose(state, size, [-1], [(number % n + 0.5) / n], NOW_S))
+        picks.append(pick_kernel(state, size, [-1], [(number % n + 0.5) / n], NOW_S))
         learn(state, picks[-1], size, 0.001, NOW_S)
     return picks
 

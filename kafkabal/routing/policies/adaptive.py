@@ -14,7 +14,7 @@ from kafkabal.routing.routing_view import RoutingView
 
 
 class AdaptiveState(NamedTuple):
-    """Columns of the decision."""
+    """Columns of the kernel."""
 
     available: list[int]
     in_flight: InFlight
@@ -31,7 +31,7 @@ class AdaptiveState(NamedTuple):
 
 
 @kernel
-def choose(
+def pick_kernel(
     state: AdaptiveState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
 ) -> int:
     """The partition of the key, else the current one until its batch is full."""
@@ -110,7 +110,7 @@ class Adaptive(PerRecordPolicy):
         feedback=Feedback.ACKS,
         ranges={"batch-size": BATCH_BYTES, "availability-timeout-ms": LINGER_MS},
     )
-    choose = staticmethod(choose)
+    pick_kernel = staticmethod(pick_kernel)
     learn = staticmethod(learn)
 
     def __init__(self, context: Context, *, batch_size: int = 16384, availability_timeout_ms: float = 0.0) -> None:

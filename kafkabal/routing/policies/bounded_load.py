@@ -21,7 +21,7 @@ _CIRCLE = 2.0**_CIRCLE_BITS
 
 
 class BoundedLoadState(NamedTuple):
-    """Columns of the decision."""
+    """Columns of the kernel."""
 
     point: list[int]
     """Places on the circle, ascending, from 0 to 2^31 - 1."""
@@ -36,7 +36,7 @@ class BoundedLoadState(NamedTuple):
 
 
 @kernel
-def choose(
+def pick_kernel(
     state: BoundedLoadState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
 ) -> int:
     """The first partition on the circle after the key's place that is below the bound."""
@@ -73,7 +73,7 @@ class BoundedLoad(PerRecordPolicy):
         feedback=Feedback.SENT,
         ranges={"c": Range(1, 1_000_000, above=True)},
     )
-    choose = staticmethod(choose)
+    pick_kernel = staticmethod(pick_kernel)
 
     def __init__(self, context: Context, *, c: float = 1.25) -> None:
         self.about.expect(c=c)

@@ -19,7 +19,7 @@ _MEMORY = 0.9
 
 
 class C3State(NamedTuple):
-    """Columns of the decision."""
+    """Columns of the kernel."""
 
     turns: Turns
     in_flight: InFlight
@@ -32,10 +32,10 @@ class C3State(NamedTuple):
 
 
 @kernel
-def choose(state: C3State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
+def pick_kernel(state: C3State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """Least ``R - s + (1 + pending x clients)^3 x s``; of equals the one met first from a random start.
 
-    A broker that has not answered yet is taken for an average one; where none has, what is pending decides.
+    A broker that has not answered yet is taken for an average one; where none has, what is pending counts.
     """
     turns, in_flight, response_s, service_s, clients = state
     brokers, pending, each = turns.broker, in_flight.pending, clients[0]
@@ -85,7 +85,7 @@ class C3(BrokerFirstPolicy):
         feedback=Feedback.ACKS,
         ranges={"clients": Range(1, 100_000)},
     )
-    choose = staticmethod(choose)
+    pick_kernel = staticmethod(pick_kernel)
     learn = staticmethod(learn)
     learnt = ("response_s", "service_s")
 

@@ -18,7 +18,7 @@ _ANEW = 1000
 
 
 class DChoicesState(NamedTuple):
-    """Columns of the decision."""
+    """Columns of the kernel."""
 
     available: list[int]
     sent_bytes: list[int]
@@ -28,7 +28,7 @@ class DChoicesState(NamedTuple):
 
 
 @kernel
-def choose(
+def pick_kernel(
     state: DChoicesState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
 ) -> int:
     """The emptiest of d partitions for a heavy key, of all where it needs them, of two for any other."""
@@ -105,7 +105,7 @@ class DChoices(PerRecordPolicy):
         inputs=frozenset({Input.KEYS}),
         feedback=Feedback.SENT,
     )
-    choose = staticmethod(choose)
+    pick_kernel = staticmethod(pick_kernel)
     hash_seeds = HASH_SEEDS
     draws = 2
 

@@ -13,14 +13,14 @@ from kafkabal.routing.routing_view import RoutingView
 
 
 class JoinIdleQueueState(NamedTuple):
-    """Columns of the decision."""
+    """Columns of the kernel."""
 
     turns: Turns
     in_flight: InFlight
 
 
 @kernel
-def choose(
+def pick_kernel(
     state: JoinIdleQueueState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
 ) -> int:
     """A broker drawn from the idle ones, from all where none is."""
@@ -57,7 +57,7 @@ class JoinIdleQueue(BrokerFirstPolicy):
         inputs=frozenset({Input.ACKS}),
         feedback=Feedback.ACKS,
     )
-    choose = staticmethod(choose)
+    pick_kernel = staticmethod(pick_kernel)
     learn = staticmethod(learn)
 
     def start(self, turns: Turns, in_flight: InFlight, view: RoutingView) -> JoinIdleQueueState:

@@ -13,7 +13,7 @@ from kafkabal.routing.routing_view import RoutingView
 
 
 class LeastLoadedState(NamedTuple):
-    """Columns of the decision."""
+    """Columns of the kernel."""
 
     turns: Turns
     used_bytes: list[float]
@@ -23,7 +23,7 @@ class LeastLoadedState(NamedTuple):
 
 
 @kernel
-def choose(
+def pick_kernel(
     state: LeastLoadedState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
 ) -> int:
     """The least used broker, the first of equals; its partitions take turns."""
@@ -57,7 +57,7 @@ class LeastLoaded(PerRecordPolicy):
         inputs=frozenset({Input.LOG_DIRS}),
         feedback=Feedback.SENT,
     )
-    choose = staticmethod(choose)
+    pick_kernel = staticmethod(pick_kernel)
     hash_seeds = ()
     draws = 0
 

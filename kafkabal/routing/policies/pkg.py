@@ -15,7 +15,7 @@ HASH_SEEDS = (13, 17)
 
 
 class PkgState(NamedTuple):
-    """Columns of the decision."""
+    """Columns of the kernel."""
 
     available: list[int]
     sent_bytes: list[int]
@@ -23,7 +23,9 @@ class PkgState(NamedTuple):
 
 
 @kernel
-def choose(state: PkgState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
+def pick_kernel(
+    state: PkgState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
+) -> int:
     """The one of two partitions that this producer sent fewer bytes to; the first of equals."""
     available, sent_bytes = state
     n = len(available)
@@ -46,7 +48,7 @@ class PartialKeyGrouping(PerRecordPolicy):
         inputs=frozenset({Input.KEYS}),
         feedback=Feedback.SENT,
     )
-    choose = staticmethod(choose)
+    pick_kernel = staticmethod(pick_kernel)
     hash_seeds = HASH_SEEDS
     draws = 2
 

@@ -13,7 +13,7 @@ from kafkabal.routing.routing_view import RoutingView
 
 
 class PowerOfDState(NamedTuple):
-    """Columns of the decision."""
+    """Columns of the kernel."""
 
     available: list[int]
     leader: list[int]
@@ -23,7 +23,7 @@ class PowerOfDState(NamedTuple):
 
 
 @kernel
-def choose(
+def pick_kernel(
     state: PowerOfDState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
 ) -> int:
     """The least used of the drawn ones; the first of equals."""
@@ -59,7 +59,7 @@ class PowerOfD(PerRecordPolicy):
         feedback=Feedback.SENT,
         ranges={"d": DRAWS},
     )
-    choose = staticmethod(choose)
+    pick_kernel = staticmethod(pick_kernel)
     hash_seeds = ()
 
     def __init__(self, context: Context, *, d: int = 2) -> None:

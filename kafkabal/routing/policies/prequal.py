@@ -19,7 +19,7 @@ _MEMORY = 0.9
 
 
 class PrequalState(NamedTuple):
-    """Columns of the decision."""
+    """Columns of the kernel."""
 
     turns: Turns
     in_flight: InFlight
@@ -30,7 +30,9 @@ class PrequalState(NamedTuple):
 
 
 @kernel
-def choose(state: PrequalState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
+def pick_kernel(
+    state: PrequalState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
+) -> int:
     """Hot-cold lexicographic rule over the drawn brokers; the first of equals."""
     brokers = state.turns.broker
     n = len(brokers)
@@ -102,7 +104,7 @@ class Prequal(BrokerFirstPolicy):
         feedback=Feedback.ACKS,
         ranges={"probes": DRAWS, "quantile": Range(0, 1)},
     )
-    choose = staticmethod(choose)
+    pick_kernel = staticmethod(pick_kernel)
     learn = staticmethod(learn)
     learnt = ("response_s",)
 

@@ -17,7 +17,7 @@ _IN_FLIGHT = 5
 
 
 class StickyState(NamedTuple):
-    """Columns of the decision."""
+    """Columns of the kernel."""
 
     available: list[int]
     in_flight: InFlight
@@ -33,7 +33,9 @@ class StickyState(NamedTuple):
 
 
 @kernel
-def choose(state: StickyState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
+def pick_kernel(
+    state: StickyState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
+) -> int:
     """The partition of the key, else the current one until its batch is full or was sent."""
     if hashes[0] >= 0:
         partition = hashes[0] % len(state.in_flight.leader)
@@ -110,7 +112,7 @@ class Sticky(PerRecordPolicy):
         feedback=Feedback.ACKS,
         ranges={"batch-size": BATCH_BYTES, "linger-ms": LINGER_MS},
     )
-    choose = staticmethod(choose)
+    pick_kernel = staticmethod(pick_kernel)
     learn = staticmethod(learn)
 
     def __init__(self, context: Context, *, batch_size: int = 16384, linger_ms: float = 5.0) -> None:

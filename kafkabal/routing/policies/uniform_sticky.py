@@ -14,7 +14,7 @@ from kafkabal.routing.policy_protocol import About, Context, Input, RecordBatch
 from kafkabal.routing.random_stream import RandomStream
 from kafkabal.routing.routing_view import RoutingView
 
-# records decided at once, so that their columns stay in the cache
+# records picked for at once, so that their columns stay in the cache
 _AT_ONCE = 16384
 
 

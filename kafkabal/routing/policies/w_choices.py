@@ -11,7 +11,7 @@ from kafkabal.routing.policy_protocol import About, Feedback, Input
 
 
 @kernel
-def choose(
+def pick_kernel(
     state: DChoicesState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
 ) -> int:
     """The emptiest of all partitions for a heavy key, of two for any other; the first of equals."""
@@ -36,4 +36,4 @@ class WChoices(DChoices):
         inputs=frozenset({Input.KEYS}),
         feedback=Feedback.SENT,
     )
-    choose = staticmethod(choose)
+    pick_kernel = staticmethod(pick_kernel)

@@ -58,20 +58,20 @@ class Kernels(PerRecordPolicy):
 
 
 @kernel
-def choose_first(state: Any, size_bytes: int, hashes: Any, uniforms: Any, now_s: float) -> int:
+def pick_first(state: Any, size_bytes: int, hashes: Any, uniforms: Any, now_s: float) -> int:
     """A good one."""
     return 0
 
 
 @kernel
-def choose_ever_further(state: Any, size_bytes: int, hashes: Any, uniforms: Any, now_s: float) -> int:
+def pick_ever_further(state: Any, size_bytes: int, hashes: Any, uniforms: Any, now_s: float) -> int:
     """A bad one."""
     state.next[0] += 1
     return state.next[0]  # type: ignore[no-any-return]
 
 
 @kernel
-def choose_nowhere(state: Any, size_bytes: int, hashes: Any, uniforms: Any, now_s: float) -> int:
+def pick_nowhere(state: Any, size_bytes: int, hashes: Any, uniforms: Any, now_s: float) -> int:
     """Cannot be run, nor compiled."""
     return state.nothing[0]  # type: ignore[no-any-return]
 
@@ -223,9 +223,13 @@ def test_a_module_that_ends_the_process_cannot_be_loaded(tmp_path: Any, monkeypa
 @pytest.mark.parametrize(
     ("parts", "in_python", "in_machine_code"),
     [
-        ({"choose": choose_ever_further}, "choose gave 8 for a record", "kernels raised ValueError: no partition"),
-        ({"choose": choose_nowhere}, "choose raised AttributeError", "kernels raised Typing"),
-        ({"choose": choose_first, "learn": learn_wrongly}, "learn raised AttributeError", "kernels raised Typing"),
+        (
+            {"pick_kernel": pick_ever_further},
+            "pick_kernel gave 8 for a record",
+            "kernels raised ValueError: no partition",
+        ),
+        ({"pick_kernel": pick_nowhere}, "pick_kernel raised AttributeError", "kernels raised Typing"),
+        ({"pick_kernel": pick_first, "learn": learn_wrongly}, "learn raised AttributeError", "kernels raised Typing"),
         ({}, "kernels raised AttributeError", "kernels raised AttributeError"),
     ],
 )
@@ -252,7 +256,7 @@ def test_kernels_of_a_plug_in_are_simulated_like_others(
     view_over: Callable[..., RoutingView], *, compiled: bool
 ) -> None:
     """Also one that learns nothing from what it is told."""
-    choice = plug_in(Kernels, choose=staticmethod(choose_first))
+    choice = plug_in(Kernels, pick_kernel=staticmethod(pick_first))
     workload = Workload(records=50, sizes=FixedSize(1000))
     outcome = simulate(view_over(brokers=4, partitions=8), choice, workload, SimulationOptions(compiled=compiled))
     assert outcome.broker_records.sum() == 50
