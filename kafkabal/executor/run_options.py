@@ -67,6 +67,9 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     """A broker may be gone this long before moves to it are cancelled and put aside."""
     broker_return_s: _Seconds = 120.0
     """Once nothing but moves that wait for brokers is left."""
+    room_s: _Seconds = 30.0
+    """Before room for a copy is looked for again: reading every log dir of a cluster takes seconds, and room on a full
+    disk comes with the end of a move, not sooner."""
     stall_s: _Seconds = 600.0
     """Nothing in flight gets any bytes."""
     attempts: _Count = 6

@@ -15,9 +15,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.errors import OperationError, OutputError
+from kafkabal.model.rows import TopicRow
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 from kafkabal.plan.plan_file import read_plan, write_plan
-from kafkabal.testing.cluster_builders import brokers, cluster, topic
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
 
 
 @pytest.fixture
@@ -76,6 +77,33 @@ def test_apply_status_rollback(run_cli: Callable[..., Any], snapshot: Path, plan
     back = run_cli("rebalance", "rollback", run, *words)
     assert back.code == 0
     assert _replicas(snapshot) == before
+
+
+def test_a_move_waits_for_the_one_that_makes_room(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """A copy that does not fit yet is tried again once another has left its log dir, on a snapshot too."""
+    rows = [
+        replace(row, log_dirs=[replace(row.log_dirs[0], usable_bytes=(100 - used) * GB)])
+        for row, used in zip(brokers(3, dir_bytes=100 * GB), (80, 20, 0), strict=True)
+    ]
+    parts = [partition(0, [1], 60 * GB), partition(1, [1], 20 * GB), partition(2, [2], 20 * GB)]
+    path, plan = tmp_path / "cluster.jsonl", tmp_path / "plan.json"
+    write_snapshot(cluster(rows, [TopicRow(topic="t", partitions=parts)]), path)
+    changes = tuple(
+        PartitionChange(
+            topic="t",
+            partition=number,
+            replicas=(target,),
+            log_dirs=("/d0",),
+            previous=Placement(replicas=(source,), leader=source, log_dirs=("/d0",)),
+            bytes=20 * GB,
+        )
+        for number, source, target in ((1, 1, 3), (2, 2, 1))
+    )
+    write_plan(Plan(partitions=changes, cluster_id="simulated"), plan)
+    done = run_cli("rebalance", "apply", str(plan), "--snapshot", str(path), "--save", str(path), "--yes")
+
+    assert (done.code, "2 of 2 partitions moved" in done.out) == (0, True)
+    assert _replicas(path) == [[1], [3], [1]]
 
 
 def test_apply_again_has_nothing_to_do(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:

@@ -271,19 +271,19 @@ class SnapshotCluster:
 
 
 def _logs(broker: BrokerRow, name: TopicPartition, row: PartitionRow | None) -> Iterator[tuple[ReplicaOn, ReplicaLog]]:
-    """Where a broker keeps a partition, if it does and that is known."""
-    if row is None or broker.broker not in row.replicas or row.log_dirs is None or row.sizes is None:
+    """Where a broker keeps a partition, if it does and that is known; a size that is not known counts as 0."""
+    if row is None or broker.broker not in row.replicas or row.log_dirs is None:
         return
     at = row.replicas.index(broker.broker)
-    log_dir, size_bytes = row.log_dirs[at], row.sizes[at]
-    if log_dir is None or size_bytes is None:
+    log_dir, size_bytes = row.log_dirs[at], row.sizes[at] if row.sizes is not None else None
+    if log_dir is None:
         return
     copies = [copy for copy in row.future if copy.broker == broker.broker]
     yield (
         ReplicaOn(*name, broker.broker),
         ReplicaLog(
             log_dir=broker.log_dirs[log_dir].path,
-            size_bytes=size_bytes,
+            size_bytes=size_bytes or 0,
             future_log_dir=broker.log_dirs[copies[0].log_dir].path if copies else None,
             future_bytes=copies[0].bytes if copies else 0,
         ),

@@ -29,9 +29,6 @@ from kafkabal.executor.throttle.auto_rate import AutoRate, next_rate
 _PAUSE_S = 10.0
 """Before what a dead broker or the ISR held up is looked at again: brokers restart in 10 s to minutes, and shorter
 pauses only repeat the same answer."""
-_DISKS_ANEW_S = 30.0
-"""Reading every log dir of a cluster takes seconds, and room on a full disk comes with the end of a move, not
-sooner."""
 _STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
 _REASONS = {
     Stage.FOREIGN: "moved by another tool since planning; skipped",
@@ -193,7 +190,7 @@ class MoveLoop:
             return []
         batch = choose_batch(ready, slots, self._disks_now())
         for task, obstacle in batch.held_up.items():
-            self._put_aside(task, obstacle, pause_s=_DISKS_ANEW_S)
+            self._put_aside(task, obstacle, pause_s=self._timeouts.room_s)
             self._disks = None
         if not batch.starting:
             return []
@@ -220,7 +217,7 @@ class MoveLoop:
     def _disks_now(self) -> DiskRoom:
         """The disks; read again after something had to wait for one, but not all the time."""
         now_s = self._now()
-        if self._disks is None or now_s - self._disks_read_s >= 10 * _DISKS_ANEW_S:
+        if self._disks is None or now_s - self._disks_read_s >= 10 * self._timeouts.room_s:
             state = self._context.read_state()
             self._disks, self._disks_read_s = DiskRoom(state, self._context.options.limits.disk_share), now_s
             for task in self._running:
@@ -263,7 +260,7 @@ class MoveLoop:
         # read again, since a log dir may have gone offline with the copy
         self._disks = None
         outage = self._disks_now().outage(broker, task.target.log_dirs.get(broker))
-        self._put_aside(task, outage or f"broker {broker} lost its copy", pause_s=_DISKS_ANEW_S)
+        self._put_aside(task, outage or f"broker {broker} lost its copy", pause_s=self._timeouts.room_s)
         task.attempts += 1
         if task.attempts >= self._timeouts.attempts:
             self._give_up([task], task.problem)

@@ -340,5 +340,6 @@ def _on_a_snapshot() -> Timeouts:
         unreachable_s=_PATIENCE_S,
         broker_grace_s=0,
         broker_return_s=_PATIENCE_S,
+        room_s=_PATIENCE_S / 2,
         stall_s=_PATIENCE_S,
     )

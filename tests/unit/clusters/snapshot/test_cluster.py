@@ -137,6 +137,17 @@ def test_a_replica_goes_where_it_was_asked_for_else_where_fewest_are(
     assert {replica.partition: log.log_dir for replica, log in found.items()} == {0: "/d1", 1: "/d0"}
 
 
+@pytest.mark.parametrize("sizes", [[None, None], None])
+def test_a_replica_of_unknown_size_is_in_its_log_dir(
+    snapshot: Callable[..., SnapshotCluster], sizes: list[int | None] | None
+) -> None:
+    """A run sees where it is, after a move as well, and counts no bytes."""
+    cluster = snapshot(_brokers(), _row([1, 2], sizes=sizes))
+    cluster.alter_reassignments({_T: (1, 3)})
+    found, _ = cluster.replica_logs([1, 3], [_T])
+    assert {r.broker: (log.log_dir, log.size_bytes) for r, log in found.items()} == {1: ("/d0", 0), 3: ("/d0", 0)}
+
+
 def test_cordoned_dirs_take_nothing(snapshot: Callable[..., SnapshotCluster]) -> None:
     """A new replica goes to the dir that is open, although more lie there."""
     cluster = snapshot(_brokers(state="cordoned"), _row([1]), _row([3], partition=1))
