@@ -11,7 +11,7 @@ import numpy as np
 from kafkabal.inspection.figures import broker_figures, partition_figures
 from kafkabal.inspection.inspection import Inspection, Scored
 from kafkabal.inspection.verdict import Severity, Verdict, judge
-from kafkabal.model import F64, ClusterState, broker_capacity_bytes, foreign_bytes
+from kafkabal.model import F64, ClusterState, broker_capacity_bytes, foreign_bytes, is_reassigned
 
 _RANKS: Final = {Severity.BROKEN: 2, Severity.IMBALANCED: 1, Severity.BALANCED: 0}
 
@@ -72,7 +72,7 @@ def worst_members_first(members: Iterable[Member]) -> tuple[Member, ...]:
 def cluster_figures(inspection: Inspection) -> ClusterFigures:
     """The figures of one cluster."""
     cluster = inspection.cluster
-    partitions, replicas = partition_figures(cluster), cluster.replicas
+    partitions = partition_figures(cluster)
     used, capacity, occupied = broker_figures(cluster).bytes, broker_capacity_bytes(cluster), _occupied(cluster)
     fullness = np.divide(occupied, capacity, out=np.full(len(capacity), np.nan), where=capacity > 0)
     known = ~np.isnan(fullness)
@@ -88,7 +88,7 @@ def cluster_figures(inspection: Inspection) -> ClusterFigures:
         fullest=None if fullest is None else float(fullness[fullest]),
         worst_score=None if worst is None else worst.score.name,
         skew=None if worst is None else float(worst.evaluation.skew),
-        moving_partitions=len(np.unique(replicas.partition[replicas.adding | replicas.removing])),
+        moving_partitions=int(is_reassigned(cluster).sum()),
         offline_partitions=int(partitions.offline.sum()),
         under_replicated_partitions=int(partitions.under_replicated.sum()),
         verdict=judge(inspection),

@@ -62,6 +62,7 @@ from .rack_rule import required_racks as required_racks
 from .rack_rule import shares_rack as shares_rack
 from .replica_health import has_source as has_source
 from .replica_health import in_offline_dir as in_offline_dir
+from .replica_health import is_reassigned as is_reassigned
 from .replica_health import offline_replicas as offline_replicas
 from .replica_sizes import is_estimated as is_estimated
 from .replica_sizes import move_bytes as move_bytes

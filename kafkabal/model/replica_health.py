@@ -1,4 +1,4 @@
-"""Which replicas cannot be read, and which partitions have a copy that others can be made from."""
+"""Which replicas cannot be read, which partitions have a copy that others can be made from, and which are moving."""
 
 from __future__ import annotations
 
@@ -28,4 +28,11 @@ def has_source(cluster: ClusterState) -> Bools:
     r = cluster.replicas
     found = cluster.partitions.leader >= 0
     found[r.partition[r.in_sync & ~offline_replicas(cluster)]] = True
+    return found
+
+
+def is_reassigned(cluster: ClusterState) -> Bools:
+    """bool, shape (n_partitions,): a reassignment is moving the partition."""
+    found = np.zeros(len(cluster.partitions), np.bool_)
+    found[cluster.replicas.partition[cluster.replicas.adding | cluster.replicas.removing]] = True
     return found

@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from kafkabal.model import ClusterState
+from kafkabal.model import ClusterState, is_reassigned
 from kafkabal.plan import ANY_DIR, Action, PartitionChange, Placement, Plan, partition_rows, topic_ids
 
 
@@ -45,9 +45,7 @@ def _concerned(state: ClusterState, demoted: np.ndarray) -> list[int]:
     partitions, replicas = state.partitions, state.replicas
     first = replicas.broker[partitions.first[:-1]]
     led = (partitions.leader >= 0) & demoted[partitions.leader]
-    moving = np.zeros(len(partitions), np.bool_)
-    moving[replicas.partition[replicas.adding | replicas.removing]] = True
-    return np.flatnonzero((led | demoted[first]) & ~moving).tolist()
+    return np.flatnonzero((led | demoted[first]) & ~is_reassigned(state)).tolist()
 
 
 def _reordered(state: ClusterState, row: int, demoted: np.ndarray, leads: np.ndarray) -> PartitionChange | None:

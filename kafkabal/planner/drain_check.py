@@ -22,6 +22,7 @@ from kafkabal.model import (
     dir_room_bytes,
     first_open_dirs,
     has_source,
+    is_reassigned,
     move_bytes,
     offline_replicas,
     rack_numbers,
@@ -176,7 +177,7 @@ def _reasons(
     left = len(np.unique(rack[counted]))
     yield "racks: the others are in fewer racks", required_racks(before, left) < before
     yield "no in-sync replica is online to copy from", ~has_source(cluster)
-    yield "another reassignment is moving it", count(r.adding | r.removing) > 0
+    yield "another reassignment is moving it", is_reassigned(cluster)
     least = np.array([_min_insync(configs) for configs in cluster.topics.configs], np.int64)
     in_sync = count(r.in_sync & ~offline_replicas(cluster))
     if len(least):

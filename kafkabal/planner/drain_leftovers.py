@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kafkabal.model import I64, ClusterState, has_source, replica_bytes
-from kafkabal.planner.problem import Problem, is_reassigned
+from kafkabal.model import I64, ClusterState, has_source, is_reassigned, replica_bytes
+from kafkabal.planner.problem import Problem
 from kafkabal.scoring import Evaluation, evaluate, load_score
 from kafkabal.wording import counted_noun, first_of
 

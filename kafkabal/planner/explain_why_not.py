@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model import ClusterState, TopicPartition, has_source
+from kafkabal.model import ClusterState, TopicPartition, has_source, is_reassigned
 from kafkabal.plan import partition_rows
 from kafkabal.planner.candidate import search
 from kafkabal.planner.plan_listener import SILENT
 from kafkabal.planner.plan_options import PlanOptions
-from kafkabal.planner.problem import build_problem, chosen_topics, is_reassigned
+from kafkabal.planner.plan_scope import chosen_topics
+from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search.solution import Solution
 from kafkabal.units import format_bytes
 from kafkabal.wording import counted_noun

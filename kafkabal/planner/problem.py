@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
-from fnmatch import fnmatchcase
 
 import numpy as np
 
@@ -23,7 +21,6 @@ from kafkabal.model import (
     Bools,
     ClusterState,
     first_open_dirs,
-    has_source,
     in_offline_dir,
     is_silent,
     lasting_factor,
@@ -35,8 +32,8 @@ from kafkabal.model import (
     takes_replicas,
     volume_room_bytes,
 )
-from kafkabal.planner.keep_moved import kept_slots
 from kafkabal.planner.plan_options import Mode, PlanOptions
+from kafkabal.planner.plan_scope import in_scope, kept_slots, left_alone, movable_partitions
 from kafkabal.scoring import (
     Rules,
     Score,
@@ -149,8 +146,8 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
     previous, held = _matrix(cluster)
     slots = cluster.replication_factor
     lost = _in_slots(cluster, in_offline_dir(cluster), previous)
-    may_move = _may_move(cluster, options)
-    balanced, repaired = _movable(cluster, options, lost.any(1) | _held_by(cluster, ~counted))
+    may_move = in_scope(cluster, options)
+    balanced, repaired = movable_partitions(cluster, options, lost.any(1) | _held_by(cluster, ~counted))
     movable = balanced | repaired
     each = move_bytes(cluster)
     if options.replication_factor is not None:
@@ -185,7 +182,7 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
         capacity=DISK.capacity(cluster),
         rules=Rules(
             movable=may_move,
-            aside=_aside(cluster, options),
+            aside=left_alone(cluster, options),
             factor=lasting_factor(cluster) if options.replication_factor is None else slots,
             takes=_open(cluster, options, ~counted | excluded),
             leaves=~counted,
@@ -242,40 +239,6 @@ def _matrix(cluster: ClusterState) -> tuple[I32, I64]:
     return previous, held
 
 
-def _may_move(cluster: ClusterState, options: PlanOptions) -> Bools:
-    """bool, shape (n_partitions,): the options let balance move the topic."""
-    chosen = chosen_topics(cluster, options) & (options.include_internal | ~cluster.topics.internal)
-    return np.asarray(chosen[cluster.partitions.topic])
-
-
-def _aside(cluster: ClusterState, options: PlanOptions) -> Bools:
-    """bool, shape (n_partitions,): internal, where internal topics are left alone."""
-    aside = cluster.topics.internal & (not options.include_internal)
-    return np.asarray(aside[cluster.partitions.topic])
-
-
-def _movable(cluster: ClusterState, options: PlanOptions, broken: Bools) -> tuple[Bools, Bools]:
-    """Partitions that may move for balance, and those that may only be repaired: broken ones of internal topics."""
-    _check_patterns(cluster, options)
-    topics = chosen_topics(cluster, options)[cluster.partitions.topic]
-    internal = cluster.topics.internal[cluster.partitions.topic]
-    # a partition that another reassignment is moving is left to it; without a source there is nothing to copy from
-    free = topics & ~is_reassigned(cluster) & has_source(cluster)
-    balanced = free & (options.include_internal | ~internal)
-    return np.asarray(balanced), np.asarray(free & broken & ~balanced & options.mode.moves_replicas)
-
-
-def chosen_topics(cluster: ClusterState, options: PlanOptions) -> Bools:
-    """bool, shape (n_topics,): the patterns of the options let the topic be touched."""
-    return np.array(
-        [
-            (not options.topics or _matches(name, options.topics)) and not _matches(name, options.exclude_topics)
-            for name in cluster.topics.name
-        ],
-        np.bool_,
-    )
-
-
 def _in_slots(cluster: ClusterState, replicas: Bools, previous: I32) -> Bools:
     """A column of replicas in the shape of the slots."""
     r = cluster.replicas
@@ -292,23 +255,6 @@ def _held_by(cluster: ClusterState, brokers: Bools) -> Bools:
     return found
 
 
-def is_reassigned(cluster: ClusterState) -> Bools:
-    """bool, shape (n_partitions,): another reassignment is moving the partition."""
-    found = np.zeros(len(cluster.partitions), np.bool_)
-    found[cluster.replicas.partition[cluster.replicas.adding | cluster.replicas.removing]] = True
-    return found
-
-
-def _check_patterns(cluster: ClusterState, options: PlanOptions) -> None:
-    """Refuse a pattern that no topic matches: a slip of the pen would move nothing, or what was to be protected."""
-    for flag, patterns in (("--topics", options.topics), ("--exclude-topics", options.exclude_topics)):
-        for pattern in patterns:
-            if not any(fnmatchcase(name, pattern) for name in cluster.topics.name):
-                near = get_close_matches(pattern, cluster.topics.name, n=3)
-                hint = f"did you mean: {', '.join(near)}" if near else None
-                raise UsageError(f"{flag}: unknown topic: {pattern!r}", hint=hint)
-
-
 def _check_replication_factor(factor: int | None, counted: Bools) -> None:
     """Refuse what no search can reach, before it is searched for."""
     brokers = int(counted.sum())
@@ -317,10 +263,6 @@ def _check_replication_factor(factor: int | None, counted: Bools) -> None:
             f"--replication-factor {factor} needs as many brokers: {brokers} are alive and not drained",
             hint=f"ask for at most {brokers}",
         )
-
-
-def _matches(name: str, patterns: tuple[str, ...]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _refactored(slots: I32, previous: I32, held: I64, movable: Bools, factor: int) -> tuple[I32, I32, I64]:

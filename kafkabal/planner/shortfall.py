@@ -12,7 +12,7 @@ from kafkabal.model import F64, I32, I64, foreign_of_brokers, has_source, offlin
 from kafkabal.planner.integer_bands import excess
 from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.plan_options import Mode
-from kafkabal.planner.problem import chosen_topics
+from kafkabal.planner.plan_scope import chosen_topics
 from kafkabal.planner.search.additional_loads import AdditionalLoads
 from kafkabal.planner.search.local_search import CONVEXITY, Violation
 from kafkabal.planner.search.solution import Solution

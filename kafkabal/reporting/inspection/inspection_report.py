@@ -24,7 +24,7 @@ from kafkabal.inspection import (
     with_rack_level,
     worst_group,
 )
-from kafkabal.model import ClusterState, LogDirState, is_estimated, is_silent
+from kafkabal.model import ClusterState, LogDirState, is_estimated, is_reassigned, is_silent
 from kafkabal.reporting.band_notes import TWO_TOLERANCES, rounding_note
 from kafkabal.reporting.inspection.by_broker import broker_table
 from kafkabal.reporting.inspection.by_log_dir import log_dir_table
@@ -242,8 +242,7 @@ def _facts(inspection: Inspection, command: str, read_at_s: float) -> Iterator[F
 
 
 def _moving(inspection: Inspection) -> int:
-    r = inspection.cluster.replicas
-    return len(np.unique(r.partition[r.adding | r.removing]))
+    return int(is_reassigned(inspection.cluster).sum())
 
 
 def _on_sizes(cluster: ClusterState) -> Iterator[str]:
