@@ -65,11 +65,11 @@ from .state.find_run import FoundRun as FoundRun
 from .state.find_run import find_run as find_run
 from .state.find_run import find_run_by_id as find_run_by_id
 from .state.find_run import latest_journal as latest_journal
-from .state.journal import Confirmed as Confirmed
-from .state.journal import EffectKind as EffectKind
-from .state.journal import Entered as Entered
-from .state.journal import Intended as Intended
 from .state.journal import Journal as Journal
+from .state.journal_records import Confirmed as Confirmed
+from .state.journal_records import EffectKind as EffectKind
+from .state.journal_records import Entered as Entered
+from .state.journal_records import Intended as Intended
 from .state.run_history import run_history as run_history
 from .state.run_record import Original as Original
 from .state.run_record import PlannedPartition as PlannedPartition

@@ -22,7 +22,8 @@ from kafkabal.executor.run_setup import (
 from kafkabal.executor.safety.cluster_lock import release_lock
 from kafkabal.executor.safety.command_lock import lock_cluster
 from kafkabal.executor.state.find_run import FoundRun, find_run
-from kafkabal.executor.state.journal import Journal, ThrottleRate
+from kafkabal.executor.state.journal import Journal
+from kafkabal.executor.state.journal_records import ThrottleRate
 from kafkabal.executor.state.run_record import Original
 from kafkabal.executor.state.run_states import Goal, Phase, RunState
 from kafkabal.executor.state.run_store import RunStore

@@ -22,7 +22,8 @@ from kafkabal.executor.safety.cluster_lock import release_lock
 from kafkabal.executor.safety.command_lock import lock_cluster
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.find_run import FoundRun, find_run
-from kafkabal.executor.state.journal import Entered, Journal, ThrottleRate, ThrottleTaken
+from kafkabal.executor.state.journal import Journal
+from kafkabal.executor.state.journal_records import Entered, ThrottleRate, ThrottleTaken
 from kafkabal.executor.state.run_states import Goal, Phase, RunState
 from kafkabal.executor.state.run_store import RunStore
 

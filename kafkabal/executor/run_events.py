@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias
 import msgspec
 
 from kafkabal.executor.safety.stop_request import StopReason
-from kafkabal.executor.state.journal import EffectKind
+from kafkabal.executor.state.journal_records import EffectKind
 from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome
 from kafkabal.isolated_listeners import BackgroundListener
 

@@ -36,7 +36,8 @@ from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunLimits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.safety.fenced_requests import FencedRequests
 from kafkabal.executor.state.cluster_record import ClusterRecord
-from kafkabal.executor.state.journal import Journal, JournalContent
+from kafkabal.executor.state.journal import Journal
+from kafkabal.executor.state.read_journal import JournalContent
 from kafkabal.executor.state.run_record import PlannedPartition, RunRecord
 from kafkabal.executor.state.run_request import LOOK_EVERY_S, RunRequests
 from kafkabal.executor.state.run_states import RunState

@@ -11,7 +11,7 @@ from kafkabal.errors import OperationError
 from kafkabal.executor.run_events import RunListener, Submitted
 from kafkabal.executor.safety.cluster_lock import Fence
 from kafkabal.executor.safety.run_invariants import RunInvariants
-from kafkabal.executor.state.journal import Confirmed, EffectKind, Intended, Unanswered
+from kafkabal.executor.state.journal_records import Confirmed, EffectKind, Intended, Unanswered
 from kafkabal.executor.state.run_store import RunStore
 from kafkabal.model import TopicPartition
 

@@ -9,7 +9,7 @@ from kafkabal.clusters import Capability, Cluster, ResourceKind
 from kafkabal.errors import MissingCapabilityError, NotAuthorizedError, UsageError
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.state.cluster_record import ClusterRecord
-from kafkabal.executor.state.journal import JournalContent, read_journal
+from kafkabal.executor.state.read_journal import JournalContent, read_journal
 from kafkabal.executor.state.run_record import Original, RunRecord
 from kafkabal.executor.state.run_states import RATES_PENDING, Phase, RunOutcome, RunState
 

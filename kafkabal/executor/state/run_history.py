@@ -9,7 +9,7 @@ from pathlib import Path
 from kafkabal.errors import InputFileError, OperationError
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.state.find_run import open_cluster_record
-from kafkabal.executor.state.journal import read_journal
+from kafkabal.executor.state.read_journal import read_journal
 from kafkabal.executor.state.run_summary import RunSummary, summary_of
 
 

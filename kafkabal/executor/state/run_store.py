@@ -14,7 +14,8 @@ from kafkabal.clusters import Clock
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.safety.cluster_lock import Fence
 from kafkabal.executor.state.cluster_record import ClusterRecord
-from kafkabal.executor.state.journal import Closed, Entered, Journal, Record, ThrottleRate, ThrottleTaken
+from kafkabal.executor.state.journal import Journal
+from kafkabal.executor.state.journal_records import Closed, Entered, Record, ThrottleRate, ThrottleTaken
 from kafkabal.executor.state.run_record import Original, RunRecord
 from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, RunState
 

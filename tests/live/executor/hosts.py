@@ -20,7 +20,8 @@ import msgspec
 import kafkabal
 from kafkabal.errors import BusyError
 from kafkabal.executor.run_options import RunOptions
-from kafkabal.executor.state.journal import JournalContent, Record, read_journal
+from kafkabal.executor.state.journal_records import Record
+from kafkabal.executor.state.read_journal import JournalContent, read_journal
 from kafkabal.plan.plan import Plan
 from kafkabal.plan.plan_file import write_plan
 from kafkabal.sandbox import Sandbox

@@ -10,7 +10,7 @@ from kafka.admin import KafkaAdminClient
 from msgspec.structs import replace
 
 from kafkabal.executor.run_options import RunOptions, Timeouts
-from kafkabal.executor.state.journal import EffectKind, Intended
+from kafkabal.executor.state.journal_records import EffectKind, Intended
 from tests.live.executor.hosts import Process
 from tests.live.executor.stage import Stage
 

@@ -17,7 +17,7 @@ from kafkabal.executor.execute_run import apply, cancel, resume, roll_back
 from kafkabal.executor.live_run_status import run_status
 from kafkabal.executor.run_options import RunLimits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.state.find_run import find_run
-from kafkabal.executor.state.journal import Entered
+from kafkabal.executor.state.journal_records import Entered
 from kafkabal.executor.state.run_states import Phase, RunOutcome
 from tests.live.executor.stage import Stage
 

@@ -8,7 +8,7 @@ import pytest
 
 from kafkabal.executor import Event, Goal, Phase, PhaseEntered, Started, ThrottleChanged
 from kafkabal.executor.run_events import Submitted
-from kafkabal.executor.state.journal import EffectKind
+from kafkabal.executor.state.journal_records import EffectKind
 from kafkabal.reporting.runs.progress_messages import ProgressMessages
 
 

@@ -14,7 +14,8 @@ from kafkabal.clusters.simulated.fault_injection import Call
 from kafkabal.executor.execute_run import apply, cancel, clean_up_run, resume, roll_back
 from kafkabal.executor.reopen_run import RunClosedError
 from kafkabal.executor.state.find_run import find_run
-from kafkabal.executor.state.journal import Journal, read_journal
+from kafkabal.executor.state.journal import Journal
+from kafkabal.executor.state.read_journal import read_journal
 from kafkabal.executor.state.run_states import Phase
 
 _SAMPLE = pytest.mark.parametrize("every", [11, pytest.param(1, marks=pytest.mark.sweep)])

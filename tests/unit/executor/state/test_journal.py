@@ -14,7 +14,9 @@ from kafkabal.executor.execute_run import apply
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import LockLostError
 from kafkabal.executor.state.cluster_record import ClusterRecord
-from kafkabal.executor.state.journal import Entered, Journal, read_journal
+from kafkabal.executor.state.journal import Journal
+from kafkabal.executor.state.journal_records import Entered
+from kafkabal.executor.state.read_journal import read_journal
 from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord
 from kafkabal.executor.state.run_states import Goal, Phase, RunState
 from kafkabal.plan.plan import Placement

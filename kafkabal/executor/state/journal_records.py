@@ -1,0 +1,118 @@
+"""Records of a journal, one JSON object a line.
+
+The first line is a header with the version; then come the planned partitions and the original configs, then what
+happens.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+
+from kafkabal.executor.run_options import RunOptions, Throttle
+from kafkabal.executor.state.run_record import Original, PlannedPartition
+from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome
+
+JOURNAL_VERSION = 1
+
+
+class EffectKind(StrEnum):
+    """What a request asks of the cluster."""
+
+    REASSIGN = "reassign"
+    CANCEL = "cancel"
+    LOG_DIRS = "log-dirs"
+    ELECT = "elect"
+    CONFIGS = "configs"
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="run"):
+    """First line: which run, of which plan, on which cluster, and how."""
+
+    kafkabal_journal: int
+    run_id: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$")]
+    """Names the file of the journal, too."""
+    plan_id: str
+    cluster_id: str
+    started_at: str
+    host: str
+    options: RunOptions
+    cordons: tuple[Original, ...] = ()
+    user: str = ""
+    why: str = ""
+
+
+class Entered(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="entered"):
+    """The run enters a phase, towards a goal."""
+
+    at: str
+    goal: Goal
+    phase: Phase
+    openings: int = 0
+    """How often the run was opened again."""
+
+
+class ThrottleRate(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="rate"):
+    """A throttle of this value may be set from now on."""
+
+    at: str
+    value: str
+
+
+class ThrottleTaken(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="throttle"):
+    """The run has another throttle from now on."""
+
+    at: str
+    throttle: Throttle
+    asked_at: str
+    """The latest request for a throttle that was taken; empty if there was none."""
+
+
+class Intended(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="intended"):
+    """A request is about to be sent."""
+
+    at: str
+    number: int
+    kind: EffectKind
+    items: dict[str, Any]
+
+
+class Confirmed(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="confirmed"):
+    """Its answer came; items that failed are named."""
+
+    at: str
+    number: int
+    failed: dict[str, str] = {}
+
+
+class Unanswered(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="unanswered"):
+    """No answer came: it may have been done or not."""
+
+    at: str
+    number: int
+    error: str
+
+
+class Closed(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="closed"):
+    """The run has ended."""
+
+    at: str
+    outcome: RunOutcome
+    pending: list[str] = []
+    problems: dict[str, str] = {}
+
+
+Record: TypeAlias = (
+    Header
+    | PlannedPartition
+    | Original
+    | Entered
+    | ThrottleRate
+    | ThrottleTaken
+    | Intended
+    | Confirmed
+    | Unanswered
+    | Closed
+)

@@ -1,0 +1,195 @@
+"""What a journal says of its run. A last line that was cut off by a crash is ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from kafkabal.errors import InputFileError
+from kafkabal.executor.state.journal_records import (
+    JOURNAL_VERSION,
+    Closed,
+    Confirmed,
+    EffectKind,
+    Entered,
+    Header,
+    Intended,
+    Record,
+    ThrottleRate,
+    ThrottleTaken,
+    Unanswered,
+)
+from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord
+from kafkabal.executor.state.run_states import Phase, RunState
+from kafkabal.input_files import ROWS, STDIN, InputFile, open_input
+
+_NO_RECORD = "invalid journal record"
+
+
+class _Version(msgspec.Struct):
+    kafkabal_journal: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JournalContent:
+    """What a journal holds."""
+
+    path: Path
+    record: RunRecord
+    state: RunState
+    effects: int
+    """Number of the last effect."""
+    batches: int
+    """Requests that started moves."""
+    unanswered: tuple[Intended, ...]
+    """Requests that the cluster may or may not have executed."""
+    problems: Mapping[str, str]
+    valid_bytes: int
+    """Length up to the end of the last whole record."""
+
+    def left_behind(self) -> str:
+        """What may be on the cluster if nothing more is done, for people."""
+        if self.state.is_clean or not self.state.has_begun:
+            return f"run {self.record.run_id} left nothing on the cluster"
+        known = (*self.record.originals, *self.state.later_originals) if self.state.rates else ()
+        throttled = sorted({str(o.of) for o in known})
+        throttles = f", and throttles on {', '.join(throttled)}" if throttled else ""
+        return f"run {self.record.run_id} may have reassignments in flight{throttles}"
+
+
+def read_journal(path: Path | str) -> JournalContent:
+    """Read a journal back.
+
+    Raises
+    ------
+    InputFileError
+        If it cannot be read, is not a journal, is of a newer version, or a line before the last one is malformed.
+    """
+    if str(path) == STDIN:
+        raise InputFileError(path, "a journal is written to as well and cannot be standard input")
+    with open_input(path, ROWS, may_be_packed=False) as file:
+        return _Fold(Path(path)).read(file)
+
+
+@dataclass(slots=True)
+class _Fold:
+    """Goes through the records once and keeps what matters."""
+
+    path: Path
+    header: Header | None = None
+    planned: list[PlannedPartition] = field(default_factory=list)
+    originals: list[Original] = field(default_factory=list)
+    state: RunState = field(default_factory=RunState)
+    effects: int = 0
+    batches: int = 0
+    open_effects: dict[int, Intended] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+    is_started: bool = False
+
+    def read(self, file: InputFile) -> JournalContent:
+        decoder = msgspec.json.Decoder(Record)
+        valid_bytes = 0
+        torn: InputFileError | None = None
+        for line in file.lines():
+            if torn is not None:
+                raise torn
+            if file.line == 1:
+                _check_version(file, line)
+            try:
+                record = file.decode(decoder, line, _NO_RECORD)
+            except InputFileError as error:
+                torn = error  # a crash may have cut off the last line, and only that
+                continue
+            if not line.endswith(b"\n"):
+                break
+            self._take(record)
+            valid_bytes += len(line)
+        if self.header is None:
+            raise torn or _no_journal(file)
+        return self._content(self.header, valid_bytes)
+
+    def _take(self, record: Record) -> None:
+        self.state.at = getattr(record, "at", self.state.at)
+        if isinstance(record, ThrottleRate | ThrottleTaken):
+            self._take_throttle(record)
+            return
+        match record:
+            case Header():
+                self.header = record
+            case PlannedPartition():
+                self.planned.append(record)
+            case Original():
+                (self.state.later_originals if self.is_started else self.originals).append(record)
+            case Entered():
+                self.is_started = True
+                self.state.goal = record.goal
+                self.state.phase, self.state.outcome = record.phase, None
+                self.state.openings = record.openings
+            case Intended():
+                self.effects = record.number
+                self.batches += record.kind is EffectKind.REASSIGN
+                self.open_effects[record.number] = record
+            case Confirmed():
+                self.open_effects.pop(record.number, None)
+            case Unanswered():
+                pass
+            case Closed():
+                self._close(record)
+
+    def _take_throttle(self, record: ThrottleRate | ThrottleTaken) -> None:
+        if isinstance(record, ThrottleRate):
+            self.state.rates.add(record.value)
+        else:
+            self.state.throttle, self.state.asked_at = record.throttle, record.asked_at
+
+    def _close(self, record: Closed) -> None:
+        self.state.phase = Phase.CLOSED
+        self.state.outcome = record.outcome
+        self.state.pending = record.pending
+        self.problems = record.problems
+
+    def _content(self, header: Header, valid_bytes: int) -> JournalContent:
+        record = RunRecord(
+            run_id=header.run_id,
+            plan_id=header.plan_id,
+            cluster_id=header.cluster_id,
+            started_at=header.started_at,
+            host=header.host,
+            options=header.options,
+            cordons=header.cordons,
+            user=header.user,
+            why=header.why,
+            partitions=tuple(self.planned),
+            originals=tuple(self.originals),
+        )
+        return JournalContent(
+            path=self.path,
+            record=record,
+            state=self.state,
+            effects=self.effects,
+            batches=self.batches,
+            unanswered=tuple(self.open_effects.values()),
+            problems=self.problems,
+            valid_bytes=valid_bytes,
+        )
+
+
+def _check_version(file: InputFile, first_line: bytes) -> None:
+    try:
+        version = file.decode(msgspec.json.Decoder(_Version), first_line, _NO_RECORD).kafkabal_journal
+    except InputFileError:
+        version = None
+    if version is None:
+        raise _no_journal(file)
+    if version > JOURNAL_VERSION:
+        raise file.error(
+            f"journal version {version} is not supported; this kafkabal reads versions up to {JOURNAL_VERSION}",
+            hint="use the version of kafkabal that started the run, or a later one",
+        )
+
+
+def _no_journal(file: InputFile) -> InputFileError:
+    return file.error("not a kafkabal journal: no header in the first line", line=1)
