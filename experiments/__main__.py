@@ -11,14 +11,14 @@ from pathlib import Path
 
 from experiments import (
     existing_skew,
-    prediction,
+    simulator_accuracy,
     space_usage,
     training_through_reader,
     training_time,
     write_latency,
 )
-from experiments.bench import FULL, SHORT, Bench, Extent
-from experiments.proxy import Proxies
+from experiments.experiment_sandbox import FULL, SHORT, ExperimentSandbox, Extent
+from experiments.rate_limited_proxies import RateLimitedProxies
 from experiments.report import Finding, write_report
 from kafkabal.sandbox import KafkaListener, Sandbox, SandboxSpec, up
 
@@ -27,18 +27,20 @@ SHAPED = "SHAPED"
 BROKER_BYTES_PER_S = 8e6
 SLOWER = 8
 
-DIRECT: Mapping[str, Callable[[Bench, Callable[[str], None]], Finding]] = {
+DIRECT: Mapping[str, Callable[[ExperimentSandbox, Callable[[str], None]], Finding]] = {
     "1": space_usage.run,
     "2a": write_latency.run_healthy,
     "2b-rf3": write_latency.run_slow_replica,
     "3": existing_skew.run,
     "4": training_time.run,
     "4-reader": training_through_reader.run,
-    "prediction": prediction.run_bytes,
+    "prediction": simulator_accuracy.run_bytes,
 }
-BEHIND_PROXIES: Mapping[str, Callable[[Bench, Callable[[str], None]], Finding]] = {
+BEHIND_PROXIES: Mapping[str, Callable[[ExperimentSandbox, Callable[[str], None]], Finding]] = {
     "2b": write_latency.run_slow_broker,
-    "prediction-latency": lambda bench, say: prediction.run_order(bench, say, rates_bytes_per_s(len(bench.brokers))),
+    "prediction-latency": lambda bench, say: simulator_accuracy.run_order(
+        bench, say, rates_bytes_per_s(len(bench.brokers))
+    ),
 }
 _ORDER = ("prediction", "prediction-latency", "1", "2a", "2b", "2b-rf3", "3", "4", "4-reader")
 
@@ -86,7 +88,7 @@ def run_one(name: str, sandbox: Sandbox, ports: Mapping[int, int], extent: Exten
         for (broker, port), rate in zip(sorted(ports.items()), rates, strict=True)
     }
     listener = SHAPED if name in BEHIND_PROXIES else None
-    with Proxies(routes), closing(Bench(sandbox, listener, extent)) as bench:
+    with RateLimitedProxies(routes), closing(ExperimentSandbox(sandbox, listener, extent)) as bench:
         return {**DIRECT, **BEHIND_PROXIES}[name](bench, lambda text: print(text, flush=True))
 
 

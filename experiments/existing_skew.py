@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from experiments.bench import LIBRDKAFKA, Bench
+from experiments.experiment_sandbox import LIBRDKAFKA, ExperimentSandbox
 from experiments.report import Finding
 
 _UNIT_RECORDS = 7_500
@@ -16,7 +16,7 @@ _GOAL = 1.05
 _POLICIES = (LIBRDKAFKA, "round-robin", "least-loaded", "power-of-d", "smooth-weighted", "score")
 
 
-def run(bench: Bench, say: Callable[[str], None]) -> Finding:
+def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
     """Begin with a 2:1 imbalance, send as much again in steps, and follow the brokers."""
     brokers = bench.brokers
     heavy = brokers[: len(brokers) // 2]

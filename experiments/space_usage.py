@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from experiments.bench import JAVA, LIBRDKAFKA, POLICIES, Bench
+from experiments.experiment_sandbox import JAVA, LIBRDKAFKA, POLICIES, ExperimentSandbox
 from experiments.report import Finding
 
 _RECORDS = 60_000
@@ -16,7 +16,7 @@ _GOAL = 1.02
 _DEFAULTS_BAD = 1.3
 
 
-def run(bench: Bench, say: Callable[[str], None]) -> Finding:
+def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
     """Fill a topic anew with each policy, a few times, and compare the brokers."""
     n = len(bench.brokers)
     assignment = [[broker] for broker in [*bench.brokers, *bench.brokers[:2]]]

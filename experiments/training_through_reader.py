@@ -17,7 +17,7 @@ from time import monotonic, sleep
 
 import numpy as np
 
-from experiments.bench import Bench
+from experiments.experiment_sandbox import ExperimentSandbox
 from experiments.report import Finding
 from experiments.training_time import CLIENT_ID, RATE_BYTES_PER_S, broker_shares, limit_readers, with_first
 from kafkabal.config import ConnectionSettings
@@ -53,7 +53,7 @@ _TRAINERS = {
 }
 
 
-def run(bench: Bench, say: Callable[[str], None]) -> Finding:
+def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
     """Fill a topic unevenly in several ways, and train with each in several ways."""
     records = bench.extent.records(_RECORDS)
     n = len(bench.brokers)
@@ -104,7 +104,7 @@ def run(bench: Bench, say: Callable[[str], None]) -> Finding:
     )
 
 
-def _train(bench: Bench, topic: str, trainer: _Trainer) -> tuple[float, int]:
+def _train(bench: ExperimentSandbox, topic: str, trainer: _Trainer) -> tuple[float, int]:
     """Seconds of all epochs, and bytes that came from the brokers."""
     ranks = len(bench.brokers)
     servers = tuple(bench.sandbox.bootstrap_servers.split(","))

@@ -13,7 +13,7 @@ from time import monotonic, sleep
 import numpy as np
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-from experiments.bench import Bench
+from experiments.experiment_sandbox import ExperimentSandbox
 from experiments.report import Finding
 from kafkabal.simulator import StorageProfile, TrainingJob, training_time
 
@@ -30,7 +30,7 @@ _FETCH_BYTES = 128 * 1024
 _NO_DATA_S = 30.0
 
 
-def run(bench: Bench, say: Callable[[str], None]) -> Finding:
+def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
     """Fill a topic whose leaders lie unevenly in several ways, and train with each."""
     records = bench.extent.records(_RECORDS)
     n = len(bench.brokers)
@@ -94,15 +94,15 @@ def broker_shares(leaders: Sequence[int], of_broker: Sequence[float]) -> list[fl
     return [of_broker[0] / on_first] * on_first + list(of_broker[1:])
 
 
-def _fill(bench: Bench, topic: str, shares: Sequence[float], records: int) -> None:
+def _fill(bench: ExperimentSandbox, topic: str, shares: Sequence[float], records: int) -> None:
     bench.send_by_hand(topic, [round(share * records) for share in shares], _RECORD_BYTES)
 
 
-def _send(bench: Bench, topic: str, policy: str, records: int) -> None:
+def _send(bench: ExperimentSandbox, topic: str, policy: str, records: int) -> None:
     bench.send(topic, policy, np.full(records, _RECORD_BYTES, np.int64))
 
 
-def limit_readers(bench: Bench) -> None:
+def limit_readers(bench: ExperimentSandbox) -> None:
     """Hold every broker to the rate, for clients of the readers' id."""
     quota = f"consumer_byte_rate={RATE_BYTES_PER_S}"
     given = ["--alter", "--add-config", quota, "--entity-type", "clients", "--entity-name", CLIENT_ID]
@@ -123,7 +123,7 @@ def _model_s(held_bytes: np.ndarray) -> float:
     return training_time(held_bytes, job, StorageProfile(bytes_per_s=RATE_BYTES_PER_S)).train_s
 
 
-def _train(bench: Bench, topic: str, leaders: Sequence[int]) -> float:
+def _train(bench: ExperimentSandbox, topic: str, leaders: Sequence[int]) -> float:
     """Seconds of all steps."""
     readers = [
         _Reader(bench, topic, [p for p, leader in enumerate(leaders) if leader == broker]) for broker in bench.brokers
@@ -144,7 +144,7 @@ def _train(bench: Bench, topic: str, leaders: Sequence[int]) -> float:
 class _Reader:
     """Reads the partitions that one broker leads."""
 
-    def __init__(self, bench: Bench, topic: str, partitions: Sequence[int]) -> None:
+    def __init__(self, bench: ExperimentSandbox, topic: str, partitions: Sequence[int]) -> None:
         self.done = False
         self._parts = [TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in partitions]
         self._consumer = Consumer(

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.bench import JAVA, LIBRDKAFKA, Bench
-from experiments.halting import HALT_PERIOD_S, Halting
+from experiments.experiment_sandbox import JAVA, LIBRDKAFKA, ExperimentSandbox
+from experiments.halted_broker import HALT_PERIOD_S, HaltedBroker
 from experiments.report import Finding
 
 _RECORD_BYTES = 1_000
@@ -28,7 +28,7 @@ _P50_GOAL, _P99_GOAL = 1.05, 1.15
 _THROUGHPUT_GOAL, _SLOW_P99_GOAL = 1.9, 0.5
 
 
-def run_healthy(bench: Bench, say: Callable[[str], None]) -> Finding:
+def run_healthy(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
     """Interleaved pairs with the client's default at a fixed rate."""
     bench.create("latency", [[broker] for broker in bench.brokers for _ in range(2)])
     records, pairs = bench.extent.records(_HEALTHY_RECORDS), bench.extent.runs(_PAIRS)
@@ -59,7 +59,7 @@ def run_healthy(bench: Bench, say: Callable[[str], None]) -> Finding:
     )
 
 
-def run_slow_broker(bench: Bench, say: Callable[[str], None]) -> Finding:
+def run_slow_broker(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
     """As fast as it goes with a bounded buffer; one of the brokers takes an eighth of the others' rate."""
     settings = {"queue_buffering_max_kbytes": _BUFFER_KIB, "acks": 1, "enable_idempotence": False}
     assignment = [[broker] for broker in bench.brokers for _ in range(2)]
@@ -81,12 +81,12 @@ def run_slow_broker(bench: Bench, say: Callable[[str], None]) -> Finding:
     )
 
 
-def run_slow_replica(bench: Bench, say: Callable[[str], None]) -> Finding:
+def run_slow_replica(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
     """Three replicas and acks=all, one of the brokers halted most of the time: as leader and as follower."""
     settings = {"queue_buffering_max_kbytes": _BUFFER_KIB, "acks": "all"}
     n = len(bench.brokers)
     assignment = [[bench.brokers[(p + i) % n] for i in range(3)] for p in range(2 * n)]
-    with Halting(bench.sandbox, bench.brokers[-1], _HALTED):
+    with HaltedBroker(bench.sandbox, bench.brokers[-1], _HALTED):
         found = _with_slow_broker(bench, say, assignment, _REPLICATED_RECORDS, settings)
     own, default = _medians(found)["score"], _medians(found)[LIBRDKAFKA]
     return _slow_finding(
@@ -107,7 +107,7 @@ def run_slow_replica(bench: Bench, say: Callable[[str], None]) -> Finding:
 
 
 def _with_slow_broker(
-    bench: Bench,
+    bench: ExperimentSandbox,
     say: Callable[[str], None],
     assignment: Sequence[Sequence[int]],
     records: int,
@@ -169,7 +169,9 @@ def _verdicts(policy: str, own: list[float], default: list[float]) -> list[tuple
     ]
 
 
-def _percentiles(bench: Bench, topic: str, policy: str, sizes: np.ndarray, seed: int) -> tuple[float, float]:
+def _percentiles(
+    bench: ExperimentSandbox, topic: str, policy: str, sizes: np.ndarray, seed: int
+) -> tuple[float, float]:
     return bench.send(topic, policy, sizes, seed=seed, per_s=_HEALTHY_PER_S).p50_and_p99_s
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from kafkabal.atomic_files import replacing
 from kafkabal.errors import InputFileError, OutputError
 from kafkabal.history.history_point import HistoryPoint, point_from_rows
-from kafkabal.history.thinning import kept_within
+from kafkabal.history.history_thinning import kept_within
 from kafkabal.input_files import ROWS, InputFile, Int32, open_input
 
 VERSION: Final = 1

@@ -1,5 +1,6 @@
 from .broker_traffic import NO_BROKER as NO_BROKER
 from .broker_traffic import Traffic as Traffic
+from .bytes_moved_today import with_present_bytes as with_present_bytes
 from .copy_time import copy_s as copy_s
 from .cross_rack_traffic import cross_rack_bytes as cross_rack_bytes
 from .drift import Drift as Drift
@@ -18,5 +19,4 @@ from .plan_file import read_plan as read_plan
 from .plan_file import write_plan as write_plan
 from .planned_state import apply_plan as apply_plan
 from .planned_state import with_free_space as with_free_space
-from .present_bytes import with_present_bytes as with_present_bytes
 from .state_difference import make_changes as make_changes

@@ -5,8 +5,6 @@ from .delivery_listener import DeliveryListener as DeliveryListener
 from .delivery_listener import DeliveryProgress as DeliveryProgress
 from .drop_in_producer import Producer as Producer
 from .drop_in_producer import SerializingProducer as SerializingProducer
-from .manifest import ManifestHeader as ManifestHeader
-from .manifest import SendManifest as SendManifest
 from .manifest_path import default_manifest_path as default_manifest_path
 from .produce_session import ProduceOrder as ProduceOrder
 from .produce_session import ProduceResult as ProduceResult
@@ -16,6 +14,8 @@ from .record_sizes import check_sizes as check_sizes
 from .routing_metrics import RoutingCollector as RoutingCollector
 from .routing_view_source import StateReader as StateReader
 from .routing_view_source import ViewSource as ViewSource
+from .send_manifest import ManifestHeader as ManifestHeader
+from .send_manifest import SendManifest as SendManifest
 from .send_source import SendOutcome as SendOutcome
 from .send_source import SendRun as SendRun
 from .slot_router import RoutingStatus as RoutingStatus

@@ -4,7 +4,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from kafkabal.errors import UsageError
-from kafkabal.producer.manifest import keeps_options_quiet
+from kafkabal.producer.send_manifest import keeps_options_quiet
 from kafkabal.producer.target_topic import TopicFacts
 from kafkabal.sources import Source
 

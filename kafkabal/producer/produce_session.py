@@ -11,12 +11,12 @@ from kafkabal.clusters import ReadRequest
 from kafkabal.config import ClientSetting
 from kafkabal.producer.client_policy import client_policy, expect_key_order
 from kafkabal.producer.delivery_listener import DeliveryListener, DeliveryProgress
-from kafkabal.producer.manifest import ManifestHeader, SendManifest
 from kafkabal.producer.record_names import found_records
 from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.record_sizes import OVERHEAD_BYTES, check_sizes
 from kafkabal.producer.routing_view_source import StateReader
 from kafkabal.producer.same_topic_check import same_topic_check
+from kafkabal.producer.send_manifest import ManifestHeader, SendManifest
 from kafkabal.producer.send_source import SendOutcome, SendRun, has_other_rows, totals
 from kafkabal.producer.target_topic import MessageReader, TopicDescriber, TopicFacts, current_topic_id, topic_facts
 from kafkabal.routing import Context, PolicyChoice, RoutingView, view_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kafkabal.producer.manifest import SendManifest
+from kafkabal.producer.send_manifest import SendManifest
 
 if TYPE_CHECKING:
     from confluent_kafka import Message

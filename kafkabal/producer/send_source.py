@@ -18,11 +18,11 @@ from kafkabal.gc_pause import cycle_collection_paused
 from kafkabal.producer.delivery_ledger import DeliveryLedger
 from kafkabal.producer.delivery_listener import DeliveryProgress
 from kafkabal.producer.librdkafka_errors import error_of
-from kafkabal.producer.manifest import SendManifest
 from kafkabal.producer.record_names import RECORD_HEADER, record_names
 from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.records_in_flight import Acknowledged
 from kafkabal.producer.same_topic_check import TopicGoneError
+from kafkabal.producer.send_manifest import SendManifest
 from kafkabal.routing import PolicyFaultError
 from kafkabal.sources import Block, ChangedRowsError, Listing, Part, RowChecksum, Source, WantedRecords, printable
 from kafkabal.wording import counted_noun

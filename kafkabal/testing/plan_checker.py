@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from kafkabal.model import BrokerRow, ClusterState, PartitionRow, broker_rows, topic_rows
 from kafkabal.plan import ANY_DIR, Action, PartitionChange, Plan
-from kafkabal.testing.fair_by_sets import fair_by_sets
+from kafkabal.testing.brute_force_fair import brute_force_fair
 
 _EPSILON = 1e-9
 _Placement: TypeAlias = Mapping[tuple[str, int], tuple[tuple[int, ...], int]]
@@ -185,15 +185,15 @@ class _Check:
             pieces.append((each, placed))
             for b in closed:
                 closed[b] += each if b in p.replicas else 0.0
-        return fair_by_sets(capacity, self._rack_of(), pieces, most=closed)
+        return brute_force_fair(capacity, self._rack_of(), pieces, most=closed)
 
     def _fair_of_topic(self, topic: str, replicas: int) -> Mapping[int, float]:
         factor = max(len(p.replicas) for (name, _), p in self.parts.items() if name == topic)
         ones = dict.fromkeys(self.live, 1.0)
         pieces = [(replicas / min(factor, len(self.live)), factor)]
         closed = dict.fromkeys((b for b in self.live if not self._takes(b)), 0.0)
-        anywhere = fair_by_sets(ones, self._rack_of(), pieces)
-        where_open = fair_by_sets(ones, self._rack_of(), pieces, most=closed)
+        anywhere = brute_force_fair(ones, self._rack_of(), pieces)
+        where_open = brute_force_fair(ones, self._rack_of(), pieces, most=closed)
         return {b: max(anywhere[b], where_open[b]) for b in self.live}
 
     def _takes(self, broker: int) -> bool:

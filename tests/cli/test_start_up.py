@@ -90,7 +90,7 @@ _ASKING_NO_BROKER = {
     "rebalance diff",
     "rebalance explain",
     "rebalance show",
-    "routing",
+    "route-plugin",
     "sandbox",
     "snapshot",
     "telemetry plugin",

@@ -19,8 +19,8 @@ from kafkabal.plan.planned_state import apply_plan
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.plan_phases import make_plan
 from kafkabal.scoring.registry import load_scores
+from kafkabal.testing.brute_force_fair import brute_force_fair
 from kafkabal.testing.cluster_builders import cluster
-from kafkabal.testing.fair_by_sets import fair_by_sets
 from kafkabal.testing.plan_checker import check_plan
 
 F64 = NDArray[np.float64]
@@ -130,7 +130,7 @@ class Model:
         self.unit = float(self.size.mean())
         self.factor = [min(len(p.replicas), len(live)) for p in self.partitions]
         pieces = list(zip(self.size.tolist(), self.factor, strict=True))
-        self.fair = fair_by_sets(self.capacity, self.rack, pieces)
+        self.fair = brute_force_fair(self.capacity, self.rack, pieces)
 
     def fewest_bytes(self, tolerance: float) -> Optimum | None:
         """Where the optimum is; None where whole replicas allow no placement inside the bands."""

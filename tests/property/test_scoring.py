@@ -18,7 +18,7 @@ from kafkabal.model.rack_rule import rack_numbers
 from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.scoring.evaluation import Evaluation, evaluate, holder_load
 from kafkabal.scoring.registry import load_score
-from kafkabal.testing.fair_by_sets import fair_by_sets
+from kafkabal.testing.brute_force_fair import brute_force_fair
 from kafkabal.testing.strategies import ClusterRows, cluster_rows, clusters
 
 Holder: TypeAlias = Any
@@ -183,7 +183,7 @@ class Naive:
         return [*((load * scale, factor) for load, factor in pieces), *led_pieces], fixed
 
     def _fair(self, capacity: Mapping[Holder, float], members: list[Holder], *loads: Any) -> dict[Holder, float]:
-        return fair_by_sets({h: capacity[h] for h in members}, self.rack, *loads)
+        return brute_force_fair({h: capacity[h] for h in members}, self.rack, *loads)
 
     def is_inside(self, load: float, fair: float, t: float) -> bool:
         """The band of each score as the design words it."""

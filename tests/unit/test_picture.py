@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from kafkabal.plan import Plan, read_plan
-from tools.draw_picture import HEIGHT, WIDTH, Pictured, draw
+from tools.draw_readme_picture import HEIGHT, WIDTH, Pictured, draw
 
 ROOT = Path(__file__).parents[2]
 PICTURE = ROOT / "docs" / "demo.svg"

@@ -10,7 +10,7 @@ from random import Random
 
 from kafkabal.cli.framework.shared_options import Format
 from tools.fuzz.damage import damaged
-from tools.fuzz.drawn_words import drawn_words
+from tools.fuzz.drawn_command_lines import drawn_words
 from tools.fuzz.sound_files import HISTORY_FILE, NAMES_FILE, RECORD_FILE, RUN_FILE
 
 

@@ -44,7 +44,7 @@ from kafkabal.executor.state.run_states import RunState
 from kafkabal.isolated_listeners import IsolatedListener
 from kafkabal.plan import Plan
 from tools.model_check.journal_digest import JournalDigest, read_digest
-from tools.model_check.tool_life import LifeClock, WatchedSwitch
+from tools.model_check.process_life import LifeClock, WatchedSwitch
 from tools.model_check.world import CLOCK_STARTS_S, World
 
 _LONGEST_AGE_S = 700.0

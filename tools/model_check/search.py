@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafkabal.executor.state.find_run import FoundRun
-from tools.model_check.aftermath import NEXT_COMMANDS, check_in_calm, find_left, leave
+from tools.model_check.crash_aftermath import NEXT_COMMANDS, check_in_calm, find_left, leave
 from tools.model_check.disturbances import NOTHING, Disturbance, Kind, commutes, cost
 from tools.model_check.fingerprint import Fingerprint, fingerprint, state_of_run
 from tools.model_check.invariants import ViolationError
-from tools.model_check.tool_life import Command, Ending, Life, Moment, Process
+from tools.model_check.process_life import Command, Ending, Life, Moment, Process
 from tools.model_check.world import World, first_world
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
-from tools.model_check.aftermath import NEXT_COMMANDS, check_in_calm, find_left, leave
+from tools.model_check.crash_aftermath import NEXT_COMMANDS, check_in_calm, find_left, leave
 from tools.model_check.disturbances import NOTHING, Disturbance
 from tools.model_check.invariants import ViolationError
-from tools.model_check.tool_life import Command, Life, Moment
+from tools.model_check.process_life import Command, Life, Moment
 from tools.seeds.draw_world import draw_world
 
 _MOST_DISTURBANCES = 6

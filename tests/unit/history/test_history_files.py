@@ -11,7 +11,7 @@ import pytest
 
 from kafkabal.history.history_files import HistoryFolder
 from kafkabal.history.history_point import HistoryPoint, point_from_rows, point_of
-from kafkabal.history.thinning import KEPT_S, kept, kept_within
+from kafkabal.history.history_thinning import KEPT_S, kept, kept_within
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
 
 DAY_S = 86400.0

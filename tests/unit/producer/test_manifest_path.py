@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from kafkabal.errors import UsageError
-from kafkabal.producer.manifest import ManifestHeader, SendManifest
 from kafkabal.producer.manifest_path import default_manifest_path
+from kafkabal.producer.send_manifest import ManifestHeader, SendManifest
 from kafkabal.sources.row_source import RowSource
 
 

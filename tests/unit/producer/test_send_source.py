@@ -25,11 +25,11 @@ from kafkabal.errors import (
     UsageError,
 )
 from kafkabal.producer.delivery_listener import DeliveryProgress
-from kafkabal.producer.manifest import ManifestHeader, SendManifest
 from kafkabal.producer.record_names import found_records, record_names
 from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.record_sizes import check_sizes
 from kafkabal.producer.same_topic_check import same_topic_check
+from kafkabal.producer.send_manifest import ManifestHeader, SendManifest
 from kafkabal.producer.send_source import SendOutcome, SendRun, has_other_rows, totals
 from kafkabal.producer.target_topic import MessageReader
 from kafkabal.routing.checked_policy import PolicyFaultError

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafkabal.routing.key_hashes import key_partition, murmur2
-from tools.ring_vectors import replay
+from tools.write_ring_vectors import replay
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "ring_vectors.json").read_text())
 

@@ -160,7 +160,7 @@ class ApplyCommand:
         enforce(checks, self.begin.allowed)
 
     def _recently_dead(self, plan: Plan, state: ClusterState) -> frozenset[int]:
-        from kafkabal.cli.commands.rebalance.dead_after import known_before, recently_dead
+        from kafkabal.cli.commands.rebalance.dead_broker_grace import known_before, recently_dead
 
         settings, context, cluster = self.command.settings, self.command.context, self.command.cluster
         before = known_before(cluster, settings, context)

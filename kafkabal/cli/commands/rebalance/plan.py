@@ -153,7 +153,7 @@ def _state(
 
     With ``plan_for_s``, the cluster to balance is the one of that many seconds later.
     """
-    from kafkabal.cli.commands.rebalance.dead_after import gone_brokers
+    from kafkabal.cli.commands.rebalance.dead_broker_grace import gone_brokers
     from kafkabal.clusters import ReadRequest
 
     is_forecast = plan_for_s is not None

@@ -65,7 +65,7 @@ def rebalance(
         return check_of_drain(context, settings, planning.drain, output)
     from kafkabal.cli.commands.rebalance.await_healthy_cluster import await_healthy_cluster
     from kafkabal.cli.commands.rebalance.check_and_apply import ApplyCommand
-    from kafkabal.cli.commands.rebalance.dead_after import (
+    from kafkabal.cli.commands.rebalance.dead_broker_grace import (
         gone_brokers,
         known_before,
         longest_stay_s,

@@ -8,9 +8,9 @@ import pytest
 
 from kafkabal.executor.reopen_run import RunClosedError
 from kafkabal.executor.state.run_states import RunOutcome
-from tools.model_check.aftermath import leave
+from tools.model_check.crash_aftermath import leave
 from tools.model_check.disturbances import NOTHING, SLEEP, Disturbance, Kind
-from tools.model_check.tool_life import Command, Life, Moment
+from tools.model_check.process_life import Command, Life, Moment
 from tools.model_check.world import first_world
 
 

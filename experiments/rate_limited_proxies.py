@@ -17,7 +17,7 @@ _CHUNK_BYTES = 16 * 1024
 _STARTING_S = 10.0
 
 
-class Proxies:
+class RateLimitedProxies:
     """One proxy a broker, all in one process of their own, until the block ends.
 
     Parameters

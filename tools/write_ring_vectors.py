@@ -2,7 +2,7 @@
 
 ::
 
-    python -m tools.ring_vectors tests/unit/routing/ring_vectors.json
+    python -m tools.write_ring_vectors tests/unit/routing/ring_vectors.json
 
 Run it only after a change of the method that is meant, which is also a change of what published weights mean.
 """

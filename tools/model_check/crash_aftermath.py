@@ -19,7 +19,7 @@ from tools.model_check.invariants import (
     check_restored,
     check_throttles,
 )
-from tools.model_check.tool_life import Command, Ending, Life
+from tools.model_check.process_life import Command, Ending, Life
 from tools.model_check.world import World, read_files
 
 NEXT_COMMANDS = (

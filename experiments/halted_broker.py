@@ -14,7 +14,7 @@ HALT_PERIOD_S: Final = 0.08
 _ENDING_S = 5.0
 
 
-class Halting:
+class HaltedBroker:
     """Halts a broker of a sandbox for a part of every period until the block ends.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Draw the picture of the README: ``python -m tools.draw_picture SNAPSHOT docs/demo.svg``.
+"""Draw the picture of the README: ``python -m tools.draw_readme_picture SNAPSHOT docs/demo.svg``.
 
 One screen: an unbalanced cluster, what a rebalance moves, the same cluster afterwards. Every figure is that of the
 snapshot and of the plan that kafkabal makes for it. The picture needs no font of its own, and follows the light or dark
@@ -63,7 +63,7 @@ class Pictured:
 
 def main() -> int:
     """Write the picture."""
-    parser = argparse.ArgumentParser(prog="python -m tools.draw_picture", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.draw_readme_picture", description=__doc__)
     parser.add_argument("snapshot", type=Path)
     parser.add_argument("picture", type=Path)
     options = parser.parse_args()

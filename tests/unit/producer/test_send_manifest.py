@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from kafkabal.errors import BusyError, InputFileError, OutputError
-from kafkabal.producer.manifest import ManifestHeader, SendManifest, keeps_options_quiet
+from kafkabal.producer.send_manifest import ManifestHeader, SendManifest, keeps_options_quiet
 from kafkabal.sources.source_protocol import Part
 
 HEADER = ManifestHeader(

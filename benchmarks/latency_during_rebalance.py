@@ -5,7 +5,7 @@ a record is due at its time whether or not the ones before it were acknowledged.
 moves all of its partitions to the other three brokers, or back. Latency is what the client library measures, from the
 call to the acknowledgement.
 
-    python benchmarks/produce_latency.py --throttle 4MB --throttle 8MB --throttle 16MB
+    python benchmarks/latency_during_rebalance.py --throttle 4MB --throttle 8MB --throttle 16MB
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The time inside the simulated cluster is taken off; the journal is written, and synced, to a real file system.
 
-    python benchmarks/executor.py --moves 10000 --folder /var/tmp
+    python benchmarks/executor_overhead.py --moves 10000 --folder /var/tmp
 """
 
 from __future__ import annotations

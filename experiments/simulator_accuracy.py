@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from experiments.bench import Bench, Sent
+from experiments.experiment_sandbox import ExperimentSandbox, Sent
 from experiments.log_bytes import log_bytes
 from experiments.report import Finding
 from kafkabal.model import F64, I64
@@ -43,7 +43,7 @@ class Run(NamedTuple):
     rate_bytes_per_s: float
 
 
-def run_bytes(bench: Bench, say: Callable[[str], None]) -> Finding:
+def run_bytes(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
     """Send with some seeds, compute from the recorded picks, and predict with others."""
     records, seeds = bench.extent.records(_RECORDS), bench.extent.runs(_SEEDS)
     found: dict[str, tuple[float, float, list[float]]] = {}
@@ -78,7 +78,7 @@ def run_bytes(bench: Bench, say: Callable[[str], None]) -> Finding:
     )
 
 
-def _send_all(bench: Bench, policy: str, records: int, seeds: int) -> tuple[list[Run], RoutingView]:
+def _send_all(bench: ExperimentSandbox, policy: str, records: int, seeds: int) -> tuple[list[Run], RoutingView]:
     """Each run into a new topic; also the topic as it was before the first."""
     leaders = [*bench.brokers, *bench.brokers[:2]]
     sizes = np.full(records, _RECORD_BYTES, np.int64)
@@ -119,7 +119,7 @@ def _predict(view: RoutingView, policy: str, records: int, bytes_per_s: float) -
     return np.asarray(np.mean([outcome.added_bytes for outcome in outcomes], axis=0), np.float64)
 
 
-def run_order(bench: Bench, say: Callable[[str], None], rates_bytes_per_s: Sequence[float]) -> Finding:
+def run_order(bench: ExperimentSandbox, say: Callable[[str], None], rates_bytes_per_s: Sequence[float]) -> Finding:
     """The tail of latency with a slow broker, real and simulated; records come at most of the brokers' rate."""
     policies = bench.extent.policies(ORDERED)
     bench.create("order", [[broker] for broker in bench.brokers for _ in range(2)])

@@ -107,7 +107,7 @@ class Sent:
         return float(p50), float(p99)
 
 
-class Bench:
+class ExperimentSandbox:
     """One sandbox, used by one experiment after the other."""
 
     def __init__(self, sandbox: Sandbox, listener: str | None = None, extent: Extent = FULL) -> None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 Holder = TypeVar("Holder", bound=Hashable)
 
 
-def fair_by_sets(
+def brute_force_fair(
     capacity: Mapping[Holder, float],
     rack: Mapping[Holder, Hashable],
     pieces: Iterable[tuple[float, int]],
