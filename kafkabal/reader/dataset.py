@@ -6,69 +6,39 @@ import asyncio
 import sys
 import time
 import warnings
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import islice
 from math import gcd
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafkabal.clusters.kafka import RangeFetcher, ReadAheadBatches
 from kafkabal.config import ConnectionSettings, live_connection
-from kafkabal.errors import OperationError, UsageError
-from kafkabal.reader.blocks import BrokerBlocks
+from kafkabal.errors import UsageError
+from kafkabal.reader.block_opener import BlockOpener
 from kafkabal.reader.checkpoint import Checkpoint, load_state, save_state
 from kafkabal.reader.choose_manifest import manifest_of
-from kafkabal.reader.decoders import OnError, load_decoder
+from kafkabal.reader.decoders import OnError, decoded, load_decoder
 from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.manifest import Manifest
-from kafkabal.reader.metrics import ReaderMetrics, write_textfile
+from kafkabal.reader.metrics import ReaderMetrics, called_at_times, write_textfile
 from kafkabal.reader.prefetch import DEFAULT_PREFETCH_BYTES
+from kafkabal.reader.reader_options import ReaderOptions, bytes_of, choice_of
 from kafkabal.reader.reader_share import Balance, ReaderShare, Tail
-from kafkabal.reader.retention_guard import RetentionGuard, expires_at_s
+from kafkabal.reader.retention_guard import RetentionGuard
 from kafkabal.reader.sample_sequence import SampleSequence, Supply
 from kafkabal.reader.work_stealing_sequence import WorkStealingSequence
-from kafkabal.units import parse_bytes
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
-    from kafkabal.reader.blocks import BlockSource
     from kafkabal.reader.decoders import Decoder
     from kafkabal.reader.epoch_progress import Ranges
     from kafkabal.reader.sample import Sample
 
 _THREADS = 2
 """Threads that load blocks: one receives while the other unpacks (2 reads 1.3 x as much as 1, and 4 no more than 2)."""
-_KEPT_SHARE = 0.25
-"""Of the prefetch, at most as much again for parts of batches that neighbouring blocks want: 64 batches of 1 MB."""
-_METRICS_EVERY_S = 5.0
-"""As often as a scrape of Prometheus at its shortest usual interval."""
 _ASYNC_SAMPLES = 64
 """A hop to a thread costs 0.1 ms: shared by 64 samples it is less than reading one."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Options:
-    """What does not change while a data set is read."""
-
-    connection: ConnectionSettings
-    manifest: Manifest
-    join: bool
-    seed: int | None
-    tail: Tail
-    decode: Decoder | None
-    on_error: OnError
-    prefetch_bytes: int
-    cache: Path | None
-    cache_bytes: int
-    rack: str | None
-    group: str | None
-    metrics_file: Path | None
-    on_metrics: Callable[[ReaderMetrics], None] | None
-    balance: Balance
-    ledgers: Path | None
-    """Folder of the ledgers by which readers take work from each other."""
 
 
 class TopicReader:
@@ -163,7 +133,7 @@ class TopicReader:
             raise UsageError(f"rank: must be 0 to {world_size - 1} ({rank})")
         if epochs < 1:
             raise UsageError(f"epochs: must be 1 or more ({epochs})")
-        chosen: Balance = _choice(Balance, "balance", balance)
+        chosen: Balance = choice_of(Balance, "balance", balance)
         if chosen is Balance.DYNAMIC and not isinstance(manifest, str | Path):
             raise UsageError(
                 "balance='dynamic' needs a manifest file", hint="give manifest=FILE, in a folder that all ranks see"
@@ -171,7 +141,7 @@ class TopicReader:
         connection = connection or live_connection(profile, bootstrap_servers, command_config)
         self._rank, self._world_size, self._epochs = rank, world_size, epochs
         self._state_file = Path(state) if isinstance(state, str | Path) else None
-        self._options = _Options(
+        self._options = ReaderOptions(
             connection=connection,
             manifest=manifest_of(
                 topic,
@@ -184,12 +154,12 @@ class TopicReader:
             ),
             join=join,
             seed=shuffle_seed,
-            tail=_choice(Tail, "tail", tail),
+            tail=choice_of(Tail, "tail", tail),
             decode=load_decoder(decode),
-            on_error=_choice(OnError, "on_error", on_error),
-            prefetch_bytes=_bytes(prefetch),
+            on_error=choice_of(OnError, "on_error", on_error),
+            prefetch_bytes=bytes_of(prefetch),
             cache=None if cache is None else Path(cache),
-            cache_bytes=_bytes(cache_bytes),
+            cache_bytes=bytes_of(cache_bytes),
             rack=rack,
             group=group,
             metrics_file=None if metrics_file is None else Path(metrics_file),
@@ -197,8 +167,6 @@ class TopicReader:
             balance=chosen,
             ledgers=Path(f"{manifest}.readers") if isinstance(manifest, str | Path) else None,
         )
-        if self._options.cache is not None:
-            self._cache()  # a folder that cannot be written is a mistake to be seen now
         self._first_epoch, self._is_finished = 0, False
         self._progress, self._taken = EpochProgress(), 0
         self._resumed: Checkpoint | None = None
@@ -206,6 +174,7 @@ class TopicReader:
         self._ranges: Ranges | None = None
         self.metrics = ReaderMetrics(rack=rack)
         """Counted over all iterations of this object, in this process."""
+        self._blocks = BlockOpener(self._options, self.metrics)
         if self._state_file is None and state is not None:
             assert not isinstance(state, str | Path)
             self.load_state_dict(state)
@@ -241,10 +210,9 @@ class TopicReader:
             self._progress, self._taken, self._ranges = EpochProgress(self._first_epoch), 0, None
         with ExitStack() as at_end:
             listeners = self._listeners(share, at_end)
-            for sequence in self._sequences(share, self._show_at_times(listeners)):
+            for sequence in self._sequences(share, called_at_times(listeners, self.metrics)):
                 self._sequence = sequence
-                decode = self._options.decode
-                yield from sequence if decode is None else self._decoded(sequence, decode)
+                yield from self._decoded(sequence)
             for listener in listeners:
                 listener()
         self._adopt()
@@ -255,8 +223,8 @@ class TopicReader:
     ) -> Iterator[SampleSequence | WorkStealingSequence]:
         """Yield one after the other: a single one, or where readers take work from each other, one an epoch."""
         options, until_epoch = self._options, max(self._first_epoch + self._epochs, self._progress.epoch + 1)
-        kept = self._kept_batches()
-        supply = Supply(source=lambda: self._source(kept), limit_bytes=options.prefetch_bytes, threads=_THREADS)
+        kept = self._blocks.kept_batches()
+        supply = Supply(source=lambda: self._blocks.open(kept), limit_bytes=options.prefetch_bytes, threads=_THREADS)
         if options.balance is Balance.STATIC:
             yield SampleSequence(
                 self.manifest,
@@ -390,40 +358,17 @@ class TopicReader:
             )
         return share
 
-    def _decoded(self, samples: Iterable[Sample], decode: Decoder) -> Iterator[Sample]:
-        on_error = self._options.on_error
-        for sample in samples:
-            try:
-                sample.decoded = decode(sample)
-            except Exception as error:
-                self.metrics.corrupt += 1
-                if on_error is OnError.RAISE:
-                    raise OperationError(
-                        f"{self.manifest.topic}-{sample.partition}: offset {sample.offset} cannot be decoded: {error}",
-                        hint="on_error='skip' leaves such records out, on_error='count' gives them undecoded",
-                    ) from error
-                if on_error is OnError.SKIP:
-                    continue
-            yield sample
-
-    def _show_at_times(self, listeners: Sequence[Callable[[], None]]) -> Callable[[], None]:
-        """What to call often to show every few seconds how it goes."""
-        next_s = self.metrics.elapsed_s + _METRICS_EVERY_S
-
-        def show() -> None:
-            nonlocal next_s
-            if self.metrics.elapsed_s >= next_s:
-                next_s = self.metrics.elapsed_s + _METRICS_EVERY_S
-                for listener in listeners:
-                    listener()
-
-        return show
+    def _decoded(self, samples: Iterable[Sample]) -> Iterable[Sample]:
+        options = self._options
+        if options.decode is None:
+            return samples
+        return decoded(samples, options.decode, options.on_error, self.manifest.topic, self.metrics)
 
     def _listeners(self, share: ReaderShare, at_end: ExitStack) -> list[Callable[[], None]]:
         options = self._options
         found: list[Callable[[], None]] = []
         if share.reader == 0:
-            guard = RetentionGuard(self.manifest.topic, self._expires_at_s, time.time)
+            guard = RetentionGuard(self.manifest.topic, self._blocks.expires_at_s, time.time)
             found.append(lambda: guard.look(self._samples_left(share), self.metrics.samples_per_s))
         if options.metrics_file is not None:
             path, labels = options.metrics_file, {"topic": self.manifest.topic, "reader": str(share.reader)}
@@ -445,56 +390,11 @@ class TopicReader:
         epochs = max(0, self._first_epoch + self._epochs - position.progress.epoch)
         return max(0.0, epochs * self.manifest.samples / share.readers - position.taken)
 
-    def _expires_at_s(self) -> float:
-        from kafkabal.clusters.kafka import KafkaCluster
-
-        fetcher = self._fetcher()
-        try:
-            with KafkaCluster(self._options.connection) as cluster:
-                return expires_at_s(cluster, fetcher, self.manifest)
-        finally:
-            fetcher.close()
-
     def _share_done(self, share: ReaderShare) -> float:
         """Part of the epoch that is done, if all readers are where this one is."""
         position = self._sequence or self
         left = self.manifest.samples - position.progress.left(self.manifest.samples)
         return min(1.0, (left + position.taken * share.readers) / self.manifest.samples)
-
-    def _kept_batches(self) -> ReadAheadBatches:
-        from kafkabal.clusters.kafka import ReadAheadBatches
-
-        return ReadAheadBatches(int(_KEPT_SHARE * self._options.prefetch_bytes))
-
-    def _source(self, kept: ReadAheadBatches) -> BlockSource:
-        fetcher = self._fetcher(kept)
-        if not self.metrics.racks:
-            self.metrics.racks = fetcher.racks()
-        source: BlockSource = BrokerBlocks(self.manifest, fetcher, joins=self._options.join)
-        if self._options.cache is None:
-            return source
-        from kafkabal.reader.block_cache import CachedBlocks
-
-        return CachedBlocks(self.manifest, self._cache(), source, joins=self._options.join)
-
-    def _cache(self) -> Any:
-        from kafkabal.reader.block_cache import BlockCache
-
-        assert self._options.cache is not None
-        return BlockCache(self._options.cache, self._options.cache_bytes, self._note_cache_fault)
-
-    def _note_cache_fault(self, fault: str) -> None:
-        if self.metrics.cache_fault is None:  # each thread that loads blocks meets it
-            self.metrics.cache_fault = fault
-            warnings.warn(f"{fault}: no further blocks are cached", stacklevel=2)
-
-    def _fetcher(self, kept: ReadAheadBatches | None = None) -> RangeFetcher:
-        from kafkabal.clusters.kafka import RangeFetcher
-
-        options = self._options
-        return RangeFetcher(
-            options.connection, self.manifest.topic, self.manifest.topic_id, rack=options.rack, kept=kept
-        )
 
 
 def _data_loader_worker() -> tuple[int, int]:
@@ -502,14 +402,3 @@ def _data_loader_worker() -> tuple[int, int]:
     torch = sys.modules.get("torch.utils.data")
     info = torch.get_worker_info() if torch is not None else None
     return (0, 1) if info is None else (info.id, info.num_workers)
-
-
-def _bytes(given: str | int) -> int:
-    return parse_bytes(given) if isinstance(given, str) else given
-
-
-def _choice(kind: Any, name: str, given: str) -> Any:
-    try:
-        return kind(given)
-    except ValueError:
-        raise UsageError(f"{name}: unknown {given!r}", hint=f"choose from: {', '.join(kind)}") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from importlib import import_module
 from types import MappingProxyType
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from kafkabal.errors import MissingCapabilityError, UsageError
+from kafkabal.errors import MissingCapabilityError, OperationError, UsageError
 
 if TYPE_CHECKING:
+    from kafkabal.reader.metrics import ReaderMetrics
     from kafkabal.reader.sample import Sample
 
 Decoder: TypeAlias = "Callable[[Sample], Any]"
@@ -92,3 +93,28 @@ def load_decoder(name: str | Decoder | None) -> Decoder | None:
         raise UsageError(f"cannot load decoder {name}: not a function")
     decoder: Decoder = found
     return decoder
+
+
+def decoded(
+    samples: Iterable[Sample], decode: Decoder, on_error: OnError, topic: str, metrics: ReaderMetrics
+) -> Iterator[Sample]:
+    """Yield samples with what a decoder makes of each; those that it refuses are counted.
+
+    Raises
+    ------
+    OperationError
+        If it refuses one, and that is to be raised.
+    """
+    for sample in samples:
+        try:
+            sample.decoded = decode(sample)
+        except Exception as error:
+            metrics.corrupt += 1
+            if on_error is OnError.RAISE:
+                raise OperationError(
+                    f"{topic}-{sample.partition}: offset {sample.offset} cannot be decoded: {error}",
+                    hint="on_error='skip' leaves such records out, on_error='count' gives them undecoded",
+                ) from error
+            if on_error is OnError.SKIP:
+                continue
+        yield sample

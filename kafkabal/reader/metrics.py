@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from kafkabal.atomic_files import replacing
 
 _PREFIX = "kafkabal_reader"
+_EVERY_S = 5.0
+"""As often as a scrape of Prometheus at its shortest usual interval."""
 
 
 @dataclass(slots=True)
@@ -96,3 +98,17 @@ def write_textfile(metrics: ReaderMetrics, path: Path, labels: Mapping[str, str]
     ]
     with replacing(path) as file:
         file.write(("\n".join(lines) + "\n").encode())
+
+
+def called_at_times(listeners: Sequence[Callable[[], None]], metrics: ReaderMetrics) -> Callable[[], None]:
+    """What to call often, so that listeners are called every few seconds."""
+    next_s = metrics.elapsed_s + _EVERY_S
+
+    def look() -> None:
+        nonlocal next_s
+        if metrics.elapsed_s >= next_s:
+            next_s = metrics.elapsed_s + _EVERY_S
+            for listener in listeners:
+                listener()
+
+    return look

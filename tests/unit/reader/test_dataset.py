@@ -16,6 +16,7 @@ import pytest
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.errors import InputFileError, OperationError, UsageError
 from kafkabal.reader import Sample, TopicReader, combine_states
+from kafkabal.reader.block_opener import BlockOpener
 from kafkabal.reader.blocks import BrokerBlocks
 from kafkabal.reader.decoders import load_decoder
 from kafkabal.reader.manifest import load_manifest, publish_manifest
@@ -36,7 +37,7 @@ def topic() -> MemoryTopic:
 def read(topic: MemoryTopic, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Make a reader whose blocks come from memory."""
     manifest = topic.manifest()
-    monkeypatch.setattr(TopicReader, "_source", lambda self, _kept: BrokerBlocks(self.manifest, topic))
+    monkeypatch.setattr(BlockOpener, "open", lambda self, _kept: BrokerBlocks(self.manifest, topic))
 
     def make(**options: Any) -> TopicReader:
         given = {"connection": CONNECTION, "manifest": manifest, "shuffle_seed": 1, **options}

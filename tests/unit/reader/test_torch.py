@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafkabal.reader import TopicReader
+from kafkabal.reader.block_opener import BlockOpener
 from kafkabal.reader.blocks import BrokerBlocks
 from kafkabal.reader.torch_dataset import topic_dataset_type
 from tests.unit.reader.conftest import MemoryTopic
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def make_data(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Data sets on a topic in memory, which workers inherit as they are forked."""
     topic = MemoryTopic(COUNTS)
-    monkeypatch.setattr(TopicReader, "_source", lambda self, _kept: BrokerBlocks(self.manifest, topic))
+    monkeypatch.setattr(BlockOpener, "open", lambda self, _kept: BrokerBlocks(self.manifest, topic))
     manifest = topic.manifest()
 
     def make(**options: Any) -> Any:

@@ -1,0 +1,90 @@
+"""Where the blocks of a topic come from: its brokers, and a cache on a local disk before them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+from kafkabal.reader.blocks import BrokerBlocks
+from kafkabal.reader.metrics import ReaderMetrics
+from kafkabal.reader.reader_options import ReaderOptions
+from kafkabal.reader.retention_guard import expires_at_s
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kafkabal.clusters.kafka import RangeFetcher, ReadAheadBatches
+    from kafkabal.reader.block_cache import BlockCache
+    from kafkabal.reader.blocks import BlockSource
+
+_KEPT_SHARE = 0.25
+"""Of the prefetch, at most as much again for parts of batches that neighbouring blocks want: 64 batches of 1 MB."""
+
+
+class BlockOpener:
+    """Opens sources of blocks, one for each thread that loads.
+
+    Parameters
+    ----------
+    metrics
+        Gets the racks of brokers, and a cache that fails.
+
+    Raises
+    ------
+    OutputError
+        If the folder of the cache cannot be written.
+    """
+
+    def __init__(self, options: ReaderOptions, metrics: ReaderMetrics) -> None:
+        self._options = options
+        self._metrics = metrics
+        self.manifest = options.manifest
+        if options.cache is not None:
+            self._cache(options.cache)  # a folder that cannot be written is a mistake to be seen now
+
+    def kept_batches(self) -> ReadAheadBatches:
+        """Parts of batches that neighbouring blocks want, for all threads of one iteration."""
+        from kafkabal.clusters.kafka import ReadAheadBatches
+
+        return ReadAheadBatches(int(_KEPT_SHARE * self._options.prefetch_bytes))
+
+    def open(self, kept: ReadAheadBatches) -> BlockSource:
+        """A source for one thread."""
+        fetcher = self._fetcher(kept)
+        if not self._metrics.racks:
+            self._metrics.racks = fetcher.racks()
+        source: BlockSource = BrokerBlocks(self.manifest, fetcher, joins=self._options.join)
+        if self._options.cache is None:
+            return source
+        from kafkabal.reader.block_cache import CachedBlocks
+
+        return CachedBlocks(self.manifest, self._cache(self._options.cache), source, joins=self._options.join)
+
+    def expires_at_s(self) -> float:
+        """When retention deletes the first record that is read, in seconds since 1970."""
+        from kafkabal.clusters.kafka import KafkaCluster
+
+        fetcher = self._fetcher()
+        try:
+            with KafkaCluster(self._options.connection) as cluster:
+                return expires_at_s(cluster, fetcher, self.manifest)
+        finally:
+            fetcher.close()
+
+    def _cache(self, folder: Path) -> BlockCache:
+        from kafkabal.reader.block_cache import BlockCache
+
+        return BlockCache(folder, self._options.cache_bytes, self._note_cache_fault)
+
+    def _note_cache_fault(self, fault: str) -> None:
+        if self._metrics.cache_fault is None:  # each thread that loads blocks meets it
+            self._metrics.cache_fault = fault
+            warnings.warn(f"{fault}: no further blocks are cached", stacklevel=2)
+
+    def _fetcher(self, kept: ReadAheadBatches | None = None) -> RangeFetcher:
+        from kafkabal.clusters.kafka import RangeFetcher
+
+        options = self._options
+        return RangeFetcher(
+            options.connection, self.manifest.topic, self.manifest.topic_id, rack=options.rack, kept=kept
+        )

@@ -1,0 +1,67 @@
+"""What does not change while a topic is read, and how it is read from arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafkabal.config import ConnectionSettings
+from kafkabal.errors import UsageError
+from kafkabal.reader.decoders import OnError
+from kafkabal.reader.manifest import Manifest
+from kafkabal.reader.metrics import ReaderMetrics
+from kafkabal.reader.reader_share import Balance, Tail
+from kafkabal.units import parse_bytes
+
+if TYPE_CHECKING:
+    from kafkabal.reader.decoders import Decoder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderOptions:
+    """See :class:`~kafkabal.reader.dataset.TopicReader`."""
+
+    connection: ConnectionSettings
+    manifest: Manifest
+    join: bool
+    seed: int | None
+    tail: Tail
+    decode: Decoder | None
+    on_error: OnError
+    prefetch_bytes: int
+    cache: Path | None
+    cache_bytes: int
+    rack: str | None
+    group: str | None
+    metrics_file: Path | None
+    on_metrics: Callable[[ReaderMetrics], None] | None
+    balance: Balance
+    ledgers: Path | None
+    """Folder of the ledgers by which readers take work from each other."""
+
+
+def bytes_of(given: str | int) -> int:
+    """A size as a number, or as text such as ``256MiB``.
+
+    Raises
+    ------
+    UsageError
+        If it is none.
+    """
+    return parse_bytes(given) if isinstance(given, str) else given
+
+
+def choice_of(kind: Any, name: str, given: str) -> Any:
+    """A member of an enumeration by its value.
+
+    Raises
+    ------
+    UsageError
+        If there is none of that value.
+    """
+    try:
+        return kind(given)
+    except ValueError:
+        raise UsageError(f"{name}: unknown {given!r}", hint=f"choose from: {', '.join(kind)}") from None
