@@ -19,9 +19,9 @@ def cross_rack_bytes(state: ClusterState, changes: Iterable[PartitionChange]) ->
     rack = dict(zip(brokers.id.tolist(), brokers.rack.tolist(), strict=True))
     crossing = 0
     for change in changes:
-        adding = change.adding
-        if not adding or change.previous is None:
+        if not change.bytes or change.previous is None:
             continue
-        from_rack = rack.get(change.previous.leader)
-        crossing += sum(rack[broker] != from_rack for broker in adding) * (change.bytes // len(adding))
+        held, from_rack = change.previous.replicas, rack.get(change.previous.leader)
+        to_racks = [rack[broker] for broker in change.replicas if broker not in held]
+        crossing += (len(to_racks) - to_racks.count(from_rack)) * (change.bytes // len(to_racks))
     return crossing

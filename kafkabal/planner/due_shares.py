@@ -147,7 +147,7 @@ def _of_topics(problem: Problem) -> tuple[F64, I32]:
     if not problem.has_score("topic-spread"):
         return capacity[None, :], np.zeros(problem.n_topics, np.int32)
     by_factor = due_of_factors(capacity, problem.counted, problem.rules)
-    factor = np.zeros(problem.n_topics, np.int64)
+    factor = np.zeros(problem.n_topics, problem.rules.factor.dtype)
     movable = np.flatnonzero(problem.rules.movable)
     np.maximum.at(factor, problem.topic[movable], problem.rules.factor[movable])
     distinct = sorted(by_factor)

@@ -16,6 +16,8 @@ from kafkabal.planner.plan_options import PlanOptions
 
 def chosen_topics(cluster: ClusterState, options: PlanOptions) -> Bools:
     """bool, shape (n_topics,): the patterns of the options let the topic be touched."""
+    if not options.topics and not options.exclude_topics:
+        return np.ones(len(cluster.topics.name), np.bool_)
     return np.array(
         [
             (not options.topics or _matches(name, options.topics)) and not _matches(name, options.exclude_topics)

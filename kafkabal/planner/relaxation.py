@@ -12,10 +12,12 @@ import numpy as np
 
 from kafkabal.model import F64, I32, I64, Bools, shares_rack
 from kafkabal.planner.problem import NONE
-from kafkabal.planner.search.grouped_arrays import running_count
+from kafkabal.planner.search.grouped_arrays import by_group, running_count, stable_order
 from kafkabal.planner.search.load_targets import zones
 from kafkabal.planner.search.solution import Solution
 
+_SHORT = np.iinfo(np.uint16).max
+"""Larger numbers of groups are made dense: shorter ones are sorted faster."""
 _SLACK = 1e-9
 """Of a band: what a score forgives (``SHARE_EPSILON``), so that the bound holds for plans that make use of it."""
 
@@ -229,9 +231,9 @@ class _Groups:
 
     def __init__(self, among: Bools, group: I32 | I64) -> None:
         self.rows: I64 = np.flatnonzero(among)
-        distinct, code = np.unique(group[self.rows], return_inverse=True)
-        # numbers of 16 bits are sorted by their digits, several times as fast
-        self.code = code.astype(np.min_scalar_type(len(distinct)))
+        self.code = group[self.rows]
+        if self.code.max(initial=0) > _SHORT:
+            self.code = np.unique(self.code, return_inverse=True)[1]
         self.n_cells = len(among)
 
     def cheapest(self, price: F64, need: I64, among: Bools | None = None) -> Bools:
@@ -248,10 +250,10 @@ class _Groups:
         if among is not None:
             left = among[rows]
             rows, code = rows[left], code[left]
-        order = np.argsort(price[rows], kind="stable")
-        order = order[np.argsort(code[order], kind="stable")]
-        ordered = code[order]
-        rank = np.arange(len(order)) - np.searchsorted(ordered, ordered)
+        order = stable_order(price[rows])
+        order = order[by_group(code[order])]
+        number = np.bincount(code)
+        rank = np.arange(len(order)) - (np.cumsum(number) - number)[code[order]]
         order = rows[order]
         chosen = np.zeros(self.n_cells, np.bool_)
         chosen[order[rank < need[order]]] = True

@@ -85,7 +85,7 @@ def group_loads(parts: Parts, holder: I32, cluster: ClusterState, counted: Bools
     holder
         int32, shape (n_replicas,): holder of each replica, -1 where it is not known.
     """
-    leader_replica = cluster.leader_replica
+    leader_replica = parts.leader_replica
     assert parts.group is not None
     each = parts.replica_load.copy()
     led = leader_replica >= 0
@@ -113,7 +113,7 @@ def group_loads(parts: Parts, holder: I32, cluster: ClusterState, counted: Bools
 def _kinds(parts: Parts, cluster: ClusterState, counted: Bools, rules: Rules, n_groups: int) -> tuple[I32, F64, Bools]:
     """What decides on the due of a group: the replication factor of its partitions, the largest where they differ."""
     assert parts.group is not None
-    factor = np.zeros(n_groups, np.int64)
+    factor = np.zeros(n_groups, rules.factor.dtype)
     if len(parts.capacity) != len(cluster.brokers):
         return factor.astype(np.int32), parts.capacity[None, :], np.ones(n_groups, np.bool_)
     movable = np.flatnonzero(rules.movable)

@@ -30,6 +30,8 @@ class Parts:
     group: I32 | None
     """Numbers below the count of replicas: memory is taken for each up to the highest."""
     holder_group: I32 | None
+    leader_replica: I32
+    """Of the cluster, which looks for it each time it is asked."""
 
 
 def parts_of(score: Score, cluster: ClusterState) -> Parts:
@@ -48,9 +50,10 @@ def parts_of(score: Score, cluster: ClusterState) -> Parts:
         capacity=capacity_of(score, cluster),
         group=group_of(score, cluster),
         holder_group=holder_group_of(score, cluster),
+        leader_replica=cluster.leader_replica,
     )
-    led = cluster.leader_replica >= 0
-    carried = parts.replica_load[cluster.leader_replica[led]]
+    led = parts.leader_replica >= 0
+    carried = parts.replica_load[parts.leader_replica[led]]
     not_less = parts.leader_load[led] >= -carried * (1 + SHARE_EPSILON)
     _check(score, "leader_load", "0 or more together with the replica_load of the leader", not_less)
     return parts

@@ -21,7 +21,7 @@ from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.problem import NONE
 from kafkabal.planner.search.additional_loads import AdditionalLoads, additional_scores_of
 from kafkabal.planner.search.additional_scores import even_leadership
-from kafkabal.planner.search.grouped_arrays import running_count
+from kafkabal.planner.search.grouped_arrays import any_of_row, by_group, running_count
 from kafkabal.planner.search.solution import Solution
 
 _MOST_ROUNDS = 64
@@ -118,10 +118,10 @@ def _take_over(leadership: Leadership, low: I64) -> int:
     lack = np.where(leadership.solution.problem.counted, low - leadership.count, 0)
     wanting = np.append(lack > 0, False)[leadership.candidates]
     spare = np.maximum(leadership.count - low, 0)
-    p = np.flatnonzero(wanting.any(1) & leadership.free & (spare[leadership.leader] > 0))
+    p = np.flatnonzero(any_of_row(wanting) & leadership.free & (spare[leadership.leader] > 0))
     if not p.size:
         return 0
-    order = np.argsort(-leadership.count[leadership.leader[p]], kind="stable")
+    order = by_group(leadership.count.max() - leadership.count[leadership.leader[p]])
     p = p[order]
     return _swap_in(leadership, p, leadership.least_loaded(p), spare, low, low)
 
@@ -130,7 +130,7 @@ def _swap_in(leadership: Leadership, p: I64, broker: I32, spare: I64, most: I64,
     """Accept the first proposals, as many as one side can spare and a share of what the other side has room for."""
     room = np.maximum(np.where(leadership.count < low, low, most) - leadership.count, 0)
     quota = np.where(room > 8, room // 2, room)
-    order = np.argsort(leadership.count[broker], kind="stable")
+    order = by_group(leadership.count[broker])
     p, broker = p[order], broker[order]
     good = (leadership.count[broker] < most[broker]) & (broker != leadership.leader[p])
     p, broker = p[good], broker[good]

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model import I32, I64, Bools
+from kafkabal.model import F64, I32, I64, Bools
+
+
+def by_group(group: I32 | I64) -> I64:
+    """An order in which groups follow each other, those of a larger number later, and entries of one keep theirs.
+
+    Numbers of up to 16 bits are sorted by their digits, several times as fast as longer ones.
+    """
+    # -1 becomes the largest number of the type
+    return np.argsort(group.astype(np.min_scalar_type(int(group.max(initial=0)) + 1)), kind="stable")
 
 
 def running_sum(group: I32 | I64, value: I64) -> I64:
     """Sum of the values so far within each group, each entry's own included."""
-    order = np.argsort(group, kind="stable")
+    order = by_group(group)
     ordered, sums = group[order], np.cumsum(value[order])
     start = np.searchsorted(ordered, ordered)
     result = np.empty_like(sums)
@@ -17,9 +26,17 @@ def running_sum(group: I32 | I64, value: I64) -> I64:
     return result
 
 
+def any_of_row(matrix: Bools) -> Bools:
+    """``matrix.any(1)``, in a fraction of the time where rows are short."""
+    found = matrix[:, 0].copy()
+    for column in range(1, matrix.shape[1]):
+        found |= matrix[:, column]
+    return found
+
+
 def running_count(group: I32 | I64) -> I64:
     """Position of each entry within its group, from 0."""
-    order = np.argsort(group, kind="stable")
+    order = by_group(group)
     ordered = group[order]
     rank = np.empty(len(group), np.int64)
     rank[order] = np.arange(len(group)) - np.searchsorted(ordered, ordered)
@@ -34,7 +51,7 @@ def is_first(key: I64) -> Bools:
     return first
 
 
-def stable_order(key: I64) -> I64:
+def stable_order(key: I64 | F64) -> I64:
     """The order that a stable sort gives; for keys nearly all of which differ, in a third of its time."""
     order = np.argsort(key)
     ordered = key[order]

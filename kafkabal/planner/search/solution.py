@@ -28,6 +28,7 @@ from kafkabal.planner.due_shares import DueShares, bytes_due, due_shares
 from kafkabal.planner.integer_bands import Bands, make_bands
 from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.problem import NONE, Problem
+from kafkabal.planner.search.grouped_arrays import any_of_row
 
 Counts: TypeAlias = NDArray[np.unsignedinteger[Any]]
 
@@ -188,7 +189,7 @@ class Solution:
         previous[np.arange(len(p)), k] = NONE
         column = target[:, None]
         returns = (problem.previous[p, k] == target) & ~problem.leaves[target] & ~problem.lost[p, k]
-        allowed = (problem.takes[target] | returns) & ~((others == column) | (previous == column)).any(1)
+        allowed = (problem.takes[target] | returns) & ~any_of_row((others == column) | (previous == column))
         allowed &= self._may_enter(p, others, target)
         if self.topic_count is not None:
             topic = problem.topic[p]
@@ -239,7 +240,7 @@ class Solution:
         np.subtract.at(self.used, broker, self.load(p, k, broker))
         np.subtract.at(self.count, broker, 1)
         if self.topic_count is not None:
-            np.subtract.at(self.topic_count, (self.problem.topic[p], broker), 1)
+            _add_pairs(self.topic_count, self.problem.topic[p], broker, -1)
         self.placement[p, k] = NONE
         self.why[p, k] = np.maximum(self.why[p, k], why)
 
@@ -253,7 +254,7 @@ class Solution:
         np.add.at(self.used, target, self.load(p, k, target))
         np.add.at(self.count, target, 1)
         if self.topic_count is not None:
-            np.add.at(self.topic_count, (self.problem.topic[p], target), 1)
+            _add_pairs(self.topic_count, self.problem.topic[p], target, 1)
         self.placement[p, k] = target
 
     def move(self, p: I64, k: I64, target: I32 | I64) -> None:
@@ -266,7 +267,13 @@ def _count_pairs(topic: I32, broker: I32, n_topics: int, n_brokers: int) -> Coun
     """shape (n_topics, n_brokers): replicas of each topic on each broker, in the smallest type that will do."""
     largest = int(np.bincount(topic, minlength=1).max())
     table = np.zeros((n_topics, n_brokers), np.min_scalar_type(largest))
-    np.add.at(table, (topic, broker), 1)
+    _add_pairs(table, topic, broker, 1)
     # twice what a broker holds, or is due, is more than it will ever get
     needed = np.min_scalar_type(2 * int(table.max(initial=0)) + 2 * -(-largest // n_brokers) + 4)
     return table.astype(needed, copy=False)
+
+
+def _add_pairs(table: Counts, topic: I32, broker: I32 | I64, number: int) -> None:
+    """Count pairs in, or out with -1; by one number a pair and in its own type that takes a twentieth of the time."""
+    add = np.add if number > 0 else np.subtract
+    add.at(table.reshape(-1), topic.astype(np.int64) * table.shape[1] + broker, table.dtype.type(abs(number)))
