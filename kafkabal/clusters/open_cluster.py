@@ -17,7 +17,7 @@ def connect(address: ClusterAddress, clock: Clock | None = None) -> Cluster:
     InputFileError
         If a snapshot cannot be read.
     UnreachableError
-        If ZooKeeper does not answer.
+        If ZooKeeper does not respond.
     ConfigError
         If the address of a bootstrap server is invalid, or a certificate cannot be used.
     """

@@ -285,7 +285,7 @@ class Cluster(Protocol):
         Raises
         ------
         UnreachableError
-            If no broker answers.
+            If no broker responds.
         NotAuthorizedError
             If the principal may not describe the cluster.
         """
@@ -300,7 +300,7 @@ class Cluster(Protocol):
         """Ids of the nodes that vote for the controller (KRaft); None where no such quorum is known."""
 
     def response_times(self, deadline_s: float) -> Mapping[int, float | None]:
-        """Seconds that each registered broker took to answer, all being asked at once; None where it did not.
+        """Seconds that each registered broker took to respond, all being asked at once; None where it did not.
 
         Raises
         ------
@@ -314,7 +314,7 @@ class Cluster(Protocol):
     def replica_logs(
         self, brokers: Collection[int], partitions: Collection[TopicPartition]
     ) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
-        """The log dirs of these partitions on these brokers, and which brokers did not answer."""
+        """The log dirs of these partitions on these brokers, and which brokers did not respond."""
 
     def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> Mapping[str, Fault]:
         """Create topics; returns those that failed."""
@@ -333,7 +333,7 @@ class Cluster(Protocol):
     def move_log_dirs(self, targets: Mapping[ReplicaOn, str]) -> Mapping[ReplicaOn, Fault]:
         """Ask brokers to keep replicas in these log dirs; returns those that failed.
 
-        A broker that does not hold the replica yet answers ``REPLICA_NOT_AVAILABLE`` and stores the request.
+        A broker that does not hold the replica yet responds with ``REPLICA_NOT_AVAILABLE`` and stores the request.
         """
 
     def elect_preferred_leaders(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Fault]:
@@ -342,7 +342,7 @@ class Cluster(Protocol):
     def configs(
         self, resources: Collection[ConfigResource], keys: Collection[str]
     ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], Mapping[ConfigResource, Fault]]:
-        """Values of some keys; a key without any value is absent; and the resources that did not answer."""
+        """Values of some keys; a key without any value is absent; and the resources that did not respond."""
 
     def alter_configs(self, changes: Sequence[ConfigChange]) -> Mapping[ConfigResource, Fault]:
         """Change keys, all of one resource at once and each key only once; returns the resources that failed."""

@@ -28,7 +28,7 @@ from tools.model_check.journal_digest import JournalDigest, journal_digests
 from tools.model_check.world import SESSION_S, World, write_files
 
 _MOST_CALLS = 20_000
-_OUTCOMES = {Kind.TIMEOUT: CallOutcome.TIMEOUT, Kind.LOST: CallOutcome.ANSWER_LOST, Kind.REFUSED: CallOutcome.REFUSED}
+_OUTCOMES = {Kind.TIMEOUT: CallOutcome.TIMEOUT, Kind.LOST: CallOutcome.RESPONSE_LOST, Kind.REFUSED: CallOutcome.REFUSED}
 
 
 class Command(StrEnum):

@@ -54,9 +54,9 @@ def cluster_operations(client: KafkaClient) -> frozenset[Operation]:
         If the brokers are older than Kafka 2.3.
     """
     if client.supports(DescribeClusterRequest):
-        answer = client.call_any(DescribeClusterRequest(include_cluster_authorized_operations=True))
+        response = client.call_any(DescribeClusterRequest(include_cluster_authorized_operations=True))
     else:
-        answer = client.call_any(
+        response = client.call_any(
             MetadataRequest(
                 topics=[],
                 allow_auto_topic_creation=False,
@@ -65,15 +65,15 @@ def cluster_operations(client: KafkaClient) -> frozenset[Operation]:
                 max_version=_LAST_WITH_CLUSTER,
             )
         )
-    return _operations(answer.authorized_operations)
+    return _operations(response.authorized_operations)
 
 
 def topic_operations(
     client: KafkaClient, topics: Collection[str] | None
 ) -> tuple[Mapping[str, frozenset[Operation]], Mapping[str, Fault]]:
-    """What may be done to these topics, None meaning all that may be described, and those that did not answer."""
+    """What may be done to these topics, None meaning all that may be described, and those that did not respond."""
     named = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
-    answer = client.call_any(
+    response = client.call_any(
         MetadataRequest(
             topics=named,
             allow_auto_topic_creation=False,
@@ -81,16 +81,16 @@ def topic_operations(
             min_version=_METADATA_VERSION,
         )
     )
-    allowed = {t.name: _operations(t.authorized_operations) for t in answer.topics if t.error_code == NO_ERROR}
-    faults = {t.name: fault_of(t.error_code) for t in answer.topics if t.error_code != NO_ERROR}
+    allowed = {t.name: _operations(t.authorized_operations) for t in response.topics if t.error_code == NO_ERROR}
+    faults = {t.name: fault_of(t.error_code) for t in response.topics if t.error_code != NO_ERROR}
     return allowed, faults
 
 
 def group_operations(client: KafkaClient, group: str) -> frozenset[Operation]:
     """What may be done to a consumer group, which need not exist."""
 
-    def codes(answer: Any) -> list[int]:
-        return [found.error_code for found in answer.groups]
+    def codes(response: Any) -> list[int]:
+        return [found.error_code for found in response.groups]
 
     request = DescribeGroupsRequest(
         groups=[group],
@@ -99,10 +99,10 @@ def group_operations(client: KafkaClient, group: str) -> frozenset[Operation]:
         max_version=_LAST_GROUPS_VERSION,
     )
     try:
-        answer = call_coordinator(client, group, request, codes, client.deadline())
+        response = call_coordinator(client, group, request, codes, client.deadline())
     except NotAuthorizedError:
         return frozenset()
-    return frozenset().union(*(_operations(found.authorized_operations) for found in answer.groups))
+    return frozenset().union(*(_operations(found.authorized_operations) for found in response.groups))
 
 
 def _operations(codes: Collection[int] | None) -> frozenset[Operation]:

@@ -17,11 +17,11 @@ _TIMESTAMPS_VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerReachability:
-    """How a broker answers at the address that it advertises."""
+    """How a broker responds at the address that it advertises."""
 
     address: str
     response_s: float | None
-    """None where it does not answer."""
+    """None where it does not respond."""
     release: str = ""
     """The Kafka version whose requests it knows, such as ``4.1``; later ones that add none look the same."""
     versions: Mapping[int, tuple[int, int]]
@@ -46,10 +46,10 @@ def reach_brokers(client: KafkaClient, deadline_s: float) -> Mapping[int, Broker
 
     found = client.for_each(nodes, ask, deadline_s)
     return {
-        broker: BrokerReachability(address=str(nodes[broker].address), response_s=None, versions={}, error=answer)
-        if isinstance(answer, KafkabalError)
-        else answer
-        for broker, answer in found.items()
+        broker: BrokerReachability(address=str(nodes[broker].address), response_s=None, versions={}, error=response)
+        if isinstance(response, KafkabalError)
+        else response
+        for broker, response in found.items()
     }
 
 
@@ -60,10 +60,10 @@ def controller_time_s(client: KafkaClient) -> float | None:
     """
     if not client.supports(DescribeQuorumRequest, _TIMESTAMPS_VERSION):
         return None
-    answer = client.call_any(quorum_request())
+    response = client.call_any(quorum_request())
     stamps = [
         voter.last_caught_up_timestamp
-        for topic in answer.topics or ()
+        for topic in response.topics or ()
         for partition in topic.partitions
         for voter in partition.current_voters
         if voter.replica_id == partition.leader_id

@@ -29,7 +29,7 @@ _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
 """A new controller is elected within seconds; one question a second is no load for a cluster in trouble."""
 _BROKERS_SHARE = 0.8
-"""The rest is for the way there and back: a broker that waits as long as we do answers after we have hung up, and what
+"""The rest is for the way there and back: a broker that waits as long as we do responds after we have hung up, and what
 it did is then unknown."""
 # how many known brokers a question is put to before the bootstrap servers are tried again
 _KNOWN_TRIED = 2
@@ -72,7 +72,7 @@ class KafkaClient:
 
     @property
     def broker_timeout_ms(self) -> int:
-        """How long a broker may wait for others before it answers: a little less than we wait for it."""
+        """How long a broker may wait for others before it responds: a little less than we wait for it."""
         return int(self.settings.request_timeout_s * _BROKERS_SHARE * 1000)
 
     def close(self) -> None:
@@ -95,10 +95,10 @@ class KafkaClient:
         """
         named = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
         request = MetadataRequest(topics=named, allow_auto_topic_creation=False, min_version=1)
-        answer = self.call_any(request, deadline)
-        by_id = {b.node_id: KnownBroker(Address(b.host, b.port), b.rack) for b in answer.brokers}
-        self._nodes = KnownBrokers(answer.cluster_id or "", answer.controller_id, by_id)
-        return answer
+        response = self.call_any(request, deadline)
+        by_id = {b.node_id: KnownBroker(Address(b.host, b.port), b.rack) for b in response.brokers}
+        self._nodes = KnownBrokers(response.cluster_id or "", response.controller_id, by_id)
+        return response
 
     def supports(self, request: Any, version: int = 0) -> bool:
         """Whether the brokers know a kind of request (a class of kafka-python) in this version or a later one."""
@@ -109,12 +109,12 @@ class KafkaClient:
             return False
 
     def call_any(self, request: Any, deadline: Deadline | None = None) -> Any:
-        """Put a question to some broker, and to another one if that one does not answer.
+        """Put a question to some broker, and to another one if that one does not respond.
 
         Raises
         ------
         UnreachableError
-            If none answers in time.
+            If none responds in time.
         """
         deadline = deadline or self.deadline()
         for link in self._known_links()[:_KNOWN_TRIED]:
@@ -134,7 +134,7 @@ class KafkaClient:
         UnreachableError
             If it is not registered, or cannot be connected to in time; nothing was sent.
         NoResponseError
-            If the answer does not come; the request may have taken effect.
+            If the response does not come; the request may have taken effect.
         """
         deadline = deadline or self.deadline()
         node = self.nodes().by_id.get(broker)
@@ -176,25 +176,25 @@ class KafkaClient:
         Parameters
         ----------
         codes
-            The error codes in an answer.
+            The error codes in a response.
         may_repeat
-            It changes nothing, so that it can be put to another one if no answer comes.
+            It changes nothing, so that it can be put to another one if no response comes.
 
         Raises
         ------
         UnreachableError
             If no controller can be reached in time; nothing was sent.
         NoResponseError
-            If the answer does not come; the request may have taken effect.
+            If the response does not come; the request may have taken effect.
         """
         deadline = deadline or self.deadline()
         is_needed = False  # the controller itself: brokers of a KRaft cluster hand requests on to it
         for pause_s in pauses():
             try:
                 limit = _share(deadline) if may_repeat else deadline
-                answer = self._controller_link(is_needed=is_needed).call(request, limit)
-                if NOT_CONTROLLER not in codes(answer) or deadline.remaining_s < pause_s:
-                    return answer
+                response = self._controller_link(is_needed=is_needed).call(request, limit)
+                if NOT_CONTROLLER not in codes(response) or deadline.remaining_s < pause_s:
+                    return response
                 is_needed = True
             except UnreachableError as error:
                 if deadline.remaining_s < pause_s or (isinstance(error, NoResponseError) and not may_repeat):
@@ -214,13 +214,13 @@ class KafkaClient:
         """
         for address in self._controllers:
             try:
-                answer = self._link(address).call(request, self.deadline())
+                response = self._link(address).call(request, self.deadline())
             except NoResponseError:
                 raise
             except UnreachableError:
                 continue
-            if NOT_CONTROLLER not in codes(answer):
-                return answer
+            if NOT_CONTROLLER not in codes(response):
+                return response
         named = ", ".join(map(str, self._controllers))
         raise UnreachableError(f"no active controller among the bootstrap controllers: {named or 'none given'}")
 

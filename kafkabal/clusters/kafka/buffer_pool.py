@@ -1,7 +1,7 @@
-"""Memory for large answers, used again once no view of the one before is held.
+"""Memory for large responses, used again once no view of the one before is held.
 
-Fresh memory costs a page fault for every 4 kB, which is as much again as receiving the bytes (measured with answers of
-8 MB; of 10 kB each 2 µs).
+Fresh memory costs a page fault for every 4 kB, which is as much again as receiving the bytes (measured with
+responses of 8 MB; of 10 kB each 2 µs).
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ class KafkaCluster:
         Raises
         ------
         UnreachableError
-            If no broker answers.
+            If no broker responds.
         NotAuthorizedError
             If the principal may not describe the cluster, or topics that brokers hold.
         """
@@ -148,7 +148,7 @@ class KafkaCluster:
         return quorum_voters(self._client)
 
     def response_times(self, deadline_s: float) -> Mapping[int, float | None]:
-        """Seconds that each registered broker took to answer a request for no topic; None where it did not."""
+        """Seconds that each registered broker took to respond to a request for no topic; None where it did not."""
         return response_times(self._client, self.broker_ids(), deadline_s)
 
     def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
@@ -158,7 +158,7 @@ class KafkaCluster:
     def replica_logs(
         self, brokers: Collection[int], partitions: Collection[TopicPartition]
     ) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
-        """The log dirs of these partitions on these brokers, and which brokers did not answer."""
+        """The log dirs of these partitions on these brokers, and which brokers did not respond."""
         return replica_logs(self._client, brokers, partitions)
 
     def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> Mapping[str, Fault]:
@@ -183,7 +183,7 @@ class KafkaCluster:
     def move_log_dirs(self, targets: Mapping[ReplicaOn, str]) -> Mapping[ReplicaOn, Fault]:
         """Ask brokers to keep replicas in these log dirs; returns those that failed.
 
-        A broker that does not hold the replica yet answers ``REPLICA_NOT_AVAILABLE`` and stores the request.
+        A broker that does not hold the replica yet responds with ``REPLICA_NOT_AVAILABLE`` and stores the request.
         """
         return move_log_dirs(self._client, targets)
 
@@ -194,7 +194,7 @@ class KafkaCluster:
     def configs(
         self, resources: Collection[ConfigResource], keys: Collection[str]
     ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], Mapping[ConfigResource, Fault]]:
-        """Values of some keys; a key without any value is absent; and the resources that did not answer."""
+        """Values of some keys; a key without any value is absent; and the resources that did not respond."""
         return describe_configs(self._client, resources, keys)
 
     def alter_configs(self, changes: Sequence[ConfigChange]) -> Mapping[ConfigResource, Fault]:
@@ -228,7 +228,7 @@ class KafkaCluster:
         return group_operations(self._client, group)
 
     def reach(self, deadline_s: float) -> Mapping[int, BrokerReachability]:
-        """How each registered broker answers at the address that it advertises."""
+        """How each registered broker responds at the address that it advertises."""
         return reach_brokers(self._client, deadline_s)
 
     def controller_time_s(self) -> float | None:

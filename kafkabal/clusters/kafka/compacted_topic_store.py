@@ -64,7 +64,7 @@ class CompactedTopicStore:
     def put(self, key: str, value: bytes | None) -> None:
         """Write and wait until all in-sync replicas have it; None deletes the key.
 
-        A write without an answer is repeated: the last value of a key counts, so that doing it twice does no harm.
+        A write without a response is repeated: the last value of a key counts, so that doing it twice does no harm.
 
         Raises
         ------
@@ -141,8 +141,8 @@ class CompactedTopicStore:
             topic_data=[topic(name=self._topic, partition_data=[topic.PartitionProduceData(index=0, records=batch)])],
             max_version=_LAST_VERSION_WITH_NAMES,
         )
-        answer = self._client.call_broker(leader, request, deadline).responses[0].partition_responses[0]
-        return answer.error_code, answer.error_message
+        response = self._client.call_broker(leader, request, deadline).responses[0].partition_responses[0]
+        return response.error_code, response.error_message
 
     def _create(self) -> None:
         topics = self._client.metadata(None).topics
@@ -198,9 +198,9 @@ class CompactedTopicStore:
             topics=[kind(topic=self._topic, partitions=[partition])],
             max_version=_LAST_VERSION_WITH_NAMES,
         )
-        answer = self._client.call_broker(leader, request, deadline)
-        check(answer.error_code, f"read topic {self._topic}")
-        found = answer.responses[0].partitions[0]
+        response = self._client.call_broker(leader, request, deadline)
+        check(response.error_code, f"read topic {self._topic}")
+        found = response.responses[0].partitions[0]
         check(found.error_code, f"read topic {self._topic}")
         with translated(f"topic {self._topic}"):
             yield from MemoryRecords(bytes(found.records or b""))

@@ -25,7 +25,7 @@ from kafkabal.clusters.protocol import (
 from kafkabal.errors import KafkabalError, NoResponseError, UnreachableError
 
 _RESOURCES_A_REQUEST = 500
-"""An answer names every config of a topic: 500 of them are some hundreds of kB, and take a broker some milliseconds."""
+"""A response names every config of a topic: 500 of them are some hundreds of kB, and take a broker milliseconds."""
 _DELETE = 1
 _OPERATIONS = {ConfigOperation.SET: 0, ConfigOperation.APPEND: 2, ConfigOperation.SUBTRACT: 3}
 _TYPES = {
@@ -62,11 +62,11 @@ def describe_configs(
     def ask(group: Sequence[ConfigResource], deadline: Deadline) -> Any:
         return _put_question(client, group, _describe_request(group, keys), deadline)
 
-    for group, answer in _ask_owners(client, resources, ask, deadline):
-        if isinstance(answer, KafkabalError):
-            faults |= dict.fromkeys(group, fault_of_error(answer))
+    for group, response in _ask_owners(client, resources, ask, deadline):
+        if isinstance(response, KafkabalError):
+            faults |= dict.fromkeys(group, fault_of_error(response))
             continue
-        results = _by_resource(group, answer.results)
+        results = _by_resource(group, response.results)
         refused = _refused(results)
         faults |= refused
         found |= {
@@ -89,16 +89,16 @@ def alter_configs(client: KafkaClient, changes: Sequence[ConfigChange]) -> dict[
     def ask(group: Sequence[ConfigResource], deadline: Deadline) -> Any:
         return _put_change(client, group, _alter_request({r: by_resource[r] for r in group}), deadline)
 
-    for group, answer in _ask_owners(client, by_resource, ask):
-        if isinstance(answer, KafkabalError):
-            faults |= dict.fromkeys(group, fault_of_error(answer))
+    for group, response in _ask_owners(client, by_resource, ask):
+        if isinstance(response, KafkabalError):
+            faults |= dict.fromkeys(group, fault_of_error(response))
             continue
-        faults |= _refused(_by_resource(group, answer.responses))
+        faults |= _refused(_by_resource(group, response.responses))
     return faults
 
 
 def _by_resource(group: Iterable[ConfigResource], results: Iterable[Any]) -> dict[ConfigResource, Any]:
-    """What an answer says of each resource that was asked for."""
+    """What a response says of each resource that was asked for."""
     by_name = {(result.resource_type, result.resource_name): result for result in results}
     return {resource: by_name[_TYPES[resource.kind], resource.name] for resource in group}
 
@@ -117,7 +117,7 @@ def _ask_owners(
     ask: Callable[[Sequence[ConfigResource], Deadline], Any],
     deadline: Deadline | None = None,
 ) -> Iterable[tuple[Sequence[ConfigResource], Any]]:
-    """Ask for each broker by itself and for the rest in chunks, all at once; yields answers or errors."""
+    """Ask for each broker by itself and for the rest in chunks, all at once; yields responses or errors."""
     ordered = sorted(resources)
     brokers = [(resource,) for resource in ordered if resource.kind is ResourceKind.BROKER]
     others = [resource for resource in ordered if resource.kind is not ResourceKind.BROKER]
@@ -145,8 +145,8 @@ def _put_change(client: KafkaClient, group: Sequence[ConfigResource], request: A
         return client.call_controller_listener(request, _codes)
 
 
-def _codes(answer: Any) -> set[int]:
-    return {result.error_code for result in answer.responses}
+def _codes(response: Any) -> set[int]:
+    return {result.error_code for result in response.responses}
 
 
 def _describe_request(group: Sequence[ConfigResource], keys: Collection[str] | None) -> Any:

@@ -25,18 +25,18 @@ from kafkabal.errors import NoResponseError, RefusedByClusterError, UnreachableE
 
 
 class ResponseInPlace(Protocol):
-    """How to receive an answer without kafka-python, which copies every byte of it several times."""
+    """How to receive a response without kafka-python, which copies every byte of it several times."""
 
     def memory(self, size: int) -> memoryview:
         """Where to receive the frame."""
 
     def decode(self, frame: memoryview, version: int) -> Any:
-        """From a frame without its length, and the version of the request, to an answer."""
+        """From a frame without its length, and the version of the request, to a response."""
 
 
 _LARGEST_FRAME_BYTES = 2**28
-"""Answers of a million partitions have a tenth of it; the first bytes of HTTP or TLS read as a length exceed it, which
-is how a wrong port is told from a broker."""
+"""Responses of a million partitions have a tenth of it; the first bytes of HTTP or TLS read as a length exceed it,
+which is how a wrong port is told from a broker."""
 _TIMEVAL = struct.Struct("@ll")
 _TLS_ALERT = b"\x15\x03"
 _SOFTWARE_VERSION = re.sub(r"[^a-zA-Z0-9.-]", "-", __version__)
@@ -94,36 +94,36 @@ class BrokerConnection:
         self._client_id = client_id
         self._clock = clock
         self._requests_sent = 0
-        self._has_answered = False
+        self._has_responded = False
         self._session_ends_s: float | None = None
         if not isinstance(sock, ssl.SSLSocket):
             sock.settimeout(None)  # the kernel keeps its deadlines, see _limit
 
     def call(self, request: Any, deadline: Deadline, in_place: ResponseInPlace | None = None) -> Any:
-        """Send a request in the highest version that both sides know and return the answer.
+        """Send a request in the highest version that both sides know and return the response.
 
         Parameters
         ----------
         in_place
-            Receives and reads the answer in place of kafka-python.
+            Receives and reads the response in place of kafka-python.
 
         Raises
         ------
         MissingCapabilityError
             If the broker does not know this kind of request.
         NoResponseError
-            If the answer does not come in time, or the connection ends before; the connection is of no more use.
+            If the response does not come in time, or the connection ends before; the connection is of no more use.
         """
         with translated(f"{self.address}"):
             version = self.versions.api_version(request)
         try:
-            answer = self._exchange(request, version, deadline, in_place)
+            response = self._exchange(request, version, deadline, in_place)
         except NoResponseError as error:
             # a broker closes the connection of a client without the credentials that it requires
-            hint = None if self._has_answered or not _is_closed(error) else _SASL_HINT
+            hint = None if self._has_responded or not _is_closed(error) else _SASL_HINT
             raise NoResponseError(error.message, hint=hint) from error
-        self._has_answered = True
-        return answer
+        self._has_responded = True
+        return response
 
     @property
     def is_usable(self) -> bool:
@@ -150,14 +150,14 @@ class BrokerConnection:
     def negotiate(self, deadline: Deadline) -> None:
         """Learn which requests the broker knows, in which versions."""
         try:
-            answer = self._ask_versions(min(ApiVersionsRequest.max_version, 4), deadline)
-            if answer.error_code == UNSUPPORTED_VERSION:
-                answer = self._ask_versions(0, deadline)
+            response = self._ask_versions(min(ApiVersionsRequest.max_version, 4), deadline)
+            if response.error_code == UNSUPPORTED_VERSION:
+                response = self._ask_versions(0, deadline)
         except NoResponseError as error:
             raise UnreachableError(error.message, hint=_TLS_HINT if _is_closed(error) else None) from error
-        check(answer.error_code, f"ask {self.address} for its versions")
+        check(response.error_code, f"ask {self.address} for its versions")
         self.versions = BrokerVersionData(
-            api_versions={k.api_key: (k.min_version, k.max_version) for k in answer.api_keys}
+            api_versions={k.api_key: (k.min_version, k.max_version) for k in response.api_keys}
         )
 
     def authenticate(self, settings: ConnectionSettings, deadline: Deadline) -> None:
@@ -190,16 +190,16 @@ class BrokerConnection:
         while not conversation.is_done():
             with translated(f"the credentials for {self.address}"):
                 request = SaslAuthenticateRequest(auth_bytes=conversation.auth_bytes())
-            answer = self.call(request, deadline)
-            if answer.error_code != NO_ERROR:
+            response = self.call(request, deadline)
+            if response.error_code != NO_ERROR:
                 raise RefusedByClusterError(
-                    f"{self.address} rejected the credentials: {answer.error_message or 'no reason given'}",
+                    f"{self.address} rejected the credentials: {response.error_message or 'no reason given'}",
                     hint="check sasl.mechanism and sasl.jaas.config in client.properties",
                 )
-            with translated(f"the answer of {self.address} to the credentials"):
-                conversation.receive(bytes(answer.auth_bytes))
-        if answer.session_lifetime_ms:
-            lifetime_s = answer.session_lifetime_ms / 1000 * _USED_SHARE_OF_SESSION
+            with translated(f"the response of {self.address} to the credentials"):
+                conversation.receive(bytes(response.auth_bytes))
+        if response.session_lifetime_ms:
+            lifetime_s = response.session_lifetime_ms / 1000 * _USED_SHARE_OF_SESSION
             self._session_ends_s = self._clock.monotonic() + lifetime_s
 
     def _exchange(self, request: Any, version: int, deadline: Deadline, in_place: ResponseInPlace | None = None) -> Any:
@@ -216,7 +216,7 @@ class BrokerConnection:
             _raise_no_response(self.address, TimeoutError(*error.args), deadline)
         except OSError as error:
             _raise_no_response(self.address, error, deadline)
-        with translated(f"the answer of {self.address}"):
+        with translated(f"the response of {self.address}"):
             (correlation_id,) = struct.unpack_from(">i", packed)
             if correlation_id != self._requests_sent:
                 raise NoResponseError(f"{self.address} sent the response to another request")

@@ -49,9 +49,9 @@ def call_coordinator(
         broker, code, message = _find_coordinator(client, group, deadline)
         if code not in _UNSETTLED:
             check(code, f"find the coordinator of group {group}", message)
-            answer = client.call_broker(broker, request, deadline)
-            if not _UNSETTLED & set(codes(answer)):
-                return answer
+            response = client.call_broker(broker, request, deadline)
+            if not _UNSETTLED & set(codes(response)):
+                return response
         if deadline.remaining_s < pause_s:
             raise UnreachableError(f"coordinator of group {group} not available")
         client.clock.sleep(pause_s)
@@ -61,15 +61,15 @@ def call_coordinator(
 def describe_group(client: KafkaClient, group: str, deadline: Deadline) -> list[GroupMember]:
     """Return the members of a group."""
     request = DescribeGroupsRequest(groups=[group])
-    answer = call_coordinator(client, group, request, lambda a: [g.error_code for g in a.groups], deadline)
+    response = call_coordinator(client, group, request, lambda a: [g.error_code for g in a.groups], deadline)
     return [
         GroupMember(member.member_id, member.client_id, member.client_host.lstrip("/"), bytes(member.member_metadata))
-        for described in answer.groups
+        for described in response.groups
         for member in described.members
     ]
 
 
 def _find_coordinator(client: KafkaClient, group: str, deadline: Deadline) -> tuple[int, int, str | None]:
-    # up to version 3 the answer is about one key, which is all that is needed
-    answer = client.call_any(FindCoordinatorRequest(key=group, key_type=0, max_version=3), deadline)
-    return answer.node_id, answer.error_code, answer.error_message
+    # up to version 3 the response is about one key, which is all that is needed
+    response = client.call_any(FindCoordinatorRequest(key=group, key_type=0, max_version=3), deadline)
+    return response.node_id, response.error_code, response.error_message

@@ -31,8 +31,8 @@ def consumer_racks(client: KafkaClient) -> ConsumerRacks:
         return _of_broker(client, broker, deadline, can_describe=can_describe)
 
     client.metadata(())
-    answers = client.for_each(client.nodes().by_id, ask).values()
-    found = [answer for answer in answers if not isinstance(answer, KafkabalError)]
+    responses = client.for_each(client.nodes().by_id, ask).values()
+    found = [response for response in responses if not isinstance(response, KafkabalError)]
     stated: Counter[str] = Counter()
     for each in found:
         stated.update(each.members_by_rack)

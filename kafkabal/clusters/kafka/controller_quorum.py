@@ -15,17 +15,17 @@ def quorum_voters(client: KafkaClient) -> frozenset[int] | None:
     if not client.supports(DescribeQuorumRequest):
         return None
     try:
-        answer = client.call_any(quorum_request())
+        response = client.call_any(quorum_request())
     except KafkabalError:
         return None
     voters = [
         voter.replica_id
-        for found in answer.topics or ()
+        for found in response.topics or ()
         for partition in found.partitions
         if not partition.error_code
         for voter in partition.current_voters
     ]
-    return frozenset(voters) if voters and not answer.error_code else None
+    return frozenset(voters) if voters and not response.error_code else None
 
 
 def quorum_request() -> DescribeQuorumRequest:

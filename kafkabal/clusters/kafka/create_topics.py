@@ -20,7 +20,7 @@ _RECORDS_A_REQUEST = 10_000
 def create_topics(client: KafkaClient, topics: Sequence[NewTopic], *, validate_only: bool) -> dict[str, Fault]:
     """Create topics, all replicas placed by hand; returns those that failed.
 
-    A chunk that gets no answer fails with its topics; if it is the first one, the error is raised.
+    A chunk that gets no response fails with its topics; if it is the first one, the error is raised.
     """
     faults: dict[str, Fault] = {}
     for at, chunk in enumerate(weighed(topics, _records, _RECORDS_A_REQUEST)):
@@ -43,10 +43,10 @@ def _create(client: KafkaClient, topics: Sequence[NewTopic], *, validate_only: b
         timeout_ms=client.broker_timeout_ms,
         validate_only=validate_only,
     )
-    answer = client.call_controller(request, lambda a: {topic.error_code for topic in a.topics})
+    response = client.call_controller(request, lambda a: {topic.error_code for topic in a.topics})
     return {
         topic.name: fault_of(topic.error_code, topic.error_message)
-        for topic in answer.topics
+        for topic in response.topics
         if topic.error_code != NO_ERROR
     }
 

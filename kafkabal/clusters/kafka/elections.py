@@ -21,14 +21,14 @@ _SUCCESS = (NO_ERROR, ELECTION_NOT_NEEDED)
 def elect_preferred_leaders(client: KafkaClient, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Fault]:
     """Elect the first replica of each; returns those that failed; a replica that already leads counts as elected.
 
-    A chunk that gets no answer fails with its partitions; if it is the first one, the error is raised.
+    A chunk that gets no response fails with its partitions; if it is the first one, the error is raised.
     """
     faults: dict[TopicPartition, Fault] = {}
     for at, chunk in enumerate(chunked(sorted(partitions), _PARTITIONS_A_REQUEST)):
         try:
             faults |= _elect(client, chunk)
         except UnreachableError as error:
-            # raised later, the answers of the chunks before it would be lost
+            # raised later, the responses of the chunks before it would be lost
             if at == 0:
                 raise
             faults |= dict.fromkeys(chunk, fault_of_error(error))
@@ -44,15 +44,15 @@ def _elect(client: KafkaClient, partitions: Collection[TopicPartition]) -> dict[
         ],
         timeout_ms=client.broker_timeout_ms,
     )
-    answer = client.call_controller(request, _codes)
-    check(answer.error_code, "elect preferred leaders")
+    response = client.call_controller(request, _codes)
+    check(response.error_code, "elect preferred leaders")
     return {
         TopicPartition(result.topic, p.partition_id): fault_of(p.error_code, p.error_message)
-        for result in answer.replica_election_results
+        for result in response.replica_election_results
         for p in result.partition_result
         if p.error_code not in _SUCCESS
     }
 
 
-def _codes(answer: Any) -> set[int]:
-    return {answer.error_code, *(p.error_code for r in answer.replica_election_results for p in r.partition_result)}
+def _codes(response: Any) -> set[int]:
+    return {response.error_code, *(p.error_code for r in response.replica_election_results for p in r.partition_result)}

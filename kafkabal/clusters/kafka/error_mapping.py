@@ -1,7 +1,7 @@
-"""The boundary to kafka-python: its errors, and the codes in brokers' answers, become ours.
+"""The boundary to kafka-python: its errors, and the codes in brokers' responses, become ours.
 
-A code that belongs to one item of an answer becomes a :class:`~kafkabal.clusters.protocol.Fault`, one that spoils
-the whole answer an exception.
+A code that belongs to one item of a response becomes a :class:`~kafkabal.clusters.protocol.Fault`, one that spoils
+the whole response an exception.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _KAFKAS_OWN_NAMES = {
 UNREACHABLE = "unreachable"
 """Name of the fault of an item whose request could not be sent."""
 TIMEOUT = "timeout"
-"""Name of the fault of an item whose request was sent and not answered: it may have taken effect."""
+"""Name of the fault of an item whose request was sent and got no response: it may have taken effect."""
 REFUSED = "refused"
 """Name of the fault of an item whose request was refused as a whole."""
 
@@ -89,7 +89,7 @@ def error_name(code: int) -> str:
 
 
 def fault_of(code: int, message: str | None = None) -> Fault:
-    """The fault of an item whose answer carries a code."""
+    """The fault of an item whose response carries a code."""
     kind = foreign.for_code(code)
     return Fault(error_name(code), message or kind.description or "", retriable=bool(kind.retriable))
 
@@ -129,7 +129,7 @@ def translated(what: str) -> Iterator[None]:
     Parameters
     ----------
     what
-        What is being done, for people: ``the answer of broker1:9092``.
+        What is being done, for people: ``the response of broker1:9092``.
     """
     try:
         yield

@@ -2,7 +2,7 @@
 
 A classic group takes a new member only if it supports a protocol that all members have in common. Every process
 brings a protocol name of its own, so the first one in keeps the others out, without any topic, until it leaves or is
-silent for its session. The coordinator answers ``INCONSISTENT_GROUP_PROTOCOL`` at once.
+silent for its session. The coordinator responds with ``INCONSISTENT_GROUP_PROTOCOL`` at once.
 """
 
 from __future__ import annotations
@@ -122,14 +122,14 @@ class GroupLock:
 
     def _join_once(self) -> int:
         """Become a member, then its leader by being alone, and settle the group; the error code of what failed."""
-        answer = self._ask_to_join_as_member()
-        if answer.error_code == INCONSISTENT_GROUP_PROTOCOL and self._evict_gone():
-            answer = self._ask_to_join_as_member()
-        if answer.error_code == INCONSISTENT_GROUP_PROTOCOL:
+        response = self._ask_to_join_as_member()
+        if response.error_code == INCONSISTENT_GROUP_PROTOCOL and self._evict_gone():
+            response = self._ask_to_join_as_member()
+        if response.error_code == INCONSISTENT_GROUP_PROTOCOL:
             raise self._busy()
-        if answer.error_code != NO_ERROR:
-            return int(answer.error_code)
-        self._member, self._generation = answer.member_id, answer.generation_id
+        if response.error_code != NO_ERROR:
+            return int(response.error_code)
+        self._member, self._generation = response.member_id, response.generation_id
         request = SyncGroupRequest(
             group_id=self._group,
             generation_id=self._generation,
@@ -144,11 +144,11 @@ class GroupLock:
         return code
 
     def _ask_to_join_as_member(self) -> Any:
-        answer = self._ask_to_join()
-        if answer.error_code == MEMBER_ID_REQUIRED:
-            self._member = answer.member_id
-            answer = self._ask_to_join()
-        return answer
+        response = self._ask_to_join()
+        if response.error_code == MEMBER_ID_REQUIRED:
+            self._member = response.member_id
+            response = self._ask_to_join()
+        return response
 
     def _evict_gone(self) -> bool:
         """Leave the group on behalf of holders that are known to have died; whether there were any.
@@ -199,7 +199,7 @@ class GroupLock:
 
     def _beat(self) -> None:
         request = HeartbeatRequest(group_id=self._group, generation_id=self._generation, member_id=self._member)
-        # counted from when it was sent: the session on the coordinator began no earlier, whatever the answer took
+        # counted from when it was sent: the session on the coordinator began no earlier, whatever the response took
         sent_s = self._clock.monotonic()
         code = self._call(request).error_code
         # a member that does not join again while its group rebalances is put out, and the lock is lost
@@ -216,7 +216,7 @@ class GroupLock:
 
     def _call(self, request: Any) -> Any:
         deadline = self._client.deadline(max(self._session_s / 2, self._client.settings.connect_timeout_s))
-        return call_coordinator(self._client, self._group, request, lambda answer: (answer.error_code,), deadline)
+        return call_coordinator(self._client, self._group, request, lambda response: (response.error_code,), deadline)
 
 
 def lock_holders(client: KafkaClient) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Records where they were received: each is read when it is asked for, and only then are its bytes copied.
 
-A reader that shuffles holds thousands of records until their turn comes. To copy each of them out of the answer as it
+A reader that shuffles holds thousands of records until their turn comes. To copy each of them out of the response as it
 arrives costs four times as much as to note where it begins (3.7 against 0.6 µs for 10 kB on the machine of
 ``docs/benchmarks/reader.md``), and puts them into cold memory; copied when they are given out they reuse the memory of
 the one before.

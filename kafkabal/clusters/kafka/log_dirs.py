@@ -23,7 +23,7 @@ _PARTITIONS_A_REQUEST = 1000
 _REMOTE = "remote://"
 """Redpanda lists what it keeps in an object store as a log dir of each broker; no move copies it."""
 _MOST_NAMED_PARTITIONS = 100_000
-"""Brokers refuse a request with more than a million array elements (Kafka 4.4); an answer may be as long as it is."""
+"""Brokers refuse a request with more than a million array elements (Kafka 4.4); a response may be as long as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,15 @@ def describe_log_dirs(
     Raises
     ------
     NotAuthorizedError
-        If the principal may not describe the cluster; never an empty answer.
+        If the principal may not describe the cluster; never an empty response.
     """
     topic = DescribeLogDirsRequest.DescribableLogDirTopic
     named = None
     if partitions is not None and len(partitions) <= _MOST_NAMED_PARTITIONS:
         named = [topic(topic=name, partitions=numbers) for name, numbers in by_topic(partitions)]
-    answer = client.call_broker(broker, DescribeLogDirsRequest(topics=named), deadline)
-    check(answer.error_code, f"describe the log dirs of broker {broker}")
-    if not answer.results:
+    response = client.call_broker(broker, DescribeLogDirsRequest(topics=named), deadline)
+    check(response.error_code, f"describe the log dirs of broker {broker}")
+    if not response.results:
         # before version 3 a refusal is an empty list, and no broker is without log dirs
         raise NotAuthorizedError(
             f"cannot describe the log dirs of broker {broker}: it reported none, as brokers before Kafka 3.2 do "
@@ -66,7 +66,7 @@ def describe_log_dirs(
         )
     local: list[Any] = []
     remote: list[Any] = []
-    for result in answer.results:
+    for result in response.results:
         (remote if result.log_dir.startswith(_REMOTE) else local).append(result)
     for result in local:
         if result.error_code != KAFKA_STORAGE_ERROR:
@@ -77,7 +77,7 @@ def describe_log_dirs(
 def replica_logs(
     client: KafkaClient, brokers: Collection[int], partitions: Collection[TopicPartition]
 ) -> tuple[dict[ReplicaOn, ReplicaLog], dict[int, Fault]]:
-    """The log dirs of these partitions on these brokers, and which brokers did not answer."""
+    """The log dirs of these partitions on these brokers, and which brokers did not respond."""
 
     def ask(broker: int, deadline: Deadline) -> BrokerLogs:
         return describe_log_dirs(client, broker, deadline, partitions)
@@ -167,8 +167,8 @@ def _move_on_broker(
 ) -> dict[ReplicaOn, Fault]:
     faults: dict[ReplicaOn, Fault] = {}
     for chunk in chunked(targets.items(), _PARTITIONS_A_REQUEST):
-        answer = client.call_broker(broker, _move_request(dict(chunk)), deadline)
-        for topic in answer.results:
+        response = client.call_broker(broker, _move_request(dict(chunk)), deadline)
+        for topic in response.results:
             for p in topic.partitions:
                 if p.error_code != NO_ERROR:
                     faults[ReplicaOn(topic.topic_name, p.partition_index, broker)] = fault_of(p.error_code)

@@ -17,7 +17,7 @@ from kafkabal.model import TopicPartition
 from kafkabal.wording import counted_noun, first_of
 
 _TOPICS_A_REQUEST = 2000
-"""A metadata answer of 2,000 topics has some MB; without a limit that of a large cluster holds up all other
+"""A metadata response of 2,000 topics has some MB; without a limit that of a large cluster holds up all other
 requests."""
 _NAMED_IN_A_MESSAGE = 3
 
@@ -32,11 +32,11 @@ def partition_status(client: KafkaClient, topics: Collection[str]) -> dict[Topic
     """
     found: dict[TopicPartition, PartitionStatus] = {}
     for names in chunked(sorted(topics), _TOPICS_A_REQUEST):
-        answer = client.metadata(names)
-        refused = [topic.name for topic in answer.topics if topic.error_code == TOPIC_AUTHORIZATION_FAILED]
+        response = client.metadata(names)
+        refused = [topic.name for topic in response.topics if topic.error_code == TOPIC_AUTHORIZATION_FAILED]
         if refused:
             raise topics_refused(refused)
-        for topic in answer.topics:
+        for topic in response.topics:
             for p in topic.partitions:
                 found[TopicPartition(topic.name, p.partition_index)] = PartitionStatus(
                     leader=p.leader_id,
@@ -48,24 +48,24 @@ def partition_status(client: KafkaClient, topics: Collection[str]) -> dict[Topic
 
 
 def describe_topic(client: KafkaClient, topic: str, deadline: Deadline) -> TopicDescription | None:
-    """What some broker, whichever answers, says of a topic; None if there is none.
+    """What some broker, whichever responds, says of a topic; None if there is none.
 
     Raises
     ------
     UnreachableError
-        If no broker answers in time.
+        If no broker responds in time.
     NotAuthorizedError
         If the principal may not describe it.
     """
-    answer = client.metadata([topic], deadline)
-    if not answer.brokers:
+    response = client.metadata([topic], deadline)
+    if not response.brokers:
         raise UnreachableError("the responding broker has no cluster metadata yet")
-    (found,) = answer.topics
+    (found,) = response.topics
     if found.error_code == UNKNOWN_TOPIC_OR_PARTITION:
         return None
     check(found.error_code, f"describe topic {topic}")
     return TopicDescription(
-        cluster_id=answer.cluster_id or "",
+        cluster_id=response.cluster_id or "",
         topic_id=_as_kafka_writes_it(found.topic_id),
         partitions=len(found.partitions),
     )

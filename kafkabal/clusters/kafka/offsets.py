@@ -50,8 +50,8 @@ def leader_offsets(
         topics = list(by_topic(chunk))
         # start and end in requests of their own: Kafka refuses a partition that occurs twice in one
         for timestamp, into in asked:
-            answer = client.call_broker(leader, _offsets_request(topics, timestamp), deadline)
-            for topic in answer.topics:
+            response = client.call_broker(leader, _offsets_request(topics, timestamp), deadline)
+            for topic in response.topics:
                 for p in topic.partitions:
                     if p.error_code == NO_ERROR:
                         into[TopicPartition(topic.name, p.partition_index)] = p.offset
@@ -120,15 +120,15 @@ def _fetch(
         request = OffsetFetchRequest(
             groups=[kind(group_id=group, topics=None) for group in groups], max_version=_LAST_VERSION_WITH_NAMES
         )
-        for answer in client.call_broker(broker, request, deadline).groups:
-            if _has_offsets(answer.group_id, answer.error_code):
-                yield answer.group_id, answer.topics
+        for response in client.call_broker(broker, request, deadline).groups:
+            if _has_offsets(response.group_id, response.error_code):
+                yield response.group_id, response.topics
         return
     for group in groups:
         request = OffsetFetchRequest(group_id=group, topics=None, max_version=_FIRST_BATCHED_VERSION - 1)
-        answer = client.call_broker(broker, request, deadline)
-        if _has_offsets(group, answer.error_code):
-            yield group, answer.topics
+        response = client.call_broker(broker, request, deadline)
+        if _has_offsets(group, response.error_code):
+            yield group, response.topics
 
 
 def _has_offsets(group: str, code: int) -> bool:

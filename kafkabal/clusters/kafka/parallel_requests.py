@@ -19,7 +19,7 @@ _GRACE_S = 1.0
 def run_all(tasks: Mapping[_K, Callable[[], _V]], deadline: Deadline) -> dict[_K, _V | KafkabalError]:
     """Run every task in a thread of its own and return what each gave, or the error that it ended with.
 
-    A task that is not done soon after the deadline is left to itself and counts as not answered.
+    A task that is not done soon after the deadline is left to itself and counts as one without a response.
     """
     threads: _Threads[_K, _V] = _Threads()
     for key, task in tasks.items():

@@ -30,7 +30,7 @@ _OFFSET_NOT_AVAILABLE = 78
 _EARLIEST, _LATEST = -2, -1
 _READ_COMMITTED = 1
 _NO_SESSION, _FINAL_EPOCH = 0, -1
-# brokers hold an answer back until there is a byte, but not longer than this
+# brokers hold a response back until there is a byte, but not longer than this
 _WAIT_MS = 500
 # of the expected bytes: records of a block may be a little larger than the mean
 _SPARE_SHARE = 0.02
@@ -49,10 +49,10 @@ class FetchedRange:
     bytes_by_broker: dict[int, int] = field(default_factory=dict)
     """As they came over the network."""
     seconds_by_broker: dict[int, float] = field(default_factory=dict)
-    """From request to answer."""
+    """From request to response."""
 
     def count(self, broker: int, size_bytes: int, seconds: float) -> None:
-        """Add an answer."""
+        """Add a response."""
         self.bytes_by_broker[broker] = self.bytes_by_broker.get(broker, 0) + size_bytes
         self.seconds_by_broker[broker] = self.seconds_by_broker.get(broker, 0.0) + seconds
 
@@ -66,7 +66,7 @@ class _Replica:
 
 
 class _FetchResponses:
-    """Receives answers into memory that is used again."""
+    """Receives responses into memory that is used again."""
 
     def __init__(self) -> None:
         self._pool = BufferPool()
@@ -90,7 +90,7 @@ class RangeFetcher:
     rack
         In-sync replicas in this rack are preferred to the leader (KIP-392).
     kept
-        Where to keep what answers hold beyond the range that was asked for; fetchers of one topic may share it.
+        Where to keep what responses hold beyond the range that was asked for; fetchers of one topic may share it.
     timeout_s
         How long an outage may take: brokers that are down, leaders that are elected.
     """
@@ -140,7 +140,7 @@ class RangeFetcher:
         DriftError
             If the topic was deleted or created again, or retention has deleted a part of the range.
         UnreachableError
-            If no replica answers before the deadline.
+            If no replica responds before the deadline.
         """
         got = FetchedRange()
         at = begin
@@ -176,7 +176,7 @@ class RangeFetcher:
         Raises
         ------
         UnreachableError
-            If a leader does not answer before the deadline.
+            If a leader does not respond before the deadline.
         DriftError
             If the topic is not the one that it was.
         """
@@ -199,9 +199,9 @@ class RangeFetcher:
                 topics=[kind(name=self._topic, partitions=[asked])],
                 timeout_ms=self._client.broker_timeout_ms,
             )
-            answer = self._client.call_broker(leader, request).topics[0].partitions[0]
-            check(answer.error_code, f"ask for the offsets of {self._topic}-{partition}")
-            offsets.append(answer.offset)
+            response = self._client.call_broker(leader, request).topics[0].partitions[0]
+            check(response.error_code, f"ask for the offsets of {self._topic}-{partition}")
+            offsets.append(response.offset)
         return offsets[0], offsets[1]
 
     def _once(
@@ -212,16 +212,16 @@ class RangeFetcher:
                 self._locate()
             broker = self._replicas[partition].broker
             asked_s = self._clock.monotonic()
-            answer = self._client.call_broker(broker, self._request(partition, at, wanted), in_place=self._responses)
-            got.count(broker, len(answer.records), self._clock.monotonic() - asked_s)
-            return self._checked(answer, partition, at, broker)
+            response = self._client.call_broker(broker, self._request(partition, at, wanted), in_place=self._responses)
+            got.count(broker, len(response.records), self._clock.monotonic() - asked_s)
+            return self._checked(response, partition, at, broker)
 
-        answer = self._retried(ask, deadline)
-        reader = BatchReader(partition, answer.aborted)
-        found, after = self._read(reader, answer.records, at, end)
+        response = self._retried(ask, deadline)
+        reader = BatchReader(partition, response.aborted)
+        found, after = self._read(reader, response.records, at, end)
         self._batch_bytes = max(self._batch_bytes, reader.largest_bytes)
         for span in reader.outside:
-            self._kept.put(partition, span, answer.records, at, end)
+            self._kept.put(partition, span, response.records, at, end)
         return found, after
 
     def _read(self, reader: BatchReader, packed: memoryview, at: int, end: int) -> tuple[LazyRecords, int]:
@@ -256,8 +256,8 @@ class RangeFetcher:
             max_version=NEWEST_VERSION,
         )
 
-    def _checked(self, answer: PartitionResponse, partition: int, at: int, broker: int) -> PartitionResponse:
-        if answer.error_code == _OFFSET_OUT_OF_RANGE and self._replicas[partition].leader == broker:
+    def _checked(self, response: PartitionResponse, partition: int, at: int, broker: int) -> PartitionResponse:
+        if response.error_code == _OFFSET_OUT_OF_RANGE and self._replicas[partition].leader == broker:
             first, end = self._range(partition)
             if at < first:
                 raise DriftError(
@@ -269,14 +269,14 @@ class RangeFetcher:
                     f"{self._topic}-{partition}: the log ends at offset {end}, before {at}",
                     hint="the cluster has lost records, as after an unclean leader election",
                 )
-        if answer.error_code in (_OFFSET_OUT_OF_RANGE, _OFFSET_NOT_AVAILABLE):
+        if response.error_code in (_OFFSET_OUT_OF_RANGE, _OFFSET_NOT_AVAILABLE):
             # a follower may lag a little behind what its leader has promised
             self._replicas[partition] = _Replica(self._replicas[partition].leader, self._replicas[partition].leader)
-        check(answer.error_code, f"read {self._topic}-{partition} from broker {broker}")
-        return answer
+        check(response.error_code, f"read {self._topic}-{partition} from broker {broker}")
+        return response
 
     def _retried(self, ask: Any, deadline: Deadline) -> Any:
-        """What ``ask`` answers, asked again while brokers are down or leaders change."""
+        """What ``ask`` returns, asked again while brokers are down or leaders change."""
         for pause_s in pauses():
             try:
                 return ask()

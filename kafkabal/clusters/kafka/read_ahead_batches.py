@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class BatchSpan(NamedTuple):
-    """Neighbouring whole batches with visible records, within the bytes of an answer."""
+    """Neighbouring whole batches with visible records, within the bytes of a response."""
 
     first: int
     """Offset."""
@@ -41,15 +41,15 @@ class ReadAheadBatches:
         """By partition and first offset, the oldest first."""
         self._lock = threading.Lock()
 
-    def put(self, partition: int, span: BatchSpan, answer: memoryview, begin: int, end: int) -> None:
-        """Copy a span out of an answer to a request for offsets ``begin`` to ``end - 1``."""
+    def put(self, partition: int, span: BatchSpan, response: memoryview, begin: int, end: int) -> None:
+        """Copy a span out of a response to a request for offsets ``begin`` to ``end - 1``."""
         asked = max(0, min(span.last + 1, end) - max(span.first, begin))
         left = span.last + 1 - span.first - asked
         size = span.end - span.begin
         with self._lock:
             if size > self._limit_bytes or not left or (partition, span.first) in self._kept:
                 return
-            packed = memoryview(bytes(answer[span.begin : span.end]))
+            packed = memoryview(bytes(response[span.begin : span.end]))
             self._kept[partition, span.first] = _Kept(span, packed, left)
             self._size_bytes += size
             while self._size_bytes > self._limit_bytes:

@@ -75,7 +75,7 @@ class KafkaReader:
         facts = self._facts
         facts.topics = self._client.metadata(None).topics
         facts.nodes = self._client.nodes()
-        # all brokers at once, each with its own deadline: one that hangs costs its own data, not the answer
+        # all brokers at once, each with its own deadline: one that hangs costs its own data, not the response
         facts.logs = self._ask_each(facts.nodes.by_id, lambda b, d: describe_log_dirs(self._client, b, d))
         self._check_somebody_responded()
         self._check_topics()
@@ -119,8 +119,8 @@ class KafkaReader:
         known = {topic.name for topic in self._facts.topics}
         strangers = {name for logs in self._facts.logs.values() for name in logs.current} - known
         if strangers:
-            answer = self._client.metadata(sorted(strangers))
-            refused = [topic.name for topic in answer.topics if topic.error_code == TOPIC_AUTHORIZATION_FAILED]
+            response = self._client.metadata(sorted(strangers))
+            refused = [topic.name for topic in response.topics if topic.error_code == TOPIC_AUTHORIZATION_FAILED]
             if refused:
                 raise topics_refused(refused)
 
@@ -148,7 +148,7 @@ class KafkaReader:
             self._facts.local_start_offsets |= offsets.local_start
 
     def _led_partitions(self) -> Mapping[int, list[TopicPartition]]:
-        """Partitions of each broker that leads some and answers."""
+        """Partitions of each broker that leads some and responds."""
         led: dict[int, list[TopicPartition]] = {broker: [] for broker in self._facts.logs}
         for topic in self._facts.topics:
             for p in topic.partitions:

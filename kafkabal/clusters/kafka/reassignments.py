@@ -33,13 +33,13 @@ _PARTITIONS_A_REQUEST = 1000
 def list_reassignments(client: KafkaClient) -> dict[TopicPartition, Reassignment]:
     """All reassignments that are running."""
     request = ListPartitionReassignmentsRequest(topics=None, timeout_ms=client.broker_timeout_ms)
-    answer = client.call_controller(request, lambda a: (a.error_code,), may_repeat=True)
-    check(answer.error_code, "list reassignments", answer.error_message)
+    response = client.call_controller(request, lambda a: (a.error_code,), may_repeat=True)
+    check(response.error_code, "list reassignments", response.error_message)
     return {
         TopicPartition(topic.name, p.partition_index): Reassignment(
             replicas=tuple(p.replicas), adding=tuple(p.adding_replicas), removing=tuple(p.removing_replicas)
         )
-        for topic in answer.topics
+        for topic in response.topics
         for p in topic.partitions
     }
 
@@ -49,7 +49,7 @@ def alter_reassignments(
 ) -> dict[TopicPartition, Fault]:
     """Start reassignments, or cancel those whose target is None; returns those that failed.
 
-    A chunk that gets no answer fails with its partitions; if it is the first one, the error is raised.
+    A chunk that gets no response fails with its partitions; if it is the first one, the error is raised.
     """
     faults: dict[TopicPartition, Fault] = {}
     # before 4.1 the controller takes any number of replicas: a list computed from metadata that shows a move in flight
@@ -61,7 +61,7 @@ def alter_reassignments(
         try:
             faults |= _alter(client, dict(chunk), allow_replication_factor_change=allow_replication_factor_change)
         except UnreachableError as error:
-            # raised later, the answers of the chunks before it would be lost, and their moves taken for not started
+            # raised later, the responses of the chunks before it would be lost, and their moves taken for not started
             if at == 0:
                 raise
             faults |= dict.fromkeys((partition for partition, _ in chunk), fault_of_error(error))
@@ -86,11 +86,11 @@ def _alter(
             for name, numbers in by_topic(targets)
         ],
     )
-    answer = client.call_controller(request, _codes)
-    check(answer.error_code, "alter reassignments", answer.error_message)
+    response = client.call_controller(request, _codes)
+    check(response.error_code, "alter reassignments", response.error_message)
     return {
         TopicPartition(t.name, p.partition_index): fault_of(p.error_code, p.error_message)
-        for t in answer.responses
+        for t in response.responses
         for p in t.partitions
         if p.error_code != NO_ERROR
     }
@@ -101,8 +101,8 @@ def _ids(targets: Targets, topic: str, partition: int) -> list[int] | None:
     return None if target is None else list(target)
 
 
-def _codes(answer: Any) -> set[int]:
-    return {answer.error_code, *(p.error_code for t in answer.responses for p in t.partitions)}
+def _codes(response: Any) -> set[int]:
+    return {response.error_code, *(p.error_code for t in response.responses for p in t.partitions)}
 
 
 def _factor_changes(client: KafkaClient, targets: Targets) -> dict[TopicPartition, Fault]:
@@ -122,7 +122,7 @@ def factor_changes(targets: Targets, current: Mapping[TopicPartition, tuple[int,
         if target is not None and name not in current:
             faults[name] = fault_of(UNKNOWN_TOPIC_OR_PARTITION)
         elif target is not None and len(set(target)) < len(target):
-            # as later controllers answer, which look at this before they count
+            # as later controllers respond, which look at this before they count
             faults[name] = fault_of(INVALID_REPLICA_ASSIGNMENT, "names a broker twice")
         elif target is not None and len(target) != len(current[name]):
             message = f"would change the replication factor: {len(current[name])} to {len(target)}"

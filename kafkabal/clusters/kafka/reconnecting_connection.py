@@ -39,14 +39,14 @@ class ReconnectingConnection:
         return self._connection is not None
 
     def call(self, request: Any, deadline: Deadline, in_place: ResponseInPlace | None = None) -> Any:
-        """Send a request, connecting first where that is needed, and return the answer.
+        """Send a request, connecting first where that is needed, and return the response.
 
         Raises
         ------
         UnreachableError
             If no connection is made in time; nothing was sent.
         NoResponseError
-            If the answer does not come; the request may have taken effect.
+            If the response does not come; the request may have taken effect.
         """
         with self._ready(deadline) as connection:
             return connection.call(request, deadline, in_place)
@@ -74,7 +74,7 @@ class ReconnectingConnection:
         except KafkabalError:
             raise
         except BaseException:
-            # interrupted between a request and its answer: the next request must not find that answer
+            # interrupted between a request and its response: the next request must not find that response
             self._drop()
             raise
         else:

@@ -1,4 +1,4 @@
-"""How long each broker takes to answer: the smallest request that every version knows, to all of them at once."""
+"""How long each broker takes to respond: the smallest request that every version knows, to all of them at once."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.errors import KafkabalError
 
-# a broker that stalls for 0.3 s of every second answers seven of ten requests as fast as ever: one request a look finds
-# it slow three times in a row in 3 % of all cases, the mean of ten that are spread over a second in all of 40 trials
+# a broker that stalls for 0.3 s of every second responds to seven of ten requests as fast as ever: one request a look
+# finds it slow three times in a row in 3 % of all cases, the mean of ten that are spread over a second in all of 40
+# trials
 _REQUESTS: Final = 10
 _LEAST_REQUESTS: Final = 2
 """One alone may meet a pause of the collector of a healthy broker."""
@@ -23,9 +24,9 @@ _PAUSE_S: Final = 0.1
 
 
 def response_times(client: KafkaClient, brokers: Collection[int], deadline_s: float) -> Mapping[int, float | None]:
-    """Mean seconds of a few requests by broker id; None where an answer did not come within the deadline.
+    """Mean seconds of a few requests by broker id; None where a response did not come within the deadline.
 
-    The first answer over a new connection is not counted: setting a connection up takes several round trips.
+    The first response over a new connection is not counted: setting a connection up takes several round trips.
     """
     count = max(_LEAST_REQUESTS, min(_REQUESTS, _MOST_REQUESTS_IN_ALL // max(len(brokers), 1)))
 
@@ -41,4 +42,4 @@ def response_times(client: KafkaClient, brokers: Collection[int], deadline_s: fl
         return spent_s / count
 
     found = client.for_each(brokers, ask, deadline_s)
-    return {broker: None if isinstance(answer, KafkabalError) else answer for broker, answer in found.items()}
+    return {broker: None if isinstance(response, KafkabalError) else response for broker, response in found.items()}

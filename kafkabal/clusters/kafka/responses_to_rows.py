@@ -1,4 +1,4 @@
-"""From the answers of brokers to the rows that make a :class:`~kafkabal.model.cluster_state.ClusterState`."""
+"""From the responses of brokers to the rows that make a :class:`~kafkabal.model.cluster_state.ClusterState`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class BrokerResponses:
     topics: Sequence[Any] = ()
     """Topics of kafka-python's ``MetadataResponse``."""
     logs: Mapping[int, BrokerLogs] = field(default_factory=dict)
-    """By broker; one that did not answer is absent."""
+    """By broker; one that did not respond is absent."""
     reassignments: Mapping[TopicPartition, Reassignment] = field(default_factory=dict)
     configs: Mapping[str, dict[str, str]] | None = None
     """By topic; None where they were not asked for."""

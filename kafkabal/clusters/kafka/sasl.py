@@ -16,7 +16,7 @@ from kafkabal.errors import ConfigError, RefusedByClusterError, UnreachableError
 _TOKEN_LIFETIME_S = 3600
 """As Kafka's own unsecured login module makes them."""
 _TOKEN_TIMEOUT_S = 10.0
-"""A token endpoint answers within a second; a connection waits for it."""
+"""A token endpoint responds within a second; a connection waits for it."""
 
 
 def sasl_conversation(settings: ConnectionSettings, host: str, clock: Clock) -> Any:
@@ -72,14 +72,16 @@ def _fetch_token(url: str, settings: OAuthSettings) -> str:
 
     form = {"grant_type": "client_credentials"} | ({"scope": settings.scope} if settings.scope else {})
     try:
-        answer = httpx.post(url, data=form, auth=(settings.client_id, settings.client_secret), timeout=_TOKEN_TIMEOUT_S)
+        response = httpx.post(
+            url, data=form, auth=(settings.client_id, settings.client_secret), timeout=_TOKEN_TIMEOUT_S
+        )
     except httpx.HTTPError as error:
         raise UnreachableError(f"cannot reach token endpoint {url}: {error}") from error
     try:
-        token = answer.json()["access_token"]
+        token = response.json()["access_token"]
     except (ValueError, KeyError, TypeError) as error:
         raise RefusedByClusterError(
-            f"no token from token endpoint {url}: HTTP status {answer.status_code}",
+            f"no token from token endpoint {url}: HTTP status {response.status_code}",
             hint="check clientId, clientSecret and scope in sasl.jaas.config",
         ) from error
     return str(token)

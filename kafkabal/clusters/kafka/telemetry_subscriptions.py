@@ -26,6 +26,6 @@ def client_metrics_names(client: KafkaClient) -> tuple[str, ...]:
             "client metrics subscriptions not supported by these brokers",
             hint="they require Kafka 3.7 or later in KRaft mode",
         )
-    answer = client.call_any(ListConfigResourcesRequest(resource_types=[_CLIENT_METRICS]))
-    check(answer.error_code, "list the subscriptions to client metrics")
-    return tuple(sorted(resource.resource_name for resource in answer.config_resources))
+    response = client.call_any(ListConfigResourcesRequest(resource_types=[_CLIENT_METRICS]))
+    check(response.error_code, "list the subscriptions to client metrics")
+    return tuple(sorted(resource.resource_name for resource in response.config_resources))

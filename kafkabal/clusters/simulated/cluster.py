@@ -52,7 +52,7 @@ from kafkabal.model import (
     topic_rows,
 )
 
-_NO_ANSWER = Fault("timeout", "no response within the deadline", retriable=True)
+_NO_RESPONSE = Fault("timeout", "no response within the deadline", retriable=True)
 
 
 class InMemoryCluster:
@@ -317,7 +317,7 @@ class InMemoryCluster:
 
     def _silent(self, brokers: Collection[int]) -> dict[int, Fault]:
         parts = self.kafka.catch_up()
-        silent = {b: _NO_ANSWER for b in brokers if b not in parts.brokers or not parts.brokers[b].responds}
+        silent = {b: _NO_RESPONSE for b in brokers if b not in parts.brokers or not parts.brokers[b].responds}
         if any(b in parts.brokers and parts.brokers[b].alive for b in silent):
             self.kafka.clock.sleep(self._request_timeout_s)
             self.kafka.catch_up()

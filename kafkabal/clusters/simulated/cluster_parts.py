@@ -45,17 +45,17 @@ class SimulatedBroker:
     port: int = -1
     alive: bool = True
     hung_since_s: float | None = None
-    """When it stopped to answer; it loses its session a little later."""
+    """When it stopped responding; it loses its session a little later."""
     own_configs: dict[str, str] = field(default_factory=dict)
     static_configs: dict[str, str] = field(default_factory=dict)
     response_s: float = 0.002
-    """What it takes to answer the smallest request."""
+    """What it takes to respond to the smallest request."""
     preferred_log_dirs: dict[TopicPartition, str] = field(default_factory=dict)
     """Stored log dir requests for replicas that it does not hold yet (KIP-113); a restart drops them."""
 
     @property
     def responds(self) -> bool:
-        """Whether a request to this very broker gets an answer."""
+        """Whether a request to this very broker gets a response."""
         return self.alive and self.hung_since_s is None
 
 

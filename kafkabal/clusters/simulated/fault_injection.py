@@ -56,9 +56,9 @@ class CallOutcome(StrEnum):
     REFUSED = "refused"
     """The cluster says no; nothing has changed."""
     TIMEOUT = "timeout"
-    """No answer, and nothing has changed."""
-    ANSWER_LOST = "answer-lost"
-    """No answer, though it was done."""
+    """No response, and nothing has changed."""
+    RESPONSE_LOST = "response-lost"
+    """No response, though it was done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class FaultyCluster:
     calls
         All calls so far, in order.
     before, after
-        Called with each call before it reaches the cluster, and after it was answered; whatever they raise passes
+        Called with each call before it reaches the cluster, and after its response; whatever they raise passes
         through, which is how a crash of the tool at that point is made.
     """
 
@@ -231,13 +231,13 @@ class FaultyCluster:
         if outcome is CallOutcome.REFUSED:
             raise RefusedByClusterError(f"{method}: refused by the script")
         if outcome is CallOutcome.TIMEOUT:
-            raise NoResponseError(f"{method}: no answer, by the script")
-        answer = action()
-        if outcome is CallOutcome.ANSWER_LOST:
-            raise NoResponseError(f"{method}: the answer was lost, by the script")
+            raise NoResponseError(f"{method}: no response, by the script")
+        response = action()
+        if outcome is CallOutcome.RESPONSE_LOST:
+            raise NoResponseError(f"{method}: the response was lost, by the script")
         for hook in self.after:
             hook(made)
-        return answer
+        return response
 
     def _outcome(self, call: Call) -> CallOutcome | None:
         return (

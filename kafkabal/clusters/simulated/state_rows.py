@@ -13,7 +13,7 @@ _RECORD_BYTES = 1000
 
 
 def broker_rows(kafka: SimulatedKafka) -> list[BrokerRow]:
-    """One row a broker; a broker that does not answer shows no log dirs."""
+    """One row a broker; a broker that does not respond shows no log dirs."""
     return [
         BrokerRow(
             broker=b.id,

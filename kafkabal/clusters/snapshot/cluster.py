@@ -108,7 +108,7 @@ class SnapshotCluster:
         return None
 
     def response_times(self, deadline_s: float) -> Mapping[int, float | None]:  # noqa: ARG002
-        """A file answers for all brokers at once."""
+        """A file responds for all brokers at once."""
         return dict.fromkeys(self.broker_ids(), 0.0)
 
     def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:

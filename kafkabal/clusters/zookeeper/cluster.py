@@ -24,7 +24,7 @@ class ZookeeperCluster(KafkaCluster):
     Raises
     ------
     UnreachableError
-        If ZooKeeper does not answer, or knows no broker.
+        If ZooKeeper does not respond, or knows no broker.
     """
 
     source = "zookeeper"

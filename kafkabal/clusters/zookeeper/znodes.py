@@ -62,7 +62,7 @@ def open_zookeeper(servers: str, session_s: float = _CONNECT_TIMEOUT_S) -> Kazoo
     ConfigError
         If the addresses are malformed.
     UnreachableError
-        If no server answers.
+        If no server responds.
     """
     try:
         client = KazooClient(hosts=servers, timeout=session_s)

@@ -34,9 +34,9 @@ _CODES = sorted(code for code in foreign.kafka_errors if code)
 @pytest.mark.parametrize("kind", _FOREIGN, ids=lambda kind: kind.__name__)
 def test_every_error_of_the_library_becomes_one_of_ours(kind: type[Exception]) -> None:
     """Whatever kafka-python can raise comes out as one line of ours that names what was done."""
-    with pytest.raises(KafkabalError) as caught, translated("the answer of b:1"):
+    with pytest.raises(KafkabalError) as caught, translated("the response of b:1"):
         raise kind({}) if kind is foreign.LogTruncationError else kind()
-    assert caught.value.message.startswith("the answer of b:1: ")
+    assert caught.value.message.startswith("the response of b:1: ")
     assert "\n" not in caught.value.message
 
 

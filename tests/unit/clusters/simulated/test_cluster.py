@@ -223,7 +223,7 @@ def test_topics_and_records(memory: InMemoryCluster) -> None:
     [
         (CallOutcome.REFUSED, RefusedByClusterError, False),
         (CallOutcome.TIMEOUT, NoResponseError, False),
-        (CallOutcome.ANSWER_LOST, NoResponseError, True),
+        (CallOutcome.RESPONSE_LOST, NoResponseError, True),
     ],
 )
 def test_scripted_faults(

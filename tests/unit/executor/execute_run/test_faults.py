@@ -61,7 +61,7 @@ def test_any_two_calls_going_wrong(make_scene: Callable[[], Any], pairs: int) ->
 def test_answers_that_never_come(make_scene: Callable[[], Any], method: str) -> None:
     """Where no answer of a kind ever comes, the run ends in bounded time, and a resume finds nothing missing."""
     scene = make_scene()
-    scene.faulty.fail_method(method, CallOutcome.ANSWER_LOST)
+    scene.faulty.fail_method(method, CallOutcome.RESPONSE_LOST)
     with suppress(OperationError):  # what took effect is seen at the next look, answer or not
         apply(scene.environment(), scene.plan, scene.options)
     assert scene.memory.kafka.clock.monotonic() < 3600

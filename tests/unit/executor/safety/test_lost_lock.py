@@ -131,7 +131,7 @@ def later(scene: Any) -> Any:
     return scene
 
 
-@pytest.mark.parametrize("answer", [None, CallOutcome.TIMEOUT, CallOutcome.ANSWER_LOST])
+@pytest.mark.parametrize("answer", [None, CallOutcome.TIMEOUT, CallOutcome.RESPONSE_LOST])
 @pytest.mark.parametrize("number", range(1, _LAST_PUT + 1))
 def test_stopped_process_that_was_recording_its_run(later: Any, number: int, answer: CallOutcome | None) -> None:
     """At whichever write of its beginning a process stood still, it applies its plan, and the run before is kept."""
@@ -153,7 +153,7 @@ def test_stopped_process_whose_run_another_has_ended_as_it_began(later: Any, num
     later.assert_as_planned()
 
 
-@pytest.mark.parametrize("answer", [CallOutcome.TIMEOUT, CallOutcome.ANSWER_LOST])
+@pytest.mark.parametrize("answer", [CallOutcome.TIMEOUT, CallOutcome.RESPONSE_LOST])
 @pytest.mark.parametrize("number", [4, 5], ids=["of a rate", "of the end"])
 def test_stopped_process_whose_record_got_no_answer(scene: Any, number: int, answer: CallOutcome) -> None:
     """Whether or not the cluster has what it was writing down, nobody else has touched the run: it goes on."""
