@@ -28,8 +28,10 @@ from kafkabal.cli.commands.inspect_growth import (
     seconds_of,
     soonest_full,
 )
+from kafkabal.cli.commands.inspect_options import CheckOptions, RackOptions
+from kafkabal.cli.commands.inspect_sampling import read_plainly, reading_with_rates, state_with_rates
 from kafkabal.cli.framework.chosen_clusters import ChosenClusters
-from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
+from kafkabal.cli.framework.cluster_access import open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_flags, cluster_label
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
@@ -40,138 +42,14 @@ from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
 from kafkabal.reporting.inspection.grouping import Grouping
-from kafkabal.units import parse_share, parse_some_time
+from kafkabal.units import parse_some_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafkabal.clusters import Cluster, ConsumerRacks, Reading, ReadRequest
+    from kafkabal.clusters import Cluster, ConsumerRacks, Reading
     from kafkabal.inspection import Inspection, Member
     from kafkabal.model import ClusterState
     from kafkabal.reporting.inspection.measured_growth import MeasuredGrowth
     from kafkabal.reporting.report import Report
-
-_DEFAULT_THRESHOLDS = (0.10, 0.25)
-# monitoring servers end a plugin after 60 s, and then report nothing but that
-_DEFAULT_TIMEOUT_S = 30.0
-_SECTION = "Checks"
-_RACKS = "Racks"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckOptions:
-    """Whether and how findings set the exit code."""
-
-    check: Annotated[
-        bool,
-        typer.Option("--check", help="Exit 3 if the cluster is unbalanced or unhealthy.", rich_help_panel=_SECTION),
-    ] = False
-    nagios: Annotated[
-        bool,
-        typer.Option("--nagios", help="Monitoring plugin: one line of output, exit 0 to 3.", rich_help_panel=_SECTION),
-    ] = False
-    warning: Annotated[
-        float | None,
-        typer.Option(
-            "-w",
-            "--warning",
-            metavar="SHARE",
-            parser=parse_share,
-            help="Warning threshold for --nagios. [default: 10%]",
-            rich_help_panel=_SECTION,
-        ),
-    ] = None
-    critical: Annotated[
-        float | None,
-        typer.Option(
-            "-c",
-            "--critical",
-            metavar="SHARE",
-            parser=parse_share,
-            help="Critical threshold for --nagios. [default: 25%]",
-            rich_help_panel=_SECTION,
-        ),
-    ] = None
-    timeout_s: Annotated[
-        float | None,
-        typer.Option(
-            "-t",
-            "--timeout",
-            metavar="TIME",
-            parser=parse_some_time,
-            help="With --nagios: CRITICAL if there is no result after TIME. [default: 30s]",
-            rich_help_panel=_SECTION,
-        ),
-    ] = None
-
-    def limit_s(self, sample_s: float | None) -> float | None:
-        """After how many seconds ``--nagios`` gives up; None without it. The time to sample rates is not counted.
-
-        Raises
-        ------
-        UsageError
-            If a timeout is given without --nagios.
-        """
-        if not self.nagios and self.timeout_s is not None:
-            raise UsageError("-t requires --nagios", hint="--broker-timeout limits how long each broker may take")
-        limit = _DEFAULT_TIMEOUT_S if self.timeout_s is None else self.timeout_s
-        return limit + (sample_s or 0.0) if self.nagios else None
-
-    def thresholds(self) -> tuple[float, float]:
-        """Warning and critical thresholds of ``--nagios``.
-
-        Raises
-        ------
-        UsageError
-            If they are contradictory or given without --nagios.
-        """
-        if not self.nagios and (self.warning, self.critical) != (None, None):
-            raise UsageError("-w and -c require --nagios", hint="with --check, set --tolerance")
-        warning = _DEFAULT_THRESHOLDS[0] if self.warning is None else self.warning
-        critical = _DEFAULT_THRESHOLDS[1] if self.critical is None else self.critical
-        if warning > critical:
-            raise UsageError(f"warning threshold above the critical threshold: {warning:g} > {critical:g}")
-        return warning, critical
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RackOptions:
-    """What ``--by rack`` shows."""
-
-    level: Annotated[
-        int | None,
-        typer.Option(
-            "--rack-level",
-            metavar="N",
-            min=1,
-            help="With --by rack: group by the first N parts of racks such as dc1/row2/r7.",
-            rich_help_panel=_RACKS,
-        ),
-    ] = None
-    price_per_gb: Annotated[
-        float | None,
-        typer.Option(
-            "--price-per-gb",
-            metavar="PRICE",
-            min=0,
-            help="With --by rack: price of 10^9 bytes across racks, to show a cost per month.",
-            rich_help_panel=_RACKS,
-        ),
-    ] = None
-
-    def check(self, by: Grouping | None) -> None:
-        """See that racks are shown.
-
-        Raises
-        ------
-        UsageError
-            If they are not, and an option has no effect.
-        """
-        for flag, value in (("--rack-level", self.level), ("--price-per-gb", self.price_per_gb)):
-            if value is not None and by is not Grouping.RACK:
-                raise UsageError(f"{flag} requires --by rack")
-        if self.price_per_gb is not None and self.price_per_gb < 0:
-            raise UsageError("--price-per-gb must not be negative")
 
 
 def inspect(
@@ -313,7 +191,7 @@ def _inspect_one(
     settings: Settings, view: _View, output: OutputOptions, checks: CheckOptions, context: CommandContext
 ) -> ExitCode | int:
     with open_cluster(settings, context) as cluster:
-        state = _read(cluster, settings, context, sample_s=view.sample_s, detailed=view.is_detailed)
+        state = state_with_rates(cluster, settings, context, sample_s=view.sample_s, detailed=view.is_detailed)
         inspection = inspection_of(settings, view.measurements.completed(state, cluster, settings, context))
         if view.save is not None:
             _save(state, view.save, context)
@@ -351,8 +229,8 @@ def _inspect_fleet(
 
     def read(cluster: "Cluster", settings: Settings) -> "Reading":
         detailed = view.needs_details or has_history(cluster.cluster_id(), context)
-        plainly = partial(_read_plainly, cluster, settings)
-        return _read_twice(plainly, cluster, quiet, sample_s=view.sample_s, detailed=detailed)
+        plainly = partial(read_plainly, cluster, settings)
+        return reading_with_rates(plainly, cluster, quiet, sample_s=view.sample_s, detailed=detailed)
 
     def inspect_one(name: str, reading: "Reading", cluster: "Cluster", settings: Settings) -> "Member":
         from kafkabal.inspection import member_of
@@ -371,50 +249,6 @@ def _inspect_fleet(
         return fleet_nagios(members, checks.thresholds(), context)
     show_fleet(members, view, output, context, context.wall_clock())
     return fleet_exit_code(members, check=checks.check)
-
-
-def _read(
-    cluster: "Cluster", settings: Settings, context: CommandContext, *, sample_s: float | None, detailed: bool
-) -> "ClusterState":
-    if sample_s is not None:
-        context.say(f"sampling rates for {sample_s:g} s")
-    read = partial(read_cluster, cluster, settings, context)
-    return _read_twice(read, cluster, context, sample_s=sample_s, detailed=detailed).state
-
-
-def _read_plainly(cluster: "Cluster", settings: Settings, request: "ReadRequest") -> "Reading":
-    """One of several clusters, in a thread: nothing is shown or cached."""
-    from kafkabal.clusters import Reading
-    from kafkabal.config import with_profile_disks
-
-    if settings.broker_timeout_s is not None:
-        request = replace(request, deadline_s=settings.broker_timeout_s)
-    reading = cluster.read(request)
-    return Reading(with_profile_disks(reading.state, settings), reading.problems)
-
-
-def _read_twice(
-    read: "Callable[[ReadRequest], Reading]",
-    cluster: "Cluster",
-    context: CommandContext,
-    *,
-    sample_s: float | None,
-    detailed: bool,
-) -> "Reading":
-    """The state; with ``sample_s``, read again after so many seconds, with the rates between."""
-    from kafkabal.clusters import Capability, Reading, ReadRequest
-
-    groups = sample_s is not None and Capability.GROUP_OFFSETS in cluster.capabilities
-    request = ReadRequest(configs=detailed, offsets=detailed or sample_s is not None, group_offsets=groups)
-    before, started_s = read(request), context.monotonic()
-    if sample_s is None:
-        return before
-    from kafkabal.telemetry import with_rates
-
-    context.sleep(sample_s)
-    after = read(request)
-    elapsed_s = context.monotonic() - started_s
-    return Reading(with_rates(before.state, after.state, elapsed_s, group_offsets=groups), after.problems)
 
 
 def _consumer_racks(cluster: "Cluster") -> "ConsumerRacks | None":

@@ -1,0 +1,132 @@
+"""Options of ``kafkabal inspect``: what sets the exit code, and what ``--by rack`` shows."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from kafkabal.errors import UsageError
+from kafkabal.reporting.inspection.grouping import Grouping
+from kafkabal.units import parse_share, parse_some_time
+
+_DEFAULT_THRESHOLDS = (0.10, 0.25)
+# monitoring servers end a plugin after 60 s, and then report nothing but that
+_DEFAULT_TIMEOUT_S = 30.0
+_SECTION = "Checks"
+_RACKS = "Racks"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckOptions:
+    """Whether and how findings set the exit code."""
+
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Exit 3 if the cluster is unbalanced or unhealthy.", rich_help_panel=_SECTION),
+    ] = False
+    nagios: Annotated[
+        bool,
+        typer.Option("--nagios", help="Monitoring plugin: one line of output, exit 0 to 3.", rich_help_panel=_SECTION),
+    ] = False
+    warning: Annotated[
+        float | None,
+        typer.Option(
+            "-w",
+            "--warning",
+            metavar="SHARE",
+            parser=parse_share,
+            help="Warning threshold for --nagios. [default: 10%]",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+    critical: Annotated[
+        float | None,
+        typer.Option(
+            "-c",
+            "--critical",
+            metavar="SHARE",
+            parser=parse_share,
+            help="Critical threshold for --nagios. [default: 25%]",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+    timeout_s: Annotated[
+        float | None,
+        typer.Option(
+            "-t",
+            "--timeout",
+            metavar="TIME",
+            parser=parse_some_time,
+            help="With --nagios: CRITICAL if there is no result after TIME. [default: 30s]",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+
+    def limit_s(self, sample_s: float | None) -> float | None:
+        """After how many seconds ``--nagios`` gives up; None without it. The time to sample rates is not counted.
+
+        Raises
+        ------
+        UsageError
+            If a timeout is given without --nagios.
+        """
+        if not self.nagios and self.timeout_s is not None:
+            raise UsageError("-t requires --nagios", hint="--broker-timeout limits how long each broker may take")
+        limit = _DEFAULT_TIMEOUT_S if self.timeout_s is None else self.timeout_s
+        return limit + (sample_s or 0.0) if self.nagios else None
+
+    def thresholds(self) -> tuple[float, float]:
+        """Warning and critical thresholds of ``--nagios``.
+
+        Raises
+        ------
+        UsageError
+            If they are contradictory or given without --nagios.
+        """
+        if not self.nagios and (self.warning, self.critical) != (None, None):
+            raise UsageError("-w and -c require --nagios", hint="with --check, set --tolerance")
+        warning = _DEFAULT_THRESHOLDS[0] if self.warning is None else self.warning
+        critical = _DEFAULT_THRESHOLDS[1] if self.critical is None else self.critical
+        if warning > critical:
+            raise UsageError(f"warning threshold above the critical threshold: {warning:g} > {critical:g}")
+        return warning, critical
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RackOptions:
+    """What ``--by rack`` shows."""
+
+    level: Annotated[
+        int | None,
+        typer.Option(
+            "--rack-level",
+            metavar="N",
+            min=1,
+            help="With --by rack: group by the first N parts of racks such as dc1/row2/r7.",
+            rich_help_panel=_RACKS,
+        ),
+    ] = None
+    price_per_gb: Annotated[
+        float | None,
+        typer.Option(
+            "--price-per-gb",
+            metavar="PRICE",
+            min=0,
+            help="With --by rack: price of 10^9 bytes across racks, to show a cost per month.",
+            rich_help_panel=_RACKS,
+        ),
+    ] = None
+
+    def check(self, by: Grouping | None) -> None:
+        """See that racks are shown.
+
+        Raises
+        ------
+        UsageError
+            If they are not, and an option has no effect.
+        """
+        for flag, value in (("--rack-level", self.level), ("--price-per-gb", self.price_per_gb)):
+            if value is not None and by is not Grouping.RACK:
+                raise UsageError(f"{flag} requires --by rack")
+        if self.price_per_gb is not None and self.price_per_gb < 0:
+            raise UsageError("--price-per-gb must not be negative")
