@@ -96,33 +96,35 @@ def _log_dir_rows(cluster: ClusterState, changes: tuple[PartitionChange, ...], b
 
 def _replicas(cluster: ClusterState, changes: _Changes) -> Replicas:
     """Rows that stay as they are, and those of changed partitions, in the order of the partitions."""
-    old = cluster.replicas
+    before = cluster.replicas
     changed = np.zeros(len(cluster.partitions), np.bool_)
     changed[changes.partition] = True
-    kept = np.flatnonzero(~changed[old.partition])
+    kept = np.flatnonzero(~changed[before.partition])
     partition = np.repeat(changes.partition, changes.number)
-    source = _source(cluster, partition, changes.broker)
-    stays = source >= 0
-    log_dir = np.where(changes.log_dir >= 0, changes.log_dir, _present_or_first(cluster, source, changes.broker))
-    order = np.argsort(np.concatenate((old.partition[kept], partition)), kind="stable")
+    previous = _previous_rows(cluster, partition, changes.broker)
+    stays = previous >= 0
+    log_dir = np.where(changes.log_dir >= 0, changes.log_dir, _present_or_first(cluster, previous, changes.broker))
+    order = np.argsort(np.concatenate((before.partition[kept], partition)), kind="stable")
 
     def column(unchanged: NDArray[_T], changed_rows: NDArray[Any]) -> NDArray[_T]:
         return np.concatenate((unchanged[kept], changed_rows.astype(unchanged.dtype)))[order]
 
     table = Replicas(
-        partition=column(old.partition, partition),
-        broker=column(old.broker, changes.broker),
-        log_dir=column(old.log_dir, log_dir),
-        size_bytes=column(old.size_bytes, np.where(stays, old.size_bytes[source], move_bytes(cluster)[partition])),
-        in_sync=column(old.in_sync, old.in_sync[source] | ~stays),
-        adding=column(old.adding, np.zeros(len(partition), np.bool_)),
-        removing=column(old.removing, np.zeros(len(partition), np.bool_)),
+        partition=column(before.partition, partition),
+        broker=column(before.broker, changes.broker),
+        log_dir=column(before.log_dir, log_dir),
+        size_bytes=column(
+            before.size_bytes, np.where(stays, before.size_bytes[previous], move_bytes(cluster)[partition])
+        ),
+        in_sync=column(before.in_sync, before.in_sync[previous] | ~stays),
+        adding=column(before.adding, np.zeros(len(partition), np.bool_)),
+        removing=column(before.removing, np.zeros(len(partition), np.bool_)),
     )
     freeze(*(getattr(table, name) for name in Replicas.__slots__))
     return table
 
 
-def _source(cluster: ClusterState, partition: I64, broker: I64) -> I64:
+def _previous_rows(cluster: ClusterState, partition: I64, broker: I64) -> I64:
     """Row of the present replica of each partition on each broker, -1 where there is none."""
     n = len(cluster.brokers)
     present = cluster.replicas.partition.astype(np.int64) * n + cluster.replicas.broker
@@ -132,13 +134,13 @@ def _source(cluster: ClusterState, partition: I64, broker: I64) -> I64:
     return np.where(present[order][at] == wanted, order[at], -1)
 
 
-def _present_or_first(cluster: ClusterState, source: I64, broker: I64) -> I64:
+def _present_or_first(cluster: ClusterState, previous: I64, broker: I64) -> I64:
     """Log dir in which a replica is, else the first open one of its broker, -1 where that has none."""
     dirs = cluster.log_dirs
     first_open = np.full(len(cluster.brokers), -1, np.int64)
     open_rows = np.flatnonzero(dirs.state == LogDirState.ONLINE)[::-1]
     first_open[dirs.broker[open_rows]] = open_rows
-    return np.where(source >= 0, cluster.replicas.log_dir[source], first_open[broker])
+    return np.where(previous >= 0, cluster.replicas.log_dir[previous], first_open[broker])
 
 
 def _usable_bytes(before: ClusterState, after: ClusterState) -> I64:

@@ -39,10 +39,10 @@ class _Difference:
     def __init__(self, before: ClusterState, after: ClusterState) -> None:
         self.before, self.after = before, after
         self.rows = np.flatnonzero(_differs(before, after))
-        self.old, _ = _rows_of(before, self.rows)
+        self.previous, _ = _rows_of(before, self.rows)
         self.new, self.owner = _rows_of(after, self.rows)
         self.held, self.stays = _matches(before, after, self.rows)
-        """Row of the old replica that each staying one continues, and which of the new ones stay."""
+        """Row of the previous replica that each staying one continues, and which of the new ones stay."""
 
     def changes(self, reasons: Callable[[I64], list[str]]) -> tuple[PartitionChange, ...]:
         rows, before, after = self.rows, self.before, self.after
@@ -52,9 +52,9 @@ class _Difference:
         columns = zip(
             before.partitions.topic[rows].tolist(),
             before.partitions.number[rows].tolist(),
-            _tuples(before.brokers.id[before.replicas.broker[self.old]], before.replication_factor[rows]),
+            _tuples(before.brokers.id[before.replicas.broker[self.previous]], before.replication_factor[rows]),
             _leader_ids(before, rows),
-            self._paths(before.replicas.log_dir[self.old], before.replication_factor[rows]),
+            self._paths(before.replicas.log_dir[self.previous], before.replication_factor[rows]),
             _tuples(after.brokers.id[after.replicas.broker[self.new]], after.replication_factor[rows]),
             self._paths(dirs, after.replication_factor[rows]),
             self._actions(dirs),
@@ -67,16 +67,16 @@ class _Difference:
             [
                 PartitionChange(
                     topic=topic[t],
-                    partition=number,
+                    partition=n,
                     replicas=replicas,
-                    log_dirs=log_dirs,
+                    log_dirs=dirs,
                     action=action,
-                    previous=Placement(replicas=old, leader=leader, log_dirs=old_dirs),
+                    previous=Placement(replicas=previous, leader=leader, log_dirs=previous_dirs),
                     bytes=arriving,
                     log_dir_bytes=copied,
                     reason=reason,
                 )
-                for t, number, old, leader, old_dirs, replicas, log_dirs, action, arriving, copied, reason in columns
+                for t, n, previous, leader, previous_dirs, replicas, dirs, action, arriving, copied, reason in columns
             ]
         )
 
@@ -99,8 +99,8 @@ class _Difference:
         copies = np.bincount(self.owner[changed_dirs >= 0], minlength=number) > 0
         reorders = np.ones(number, np.bool_)
         same = np.flatnonzero(~moves)
-        (old, _), (new, owner) = _rows_of(before, self.rows[same]), _rows_of(after, self.rows[same])
-        unequal = before.replicas.broker[old] != after.replicas.broker[new]
+        (previous, _), (new, owner) = _rows_of(before, self.rows[same]), _rows_of(after, self.rows[same])
+        unequal = before.replicas.broker[previous] != after.replicas.broker[new]
         reorders[same] = np.bincount(owner[unequal], minlength=len(same)) > 0
         chosen = np.select([moves, copies, reorders], [0, 1, 2], 3)
         kinds = (Action.MOVE, Action.LOG_DIR, Action.REORDER, Action.ELECT)
@@ -153,17 +153,17 @@ def _rows_of(cluster: ClusterState, partitions: I64) -> tuple[I64, I64]:
 
 
 def _matches(before: ClusterState, after: ClusterState, partitions: I64) -> tuple[I64, Bools]:
-    """Rows of the old replicas that the listed new ones continue, and which of these do."""
-    old, old_owner = _rows_of(before, partitions)
+    """Rows of the previous replicas that the listed new ones continue, and which of these do."""
+    previous, previous_owner = _rows_of(before, partitions)
     new, new_owner = _rows_of(after, partitions)
     n = len(before.brokers)
-    old_key = old_owner * n + before.replicas.broker[old]
+    previous_key = previous_owner * n + before.replicas.broker[previous]
     new_key = new_owner * n + after.replicas.broker[new]
-    order = np.argsort(old_key, kind="stable")
-    at = np.searchsorted(old_key[order], new_key)
+    order = np.argsort(previous_key, kind="stable")
+    at = np.searchsorted(previous_key[order], new_key)
     at[at == len(order)] = 0
-    matched = old_key[order][at] == new_key if len(order) else np.zeros(len(new_key), np.bool_)
-    return old[order][at[matched]], matched
+    matched = previous_key[order][at] == new_key if len(order) else np.zeros(len(new_key), np.bool_)
+    return previous[order][at[matched]], matched
 
 
 def _tuples(values: NDArray[Any], counts: I32 | I64) -> list[tuple[Any, ...]]:

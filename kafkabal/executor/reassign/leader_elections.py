@@ -1,4 +1,4 @@
-"""Leadership: preferred leaders elected in steps and read back, and the leaders of the start given back.
+"""Leadership: preferred leaders elected in steps and read back, and previous leaders given back.
 
 A leader that was not the first of its replicas cannot be elected as such: it is put first, elected, and the order is
 restored. That copies nothing, since an order alone is changed at once.
@@ -47,7 +47,7 @@ def elect_preferred(context: RunContext, partitions: Sequence[PlannedPartition])
 
 
 def give_back_leaders(context: RunContext, partitions: Sequence[PlannedPartition]) -> dict[TopicPartition, str]:
-    """Restore the leader of every partition that is placed as at the start.
+    """Restore the leader of every partition that is placed as before the run.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def _status(
 
 
 def _is_lost(planned: PlannedPartition, status: Mapping[TopicPartition, PartitionStatus]) -> bool:
-    """Whether it is not led as at the start; a topic that was deleted has nothing to give back."""
+    """Whether it is not led as before the run; a topic that was deleted has nothing to give back."""
     now, previous = status.get(planned.name), planned.previous
     return now is not None and not _is_led_by(previous.leader, previous.replicas, now)
 

@@ -98,14 +98,14 @@ class PartitionTask:
             self.current, self.leader, self.isr = status.replicas, status.leader, status.isr
         running = seen.reassignments.get(self.name)
         self.arriving = running.adding if running else ()
-        # of what is there now: after a step, a cancel or a move by hand, other brokers get a copy than at the start
+        # of what is there now: after a step, a cancel or a move by hand, other brokers get a copy than at first
         self.adding = tuple(b for b in self.target.next_step(self.current) if b not in self.current)
         self.misplaced = seen.misplaced(self.target)
 
     def _without_lag(self, stage: Stage, now_s: float) -> Stage:
         """What is in flight is what the cluster lists; other replicas that look like it were set by another tool.
 
-        Without an end to that, a partition whose replication factor an operator has raised to the union of start and
+        Without an end to that, a partition whose replication factor an operator has raised to the union of previous and
         target would be waited for until the run is killed, under throttles that stay.
         """
         if stage is not Stage.LAGGING:
