@@ -8,6 +8,8 @@ from .live_cluster import LiveEvent as LiveEvent
 from .live_cluster import LiveView as LiveView
 from .live_moves import MoveInFlight as MoveInFlight
 from .live_moves import MovesInFlight as MovesInFlight
+from .one_observation import WatchSummary as WatchSummary
+from .one_observation import check_once as check_once
 from .simulation.case_file import CASE_VERSION as CASE_VERSION
 from .simulation.case_file import read_case as read_case
 from .simulation.simulated_months import simulate as simulate
@@ -22,5 +24,3 @@ from .watch_events import WatchListener as WatchListener
 from .watch_lock import WatchLock as WatchLock
 from .watch_options import WatchOptions as WatchOptions
 from .watcher import Watcher as Watcher
-from .watcher import WatchSummary as WatchSummary
-from .watcher import check_once as check_once

@@ -13,58 +13,31 @@ What is changed on the cluster is written to the ledger first: a watch that is k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from kafkabal.clusters import Clock, Cluster, ReadRequest
+from kafkabal.clusters import Clock, Cluster
 from kafkabal.errors import KafkabalError
 from kafkabal.model import ClusterState
-from kafkabal.plan import Plan
-from kafkabal.units import format_bytes, format_duration
-from kafkabal.watch.broker_health import BrokerHealth, BrokerSample, HealthChange, HealthMonitor
+from kafkabal.units import format_duration
+from kafkabal.watch.broker_health import BrokerHealth, HealthMonitor
 from kafkabal.watch.decide_healing import MOVES_FOR_BALANCE, Decision, Healing, HealKind, Sight, decide
 from kafkabal.watch.finding_changes import changes_between
 from kafkabal.watch.heal import Healer, HealResult, plan_of
 from kafkabal.watch.heal_policy import HealLevel
 from kafkabal.watch.healing_ledger import HealingEntry, HealingLedger, read_ledger, write_ledger
-from kafkabal.watch.state_findings import NOTHING_FOUND, StateFindings, find
-from kafkabal.watch.watch_events import EventKind, WatchEvent, WatchListener
+from kafkabal.watch.one_observation import WatchSummary, read_state, sample_brokers
+from kafkabal.watch.state_findings import NOTHING_FOUND, find
+from kafkabal.watch.watch_events import EventKind, WatchListener
 from kafkabal.watch.watch_options import WatchOptions
-from kafkabal.wording import counted_noun
+from kafkabal.watch.watch_reports import WatchReports
 
-_EVENT_OF_HEALTH = {
-    BrokerHealth.WELL: EventKind.BROKER_BACK,
-    BrokerHealth.SLOW: EventKind.BROKER_SLOW,
-    BrokerHealth.UNREACHABLE: EventKind.BROKER_UNREACHABLE,
-    BrokerHealth.DEAD: EventKind.BROKER_DEAD,
-}
 _NAP_S = 0.5
 """A signal is obeyed within this time."""
 _LAST_WAIT_S = 300.0
 """For a run that is cancelled when the watch ends; the service manager is asked to wait a little longer."""
-_NAMED = 3
-
-
-@dataclass(frozen=True, slots=True)
-class WatchSummary:
-    """What is wrong now, for ``--once`` and for metrics."""
-
-    health: dict[int, BrokerHealth]
-    findings: StateFindings
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """One line each; empty where nothing is wrong."""
-        out_of_sync = self.findings.out_of_sync
-        return (
-            *(f"broker {b} {health}" for b, health in sorted(self.health.items()) if health != BrokerHealth.WELL),
-            *(f"log dir {path} of broker {b} offline" for b, path in sorted(self.findings.offline_dirs)),
-            *((f"{counted_noun(out_of_sync, 'partition')} out of sync",) if out_of_sync else ()),
-            *(f"imbalanced by {score}" for score in self.findings.imbalanced),
-        )
 
 
 class Watcher:
@@ -92,7 +65,7 @@ class Watcher:
         may_heal: Callable[[], bool] = lambda: True,
     ) -> None:
         self._cluster, self._options, self._clock = cluster, options, clock
-        self._listener, self._healer, self._completed = listener, healer, completed
+        self._reports, self._healer, self._completed = WatchReports(clock, listener), healer, completed
         self._ledger_path, self._may_heal = ledger_path, may_heal
         self._ledger: HealingLedger = read_ledger(ledger_path)
         self._is_saved = True
@@ -101,9 +74,6 @@ class Watcher:
         self._state: ClusterState | None = None
         self._state_at_s = float("-inf")
         self._imbalanced_looks = 0
-        self._is_blind = False
-        self._obstacle = ""
-        self._unmet: dict[HealKind, tuple[str, ...]] = {}
         self._begun_at_s = 0.0
         self._why_stopped = ""
         self._continued: Healing | None = None
@@ -149,7 +119,7 @@ class Watcher:
     @property
     def is_waiting(self) -> bool:
         """Whether something is due that is held back, or was stopped to be planned again."""
-        return bool(self._obstacle) or self._continued is not None or self._may_be_unfinished
+        return self._reports.is_held_back or self._continued is not None or self._may_be_unfinished
 
     def summary(self) -> WatchSummary:
         """What is wrong now."""
@@ -160,28 +130,27 @@ class Watcher:
         """Ask the brokers; False where not even one answers, so that nothing is known."""
         at_s = self._clock.monotonic()
         try:
-            samples = _sample_brokers(self._cluster, self._options.broker_timeout_s)
+            samples = sample_brokers(self._cluster, self._options.broker_timeout_s)
         except KafkabalError as error:
-            self._report_blindness(error)
+            self._reports.blind(error)
             return False
-        if self._is_blind:
-            self._is_blind = False
-            self._report(EventKind.SEEING, "the cluster responds again")
+        self._reports.seeing()
         for change in self._monitor.update(samples, at_s):
-            self._report_health(change)
+            self._reports.health(change)
         return True
 
     def _read(self) -> None:
         """The whole state; a broker that holds replicas and is not registered is known from here on."""
         try:
-            state = _read_state(self._cluster, self._options.broker_timeout_s, self._completed)
+            state = read_state(self._cluster, self._options.broker_timeout_s, self._completed)
             found = find(state, self._options.policy.outer_tolerance)
         except KafkabalError as error:
-            self._report_blindness(error)
+            self._reports.blind(error)
             return
         self._state, self._state_at_s = state, self._clock.monotonic()
         self._know(frozenset(state.brokers.id.tolist()))
-        self._report_findings(found)
+        for change in changes_between(self._findings, found, self._options.policy.outer_tolerance):
+            self._reports.finding(change)
         self._imbalanced_looks = self._imbalanced_looks + 1 if found.imbalanced else 0
         self._findings = found
         if not self._is_saved:
@@ -195,7 +164,7 @@ class Watcher:
     def _know(self, brokers: frozenset[int]) -> None:
         """Brokers that died before this watch was started are followed from now on."""
         for change in self._monitor.expect(brokers, self._clock.monotonic()):
-            self._report_health(change)
+            self._reports.health(change)
 
     def _heal_next(self, state: ClusterState) -> None:
         at_s, local = self._clock.utc_now().timestamp(), self._clock.utc_now().astimezone()
@@ -205,7 +174,7 @@ class Watcher:
         if decision.healing is not None and not self._may_heal():
             text = f"{decision.healing.kind} held back: this watch lost its lock and is retaking it"
             decision = Decision(held_back=text, obstacle="watch lock")
-        self._report_held_back(decision)
+        self._reports.held_back(decision)
         if decision.healing is not None:
             self._heal(decision.healing, state, at_s)
 
@@ -218,20 +187,20 @@ class Watcher:
             plan = plan_of(healing, state, self._options.policy, self._ledger, at_s)
         except KafkabalError as error:
             self._note(entry)
-            self._report(EventKind.HEALING_FAILED, f"{healing.kind}: {error.message}")
+            self._reports.report(EventKind.HEALING_FAILED, f"{healing.kind}: {error.message}")
             return
         if not plan.partitions:
             # nothing can be done about it now: counted, so that it is not planned again every five seconds
             self._note(entry)
             self._forget_demotion(healing)
             if not is_continued:
-                self._report_unmet(healing, plan.warnings or ("nothing can be moved for it now",))
+                self._reports.unmet(healing, plan.warnings or ("nothing can be moved for it now",))
             return
         # written before it begins: a watch that is killed meanwhile knows later what it was about to move
         if not self._note(replace(entry, moved_bytes=plan.moved_bytes, plan=plan)):
             return
-        self._report(EventKind.HEALING, f"{healing.kind}: {healing.reason}; {_extent(plan)}")
-        self._report_unmet(healing, plan.warnings)
+        self._reports.begun(healing, plan)
+        self._reports.unmet(healing, plan.warnings)
         self._begun_at_s, self._why_stopped = self._clock.monotonic(), ""
         self._healer.begin(healing, plan)
         self._finish_healing()
@@ -253,7 +222,7 @@ class Watcher:
         except KafkabalError:
             return False  # asked again when the state has been read again
         healing = Healing(HealKind.RESUME, reason=f"run {found.record.run_id} was left unfinished")
-        self._report(EventKind.HEALING, f"{healing.kind}: {healing.reason}", run_id=found.record.run_id)
+        self._reports.report(EventKind.HEALING, f"{healing.kind}: {healing.reason}", run_id=found.record.run_id)
         self._begun_at_s, self._why_stopped = self._clock.monotonic(), ""
         self._healer.begin_resume(healing, found)
         self._finish_healing()
@@ -277,23 +246,10 @@ class Watcher:
             self._remember_demotion(result)
         self._save()
         self._imbalanced_looks = 0
-        self._report_end(result)
-
-    def _report_end(self, result: HealResult) -> None:
-        kind = result.healing.kind
+        self._reports.ended(result, self._why_stopped)
         if result.is_busy:
-            obstacle = f"{kind} busy"
-            self._report_held_back(Decision(held_back=f"{kind} held back: {result.problem}", obstacle=obstacle))
             # tried again when the state has been read again, not at once
             self._state_at_s = self._clock.monotonic()
-        elif result.was_stopped:
-            self._report(
-                EventKind.HEALING_STOPPED, f"{kind}: {self._why_stopped}; {_done(result)}", run_id=result.run_id
-            )
-        elif result.problem:
-            self._report(EventKind.HEALING_FAILED, f"{kind}: {result.problem}", run_id=result.run_id)
-        else:
-            self._report(EventKind.HEALED, f"{kind}: {_done(result)}", run_id=result.run_id)
 
     def _remember_demotion(self, result: HealResult) -> None:
         demoted = dict(self._ledger.demoted)
@@ -368,100 +324,10 @@ class Watcher:
         except (KafkabalError, OSError) as error:
             if self._is_saved:
                 reason = error.message if isinstance(error, KafkabalError) else str(error)
-                self._report(EventKind.NOT_SAVED, f"nothing is healed until this can be written: {reason}")
+                self._reports.report(EventKind.NOT_SAVED, f"nothing is healed until this can be written: {reason}")
             self._is_saved = False
         else:
             if not self._is_saved:
-                self._report(EventKind.SAVED, f"{self._ledger_path}: written again")
+                self._reports.report(EventKind.SAVED, f"{self._ledger_path}: written again")
             self._is_saved = True
         return self._is_saved
-
-    def _report_health(self, change: HealthChange) -> None:
-        kind = _EVENT_OF_HEALTH[change.after]
-        word = "is back" if kind is EventKind.BROKER_BACK else f"is {change.after}"
-        self._report(kind, f"broker {change.broker} {word}: {change.detail}", broker=change.broker)
-
-    def _report_findings(self, found: StateFindings) -> None:
-        for change in changes_between(self._findings, found, self._options.policy.outer_tolerance):
-            self._report(change.event, change.message, change.broker, change.log_dir)
-
-    def _report_blindness(self, error: KafkabalError) -> None:
-        if not self._is_blind:
-            self._is_blind = True
-            self._report(EventKind.BLIND, f"the cluster cannot be read: {error.message}")
-
-    def _report_held_back(self, decision: Decision) -> None:
-        """Once, until it is held back by something else; a failure that is tried again was reported as such."""
-        is_news = decision.obstacle not in {"", self._obstacle} and not decision.is_backing_off
-        if is_news:
-            self._report(EventKind.HELD_BACK, decision.held_back)
-        self._obstacle = decision.obstacle
-
-    def _report_unmet(self, healing: Healing, reasons: Sequence[str]) -> None:
-        """Once, until it is something else."""
-        if reasons and tuple(reasons) != self._unmet.get(healing.kind):
-            for reason in reasons[:_NAMED]:
-                self._report(EventKind.UNMET, f"{healing.kind}: {reason}")
-            if len(reasons) > _NAMED:
-                self._report(
-                    EventKind.UNMET,
-                    f"{healing.kind}: {counted_noun(len(reasons) - _NAMED, 'more limit')} cannot be met",
-                )
-        self._unmet[healing.kind] = tuple(reasons)
-
-    def _report(
-        self, kind: EventKind, message: str, broker: int | None = None, log_dir: str | None = None, run_id: str = ""
-    ) -> None:
-        at = self._clock.utc_now().isoformat(timespec="milliseconds")
-        self._listener.on_event(
-            WatchEvent(at=at, event=kind, message=message, broker=broker, log_dir=log_dir, run_id=run_id or None)
-        )
-
-
-def _extent(plan: Plan) -> str:
-    count = len(plan.partitions)
-    return (
-        f"{counted_noun(count, 'partition')}, {format_bytes(plan.moved_bytes)} to copy"
-        if plan.moved_bytes
-        else counted_noun(count, "partition")
-    )
-
-
-def _done(result: HealResult) -> str:
-    copied = f", {format_bytes(result.moved_bytes)} copied" if result.moved_bytes else ""
-    return (
-        f"{result.done} of {counted_noun(result.total, 'partition')} in "
-        f"place{copied} in {format_duration(result.elapsed_s)}"
-    )
-
-
-def check_once(
-    cluster: Cluster, options: WatchOptions, completed: Callable[[ClusterState], ClusterState]
-) -> WatchSummary:
-    """What one observation shows: no history, so that no broker is found slow; two lost answers are unreachable.
-
-    Raises
-    ------
-    KafkabalError
-        If the cluster cannot be read.
-    """
-    samples = [_sample_brokers(cluster, options.broker_timeout_s) for _ in range(2)]
-    state = _read_state(cluster, options.broker_timeout_s, completed)
-    health = dict.fromkeys(state.brokers.id.tolist(), BrokerHealth.DEAD)
-    for broker in samples[-1]:
-        answered = any(looked.get(broker) and looked[broker].response_s is not None for looked in samples)
-        health[broker] = BrokerHealth.WELL if answered else BrokerHealth.UNREACHABLE
-    return WatchSummary(health, find(state, options.policy.outer_tolerance))
-
-
-def _sample_brokers(cluster: Cluster, deadline_s: float) -> dict[int, BrokerSample]:
-    """Ask every registered broker for a sign of life, all at once, each with its own deadline."""
-    return {
-        broker: BrokerSample(is_registered=True, response_s=response_s)
-        for broker, response_s in cluster.response_times(deadline_s).items()
-    }
-
-
-def _read_state(cluster: Cluster, deadline_s: float, completed: Callable[[ClusterState], ClusterState]) -> ClusterState:
-    """The whole state, with what the profile states of the disks."""
-    return completed(cluster.read(ReadRequest(deadline_s=deadline_s)).state)

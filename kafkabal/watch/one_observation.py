@@ -1,0 +1,64 @@
+"""What one observation of a cluster shows: who answers, and what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kafkabal.clusters import Cluster, ReadRequest
+from kafkabal.model import ClusterState
+from kafkabal.watch.broker_health import BrokerHealth, BrokerSample
+from kafkabal.watch.state_findings import StateFindings, find
+from kafkabal.watch.watch_options import WatchOptions
+from kafkabal.wording import counted_noun
+
+
+@dataclass(frozen=True, slots=True)
+class WatchSummary:
+    """What is wrong now, for ``--once`` and for metrics."""
+
+    health: dict[int, BrokerHealth]
+    findings: StateFindings
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """One line each; empty where nothing is wrong."""
+        out_of_sync = self.findings.out_of_sync
+        return (
+            *(f"broker {b} {health}" for b, health in sorted(self.health.items()) if health != BrokerHealth.WELL),
+            *(f"log dir {path} of broker {b} offline" for b, path in sorted(self.findings.offline_dirs)),
+            *((f"{counted_noun(out_of_sync, 'partition')} out of sync",) if out_of_sync else ()),
+            *(f"imbalanced by {score}" for score in self.findings.imbalanced),
+        )
+
+
+def check_once(
+    cluster: Cluster, options: WatchOptions, completed: Callable[[ClusterState], ClusterState]
+) -> WatchSummary:
+    """What one observation shows: no history, so that no broker is found slow; two lost answers are unreachable.
+
+    Raises
+    ------
+    KafkabalError
+        If the cluster cannot be read.
+    """
+    samples = [sample_brokers(cluster, options.broker_timeout_s) for _ in range(2)]
+    state = read_state(cluster, options.broker_timeout_s, completed)
+    health = dict.fromkeys(state.brokers.id.tolist(), BrokerHealth.DEAD)
+    for broker in samples[-1]:
+        answered = any(looked.get(broker) and looked[broker].response_s is not None for looked in samples)
+        health[broker] = BrokerHealth.WELL if answered else BrokerHealth.UNREACHABLE
+    return WatchSummary(health, find(state, options.policy.outer_tolerance))
+
+
+def sample_brokers(cluster: Cluster, deadline_s: float) -> dict[int, BrokerSample]:
+    """Ask every registered broker for a sign of life, all at once, each with its own deadline."""
+    return {
+        broker: BrokerSample(is_registered=True, response_s=response_s)
+        for broker, response_s in cluster.response_times(deadline_s).items()
+    }
+
+
+def read_state(cluster: Cluster, deadline_s: float, completed: Callable[[ClusterState], ClusterState]) -> ClusterState:
+    """The whole state, with what the profile states of the disks."""
+    return completed(cluster.read(ReadRequest(deadline_s=deadline_s)).state)

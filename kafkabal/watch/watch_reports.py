@@ -1,0 +1,123 @@
+"""Events of a watch: each change in words, and what lasts only once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafkabal.clusters import Clock
+from kafkabal.errors import KafkabalError
+from kafkabal.plan import Plan
+from kafkabal.units import format_bytes, format_duration
+from kafkabal.watch.broker_health import BrokerHealth, HealthChange
+from kafkabal.watch.decide_healing import Decision, Healing, HealKind
+from kafkabal.watch.finding_changes import FindingChange
+from kafkabal.watch.heal import HealResult
+from kafkabal.watch.watch_events import EventKind, WatchEvent, WatchListener
+from kafkabal.wording import counted_noun
+
+_EVENT_OF_HEALTH = {
+    BrokerHealth.WELL: EventKind.BROKER_BACK,
+    BrokerHealth.SLOW: EventKind.BROKER_SLOW,
+    BrokerHealth.UNREACHABLE: EventKind.BROKER_UNREACHABLE,
+    BrokerHealth.DEAD: EventKind.BROKER_DEAD,
+}
+_NAMED = 3
+
+
+class WatchReports:
+    """Sends events to a listener, and remembers what it has said."""
+
+    def __init__(self, clock: Clock, listener: WatchListener) -> None:
+        self._clock, self._listener = clock, listener
+        self._is_blind = False
+        self._obstacle = ""
+        self._unmet: dict[HealKind, tuple[str, ...]] = {}
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether something is due and held back, by the last decision."""
+        return bool(self._obstacle)
+
+    def blind(self, error: KafkabalError) -> None:
+        """The cluster cannot be read."""
+        if not self._is_blind:
+            self._is_blind = True
+            self.report(EventKind.BLIND, f"the cluster cannot be read: {error.message}")
+
+    def seeing(self) -> None:
+        """The cluster responds."""
+        if self._is_blind:
+            self._is_blind = False
+            self.report(EventKind.SEEING, "the cluster responds again")
+
+    def health(self, change: HealthChange) -> None:
+        """A broker has come to another health."""
+        kind = _EVENT_OF_HEALTH[change.after]
+        word = "is back" if kind is EventKind.BROKER_BACK else f"is {change.after}"
+        self.report(kind, f"broker {change.broker} {word}: {change.detail}", broker=change.broker)
+
+    def finding(self, change: FindingChange) -> None:
+        """Something was found in the state that was not there before, or is gone."""
+        self.report(change.event, change.message, change.broker, change.log_dir)
+
+    def held_back(self, decision: Decision) -> None:
+        """Once, until it is held back by something else; a failure that is tried again was reported as such."""
+        is_news = decision.obstacle not in {"", self._obstacle} and not decision.is_backing_off
+        if is_news:
+            self.report(EventKind.HELD_BACK, decision.held_back)
+        self._obstacle = decision.obstacle
+
+    def unmet(self, healing: Healing, reasons: Sequence[str]) -> None:
+        """What a plan could not reach: once, until it is something else."""
+        if reasons and tuple(reasons) != self._unmet.get(healing.kind):
+            for reason in reasons[:_NAMED]:
+                self.report(EventKind.UNMET, f"{healing.kind}: {reason}")
+            if len(reasons) > _NAMED:
+                self.report(
+                    EventKind.UNMET,
+                    f"{healing.kind}: {counted_noun(len(reasons) - _NAMED, 'more limit')} cannot be met",
+                )
+        self._unmet[healing.kind] = tuple(reasons)
+
+    def begun(self, healing: Healing, plan: Plan) -> None:
+        """A healing begins."""
+        self.report(EventKind.HEALING, f"{healing.kind}: {healing.reason}; {_extent(plan)}")
+
+    def ended(self, result: HealResult, why_stopped: str) -> None:
+        """A healing has ended; one that another run kept from beginning is held back."""
+        kind = result.healing.kind
+        if result.is_busy:
+            obstacle = f"{kind} busy"
+            self.held_back(Decision(held_back=f"{kind} held back: {result.problem}", obstacle=obstacle))
+        elif result.was_stopped:
+            self.report(EventKind.HEALING_STOPPED, f"{kind}: {why_stopped}; {_done(result)}", run_id=result.run_id)
+        elif result.problem:
+            self.report(EventKind.HEALING_FAILED, f"{kind}: {result.problem}", run_id=result.run_id)
+        else:
+            self.report(EventKind.HEALED, f"{kind}: {_done(result)}", run_id=result.run_id)
+
+    def report(
+        self, kind: EventKind, message: str, broker: int | None = None, log_dir: str | None = None, run_id: str = ""
+    ) -> None:
+        """Send one event."""
+        at = self._clock.utc_now().isoformat(timespec="milliseconds")
+        self._listener.on_event(
+            WatchEvent(at=at, event=kind, message=message, broker=broker, log_dir=log_dir, run_id=run_id or None)
+        )
+
+
+def _extent(plan: Plan) -> str:
+    count = len(plan.partitions)
+    return (
+        f"{counted_noun(count, 'partition')}, {format_bytes(plan.moved_bytes)} to copy"
+        if plan.moved_bytes
+        else counted_noun(count, "partition")
+    )
+
+
+def _done(result: HealResult) -> str:
+    copied = f", {format_bytes(result.moved_bytes)} copied" if result.moved_bytes else ""
+    return (
+        f"{result.done} of {counted_noun(result.total, 'partition')} in "
+        f"place{copied} in {format_duration(result.elapsed_s)}"
+    )
