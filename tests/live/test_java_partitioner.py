@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from kafkabal.clusters import NewTopic, ReadRequest
+from kafkabal.clusters import NewTopic
 from kafkabal.clusters.kafka import KafkaCluster
 from kafkabal.config import ConnectionSettings
-from kafkabal.model import replica_bytes
-from kafkabal.routing import PARTITIONER_CLASS, build_partitioner
 from kafkabal.sandbox import (
     Sandbox,
     SandboxSpec,
@@ -25,25 +18,22 @@ from kafkabal.sandbox import (
     ensure_jars,
     ensure_java_compiler,
     java_binary,
-    java_command,
-    run_java,
 )
 from tests.live.conftest import MakeSandbox
+from tools.java_clients import BY_WEIGHTS, Load, build_jar, kafkabal_command, max_over_mean, published, write
 
 HERE = Path(__file__).parent
 VECTORS = HERE.parent / "unit" / "routing" / "ring_vectors.json"
-TOOL = "org.apache.kafka.tools.ProducerPerformance"
+LOAD = Load(records=60_000, record_bytes=1000)
 # what brokers hold already would be made up for
 EMPTY = SandboxSpec(brokers=3, racks=0)
-NAMED = (f"partitioner.class={PARTITIONER_CLASS}",)
 
 
 @pytest.fixture(scope="module")
 def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The partitioner."""
     path = tmp_path_factory.mktemp("jar") / "kafkabal-routing.jar"
-    compiler = ensure_java_compiler(default_cache())
-    build_partitioner(path, ensure_client_jars(default_cache()), java=java_binary(), compiler=compiler)
+    build_jar(path)
     return path
 
 
@@ -67,7 +57,7 @@ def test_one_jar_for_all_clients(jar: Path, tmp_path: Path) -> None:
     """Compiled against another version it is the same, byte for byte."""
     again = tmp_path / "again.jar"
     jars = [path for path in ensure_jars("3.9.2", default_cache()) if path.name.startswith(("kafka-clients", "slf4j"))]
-    build_partitioner(again, jars, java=java_binary(), compiler=ensure_java_compiler(default_cache()))
+    build_jar(again, jars)
     assert again.read_bytes() == jar.read_bytes()
 
 
@@ -90,70 +80,29 @@ def fill(sandbox: Sandbox, jar: Path, scratch: Path, version: str) -> None:
         by_weights, by_batches = (f"java-{version}-{name}".replace(".", "-") for name in ("weights", "batches"))
         leaders = ((1,), (2,), (3,), (1,), (2,))
         cluster.create_topics([NewTopic(name=topic, assignment=leaders) for topic in (by_weights, by_batches)])
-        with published(sandbox, by_weights, "--refresh", "1s", "-o", "jsonl"):
-            said = write(sandbox, jar, scratch, version, by_weights)
+        with published(sandbox, by_weights):
+            said = logged(sandbox, jar, scratch, version, by_weights)
         assert f"Topic {by_weights}: records without keys follow published weights" in said
         assert max_over_mean(cluster, by_weights) <= 1.02
 
-        kafkabal(sandbox, "route", by_batches, "--publish", "--once", "--valid-for", "1ms")
-        said = write(sandbox, jar, scratch, version, by_batches)
+        once = kafkabal_command(sandbox, "route", by_batches, "--publish", "--once", "--valid-for", "1ms")
+        subprocess.run(once, capture_output=True, timeout=60, check=True)
+        said = logged(sandbox, jar, scratch, version, by_batches)
         assert "follow published weights" not in said
         # two brokers of three lead two partitions of five
         assert max_over_mean(cluster, by_batches) == pytest.approx(1.2, abs=0.06)
 
 
-@contextmanager
-def published(sandbox: Sandbox, *words: str) -> Iterator[None]:
-    """Weights of topics, until the block ends."""
-    command = kafkabal_command(sandbox, "route", *words, "--publish")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as publisher:
-        try:
-            assert publisher.stdout is not None
-            assert publisher.stdout.readline().startswith("{")
-            yield
-        finally:
-            publisher.send_signal(signal.SIGINT)
-            publisher.communicate(timeout=30)
-
-
-def write(sandbox: Sandbox, jar: Path, scratch: Path, version: str, topic: str) -> str:
-    """Sixty thousand records of a kilobyte by Kafka's own tool; what its client logs."""
+def logged(sandbox: Sandbox, jar: Path, scratch: Path, version: str, topic: str) -> str:
+    """Write sixty thousand records of a kilobyte with the partitioner; what the client logs."""
     log = scratch / "log4j2.properties"
     log.write_text(
         "rootLogger.level=INFO\nrootLogger.appenderRef.out.ref=OUT\n"
         "appender.out.type=Console\nappender.out.name=OUT\nappender.out.layout.type=PatternLayout\n"
         "appender.out.layout.pattern=%m%n\n"
     )
-    sizes = ("--num-records", "60000", "--record-size", "1000", "--throughput", "-1")
-    props = ("--producer-props", f"bootstrap.servers={sandbox.bootstrap_servers}", "acks=1", *NAMED)
-    class_path: Sequence[Path] = (jar, *ensure_jars(version, default_cache()))
-    command = java_command(
-        TOOL,
-        ("--topic", topic, *sizes, *props),
-        class_path,
-        heap_bytes=2**28,
-        scratch=scratch,
-        options=(f"-Dlog4j2.configurationFile={log}",),
-    )
-    done = run_java(command, timeout_s=120)
+    options = (f"-Dlog4j2.configurationFile={log}",)
+    done = write(sandbox, topic, version, LOAD, jar, scratch, settings=(BY_WEIGHTS,), options=options)
     assert done.exit_code == 0, done.stdout + done.stderr
     assert "60000 records sent" in done.stdout, done.stdout
     return done.stdout + done.stderr
-
-
-def max_over_mean(cluster: KafkaCluster, topic: str) -> float:
-    """Bytes of the fullest broker over the mean."""
-    state = cluster.read(ReadRequest()).state
-    mine = state.partitions.topic[state.replicas.partition] == state.topics.name.index(topic)
-    of_broker = np.bincount(state.replicas.broker[mine], replica_bytes(state)[mine], len(state.brokers))
-    return float(of_broker.max() / of_broker.mean())
-
-
-def kafkabal(sandbox: Sandbox, *words: str) -> None:
-    """Run a command to its end."""
-    subprocess.run(kafkabal_command(sandbox, *words), capture_output=True, timeout=60, check=True)
-
-
-def kafkabal_command(sandbox: Sandbox, *words: str) -> list[str]:
-    """The command line of a command on a sandbox."""
-    return [sys.executable, "-m", "kafkabal.cli.main", *words, "--profile", str(sandbox.profile_path)]
