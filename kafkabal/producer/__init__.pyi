@@ -16,11 +16,11 @@ from .routing_view_source import StateReader as StateReader
 from .routing_view_source import ViewSource as ViewSource
 from .send_manifest import ManifestHeader as ManifestHeader
 from .send_manifest import SendManifest as SendManifest
-from .send_source import SendOutcome as SendOutcome
 from .send_source import SendRun as SendRun
 from .slot_router import RoutingStatus as RoutingStatus
 from .target_topic import TopicFacts as TopicFacts
 from .topic_weights import TopicWeights as TopicWeights
 from .topic_weights import WeighedTopic as WeighedTopic
+from .unsent_records import SendOutcome as SendOutcome
 from .weight_publisher import WEIGHTS_CONFIGS as WEIGHTS_CONFIGS
 from .weight_publisher import WeightPublisher as WeightPublisher

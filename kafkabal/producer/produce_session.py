@@ -17,8 +17,9 @@ from kafkabal.producer.record_sizes import OVERHEAD_BYTES, check_sizes
 from kafkabal.producer.routing_view_source import StateReader
 from kafkabal.producer.same_topic_check import same_topic_check
 from kafkabal.producer.send_manifest import ManifestHeader, SendManifest
-from kafkabal.producer.send_source import SendOutcome, SendRun, has_other_rows, totals
+from kafkabal.producer.send_source import SendRun, totals
 from kafkabal.producer.target_topic import MessageReader, TopicDescriber, TopicFacts, current_topic_id, topic_facts
+from kafkabal.producer.unsent_records import SendOutcome, has_other_rows
 from kafkabal.routing import Context, PolicyChoice, RoutingView, view_of
 from kafkabal.scoring import WeightedScore
 from kafkabal.sources import Source

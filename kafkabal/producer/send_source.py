@@ -6,10 +6,9 @@ What is promised, and what it rests on, stands in ``docs/produce.md``.
 from __future__ import annotations
 
 import gc
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,8 +22,9 @@ from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.records_in_flight import Acknowledged
 from kafkabal.producer.same_topic_check import TopicGoneError
 from kafkabal.producer.send_manifest import SendManifest
+from kafkabal.producer.unsent_records import SendOutcome, UnsentRecords
 from kafkabal.routing import PolicyFaultError
-from kafkabal.sources import Block, ChangedRowsError, Listing, Part, RowChecksum, Source, WantedRecords, printable
+from kafkabal.sources import Block, Listing, Part, RowChecksum, Source
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
@@ -44,33 +44,6 @@ _LEAVING_S = 3.0
 for it."""
 _POLL_S = 0.1
 _GO_ON = "run the same command again to continue"
-
-
-@dataclass(slots=True, kw_only=True)
-class SendOutcome:
-    """What a run did."""
-
-    sent: int = 0
-    already_there: int = 0
-    bytes_by_partition: Counter[int] = field(default_factory=Counter)
-    """Values that this run sent."""
-    failures: list[tuple[str, str]] = field(default_factory=list)
-    """Files that were not sent, and why."""
-    changed: list[str] = field(default_factory=list)
-    """Files that changed since an earlier run sent them; they are not sent again."""
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every record of the source, as it is now, is in the topic."""
-        return not self.failures and not self.changed
-
-
-def has_other_rows(source: Source, manifest: SendManifest, parts: Iterable[Part]) -> bool:
-    """Whether a file of rows no longer begins with the rows that were sent, as far as the manifest knows."""
-    listed = list(parts)
-    if source.is_stream or not manifest.through or not listed or listed[0].records >= 0:
-        return False
-    return manifest.rows is None or not source.begins_with(listed[0], manifest.rows)
 
 
 class SendRun:
@@ -104,9 +77,11 @@ class SendRun:
         self._producer = producer
         self._source = source
         self._manifest = manifest
-        self._found = dict(found or {})
-        self._ledger = DeliveryLedger(manifest.through, manifest.offsets, self._found)
-        self._resend = resend
+        self._ledger = DeliveryLedger(manifest.through, manifest.offsets, found or {})
+        self._outcome = SendOutcome()
+        self._unsent = UnsentRecords(
+            source, manifest, self._ledger, found=dict(found or {}), resend=resend, outcome=self._outcome
+        )
         self._same_topic = same_topic
         self._progressed = progressed
         self._clock = clock
@@ -117,13 +92,9 @@ class SendRun:
         self._given = 0
         self._handed_over = 0
         self._delivered_before = producer.deliveries.delivered
-        self._sizes_bytes: Mapping[str, int] = {}
-        self._done_bytes = 0
-        self._skipped_bytes = 0
-        self._touched: dict[int, Part] = {}
+        self._finished_bytes = 0
         self._checksums: dict[int, str] = {}
         self._rows: deque[RowChecksum] = deque()
-        self._outcome = SendOutcome()
 
     def send(self, listing: Listing) -> SendOutcome:
         """Send what is not in the topic yet, and wait until it is acknowledged.
@@ -142,16 +113,14 @@ class SendRun:
             If a record failed, or the topic is gone; the message says how much was sent. The next run with
             the same manifest resumes there.
         """
-        listed = list(listing.parts)
-        self._sizes_bytes = {part.name: part.size_bytes for part in listed}
         self._outcome.failures += listing.left_out
         self._manifest.mark_running()
         try:
             with cycle_collection_paused():
-                self._reconcile(listed)
+                self._unsent.reconcile(list(listing.parts))
                 self._send_blocks()
                 self._wait_for_acknowledgements(None)
-            self._manifest.touch_parts(self._touched)
+            self._manifest.touch_parts(self._unsent.touched)
             self._same_topic()
         except TopicGoneError as error:
             raise self._stopped(error) from error  # nothing will be acknowledged any more
@@ -186,120 +155,20 @@ class SendRun:
         """
         return not self._producer.deliveries.in_flight and self._fault is None and not self._ledger.has_gaps
 
-    def _reconcile(self, now: list[Part]) -> None:
-        """Make the manifest's list of files equal the source's: append what is new, give up what changed or went."""
-        present = {part.name: part for part in now}
-        known = set()
-        void: list[int] = []
-        for index, first, part in self._open_parts():
-            current = present.get(part.name)
-            if current == part or (current is None and self._is_sent(first, part)):
-                known.add(part.name)
-            elif current is not None and self._is_same_content(index, first, part, current):
-                known.add(part.name)
-                self._touched[index] = current
-            elif current is not None and self._is_sent(first, part) and not self._resend:
-                known.add(part.name)
-                self._outcome.changed.append(printable(part.name))
-            else:
-                void.append(index)
-        self._manifest.void_parts(void)
-        self._manifest.add_parts(part for part in now if part.name not in known)
-        for _, first, part in self._numbered_parts(void=True):
-            self._finish(first, part)
-
-    def _is_same_content(self, index: int, first: int, part: Part, current: Part) -> bool:
-        """Whether a part with another time or size still has the content whose records are in the topic.
-
-        Raises
-        ------
-        ChangedRowsError
-            If the rows that are in the topic are no longer in the file.
-        """
-        if part.records < 0:
-            if has_other_rows(self._source, self._manifest, [current]):
-                raise ChangedRowsError(
-                    self._source.name,
-                    "changed: its beginning differs from the "
-                    f"{counted_noun(self._manifest.through, 'row')} sent before",
-                    hint="add --resend to send the whole file again, or start another record of sent rows with "
-                    "--manifest FILE",
-                )
-            return True
-        if not self._is_sent(first, part) or part.size_bytes != current.size_bytes:
-            return False
-        sent = self._manifest.checksums.get(index)
-        return sent is not None and sent == self._source.checksum(current)
-
     def _send_blocks(self) -> None:
-        with closing(self._source.blocks(self._wanted())) as blocks:
+        with closing(self._source.blocks(self._unsent.wanted())) as blocks:
             for block in blocks:
-                self._skip(block.skipped_bytes)
+                self._unsent.skipped_bytes += block.skipped_bytes
                 if block.failures:
-                    self._give_up(block.failures)
+                    self._unsent.give_up(block.failures)
                 if block.rows is not None:
                     self._rows.append(block.rows)
-                unsent = self._unsent(block) if self._found else block
+                unsent = self._unsent.of_block(block)
                 if unsent.values:
                     self._send_block(unsent)
                 else:
                     self._finish_block(unsent)
                 self._look()
-
-    def _wanted(self) -> Iterator[WantedRecords]:
-        """What is to be read: parts, and rows of them, that are not known to be in the topic."""
-        for index, first, part in self._open_parts():
-            if self._is_sent(first, part):
-                self._outcome.already_there += part.records
-                # of what is there now: files that went since they were sent do not count
-                self._skip(self._sizes_bytes.get(part.name, 0))
-                continue
-            rows = self._manifest.rows if part.records < 0 else None
-            start = max(0, self._ledger.through - first) if rows is None else rows.rows
-            self._outcome.already_there += start
-            yield WantedRecords(index, first, self._touched.get(index, part), start, rows)
-
-    def _unsent(self, block: Block) -> Block:
-        """The block without records that were found in the topic.
-
-        Raises
-        ------
-        ChangedRowsError
-            If one that was found has another value now.
-        """
-        left = [at for at, number in enumerate(block.numbers) if not self._ledger.is_done(number)]
-        for at, number in enumerate(block.numbers):
-            if self._found.get(number, value := hash(block.values[at])) != value:
-                raise ChangedRowsError(
-                    block.name_of(at),
-                    "is not the row that was sent before" if block.rows else "is not what was sent before",
-                    hint="feed the same rows, or start another record of sent rows with --manifest FILE",
-                )
-        if len(left) == len(block):
-            return block
-        self._outcome.already_there += len(block) - len(left)
-        if not left:
-            self._skip(block.progress_bytes)
-        return replace(
-            block,
-            numbers=[block.numbers[at] for at in left],
-            values=[block.values[at] for at in left],
-            sizes=[block.sizes[at] for at in left],
-            keys=None if block.keys is None else [block.keys[at] for at in left],
-            headers=None if block.headers is None else [block.headers[at] for at in left],
-            name_of=lambda at: block.name_of(left[at]),
-            progress_bytes=block.progress_bytes if left else 0,
-        )
-
-    def _give_up(self, failures: Iterable[tuple[WantedRecords, str]]) -> None:
-        for wanted, why in failures:
-            self._outcome.failures.append((printable(wanted.part.name), why))
-            self._finish(wanted.first, wanted.part)
-        self._manifest.void_parts([wanted.part_index for wanted, _ in failures])
-
-    def _skip(self, n_bytes: int) -> None:
-        self._done_bytes += n_bytes
-        self._skipped_bytes += n_bytes
 
     def _send_block(self, block: Block) -> None:
         sizes = self._name_records(block)
@@ -342,7 +211,7 @@ class SendRun:
             self._finish_block(block)
 
     def _finish_block(self, block: Block) -> None:
-        self._done_bytes += block.progress_bytes
+        self._finished_bytes += block.progress_bytes
         if self._manifest.is_kept:
             self._checksums.update(block.checksums)
 
@@ -375,10 +244,10 @@ class SendRun:
         self._progressed(
             DeliveryProgress(
                 records=self._sent + self._outcome.already_there,
-                bytes=self._done_bytes,
+                bytes=self._finished_bytes + self._unsent.skipped_bytes,
                 sent=self._sent,
                 handed_over=self._handed_over,
-                skipped_bytes=self._skipped_bytes,
+                skipped_bytes=self._unsent.skipped_bytes,
             )
         )
 
@@ -409,25 +278,6 @@ class SendRun:
             f"{self._outcome.already_there} already in the topic",
             hint="; then ".join(hint for hint in hints if hint) or None,
         )
-
-    def _numbered_parts(self, *, void: bool) -> Iterator[tuple[int, int, Part]]:
-        """Index, first record number and part, of the void ones or of the others."""
-        first = 0
-        for index, part in enumerate(list(self._manifest.parts)):
-            if (index in self._manifest.void) is void:
-                yield index, first, part
-            first += max(part.records, 0)
-
-    def _open_parts(self) -> Iterator[tuple[int, int, Part]]:
-        return self._numbered_parts(void=False)
-
-    def _is_sent(self, first: int, part: Part) -> bool:
-        if part.records < 0 or first + part.records <= self._ledger.through:
-            return part.records >= 0
-        return bool(self._found) and all(self._ledger.is_done(n) for n in range(first, first + part.records))
-
-    def _finish(self, first: int, part: Part) -> None:
-        self._ledger.finish_all(range(first, first + part.records))
 
 
 def totals(parts: Iterable[Part]) -> Mapping[str, int]:

@@ -30,8 +30,9 @@ from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.record_sizes import check_sizes
 from kafkabal.producer.same_topic_check import same_topic_check
 from kafkabal.producer.send_manifest import ManifestHeader, SendManifest
-from kafkabal.producer.send_source import SendOutcome, SendRun, has_other_rows, totals
+from kafkabal.producer.send_source import SendRun, totals
 from kafkabal.producer.target_topic import MessageReader
+from kafkabal.producer.unsent_records import SendOutcome, has_other_rows
 from kafkabal.routing.checked_policy import PolicyFaultError
 from kafkabal.routing.policies.random import Random
 from kafkabal.routing.policy_protocol import Context

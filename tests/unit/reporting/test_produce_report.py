@@ -6,7 +6,7 @@ from collections import Counter
 
 from kafkabal.model.rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.rows_to_state import build_cluster
-from kafkabal.producer.send_source import SendOutcome
+from kafkabal.producer.unsent_records import SendOutcome
 from kafkabal.reporting.drawable_area import PLAIN
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.produce_report import production_report

@@ -1,0 +1,196 @@
+"""What of a source is not in the topic yet, by what a manifest records and what was found in the topic."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from kafkabal.producer.delivery_ledger import DeliveryLedger
+from kafkabal.producer.send_manifest import SendManifest
+from kafkabal.sources import Block, ChangedRowsError, Part, Source, WantedRecords, printable
+from kafkabal.wording import counted_noun
+
+
+@dataclass(slots=True, kw_only=True)
+class SendOutcome:
+    """What a run did."""
+
+    sent: int = 0
+    already_there: int = 0
+    bytes_by_partition: Counter[int] = field(default_factory=Counter)
+    """Values that this run sent."""
+    failures: list[tuple[str, str]] = field(default_factory=list)
+    """Files that were not sent, and why."""
+    changed: list[str] = field(default_factory=list)
+    """Files that changed since an earlier run sent them; they are not sent again."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every record of the source, as it is now, is in the topic."""
+        return not self.failures and not self.changed
+
+
+def has_other_rows(source: Source, manifest: SendManifest, parts: Iterable[Part]) -> bool:
+    """Whether a file of rows no longer begins with the rows that were sent, as far as the manifest knows."""
+    listed = list(parts)
+    if source.is_stream or not manifest.through or not listed or listed[0].records >= 0:
+        return False
+    return manifest.rows is None or not source.begins_with(listed[0], manifest.rows)
+
+
+class UnsentRecords:
+    """Brings a manifest and a source together, and says which records are to be read and sent.
+
+    Parameters
+    ----------
+    ledger
+        Which records are in the topic.
+    found
+        Hashes of values by number: records in the topic that the manifest does not know.
+    resend
+        Send files again that changed since they were sent.
+    outcome
+        Gets what is there already, what changed, and what cannot be sent.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        manifest: SendManifest,
+        ledger: DeliveryLedger,
+        *,
+        found: Mapping[int, int],
+        resend: bool,
+        outcome: SendOutcome,
+    ) -> None:
+        self._source = source
+        self._manifest = manifest
+        self._ledger = ledger
+        self._found = found
+        self._resend = resend
+        self._outcome = outcome
+        self._sizes_bytes: Mapping[str, int] = {}
+        self.skipped_bytes = 0
+        """Of what is there now and need not be sent."""
+        self.touched: dict[int, Part] = {}
+        """By index: parts whose time or size differs, though their content is in the topic."""
+
+    def reconcile(self, listed: Sequence[Part]) -> None:
+        """Make the manifest's list of files equal the source's: append what is new, give up what changed or went."""
+        present = {part.name: part for part in listed}
+        self._sizes_bytes = {part.name: part.size_bytes for part in listed}
+        known = set()
+        void: list[int] = []
+        for index, first, part in self._open_parts():
+            current = present.get(part.name)
+            if current == part or (current is None and self._is_sent(first, part)):
+                known.add(part.name)
+            elif current is not None and self._is_same_content(index, first, part, current):
+                known.add(part.name)
+                self.touched[index] = current
+            elif current is not None and self._is_sent(first, part) and not self._resend:
+                known.add(part.name)
+                self._outcome.changed.append(printable(part.name))
+            else:
+                void.append(index)
+        self._manifest.void_parts(void)
+        self._manifest.add_parts(part for part in listed if part.name not in known)
+        for _, first, part in self._numbered_parts(void=True):
+            self._finish(first, part)
+
+    def _is_same_content(self, index: int, first: int, part: Part, current: Part) -> bool:
+        """Whether a part with another time or size still has the content whose records are in the topic.
+
+        Raises
+        ------
+        ChangedRowsError
+            If the rows that are in the topic are no longer in the file.
+        """
+        if part.records < 0:
+            if has_other_rows(self._source, self._manifest, [current]):
+                raise ChangedRowsError(
+                    self._source.name,
+                    "changed: its beginning differs from the "
+                    f"{counted_noun(self._manifest.through, 'row')} sent before",
+                    hint="add --resend to send the whole file again, or start another record of sent rows with "
+                    "--manifest FILE",
+                )
+            return True
+        if not self._is_sent(first, part) or part.size_bytes != current.size_bytes:
+            return False
+        sent = self._manifest.checksums.get(index)
+        return sent is not None and sent == self._source.checksum(current)
+
+    def wanted(self) -> Iterator[WantedRecords]:
+        """What is to be read: parts, and rows of them, that are not known to be in the topic."""
+        for index, first, part in self._open_parts():
+            if self._is_sent(first, part):
+                self._outcome.already_there += part.records
+                # of what is there now: files that went since they were sent do not count
+                self.skipped_bytes += self._sizes_bytes.get(part.name, 0)
+                continue
+            rows = self._manifest.rows if part.records < 0 else None
+            start = max(0, self._ledger.through - first) if rows is None else rows.rows
+            self._outcome.already_there += start
+            yield WantedRecords(index, first, self.touched.get(index, part), start, rows)
+
+    def of_block(self, block: Block) -> Block:
+        """The block without records that were found in the topic.
+
+        Raises
+        ------
+        ChangedRowsError
+            If one that was found has another value now.
+        """
+        if not self._found:
+            return block
+        left = [at for at, number in enumerate(block.numbers) if not self._ledger.is_done(number)]
+        for at, number in enumerate(block.numbers):
+            if self._found.get(number, value := hash(block.values[at])) != value:
+                raise ChangedRowsError(
+                    block.name_of(at),
+                    "is not the row that was sent before" if block.rows else "is not what was sent before",
+                    hint="feed the same rows, or start another record of sent rows with --manifest FILE",
+                )
+        if len(left) == len(block):
+            return block
+        self._outcome.already_there += len(block) - len(left)
+        if not left:
+            self.skipped_bytes += block.progress_bytes
+        return replace(
+            block,
+            numbers=[block.numbers[at] for at in left],
+            values=[block.values[at] for at in left],
+            sizes=[block.sizes[at] for at in left],
+            keys=None if block.keys is None else [block.keys[at] for at in left],
+            headers=None if block.headers is None else [block.headers[at] for at in left],
+            name_of=lambda at: block.name_of(left[at]),
+            progress_bytes=block.progress_bytes if left else 0,
+        )
+
+    def give_up(self, failures: Iterable[tuple[WantedRecords, str]]) -> None:
+        """Leave out parts that cannot be read; the next run tries them again."""
+        for wanted, why in failures:
+            self._outcome.failures.append((printable(wanted.part.name), why))
+            self._finish(wanted.first, wanted.part)
+        self._manifest.void_parts([wanted.part_index for wanted, _ in failures])
+
+    def _numbered_parts(self, *, void: bool) -> Iterator[tuple[int, int, Part]]:
+        """Index, first record number and part, of the void ones or of the others."""
+        first = 0
+        for index, part in enumerate(list(self._manifest.parts)):
+            if (index in self._manifest.void) is void:
+                yield index, first, part
+            first += max(part.records, 0)
+
+    def _open_parts(self) -> Iterator[tuple[int, int, Part]]:
+        return self._numbered_parts(void=False)
+
+    def _is_sent(self, first: int, part: Part) -> bool:
+        if part.records < 0 or first + part.records <= self._ledger.through:
+            return part.records >= 0
+        return bool(self._found) and all(self._ledger.is_done(n) for n in range(first, first + part.records))
+
+    def _finish(self, first: int, part: Part) -> None:
+        self._ledger.finish_all(range(first, first + part.records))
