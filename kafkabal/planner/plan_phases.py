@@ -5,18 +5,19 @@ from __future__ import annotations
 from kafkabal.model import ClusterState
 from kafkabal.plan import Plan, ScoreChange, cross_rack_bytes, make_changes, topic_ids
 from kafkabal.planner.budgeted_part import instalment
-from kafkabal.planner.candidate import search
+from kafkabal.planner.candidate import Candidate, search
 from kafkabal.planner.drain_leftovers import remains_of
 from kafkabal.planner.lower_bound import bound_bytes
 from kafkabal.planner.move_reasons import LoadsBefore, MoveReasons
 from kafkabal.planner.plan_listener import SILENT, PlanListener
 from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.planner.problem import Problem, build_problem
+from kafkabal.planner.search.assign_leaders import choose_leaders
 from kafkabal.planner.search.keep_within_budget import exceeds_budget
 from kafkabal.planner.search.search_phases import is_reached
 from kafkabal.planner.search.solution import Solution
 from kafkabal.planner.shortfall import left_over, unrepaired_of, warnings_of
-from kafkabal.planner.unreachable_bands import falls_short, persist
+from kafkabal.planner.unreachable_bands import falls_short, may_lead, persist
 from kafkabal.scoring import Evaluation, evaluate
 
 
@@ -37,9 +38,10 @@ def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listene
     start = Solution(problem)
     before = LoadsBefore.of(start)
     candidate = search(start, listener)
-    candidate, after = (
-        persist(start, candidate, listener) if falls_short(candidate) else (candidate, candidate.to_state())
-    )
+    if falls_short(candidate):
+        candidate, after = persist(start, candidate, listener)
+    else:
+        candidate, after = _with_leaders_that_stay(candidate, listener)
     warnings = warnings_of(candidate.solution, candidate.leader, candidate.unplaced)
     unrepaired = unrepaired_of(candidate.solution, candidate.unplaced)
     if exceeds_budget(candidate.solution):
@@ -65,6 +67,24 @@ def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listene
         unrepaired=unrepaired,
         topic_ids=topic_ids(cluster, (change.topic for change in changes)),
     )
+
+
+def _with_leaders_that_stay(candidate: Candidate, listener: PlanListener) -> tuple[Candidate, ClusterState]:
+    """Leaders as the next plan would choose them, and the cluster once all is applied.
+
+    Where a partition goes that moves only because it is broken, such as one of an internal topic on a drained broker,
+    is not known when the fair number of leaders is worked out. It is to the next plan, which would hand on leadership.
+    """
+    after, problem = candidate.to_state(), candidate.solution.problem
+    repaired = problem.movable & ~problem.rules.movable
+    if problem.options.mode is not Mode.FULL or not (candidate.solution.moved().any(1) & repaired).any():
+        return candidate, after
+    listener.step("leaders again")
+    leader = choose_leaders(Solution(build_problem(after, problem.options)))
+    if not may_lead(problem, leader):
+        return candidate, after
+    candidate = candidate._replace(leader=leader)
+    return candidate, candidate.to_state()
 
 
 def _bound(start: Solution, solution: Solution) -> int | None:

@@ -49,7 +49,7 @@ def persist(start: Solution, candidate: Candidate, listener: PlanListener) -> tu
     after = candidate.to_state()
     for _ in range(_MOST_REPEATS):
         again = search(Solution(build_problem(after, problem.options)), listener, once=True)
-        if not _helps(again, shortfall(candidate.solution, candidate.leader)) or not _may_lead(problem, again.leader):
+        if not _helps(again, shortfall(candidate.solution, candidate.leader)) or not may_lead(problem, again.leader):
             break
         after = again.to_state()
         candidate.solution.adopt(after)
@@ -58,7 +58,7 @@ def persist(start: Solution, candidate: Candidate, listener: PlanListener) -> tu
     return candidate, after
 
 
-def _may_lead(problem: Problem, leader: I32) -> bool:
+def may_lead(problem: Problem, leader: I32) -> bool:
     """Whether no more leaders change than may, and none to a copy that is out of sync: it left, and came back later."""
     changes = leader != problem.leader
     stale = ((problem.previous == leader[:, None]) & ~problem.electable).any(1)

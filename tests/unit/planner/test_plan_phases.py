@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from kafkabal.errors import InfeasibleError, UsageError
@@ -174,6 +176,31 @@ def test_what_has_to_move_replicas_is_refused_where_none_may(mode: Mode) -> None
         PlanOptions(mode=mode, drain=frozenset({3}))
     with pytest.raises(UsageError, match=f"--{mode} and --replication-factor cannot be combined"):
         PlanOptions(mode=mode, replication_factor=2)
+
+
+def _with_internal_topic(seed: int) -> tuple[ClusterState, int]:
+    """A drawn cluster whose last topic is internal, and a broker to drain."""
+    random = Random(seed)
+    number, racks = random.randint(4, 8), random.choice([1, 1, 2, 3])
+    topics = []
+    for t in range(random.randint(1, 4)):
+        factor, rows = random.choice([2, 2, 3, 3, 1]), []
+        for p in range(random.randint(1, 14)):
+            held = random.sample(range(1, number + 1), factor)
+            size = random.choice([0, 10**6, random.randrange(10**9)])
+            rows.append(partition(p, held, size, leader=random.choice(held)))
+        topics.append(TopicRow(topic=f"t{t}", partitions=rows, internal=t == 3))
+    return cluster(brokers(number, racks=racks), topics), 1 + seed % number
+
+
+@pytest.mark.parametrize("seed", [8, 112, 216])
+def test_a_drain_that_is_repeated_hands_on_no_leader(seed: int) -> None:
+    """Internal topics leave the broker too; where they came to be is what the leaders are balanced for at once."""
+    state, broker = _with_internal_topic(seed)
+    options = PlanOptions(drain=frozenset({broker}))
+    after = apply_plan(state, make_plan(state, options))
+    assert not (after.replicas.broker == after.brokers.index_of(broker)).any()
+    assert make_plan(after, options).partitions == ()
 
 
 def test_an_unknown_broker_is_refused() -> None:
