@@ -12,6 +12,7 @@ from .produce_session import produce_source as produce_source
 from .profile_watcher import ProfileWatcher as ProfileWatcher
 from .record_sizes import check_sizes as check_sizes
 from .routing_metrics import RoutingCollector as RoutingCollector
+from .routing_view_source import ClusterWithDisks as ClusterWithDisks
 from .routing_view_source import StateReader as StateReader
 from .routing_view_source import ViewSource as ViewSource
 from .send_manifest import ManifestHeader as ManifestHeader

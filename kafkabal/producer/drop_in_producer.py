@@ -7,9 +7,7 @@ else is done once a slot, and what needs the cluster by a thread of its own.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Final, Self
 from weakref import WeakSet, finalize, ref
@@ -17,7 +15,7 @@ from weakref import WeakSet, finalize, ref
 import confluent_kafka
 from confluent_kafka import Producer as Client
 
-from kafkabal.clusters import Cluster, Reading, ReadRequest, connect
+from kafkabal.clusters import connect
 from kafkabal.config import (
     ConnectionSettings,
     Settings,
@@ -25,11 +23,12 @@ from kafkabal.config import (
     connection_of,
     librdkafka_settings,
     settings_of,
-    with_profile_disks,
 )
 from kafkabal.errors import ConfigError, OperationError
+from kafkabal.producer.batch_parts import data_bytes, headers_bytes, parts_of, reported
 from kafkabal.producer.live_routing import LOG, ClosableReader, LiveRouting
 from kafkabal.producer.producer_options import RoutingOptions, split_options
+from kafkabal.producer.routing_view_source import ClusterWithDisks
 from kafkabal.producer.slot_router import UNROUTED, Report, RoutingStatus, SlotRouter
 from kafkabal.producer.view_refresher import STATISTICS_S
 from kafkabal.routing import Slot
@@ -38,7 +37,6 @@ _STATISTICS: Final = "statistics.interval.ms"
 _REPORTS: Final = ("on_delivery", "dr_cb", "dr_msg_cb")
 _USED_UP: Final = Slot()
 _send: Final = Client.produce
-_ABSENT: Final[Any] = object()
 _LIVE: Final[WeakSet[Producer]] = WeakSet()
 
 
@@ -169,7 +167,7 @@ class Producer(Client):
         """
         report = on_delivery or callback
         router = None if partition >= 0 else self._router(topic)
-        parts = None if router is None else _parts_of(messages, routes_keys=router.routes_keys)
+        parts = None if router is None else parts_of(messages, routes_keys=router.routes_keys)
         if router is None or parts is None:
             return super().produce_batch(topic, messages, partition, on_delivery=report)
         queued = 0
@@ -216,9 +214,9 @@ class Producer(Client):
         if router is None or (key is not None and not router.routes_keys):
             super().produce(topic, value, key, explicit, report, report, at_ms, headers)
             return
-        size_bytes = len(value) if type(value) is bytes else _length(value)
+        size_bytes = len(value) if type(value) is bytes else data_bytes(value)
         if key is not None or headers is not None:
-            size_bytes += _length(key) + _headers_length(headers)
+            size_bytes += data_bytes(key) + headers_bytes(headers)
         # a report of ours takes the place of the one in the configuration, and calls it
         picked, told = router.route(
             key.encode() if isinstance(key, str) else key, size_bytes or 1, report or self._report
@@ -240,7 +238,7 @@ class Producer(Client):
             if first_report is None:
                 taken = super().produce_batch(router.topic, run, partition, on_delivery=report)
             else:
-                with _reported(run[0], first_report, report or self._report):
+                with reported(run[0], first_report, report or self._report):
                     taken = super().produce_batch(router.topic, run, partition, on_delivery=report)
             queued += taken
             if taken < len(run):
@@ -253,7 +251,7 @@ class Producer(Client):
     def _one_of_batch(self, router: SlotRouter, message: dict[str, Any], report: Report | None) -> int:
         """Queue a record of a batch that the policy routes by its key; how many were queued."""
         key, value = message.get("key"), message.get("value")
-        size_bytes = (_length(value) + _length(key)) or 1
+        size_bytes = (data_bytes(value) + data_bytes(key)) or 1
         picked, told = router.route(key.encode() if isinstance(key, str) else key, size_bytes, report or self._report)
         taken: int = super().produce_batch(router.topic, [message], picked, on_delivery=told)
         if not taken:
@@ -282,44 +280,6 @@ class SerializingProducer(confluent_kafka.SerializingProducer[Any, Any], Produce
     """A drop-in for ``confluent_kafka.SerializingProducer``: serializers first, then routing."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """The records of a batch, by who says where they go."""
-
-    apart: Mapping[int, list[dict[str, Any]]]
-    """By partition: the record's, or -1 where librdkafka's partitioner decides by its key."""
-    keyed: list[dict[str, Any]]
-    """With keys that the policy may see."""
-    plain: list[dict[str, Any]]
-    """Without keys."""
-    sizes: list[int]
-    """Bytes of the plain ones."""
-
-
-def _parts_of(messages: Any, *, routes_keys: bool) -> _Parts | None:
-    """The parts of a batch; None where it is none, which librdkafka's binding refuses in its own words."""
-    if not isinstance(messages, list):
-        return None
-    try:
-        fields: set[str] = set().union(*messages)
-        plain: list[dict[str, Any]] = messages
-        keyed: list[dict[str, Any]] = []
-        apart: dict[int, list[dict[str, Any]]] = {}
-        if fields & {"key", "partition"}:
-            plain = []
-            for message in messages:
-                explicit, has_key = message.get("partition", UNROUTED), message.get("key") is not None
-                if explicit >= 0 or (has_key and not routes_keys):
-                    apart.setdefault(explicit, []).append(message)
-                else:
-                    (keyed if has_key else plain).append(message)
-        values = [message.get("value") for message in plain]
-        sizes = [len(value) if type(value) is bytes else _length(value) or 1 for value in values]
-    except (AttributeError, TypeError):
-        return None
-    return _Parts(apart, keyed, plain, sizes)
-
-
 def _after_fork() -> None:
     for producer in list(_LIVE):
         producer._refuse_after_fork()  # noqa: SLF001 - of the same module
@@ -328,24 +288,10 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-class _Completed:
-    """A cluster, with the volumes and capacities that a profile states."""
-
-    def __init__(self, cluster: Cluster, settings: Settings) -> None:
-        self._cluster = cluster
-        self._settings = settings
-        self.close = cluster.close
-
-    def read(self, request: ReadRequest) -> Reading:
-        """The whole state."""
-        reading = self._cluster.read(request)
-        return replace(reading, state=with_profile_disks(reading.state, self._settings))
-
-
 def open_cluster(connection: ConnectionSettings, settings: Settings | None) -> ClosableReader:
     """The cluster that a producer reads, with what its profile states of disks."""
     cluster = connect(connection)
-    return cluster if settings is None else _Completed(cluster, settings)
+    return cluster if settings is None else ClusterWithDisks(cluster, settings)
 
 
 def _settled(
@@ -375,43 +321,3 @@ def _with_statistics(client: Mapping[str, Any], read: Callable[[str], None]) -> 
             theirs(text)
 
     return {_STATISTICS: round(STATISTICS_S * 1000), **client, "stats_cb": both}
-
-
-@contextmanager
-def _reported(message: dict[str, Any], first: Report, then: Report | None) -> Iterator[None]:
-    """Let another hear first of the delivery of a record of a batch; the caller's record is left as it was."""
-    theirs = message.get("callback", _ABSENT)
-    message["callback"] = _both(first, then if theirs is _ABSENT or theirs is None else theirs)
-    try:
-        yield
-    finally:
-        if theirs is _ABSENT:
-            del message["callback"]
-        else:
-            message["callback"] = theirs
-
-
-def _both(first: Report, then: Report | None) -> Report:
-    if then is None:
-        return first
-    second = then
-
-    def report(error: Any, message: Any) -> None:
-        first(error, message)
-        second(error, message)
-
-    return report
-
-
-def _length(data: str | bytes | None) -> int:
-    """Bytes as they are sent."""
-    return 0 if data is None else len(data.encode()) if isinstance(data, str) else len(data)
-
-
-def _headers_length(headers: Any) -> int:
-    """Bytes of names and values; 0 of what is none, which librdkafka's binding refuses in its own words."""
-    try:
-        pairs = headers.items() if isinstance(headers, Mapping) else headers or ()
-        return sum(len(name) + _length(data) for name, data in pairs)
-    except (TypeError, ValueError):
-        return 0

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Protocol
 
-from kafkabal.clusters import Reading, ReadRequest
+from kafkabal.clusters import Cluster, Reading, ReadRequest
+from kafkabal.config import Settings, with_profile_disks
 from kafkabal.model import PRODUCE_LATENCY, PROMETHEUS_VALUE, ClusterState
 from kafkabal.producer.latency_noise import LatencyNoise
 from kafkabal.routing import RoutingView, view_of
@@ -22,6 +24,20 @@ class StateReader(Protocol):
 
     def read(self, request: ReadRequest) -> Reading:
         """The whole state."""
+
+
+class ClusterWithDisks:
+    """A cluster that is read again and again, with the volumes and capacities that a profile states."""
+
+    def __init__(self, cluster: Cluster, settings: Settings) -> None:
+        self._cluster = cluster
+        self._settings = settings
+        self.close = cluster.close
+
+    def read(self, request: ReadRequest) -> Reading:
+        """The whole state."""
+        reading = self._cluster.read(request)
+        return replace(reading, state=with_profile_disks(reading.state, self._settings))
 
 
 # before brokers that report no log dirs count as ones that never do

@@ -9,7 +9,7 @@ import typer
 
 from kafkabal.atomic_files import parse_path
 from kafkabal.cli.commands.produce_options import SendingOptions, SourceOptions
-from kafkabal.cli.framework.cluster_access import CompletedCluster, await_broker, live_connection, open_cluster
+from kafkabal.cli.framework.cluster_access import await_broker, live_connection, open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.open_transfer_textfile import open_textfile
@@ -148,7 +148,7 @@ def _deliver(
     display: "DeliveryDisplay",
     context: CommandContext,
 ) -> "ProduceResult":
-    from kafkabal.producer import produce_source
+    from kafkabal.producer import ClusterWithDisks, produce_source
 
     with (
         _brokers(settings) as brokers,
@@ -156,7 +156,7 @@ def _deliver(
     ):
         return produce_source(
             order,
-            CompletedCluster(cluster, settings),
+            ClusterWithDisks(cluster, settings),
             brokers,
             latency=latency,
             prometheus=prometheus,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafkabal.cli.framework.cluster_access import CompletedCluster, live_connection, open_cluster
+from kafkabal.cli.framework.cluster_access import live_connection, open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.selected_scores import profile_watcher, unchecked_scores
@@ -172,7 +172,7 @@ def _weights(
     context: CommandContext,
     at_end: ExitStack,
 ) -> "TopicWeights":
-    from kafkabal.producer import TopicWeights, ViewSource
+    from kafkabal.producer import ClusterWithDisks, TopicWeights, ViewSource
     from kafkabal.routing import load_policy
     from kafkabal.scoring import Need
     from kafkabal.telemetry import LatencyTable
@@ -185,7 +185,7 @@ def _weights(
         source = measurements.latencies(cluster, live_connection(settings, "route"), publishing.interval_s, context)
         latency = at_end.enter_context(source)
     views = ViewSource(
-        CompletedCluster(cluster, settings),
+        ClusterWithDisks(cluster, settings),
         latency=latency or LatencyTable(max_age_s=publishing.interval_s, clock=context.monotonic),
         prometheus=measurements.query(),
         clock=context.monotonic,

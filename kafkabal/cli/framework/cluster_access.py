@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
@@ -101,21 +101,6 @@ def live_connection(settings: Settings, command: str) -> ConnectionSettings:
     if not isinstance(address, ConnectionSettings):
         raise ConfigError(f"{command} requires a live cluster", hint="give --bootstrap-server HOST:PORT")
     return address
-
-
-@dataclass(frozen=True, slots=True)
-class CompletedCluster:
-    """A cluster that is read again and again, with volumes and capacities from the profile."""
-
-    cluster: Cluster
-    settings: Settings
-
-    def read(self, request: ReadRequest) -> Reading:
-        """The whole state."""
-        from kafkabal.config import with_profile_disks
-
-        reading = self.cluster.read(request)
-        return replace(reading, state=with_profile_disks(reading.state, self.settings))
 
 
 def await_broker(cluster: Cluster, context: CommandContext) -> None:
