@@ -14,7 +14,7 @@ from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.plan_scope import chosen_topics
 from kafkabal.planner.search.additional_loads import AdditionalLoads
-from kafkabal.planner.search.local_search import CONVEXITY, Violation
+from kafkabal.planner.search.band_violation import CONVEXITY, Violation
 from kafkabal.planner.search.solution import Solution
 from kafkabal.units import format_bytes
 from kafkabal.wording import counted_noun, plural

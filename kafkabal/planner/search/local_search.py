@@ -21,17 +21,13 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkabal.model import F64, I64, Bools
-from kafkabal.planner.search.group_size_keys import SizeKeys
-from kafkabal.planner.search.grouped_arrays import sorted_distinct, stable_order
+from kafkabal.planner.search.band_violation import LEAST_GAIN, Violation
+from kafkabal.planner.search.grouped_arrays import sorted_distinct
+from kafkabal.planner.search.slot_index import Look, SlotIndex
 from kafkabal.planner.search.solution import Solution
 
-CONVEXITY = 4.0
-"""Where bands are out of reach: brokers that are outside by a tenth of a fair share more than others are evened with
-them, since a byte moved, at its price of 0.8, then takes as much from the squares."""
 _NEAREST = 24
 """Replicas of each broker that are looked at, on either side of the size that is wanted."""
-_HALVINGS = 6
-"""Sizes on the ladder: with 3 and with 12 the 19 plans of benchmarks/planner_constants.py move 0.04 % more, 2026-11."""
 _CHECKED_AT_ONCE = 64
 """A matter of time only: with 16 and with 256 these plans are the same."""
 _PARTNERS = 12
@@ -40,8 +36,6 @@ _EXCHANGES = 48
 """Of a pair of brokers, the best that the rules are asked about: 12 change no plan in 19, 192 one."""
 _PRICE = 0.8
 """What a byte moved weighs against a byte outside its band."""
-_LEAST_GAIN = 1e-13
-"""Above what the rounding of float64 can pretend; 1e-10 gives the same plans."""
 _STEPS_A_BROKER = 200
 """An end that is not reached: 20 give the same plans."""
 _LEAST_PROGRESS = 1e-4
@@ -52,17 +46,9 @@ _LEAST_PROGRESS_BY_TURN = 1e-2
 """Share of the whole violation that brokers which were stuck must have lost for another turn."""
 
 
-class _Look(NamedTuple):
-    """How hard to look for a replica: near the size that is wanted, or among all."""
-
-    replicas: int
-    pairs: int
-    all_sizes: bool
-
-
-_NARROW = _Look(replicas=512, pairs=1024, all_sizes=False)
+_NARROW = Look(replicas=512, pairs=1024, all_sizes=False)
 """Four times as many of each: 0.04 % fewer bytes in 1.2 times the time."""
-_WIDE = _Look(replicas=16384, pairs=65536, all_sizes=True)
+_WIDE = Look(replicas=16384, pairs=65536, all_sizes=True)
 """Tried where the narrow look finds nothing: a quarter of it changes one plan in 19, four times as much none."""
 
 
@@ -74,107 +60,10 @@ class SearchStep(NamedTuple):
     target: I64
 
 
-class Violation:
-    """How far brokers are outside their bands, in fair shares, weighted by the scores.
-
-    Parameters
-    ----------
-    convexity
-        What the square counts beside it: above 0 two brokers that are outside by the same are better than one that is
-        outside by twice as much, so that where bands are out of reach the largest excess is made small first.
-    """
-
-    def __init__(self, solution: Solution, convexity: float = 0.0) -> None:
-        problem = solution.problem
-        self.solution = solution
-        self.convexity = convexity
-        self.least_gain = _LEAST_GAIN
-        """What a step has to take away from the violation."""
-        rows = problem.weighed
-        mean = solution.due.mean_bytes(solution.used, rows)
-        self.fair_bytes: F64 = np.maximum(mean * solution.due.byte_weight, 1.0)
-        mean_count = max(1.0, float(solution.count[problem.counted].mean())) if problem.counted.any() else 1.0
-        self.fair_count: F64 = mean_count * solution.due.count_weight
-        weight = {s.score.name: s.weight for s in problem.scores}
-        self.per_byte: F64 = weight.get("disk", 1.0) / self.fair_bytes
-        self.per_replica: F64 = weight.get("replicas", 1.0) / self.fair_count
-
-    def of(self, broker: I64 | int, bytes_: I64, count: I64) -> F64:
-        """Violation of brokers that would hold so much."""
-        bands = self.solution.bands
-        out = np.maximum(bytes_ - bands.high_bytes[broker], 0) + np.maximum(bands.low_bytes[broker] - bytes_, 0)
-        miss = np.maximum(count - bands.high_count[broker], 0) + np.maximum(bands.low_count[broker] - count, 0)
-        outside = out * self.per_byte[broker] + miss * self.per_replica[broker]
-        if self.convexity:
-            outside = outside + self.convexity * outside**2
-        return np.where(self.solution.problem.counted[broker], outside, 0.0)
-
-    def now(self) -> F64:
-        """Violation of every broker as it stands."""
-        everyone = np.arange(len(self.fair_bytes))
-        return self.of(everyone, self.solution.used, self.solution.count)
-
-    def change(self, broker: I64 | int, bytes_: I64, count: I64 | int) -> F64:
-        """What coming (or, negative, leaving) bytes and replicas change."""
-        used, number = self.solution.used[broker], self.solution.count[broker]
-        return self.of(broker, used + bytes_, number + count) - self.of(broker, used, number)
-
-
-class Index:
-    """Replicas that may move, by broker and size. Entries that have moved since are skipped."""
-
-    def __init__(self, solution: Solution) -> None:
-        problem = solution.problem
-        self.solution = solution
-        p, k = np.nonzero((solution.placement >= 0) & problem.loose)
-        broker = solution.placement[p, k].astype(np.int64)
-        bytes_ = solution.load(p, k, broker)
-        self.keys = SizeKeys(bytes_)
-        # moved ones first: to move them on costs nothing more
-        shelf = 2 * broker + (problem.previous[p, k] == broker)
-        key = self.keys.of(shelf, bytes_)
-        order = stable_order(key)
-        self.p, self.k, self.key = p[order], k[order], key[order]
-        self.first = self.keys.ends(self.key, 2 * problem.n_brokers)
-
-    def pick(self, brokers: I64, size: float, number: int, look: _Look) -> tuple[I64, I64]:
-        """Slots on each broker, near a size or of all sizes."""
-        return self.spread(brokers, number) if look.all_sizes else self.ladder(brokers, size, number)
-
-    def ladder(self, brokers: I64, size: float, number: int) -> tuple[I64, I64]:
-        """Slots on each broker nearest a size, its half, its quarter and so on, and the smallest."""
-        rungs = [size / 2**i for i in range(_HALVINGS)] + [0.0] if size > 0 else [0.0]
-        return self.near(brokers, rungs, max(2, number // len(rungs)))
-
-    def near(self, brokers: I64, sizes: list[float], number: int) -> tuple[I64, I64]:
-        """Slots on each broker nearest each of some sizes: so many on either side, moved and unmoved ones."""
-        shelf = _shelves(brokers)[:, None]
-        at = np.searchsorted(self.key, self.keys.at_least(shelf, np.array(sizes)))
-        around = at[:, :, None] + np.arange(-number, number)
-        inside = (around >= self.first[shelf][:, :, None]) & (around < self.first[shelf + 1][:, :, None])
-        return self._still(sorted_distinct(around[inside]))
-
-    def spread(self, brokers: I64, number: int) -> tuple[I64, I64]:
-        """Slots on each broker, evenly picked over their sizes."""
-        shelf = _shelves(brokers)[:, None]
-        first, last = self.first[shelf], self.first[shelf + 1] - 1
-        at = first + np.arange(number) * (last - first) // max(1, number - 1)
-        return self._still(sorted_distinct(at[np.broadcast_to(last >= first, at.shape)]))
-
-    def _still(self, at: I64) -> tuple[I64, I64]:
-        p, k = self.p[at], self.k[at]
-        here = self.solution.placement[p, k] == self.keys.group_of(self.key[at]) // 2
-        return p[here], k[here]
-
-
-def _shelves(brokers: I64) -> I64:
-    return np.concatenate((2 * brokers, 2 * brokers + 1))
-
-
 def search_locally(solution: Solution, convexity: float = 0.0) -> None:
     """Move single replicas, or exchange two, until no broker gains by it; see :class:`Violation`."""
     violation = Violation(solution, convexity)
-    index = Index(solution)
+    index = SlotIndex(solution)
     stuck = np.zeros(solution.problem.n_brokers, np.bool_)
     steps, before = 0, np.inf
     while steps < _STEPS_A_BROKER * len(stuck):
@@ -187,12 +76,12 @@ def search_locally(solution: Solution, convexity: float = 0.0) -> None:
             # what others did since may have made room
             stuck[:], before = False, left
             continue
-        violation.least_gain = max(_LEAST_GAIN, _LEAST_PROGRESS * float(now[worst]))
+        violation.least_gain = max(LEAST_GAIN, _LEAST_PROGRESS * float(now[worst]))
         step = _best_single(solution, violation, index, worst, _NARROW) or _best_single(
             solution, violation, index, worst, _WIDE
         )
         if step is None:
-            violation.least_gain = max(_LEAST_GAIN, _LEAST_PROGRESS_BY_EXCHANGE * float(now[worst]))
+            violation.least_gain = max(LEAST_GAIN, _LEAST_PROGRESS_BY_EXCHANGE * float(now[worst]))
             step = _best_exchange(solution, violation, index, worst)
         if step is None:
             stuck[worst] = True
@@ -202,10 +91,12 @@ def search_locally(solution: Solution, convexity: float = 0.0) -> None:
         solution.move(step.p, step.k, step.target)
         steps += 1
         if steps % 512 == 0:
-            index = Index(solution)
+            index = SlotIndex(solution)
 
 
-def _best_single(solution: Solution, violation: Violation, index: Index, broker: int, look: _Look) -> SearchStep | None:
+def _best_single(
+    solution: Solution, violation: Violation, index: SlotIndex, broker: int, look: Look
+) -> SearchStep | None:
     found = [
         f
         for f in (_give(solution, violation, index, broker, look), _take(solution, violation, index, broker, look))
@@ -217,7 +108,7 @@ def _best_single(solution: Solution, violation: Violation, index: Index, broker:
 
 
 def _give(
-    solution: Solution, violation: Violation, index: Index, broker: int, look: _Look
+    solution: Solution, violation: Violation, index: SlotIndex, broker: int, look: Look
 ) -> tuple[float, SearchStep] | None:
     surplus = float(solution.used[broker] - solution.bands.high_bytes[broker])
     spare = int(solution.count[broker] - solution.bands.high_count[broker])
@@ -247,7 +138,7 @@ def _give(
 
 
 def _take(
-    solution: Solution, violation: Violation, index: Index, broker: int, look: _Look
+    solution: Solution, violation: Violation, index: SlotIndex, broker: int, look: Look
 ) -> tuple[float, SearchStep] | None:
     lack = float(solution.bands.low_bytes[broker] - solution.used[broker])
     short = int(solution.bands.low_count[broker] - solution.count[broker])
@@ -299,7 +190,7 @@ def _price(solution: Solution, violation: Violation, p: I64, k: I64, broker: I64
     return np.where(from_previous, _PRICE * solution.problem.arriving_bytes[p] * violation.per_byte[broker], 0.0)
 
 
-def _best_exchange(solution: Solution, violation: Violation, index: Index, broker: int) -> SearchStep | None:
+def _best_exchange(solution: Solution, violation: Violation, index: SlotIndex, broker: int) -> SearchStep | None:
     """Exchange a replica of the broker with one of another broker."""
     best: tuple[float, SearchStep] | None = None
     need = _need(solution, broker)
@@ -328,7 +219,7 @@ def _partners(solution: Solution, violation: Violation, broker: int, need: int) 
 
 
 def _exchange(
-    solution: Solution, violation: Violation, index: Index, broker: int, partner: int, need: int
+    solution: Solution, violation: Violation, index: SlotIndex, broker: int, partner: int, need: int
 ) -> tuple[float, SearchStep] | None:
     if not need or not solution.problem.takes[broker] or not solution.problem.takes[partner]:
         return None
@@ -362,7 +253,7 @@ def _loads(solution: Solution, p: I64, k: I64, current: int, target: int) -> tup
     return solution.load(p, k, np.full(len(p), current)), solution.load(p, k, np.full(len(p), target))
 
 
-def _sample(index: Index, broker: int, size: float) -> tuple[I64, I64]:
+def _sample(index: SlotIndex, broker: int, size: float) -> tuple[I64, I64]:
     one = np.array([broker])
     found = index.near(one, [size, 0.0], _NEAREST), index.spread(one, _NEAREST)
     cells = sorted_distinct(np.concatenate([p * index.solution.width + k for p, k in found]))

@@ -10,9 +10,10 @@ from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.plan_listener import PlanListener
 from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.search.assign_unplaced import assign_unplaced
+from kafkabal.planner.search.band_violation import CONVEXITY
 from kafkabal.planner.search.bulk_moves import NO_BULK_MOVES, move_in_bulk
 from kafkabal.planner.search.evict import drop_surplus, lift_for_racks, lift_for_topics, lift_leaving
-from kafkabal.planner.search.local_search import CONVEXITY, search_locally
+from kafkabal.planner.search.local_search import search_locally
 from kafkabal.planner.search.reduce_cost import reduce_cost
 from kafkabal.planner.search.solution import Solution
 
