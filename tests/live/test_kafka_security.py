@@ -7,7 +7,7 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -386,4 +386,10 @@ def test_a_reader_names_the_permission_that_it_lacks(sandbox: Sandbox) -> None:
         assert "\n" not in caught.value.message
         _grant(sandbox, user, [(operation, "Topic", topic)])
         time.sleep(1)
-    assert len(list(TopicReader(topic, connection=_as_user(sandbox, user)))) == 20
+
+    def reads_all() -> bool:
+        with suppress(NotAuthorizedError):
+            return len(list(TopicReader(topic, connection=_as_user(sandbox, user)))) == 20
+        return False
+
+    assert _eventually(reads_all)

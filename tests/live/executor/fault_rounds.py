@@ -180,7 +180,7 @@ class Round:
             self._tell(f"{action}: {code}: {said.strip()[-200:]}")
             if code == 0 or (action == "resume" and stage.journal().state.outcome is RunOutcome.COMPLETE):
                 break
-        stage.soon(lambda: self._check_placement(is_back=action == "roll back"), give_up_s=30.0)
+        stage.soon(lambda: self._check_placement(is_back=action == "roll back"))
         stage.assert_clean()
 
     def _check_placement(self, *, is_back: bool) -> None:

@@ -30,6 +30,8 @@ from tests.live.executor.own_clock import OwnClock
 
 _T = TypeVar("_T")
 SESSION_S = 3.0
+_LONGEST_SESSION_S = 30.0
+"""That of a command, which may have been killed as well."""
 _DRIVER = Path(__file__).with_name("work_on_run.py")
 _numbers = count(1)
 
@@ -199,7 +201,7 @@ class Hosts:
     @staticmethod
     def when_free(action: Callable[[], _T]) -> _T:
         """Do it once the lock of a process that died has run out."""
-        give_up_at = time.monotonic() + 10 * SESSION_S
+        give_up_at = time.monotonic() + _LONGEST_SESSION_S + 10 * SESSION_S
         while True:
             try:
                 return action()

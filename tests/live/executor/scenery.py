@@ -37,7 +37,7 @@ def until(holds: Callable[[], bool], give_up_s: float = 120.0) -> None:
         time.sleep(0.05)
 
 
-def soon(check: Callable[[], None], give_up_s: float = 15.0) -> None:
+def soon(check: Callable[[], None], give_up_s: float = 60.0) -> None:
     """Let a check fail for a while: some brokers hear a little later than others of what the controller has done."""
     give_up_at = time.monotonic() + give_up_s
     while time.monotonic() < give_up_at:

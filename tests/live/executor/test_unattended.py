@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,6 +42,16 @@ def _running(stage: Stage, *words: str, host: str = "one") -> Iterator[subproces
             yield process
         finally:
             process.kill()
+
+
+def _read_until(process: subprocess.Popen[str], text: str) -> str:
+    """What a process has written when this text comes; fails where it ends without."""
+    assert process.stdout is not None
+    lines = [""]
+    while text not in lines[-1]:
+        lines.append(process.stdout.readline())
+        assert lines[-1], lines
+    return "".join(lines)
 
 
 def _slowly(plan_file: Path) -> tuple[str, ...]:
@@ -146,12 +155,12 @@ def test_paused_watched_and_continued_from_another_host(stage: Stage, plan_file:
         assert (gone_on.returncode, "asked it to go on" in gone_on.stderr) == (0, True), gone_on.stderr
         stage.until(stage.in_flight)
         with _running(stage, "status", "--watch", host="two") as watching:
-            time.sleep(8.0)  # for its first two looks
+            seen = _read_until(watching, " partitions in flight, ")
             stage.hasten()
             said, _ = process.communicate(timeout=60)
             watched, _ = watching.communicate(timeout=60)
         assert watching.returncode == 0, watched
-        assert " partitions in flight, " in watched
+        assert " partitions in flight, " in seen
     assert process.returncode == 0, said
     stage.assert_as_planned()
 
@@ -161,9 +170,9 @@ def test_a_second_interrupt_releases_the_lock(stage: Stage, plan_file: Path) -> 
     with _running(stage, *_slowly(plan_file), "--on-interrupt", "finish") as process:
         stage.until(stage.in_flight)
         process.send_signal(signal.SIGINT)
-        time.sleep(1.0)
+        _read_until(process, "stopping gracefully")  # two signals at once are one
         process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=20)
+        said, _ = process.communicate(timeout=60)
     assert process.returncode == 130, said
     assert "aborted; " in said
     stage.cluster.lock("one who does not know that the process is gone", 3.0).release()
