@@ -1,4 +1,4 @@
-"""Bytes, rates, durations and shares: read from what people write, shown as people read them.
+"""Bytes, rates, durations and percentages: read from what people write, shown as people read them.
 
 kB, MB, GB, TB, PB are powers of ten; KiB, MiB, GiB, TiB, PiB powers of two; a bare number is bytes; ``/s`` may
 follow in rates. A share is written ``10%`` or ``0.10``.
@@ -30,7 +30,7 @@ _POWERS: Final = {
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _QUANTITY: Final = re.compile(r"\s*(?P<number>\d{1,19}(?:\.\d+)?|\.\d+)\s*(?P<unit>[A-Za-z]*)\s*", re.ASCII)
 _DURATION_PART: Final = re.compile(r"(?P<number>\d{1,9}(?:\.\d+)?)(?P<unit>ms|min|[smhdw])", re.ASCII)
-_SHARE: Final = re.compile(r"\s*(?P<number>\d{1,9}(?:\.\d*)?|\.\d+)\s*(?P<percent>%?)\s*", re.ASCII)
+_PERCENT: Final = re.compile(r"\s*(?P<number>\d{1,9}(?:\.\d*)?|\.\d+)\s*(?P<percent>%?)\s*", re.ASCII)
 _MOST_BYTES: Final = 2**63 - 1
 _MOST_BROKER: Final = 2**31 - 1
 _MOST_DIGITS: Final = 19
@@ -168,28 +168,28 @@ def parse_number(text: str) -> float:
     return value
 
 
-def parse_share(text: str) -> float:
-    """Read a share such as ``10%`` or ``0.10``; a bare ``10`` or ``1`` is refused, since it could mean either.
+def parse_percent(text: str) -> float:
+    """Read a percentage such as ``10%`` or ``0.10``; a bare ``10`` or ``1`` is refused, since it could mean either.
 
     Returns
     -------
     float
-        The share, 0 or more; 1.0 is the whole.
+        The fraction, 0 or more; 1.0 is the whole.
 
     Raises
     ------
     UsageError
-        If the text is no share, or is ambiguous.
+        If the text is not a percentage, or is ambiguous.
     """
-    match = _SHARE.fullmatch(text)
+    match = _PERCENT.fullmatch(text)
     if match is None:
-        raise UsageError(f"invalid share: {text!r}", hint="write it like 10% or 0.10")
+        raise UsageError(f"invalid percentage: {text!r}", hint="write it like 10% or 0.10")
     value = float(match["number"])
     if match["percent"]:
         return value / 100
     if value > 1 or match["number"] == "1":
         other = "1.0" if value == 1 else f"{value / 100:.2f}" if value.is_integer() else f"{value / 100:g}"
-        raise UsageError(f"ambiguous share: {text!r} ({value:g}% or {other}?)")
+        raise UsageError(f"ambiguous percentage: {text!r} ({value:g}% or {other}?)")
     return value
 
 
@@ -240,9 +240,9 @@ def format_duration(seconds: float) -> str:
     return f"{whole} s"
 
 
-def format_share(share: float, digits: int = 1) -> str:
-    """Show a share as a percentage: ``12.5%``; unknown (NaN) is ``-``."""
-    return "-" if math.isnan(share) else f"{share * 100:.{digits}f}%"
+def format_percent(fraction: float, digits: int = 1) -> str:
+    """Show a fraction as a percentage: ``12.5%``; unknown (NaN) is ``-``."""
+    return "-" if math.isnan(fraction) else f"{fraction * 100:.{digits}f}%"
 
 
 def _three_digits(value: float) -> str:

@@ -87,7 +87,7 @@ def main() -> None:
     if seen:
         print(f"accuracy before learning from each batch: {right / seen:.3f}")
     elapsed_s = time.monotonic() - began_s
-    print(f"{data.metrics.samples} samples in {elapsed_s:.1f} s, {data.metrics.waiting_share:.1%} of it waiting")
+    print(f"{data.metrics.samples} samples in {elapsed_s:.1f} s, {data.metrics.waiting_fraction:.1%} of it waiting")
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ class Settings:
 
     scores: tuple[str, ...] = field(default=(), metadata=_key("scores", value_parsers.scores, "--score"))
     """As ``NAME`` or ``NAME=WEIGHT``; empty means the default ones."""
-    tolerance: float | None = field(default=None, metadata=_key("tolerance", value_parsers.share))
+    tolerance: float | None = field(default=None, metadata=_key("tolerance", value_parsers.percent))
     capacity: PerBroker[int | Mapping[str, int]] = field(
         default_factory=_nothing, metadata=_key("capacity", value_parsers.per_broker(value_parsers.size_or_dir_sizes))
     )

@@ -17,7 +17,7 @@ from kafkabal.atomic_files import parse_path
 from kafkabal.config.time_window import TimeWindow
 from kafkabal.config.yaml_document import YamlNode
 from kafkabal.errors import UsageError
-from kafkabal.units import parse_bytes, parse_duration, parse_share, parse_some_rate, parse_some_time
+from kafkabal.units import parse_bytes, parse_duration, parse_percent, parse_some_rate, parse_some_time
 
 T = TypeVar("T")
 
@@ -107,9 +107,9 @@ def rate_or_word(node: YamlNode) -> int | Literal["auto", "none"]:
     return rate(node)
 
 
-def share(node: YamlNode) -> float:
-    """A share, such as ``9%`` or ``0.09``."""
-    return _parsed(parse_share, node)
+def percent(node: YamlNode) -> float:
+    """A fraction, such as ``9%`` or ``0.09``."""
+    return _parsed(parse_percent, node)
 
 
 def duration(node: YamlNode) -> float:

@@ -14,7 +14,7 @@ from kafkabal.inspection.inspection import Inspection, Scored
 from kafkabal.inspection.worst_group_of_score import worst_group
 from kafkabal.model import I64, Bools, ClusterState, LogDirState, broker_capacity_bytes, is_silent, offline_replicas
 from kafkabal.scoring import Grain, Need
-from kafkabal.units import format_share
+from kafkabal.units import format_percent
 from kafkabal.wording import counted_noun, plural
 
 _MOST_IDS = 5
@@ -133,7 +133,7 @@ def _holder(scored: Scored, cluster: ClusterState, row: int) -> str:
 def _even(inspection: Inspection) -> str:
     n = int(inspection.cluster.brokers.is_live.sum())
     names = _listed([scored.score.name for scored in inspection.scored]) or "nothing"
-    width = format_share(inspection.tolerance, digits=0)
+    width = format_percent(inspection.tolerance, digits=0)
     return f"Balanced: {counted_noun(n, 'broker')} within {width} of the fair share by {names}"
 
 

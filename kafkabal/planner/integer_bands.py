@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkabal.model import F64, I32, I64, UNLIMITED, Bools
-from kafkabal.planner.due_shares import DueShares
+from kafkabal.planner.due_loads import DueLoads
 from kafkabal.planner.problem import Problem
 from kafkabal.scoring import SHARE_EPSILON, CountBand
 
@@ -51,7 +51,7 @@ class Bands:
         )
 
 
-def make_bands(problem: Problem, due: DueShares, total_bytes: int, used_before: I64, narrowed: float = 0.0) -> Bands:
+def make_bands(problem: Problem, due: DueLoads, total_bytes: int, used_before: I64, narrowed: float = 0.0) -> Bands:
     """Edges for a cluster whose counted brokers will hold ``total_bytes`` and every slot that is to be filled.
 
     Parameters
@@ -140,7 +140,7 @@ def _count_edges(problem: Problem, name: str, due: F64, total: int, tolerance: f
     return low, high
 
 
-def _topic_edges(problem: Problem, due: DueShares) -> tuple[F64, F64]:
+def _topic_edges(problem: Problem, due: DueLoads) -> tuple[F64, F64]:
     rows = problem.counted
     if not problem.has_score("topic-spread") or not rows.any():
         return np.full(problem.n_topics, np.inf), np.ones_like(due.of_topics)

@@ -11,8 +11,8 @@ from .measure_reading import measure as measure
 from .measure_reading import training_file as training_file
 from .metrics import ReaderMetrics as ReaderMetrics
 from .prefetch import DEFAULT_PREFETCH_BYTES as DEFAULT_PREFETCH_BYTES
-from .reader_share import Balance as Balance
-from .reader_share import Tail as Tail
+from .reader_shard import Balance as Balance
+from .reader_shard import Tail as Tail
 from .restore_files import FolderRestore as FolderRestore
 from .restore_files import RestoreResult as RestoreResult
 from .sample import Sample as Sample

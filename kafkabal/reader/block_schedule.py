@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kafkabal.reader.epoch_order import EpochOrder
     from kafkabal.reader.epoch_progress import EpochProgress
     from kafkabal.reader.manifest import Manifest
-    from kafkabal.reader.reader_share import ReaderShare
+    from kafkabal.reader.reader_shard import ReaderShard
 
 
 class Opening(NamedTuple):
@@ -53,7 +53,7 @@ class Visits:
 def schedule(
     manifest: Manifest,
     seed: int | None,
-    share: ReaderShare,
+    share: ReaderShard,
     progress: EpochProgress,
     skip: int,
     until: int | None = None,

@@ -17,7 +17,7 @@ from kafkabal.reader.epoch_progress import MOST_READERS, EpochProgress
 
 if TYPE_CHECKING:
     from kafkabal.reader.epoch_progress import Ranges
-    from kafkabal.reader.reader_share import ReaderShare
+    from kafkabal.reader.reader_shard import ReaderShard
 
 FORMAT: Final = 1
 _STATE: Final = msgspec.json.Decoder(dict[str, Any])
@@ -93,7 +93,7 @@ class Checkpoint:
         if most > samples + MOST_READERS:  # the samples that are repeated at the end count on
             raise UsageError(f"not a state of this data set: sample {most} of {samples}")
 
-    def resumed_by(self, share: ReaderShare) -> tuple[EpochProgress, int]:
+    def resumed_by(self, share: ReaderShard) -> tuple[EpochProgress, int]:
         """Where a reader resumes: the progress it starts from, and how many of its samples it has had.
 
         The same reader of as many resumes where it was. For another number of readers all of these are taken to be

@@ -24,7 +24,7 @@ from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.metrics import ReaderMetrics, called_at_times, write_textfile
 from kafkabal.reader.prefetch import DEFAULT_PREFETCH_BYTES
 from kafkabal.reader.reader_options import ReaderOptions, bytes_of, choice_of
-from kafkabal.reader.reader_share import Balance, ReaderShare, Tail
+from kafkabal.reader.reader_shard import Balance, ReaderShard, Tail
 from kafkabal.reader.retention_guard import RetentionGuard
 from kafkabal.reader.sample_sequence import SampleSequence, Supply
 from kafkabal.reader.work_stealing_sequence import WorkStealingSequence
@@ -188,7 +188,7 @@ class TopicReader:
 
     def __len__(self) -> int:
         """Samples of a whole iteration that this rank gets, before any are left out by the decoder."""
-        share = ReaderShare(self._rank, self._world_size, self._options.tail)
+        share = ReaderShard(self._rank, self._world_size, self._options.tail)
         return share.count(self.manifest.samples) * self._epochs
 
     def set_epoch(self, epoch: int) -> None:
@@ -219,7 +219,7 @@ class TopicReader:
         self._is_finished = True
 
     def _sequences(
-        self, share: ReaderShare, each_portion: Callable[[], None]
+        self, share: ReaderShard, each_portion: Callable[[], None]
     ) -> Iterator[SampleSequence | WorkStealingSequence]:
         """Yield one after the other: a single one, or where readers take work from each other, one an epoch."""
         options, until_epoch = self._options, max(self._first_epoch + self._epochs, self._progress.epoch + 1)
@@ -345,9 +345,9 @@ class TopicReader:
             self._sequence.close()
         self._sequence = None
 
-    def _share(self) -> ReaderShare:
+    def _share(self) -> ReaderShard:
         worker, workers = _data_loader_worker()
-        share = ReaderShare(self._rank * workers + worker, self._world_size * workers, self._options.tail)
+        share = ReaderShard(self._rank * workers + worker, self._world_size * workers, self._options.tail)
         times = share.readers // gcd(share.readers, self.manifest.lanes)
         if times > 1 and share.reader == 0:
             warnings.warn(
@@ -364,7 +364,7 @@ class TopicReader:
             return samples
         return decoded(samples, options.decode, options.on_error, self.manifest.topic, self.metrics)
 
-    def _listeners(self, share: ReaderShare, at_end: ExitStack) -> list[Callable[[], None]]:
+    def _listeners(self, share: ReaderShard, at_end: ExitStack) -> list[Callable[[], None]]:
         options = self._options
         found: list[Callable[[], None]] = []
         if share.reader == 0:
@@ -384,13 +384,13 @@ class TopicReader:
             found.append(lambda: group.commit(self._share_done(share)))
         return found
 
-    def _samples_left(self, share: ReaderShare) -> float:
+    def _samples_left(self, share: ReaderShard) -> float:
         """What this reader has still to give out in all epochs of the iteration."""
         position = self._sequence or self
         epochs = max(0, self._first_epoch + self._epochs - position.progress.epoch)
         return max(0.0, epochs * self.manifest.samples / share.readers - position.taken)
 
-    def _share_done(self, share: ReaderShare) -> float:
+    def _share_done(self, share: ReaderShard) -> float:
         """Part of the epoch that is done, if all readers are where this one is."""
         position = self._sequence or self
         left = self.manifest.samples - position.progress.left(self.manifest.samples)

@@ -91,9 +91,9 @@ class Measurement:
         return self.size_bytes / self.elapsed_s if self.elapsed_s else 0.0
 
     @property
-    def waiting_share(self) -> float:
+    def waiting_fraction(self) -> float:
         """Part of their time that readers waited, mean."""
-        return float(np.mean([each.metrics.waiting_share for each in self.readers]))
+        return float(np.mean([each.metrics.waiting_fraction for each in self.readers]))
 
     def network_bytes(self) -> Mapping[int, int]:
         """By broker."""

@@ -39,7 +39,7 @@ class ReaderMetrics:
     """Of the reader."""
 
     @property
-    def waiting_share(self) -> float:
+    def waiting_fraction(self) -> float:
         """Part of the time that the trainer waited, 0 to 1."""
         return self.waited_s / self.elapsed_s if self.elapsed_s else 0.0
 

@@ -12,7 +12,7 @@ from kafkabal.errors import UsageError
 from kafkabal.reader.decoders import OnError
 from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.metrics import ReaderMetrics
-from kafkabal.reader.reader_share import Balance, Tail
+from kafkabal.reader.reader_shard import Balance, Tail
 from kafkabal.units import parse_bytes
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kafkabal.reader.blocks import BlockSource, LoadedBlock
     from kafkabal.reader.manifest import Manifest
     from kafkabal.reader.metrics import ReaderMetrics
-    from kafkabal.reader.reader_share import ReaderShare
+    from kafkabal.reader.reader_shard import ReaderShard
     from kafkabal.reader.sample import Sample
 
 # clocks are read, and given-out memory is told to the threads, once for so many samples: a lock and a clock for each
@@ -63,7 +63,7 @@ class SampleSequence:
         supply: Supply,
         *,
         seed: int | None,
-        share: ReaderShare,
+        share: ReaderShard,
         progress: EpochProgress,
         taken: int,
         until_epoch: int,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkabal.reader.epoch_progress import EpochProgress
-from kafkabal.reader.reader_share import ReaderShare
+from kafkabal.reader.reader_shard import ReaderShard
 from kafkabal.reader.sample_sequence import SampleSequence, Supply
 from kafkabal.reader.work_ledger import WorkLedger
 
@@ -36,7 +36,7 @@ class WorkStealingSequence:
         folder: Path,
         *,
         seed: int | None,
-        share: ReaderShare,
+        share: ReaderShard,
         progress: EpochProgress,
         metrics: ReaderMetrics,
         each_portion: Callable[[], None] = lambda: None,
@@ -59,7 +59,7 @@ class WorkStealingSequence:
             f"seed-{seed}-epoch-{progress.epoch}-from-{progress.position}-{len(progress.rounds)}",
             reader=share.reader,
             readers=share.readers,
-            count=lambda stripe: ReaderShare(stripe, share.readers, share.tail).count(progress.left(manifest.samples)),
+            count=lambda stripe: ReaderShard(stripe, share.readers, share.tail).count(progress.left(manifest.samples)),
             now_s=now_s,
         )
 
@@ -96,7 +96,7 @@ class WorkStealingSequence:
             self._manifest,
             self._supply,
             seed=self._seed,
-            share=ReaderShare(segment.stripe, self._share.readers, self._share.tail),
+            share=ReaderShard(segment.stripe, self._share.readers, self._share.tail),
             progress=self.progress,
             taken=had[2],
             until_epoch=self.progress.epoch + 1,

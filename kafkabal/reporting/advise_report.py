@@ -8,7 +8,7 @@ from typing import TypeAlias
 from kafkabal.advice import BrokerAdvice, ReliefAdvice
 from kafkabal.history import Relief
 from kafkabal.reporting.report import Chart, Column, Fact, Report, Table, Tone, ValueKind
-from kafkabal.units import format_bytes, format_duration, format_share
+from kafkabal.units import format_bytes, format_duration, format_percent
 from kafkabal.wording import counted_noun, plural
 
 _SHOWN = 15
@@ -61,7 +61,7 @@ def _facts(brokers: BrokerAdvice, relief: ReliefAdvice, target: float, limit: fl
 
 
 def _sizing_sentence(brokers: BrokerAdvice, target: float) -> str:
-    aim = format_share(target, 0)
+    aim = format_percent(target, 0)
     if brokers.suffices is None:
         bound = counted_noun(brokers.bound or 0, "broker")
         return f"Needed for {aim} per broker: at least {bound}; no plan ended within it."
@@ -71,11 +71,11 @@ def _sizing_sentence(brokers: BrokerAdvice, target: float) -> str:
 
 
 def _relief_sentence(relief: ReliefAdvice, limit: float) -> str:
-    full = format_share(relief.used_bytes / max(relief.capacity_bytes, 1), 0)
+    full = format_percent(relief.used_bytes / max(relief.capacity_bytes, 1), 0)
     where = f"Fullest disk: {full}, {relief.log_dir} of broker {relief.broker}"
     if not relief.needed_bytes:
-        return f"{where}, within {format_share(limit, 0)}."
-    return f"{where}; {format_bytes(relief.needed_bytes)} have to go to be within {format_share(limit, 0)}."
+        return f"{where}, within {format_percent(limit, 0)}."
+    return f"{where}; {format_bytes(relief.needed_bytes)} have to go to be within {format_percent(limit, 0)}."
 
 
 def _relief_table(relief: ReliefAdvice) -> Table:
@@ -142,7 +142,7 @@ def _notes(brokers: BrokerAdvice, relief: ReliefAdvice, limit: float, cluster_fl
     if relief.log_dir_bytes:
         yield f"to move to other log dirs: kafkabal rebalance --log-dirs-only {cluster_flags}".rstrip()
     if relief.needed_bytes:
-        below = format_share(limit, 0)
+        below = format_percent(limit, 0)
         yield f"to move to other brokers: kafkabal rebalance --below {below} {cluster_flags}".rstrip()
     if brokers.suffices is not None and brokers.moved_bytes:
         cost = f"{format_bytes(brokers.moved_bytes)} to move, {format_duration(brokers.duration_s)} at the throttle"
@@ -155,4 +155,4 @@ def _notes(brokers: BrokerAdvice, relief: ReliefAdvice, limit: float, cluster_fl
 
 
 def _share(value: float | None) -> str:
-    return "-" if value is None else format_share(value)
+    return "-" if value is None else format_percent(value)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafkabal.config import DEFAULT_CHECK_TOLERANCE, DEFAULT_PLAN_TOLERANCE
-from kafkabal.units import format_share
+from kafkabal.units import format_percent
 
 TWO_TOLERANCES = (
-    f"tolerance: inspect allows {format_share(DEFAULT_CHECK_TOLERANCE, digits=0)}, rebalance aims at "
-    f"{format_share(DEFAULT_PLAN_TOLERANCE, digits=0)}, so that a rebalanced cluster stays balanced while "
+    f"tolerance: inspect allows {format_percent(DEFAULT_CHECK_TOLERANCE, digits=0)}, rebalance aims at "
+    f"{format_percent(DEFAULT_PLAN_TOLERANCE, digits=0)}, so that a rebalanced cluster stays balanced while "
     "data is written"
 )
 """Why a plan counts more holders outside than ``inspect`` does."""
@@ -19,7 +19,7 @@ def rounding_note(names: Sequence[str], tolerance: float) -> tuple[str, ...]:
     """Why scores are called balanced although a share is farther from 1 than the tolerance; nothing for none."""
     if not names:
         return ()
-    width = format_share(tolerance, digits=0)
+    width = format_percent(tolerance, digits=0)
     listed = ", ".join(names)
     note = f"{listed}: shares outside {width} are inside their bands, since bands of counts end at whole numbers"
     return (note,)

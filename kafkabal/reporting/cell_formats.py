@@ -7,7 +7,7 @@ from typing import Any
 
 from kafkabal.printable import printable
 from kafkabal.reporting.report import ValueKind
-from kafkabal.units import format_bytes, format_duration, format_rate, format_share
+from kafkabal.units import format_bytes, format_duration, format_percent, format_rate
 
 UNKNOWN = "-"
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -23,8 +23,8 @@ def show_value(value: Any, kind: ValueKind) -> str:
             return format_bytes(value)
         case ValueKind.RATE:
             return format_rate(value)
-        case ValueKind.SHARE:
-            return format_share(value)
+        case ValueKind.PERCENT:
+            return format_percent(value)
         case ValueKind.FAIR:
             return f"{value:.2f}x"
         case ValueKind.DURATION:

@@ -12,12 +12,12 @@ def frontier_report(points: Sequence[FrontierPoint]) -> Report:
     """One row a tolerance."""
     columns = (
         Column(
-            key="tolerance", title="tolerance", values=[p.tolerance for p in points], kind=ValueKind.SHARE, label=True
+            key="tolerance", title="tolerance", values=[p.tolerance for p in points], kind=ValueKind.PERCENT, label=True
         ),
         Column(key="moved_bytes", title="to move", values=[p.moved_bytes for p in points], kind=ValueKind.BYTES),
         Column(key="bound_bytes", title="lower bound", values=[p.bound_bytes for p in points], kind=ValueKind.BYTES),
         Column(key="moves", title="replicas", values=[p.moves for p in points], kind=ValueKind.NUMBER),
-        Column(key="disk_skew", title="disk skew after", values=[p.disk_skew for p in points], kind=ValueKind.SHARE),
+        Column(key="disk_skew", title="disk skew after", values=[p.disk_skew for p in points], kind=ValueKind.PERCENT),
         Column(key="outside", title="outside", values=[p.outside for p in points], kind=ValueKind.NUMBER, quiet=True),
     )
     return Report(

@@ -146,8 +146,16 @@ def _moves_table(moves: Sequence[MoveInFlight]) -> Table:
                 values=[f"{move.replica.topic}-{move.replica.partition}" for move in moves],
             ),
             Column(key="to", title="to", kind=ValueKind.NUMBER, values=[move.replica.broker for move in moves]),
-            Column(key="share", title="copied", kind=ValueKind.SHARE, values=[move.share for move in moves]),
-            Column(key="bar", title=" ", kind=ValueKind.FAIR_BAR, dispensable=3, values=[move.share for move in moves]),
+            Column(
+                key="copied", title="copied", kind=ValueKind.PERCENT, values=[move.copied_fraction for move in moves]
+            ),
+            Column(
+                key="bar",
+                title=" ",
+                kind=ValueKind.FAIR_BAR,
+                dispensable=3,
+                values=[move.copied_fraction for move in moves],
+            ),
             Column(key="total", title="of", kind=ValueKind.BYTES, values=[move.total_bytes or None for move in moves]),
             Column(key="rate", title="rate", kind=ValueKind.RATE, values=[move.bytes_per_s for move in moves]),
             Column(key="left", title="left", kind=ValueKind.DURATION, values=[move.left_s for move in moves]),

@@ -155,7 +155,7 @@ def _charts(plan: Plan) -> tuple[ShareChart, ...]:
 def _scores(plan: Plan) -> Table:
     names = list(plan.scores)
 
-    def column(key: str, title: str, when: str, figure: str, kind: ValueKind = ValueKind.SHARE) -> Column:
+    def column(key: str, title: str, when: str, figure: str, kind: ValueKind = ValueKind.PERCENT) -> Column:
         values = [getattr(plan.scores[name], when).get(figure) for name in names]
         return Column(key=key, title=title, kind=kind, values=values)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kafkabal.reader import Manifest, Measurement, RestoreResult
 from kafkabal.reporting.report import Column, Fact, Report, Table, ValueKind
-from kafkabal.units import format_bytes, format_duration, format_rate, format_share
+from kafkabal.units import format_bytes, format_duration, format_percent, format_rate
 from kafkabal.wording import counted_noun
 
 
@@ -17,7 +17,7 @@ def measurement_report(topic: str, manifest: Manifest, measured: Measurement) ->
         command="read",
         headline=(
             f"{count} {'reader' if count == 1 else 'readers'}: {format_rate(measured.bytes_per_s)} of topic {topic} "
-            f"in {format_duration(measured.elapsed_s)}, {format_share(measured.waiting_share)} of it waiting"
+            f"in {format_duration(measured.elapsed_s)}, {format_percent(measured.waiting_fraction)} of it waiting"
         ),
         facts=(
             Fact(key="topic", value=topic),
@@ -26,7 +26,7 @@ def measurement_report(topic: str, manifest: Manifest, measured: Measurement) ->
             Fact(key="samples", value=measured.samples),
             Fact(key="read_bytes", value=measured.size_bytes),
             Fact(key="bytes_per_s", value=measured.bytes_per_s),
-            Fact(key="waiting_share", value=measured.waiting_share),
+            Fact(key="waiting_fraction", value=measured.waiting_fraction),
         ),
         tables=(_reader_table(measured), _broker_table(measured)),
     )
@@ -73,10 +73,10 @@ def _reader_table(measured: Measurement) -> Table:
             ),
             Column(key="samples", title="samples", kind=ValueKind.NUMBER, values=[r.metrics.samples for r in readers]),
             Column(
-                key="waiting_share",
+                key="waiting_fraction",
                 title="waiting",
-                kind=ValueKind.SHARE,
-                values=[r.metrics.waiting_share for r in readers],
+                kind=ValueKind.PERCENT,
+                values=[r.metrics.waiting_fraction for r in readers],
             ),
             Column(
                 key="batch_p99_s",
@@ -85,9 +85,9 @@ def _reader_table(measured: Measurement) -> Table:
                 values=[r.batch_p99_s for r in readers],
             ),
             Column(
-                key="cached_share",
+                key="cached_fraction",
                 title="from cache",
-                kind=ValueKind.SHARE,
+                kind=ValueKind.PERCENT,
                 values=[r.metrics.blocks_from_cache / max(1, r.metrics.blocks) for r in readers],
                 quiet=True,
             ),
@@ -113,7 +113,10 @@ def _broker_table(measured: Measurement) -> Table:
             Column(key="rack", title="rack", values=[measured.racks.get(b) for b in network], quiet=True),
             Column(key="fetched_bytes", title="fetched", kind=ValueKind.BYTES, values=list(network.values())),
             Column(
-                key="fetched_share", title="share", kind=ValueKind.SHARE, values=[c / total for c in network.values()]
+                key="fetched_fraction",
+                title="share",
+                kind=ValueKind.PERCENT,
+                values=[c / total for c in network.values()],
             ),
             Column(
                 key="bytes_per_s", title="rate while asked", kind=ValueKind.RATE, values=[rates.get(b) for b in network]

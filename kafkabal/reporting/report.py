@@ -26,7 +26,7 @@ class ValueKind(StrEnum):
     BYTES = "bytes"
     RATE = "rate"
     """Bytes per second."""
-    SHARE = "share"
+    PERCENT = "percent"
     """Of a whole; 0.5 is shown as 50.0%."""
     FAIR = "fair"
     """Of the fair share; 1.25 is shown as 1.25x."""

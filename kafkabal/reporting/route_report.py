@@ -56,9 +56,9 @@ def _brokers(weighed: Sequence[WeighedTopic]) -> Table:
             Column(key="broker", title="broker", values=brokers, label=True),
             Column(key="partitions", title="leads", values=partitions),
             Column(key="used_bytes", title="used", kind=ValueKind.BYTES, values=used),
-            Column(key="weight", title="of the records", kind=ValueKind.SHARE, values=weight),
+            Column(key="weight", title="of the records", kind=ValueKind.PERCENT, values=weight),
             Column(
-                key="even", title="if all partitions got the same", kind=ValueKind.SHARE, values=even, dispensable=1
+                key="even", title="if all partitions got the same", kind=ValueKind.PERCENT, values=even, dispensable=1
             ),
         ),
     )
@@ -78,7 +78,7 @@ def _partitions(weighed: Sequence[WeighedTopic]) -> Table:
             Column(key="topic", title="topic", values=topics, label=True),
             Column(key="partition", title="partition", values=partitions, label=True),
             Column(key="leader", title="leader", values=leaders),
-            Column(key="weight", title="of the records", kind=ValueKind.SHARE, values=weights),
+            Column(key="weight", title="of the records", kind=ValueKind.PERCENT, values=weights),
         ),
     )
 
@@ -95,7 +95,7 @@ def _topics(weighed: Sequence[WeighedTopic]) -> Table:
             Column(key="valid_s", title="valid", kind=ValueKind.DURATION, values=[r.valid_ms / 1000 for r in records]),
             Column(key="slot_bytes", title="slot", kind=ValueKind.BYTES, values=[r.slot_bytes for r in records]),
             Column(
-                key="slot_part", title="slot over sent", kind=ValueKind.SHARE, values=[r.slot_part for r in records]
+                key="slot_part", title="slot over sent", kind=ValueKind.PERCENT, values=[r.slot_part for r in records]
             ),
         ),
     )

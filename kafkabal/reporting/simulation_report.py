@@ -136,7 +136,7 @@ def _policy_table(simulated: PolicyComparison) -> Table:
             *_figure(
                 policies, "written_max_over_mean", "", ValueKind.FAIR, lambda run: run.written_max_over_mean, least=1
             ),
-            *_figure(policies, "variation", "CV", ValueKind.SHARE, lambda run: run.variation, dispensable=4),
+            *_figure(policies, "variation", "CV", ValueKind.PERCENT, lambda run: run.variation, dispensable=4),
             *_figure(policies, "jain", "", ValueKind.NUMBER, lambda run: run.jain),
             *_latency_figures(policies),
             *_figure(policies, "bytes_per_s", "rate", ValueKind.RATE, lambda run: run.bytes_per_s, dispensable=6),
@@ -242,7 +242,7 @@ def _training_columns(simulated: PolicyComparison) -> Iterator[Column]:
     for key, title, kind, values in (
         ("load_s", "load", ValueKind.DURATION, [time and time.load_s for time in times]),
         ("train_s", "train", ValueKind.DURATION, [time and time.train_s for time in times]),
-        ("training_loss", "slowdown", ValueKind.SHARE, [time and time.loss for time in times]),
+        ("training_loss", "slowdown", ValueKind.PERCENT, [time and time.loss for time in times]),
         ("inference_s", "", ValueKind.DURATION, [time and time.inference_s for time in times]),
     ):
         yield Column(key=key, title=title if is_asked else "", kind=kind, values=values)
@@ -264,8 +264,13 @@ def _training_tables(simulated: PolicyComparison) -> Iterator[Table]:
             Column(
                 key="inference_s", title="inference", kind=ValueKind.DURATION, values=[t.inference_s for t in times]
             ),
-            Column(key="waiting_share", title="waiting", kind=ValueKind.SHARE, values=[t.waiting_share for t in times]),
-            Column(key="training_loss", title="slowdown", kind=ValueKind.SHARE, values=[time.loss for time in times]),
+            Column(
+                key="waiting_fraction",
+                title="waiting",
+                kind=ValueKind.PERCENT,
+                values=[t.waiting_fraction for t in times],
+            ),
+            Column(key="training_loss", title="slowdown", kind=ValueKind.PERCENT, values=[time.loss for time in times]),
         ),
     )
 
@@ -321,7 +326,10 @@ def _broker_table(simulated: PolicyComparison) -> Table:
                 values=[round(value) for value in joined(lambda run: run.used_bytes)],
             ),
             Column(
-                key="used_ratio", title=title("of capacity"), kind=ValueKind.SHARE, values=np.concatenate(used).tolist()
+                key="used_ratio",
+                title=title("of capacity"),
+                kind=ValueKind.PERCENT,
+                values=np.concatenate(used).tolist(),
             ),
             Column(key="share", title=title("share"), kind=ValueKind.FAIR, values=np.concatenate(share).tolist()),
             Column(

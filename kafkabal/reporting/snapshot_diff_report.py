@@ -73,8 +73,8 @@ def _scores(first: Inspection, second: Inspection) -> Table:
         title="scores",
         columns=(
             Column(key="score", title="score", values=names, label=True),
-            column("first_skew", "skew first", one, ValueKind.SHARE),
-            column("second_skew", "second", two, ValueKind.SHARE),
+            column("first_skew", "skew first", one, ValueKind.PERCENT),
+            column("second_skew", "second", two, ValueKind.PERCENT),
             column("first_outside", "outside band first", one, ValueKind.NUMBER),
             column("second_outside", "second", two, ValueKind.NUMBER),
         ),
@@ -84,7 +84,7 @@ def _scores(first: Inspection, second: Inspection) -> Table:
 def _figure(evaluation: Any, kind: ValueKind) -> float | int | None:
     if evaluation is None:
         return None
-    return float(evaluation.skew) if kind is ValueKind.SHARE else int(evaluation.outside.sum())
+    return float(evaluation.skew) if kind is ValueKind.PERCENT else int(evaluation.outside.sum())
 
 
 def _brokers(found: Comparison, first: ClusterState, second: ClusterState) -> Table:

@@ -29,7 +29,7 @@ def watch_simulation_report(result: SimulationResult) -> Report:
             Fact(key="looks", value=result.looks),
             Fact(key="moved_bytes", value=result.moved_bytes, kind=ValueKind.BYTES),
             Fact(key="hindsight_bytes", value=result.hindsight_bytes, kind=ValueKind.BYTES),
-            Fact(key="in_band_share", value=result.in_band_share),
+            Fact(key="in_band_fraction", value=result.in_band_fraction),
             Fact(key="moved_twice", value=result.moved_twice),
             Fact(key="steady_state_actions", value=result.steady_state_actions),
         ),

@@ -83,7 +83,7 @@ class TrainingTime:
     """Of the training, what computing takes."""
 
     @property
-    def waiting_share(self) -> float:
+    def waiting_fraction(self) -> float:
         """Part of the training in which nothing is computed, 0 to 1."""
         return max(0.0, 1 - self.compute_s / self.train_s) if self.train_s else 0.0
 

@@ -192,7 +192,7 @@ def _log(node: YamlNode) -> LogOverhead:
 
 def _compression(node: YamlNode) -> float:
     """A share above 0 and at most 1; a bare 1 means no compression, not one percent."""
-    left = 1.0 if value_parsers.text(node) == "1" else value_parsers.share(node)
+    left = 1.0 if value_parsers.text(node) == "1" else value_parsers.percent(node)
     if not 0 < left <= 1:
         raise node.error("compression must be above 0% and at most 100%")
     return left

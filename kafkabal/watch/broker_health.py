@@ -43,7 +43,7 @@ class BrokerSample:
 class HealthRules:
     """When a broker is what."""
 
-    slow_share: float = 0.20
+    slow_fraction: float = 0.20
     """Above its own median and its peers' by this share."""
     slow_looks: int = 3
     """So many looks in a row, into the state and out of it."""
@@ -198,13 +198,13 @@ class HealthMonitor:
             return ""
         own_s = known.median_s
         excess_s = response_s - own_s
-        if excess_s <= max(rules.slow_share * own_s, rules.least_excess_s) or excess_s <= _SPREADS * known.spread_s:
+        if excess_s <= max(rules.slow_fraction * own_s, rules.least_excess_s) or excess_s <= _SPREADS * known.spread_s:
             return ""
         # only now: the medians of all others for each of a thousand brokers would take longer than a look may
         peers = [
             p.median_s for b, p in self._brokers.items() if b != broker and len(p.responses_s) >= rules.least_looks
         ]
-        if not peers or response_s <= (1 + rules.slow_share) * (peers_s := statistics.median(peers)):
+        if not peers or response_s <= (1 + rules.slow_fraction) * (peers_s := statistics.median(peers)):
             return ""
         return (
             f"responds in {response_s * 1e3:.0f} ms; usual {own_s * 1e3:.0f} ms, other brokers {peers_s * 1e3:.0f} ms"

@@ -28,7 +28,7 @@ class MoveInFlight:
     """Over the last half minute; None at the first look."""
 
     @property
-    def share(self) -> float | None:
+    def copied_fraction(self) -> float | None:
         """How much of it has arrived, 0 to 1; None where its size is unknown."""
         return min(self.copied_bytes / self.total_bytes, 1.0) if self.total_bytes else None
 

@@ -31,7 +31,7 @@ from kafkabal.errors import (
     UsageError,
 )
 from kafkabal.reporting.report import Column, Report, Table
-from kafkabal.units import parse_bytes, parse_share
+from kafkabal.units import parse_bytes, parse_percent
 
 SEEN: dict[str, Any] = {}
 
@@ -41,7 +41,7 @@ def probe(
     settings: Annotated[Settings, Uses(*CLUSTER, "scores", "tolerance", "include_internal")],
     output: Annotated[OutputOptions, Forms("json", "table")],
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME...")] = None,
-    share: Annotated[float, typer.Option("--share", metavar="SHARE", parser=parse_share)] = 0.5,
+    share: Annotated[float, typer.Option("--share", metavar="PERCENT", parser=parse_percent)] = 0.5,
     size: Annotated[list[int] | None, typer.Option("--size", metavar="SIZE", parser=parse_bytes)] = None,
     count: Annotated[int, typer.Option("--count")] = 3,
     force: Annotated[bool, typer.Option("--force")] = False,
@@ -53,7 +53,7 @@ def probe(
 
 def grouped(
     settings: Annotated[Settings, Uses("tolerance")],
-    share: Annotated[float, typer.Option("--share", metavar="SHARE", parser=parse_share)] = 0.5,
+    share: Annotated[float, typer.Option("--share", metavar="PERCENT", parser=parse_percent)] = 0.5,
     force: Annotated[bool, typer.Option("--force")] = False,
 ) -> None:
     """Remember what it was given."""
@@ -180,12 +180,12 @@ def test_a_profile_counts_where_neither_flag_nor_environment_does(run_cli: Calla
         (["prob"], {}, "unknown command: kafkabal prob"),
         (["probe", "--nonsense"], {}, "no such option: --nonsense"),
         (["probe", "--count", "x"], {}, "--count: not a whole number: 'x'"),
-        (["probe", "--share", "9"], {}, "--share: ambiguous share: '9' (9% or 0.09?)"),
-        (["probe", "--tolerance", "nan"], {}, "--tolerance: invalid share: 'nan'"),
+        (["probe", "--share", "9"], {}, "--share: ambiguous percentage: '9' (9% or 0.09?)"),
+        (["probe", "--tolerance", "nan"], {}, "--tolerance: invalid percentage: 'nan'"),
         (["probe", "-o", "csv"], {}, "'csv' is not one of 'json', 'table'"),
         (["probe", "--snapshot", "s", "-b", "h:1"], {}, "both a snapshot (--snapshot)"),
         (["probe"], {"KAFKABAL_COUNT": "x"}, "KAFKABAL_COUNT: "),
-        (["probe"], {"KAFKABAL_TOLERANCE": "x"}, "KAFKABAL_TOLERANCE: invalid share: 'x'"),
+        (["probe"], {"KAFKABAL_TOLERANCE": "x"}, "KAFKABAL_TOLERANCE: invalid percentage: 'x'"),
         (["failing"], {}, "missing argument"),
         (["asking", "more"], {}, "unexpected extra argument"),
         (["group", "--force", "inner"], {}, "option before the command: --force"),
@@ -295,7 +295,7 @@ def test_help_lists_commands_and_sections(run_cli: Callable[..., Any]) -> None:
     own = run_cli("probe", "-h").out
     assert "\nCluster:\n" in own
     assert "\nOutput:\n" in own
-    assert "--tolerance SHARE" in own
+    assert "--tolerance PERCENT" in own
 
 
 def test_a_report_goes_to_stdout_or_whole_to_a_file(run_cli: Callable[..., Any], tmp_path: Path) -> None:

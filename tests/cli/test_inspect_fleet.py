@@ -96,7 +96,7 @@ def test_a_profile_with_a_wrong_value_is_a_row_too(run_cli: Callable[..., Any], 
     shown = run_cli("inspect", "--all-profiles", "-o", "json")
     rows = json.loads(shown.out)["clusters"]
     assert (shown.code, rows[0]["cluster"], len(rows)) == (1, "bad", 4)
-    assert "ambiguous share" in rows[0]["problem"]
+    assert "ambiguous percentage" in rows[0]["problem"]
 
 
 @pytest.mark.parametrize(

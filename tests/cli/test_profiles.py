@@ -61,7 +61,7 @@ def test_add_and_use_keep_comments_and_layout(run_cli: Callable[..., Any], profi
         (["add", "a b", "-b", "a:1"], "invalid profile name: 'a b'"),
         (["add", "x.yaml", "-b", "a:1"], "invalid profile name"),
         (["add", "x"], "a profile needs a cluster"),
-        (["add", "x", "-b", "a:1", "--set", "tolerance=10"], "tolerance: ambiguous share"),
+        (["add", "x", "-b", "a:1", "--set", "tolerance=10"], "tolerance: ambiguous percentage"),
         (["add", "x", "-b", "a:1", "--set", "tolerence=10%"], "unknown key in a profile: 'tolerence'"),
         (["add", "x", "-b", "a:1", "--set", "=1"], "--set: invalid setting"),
         (["use", "gone"], "unknown profile: 'gone'"),

@@ -74,7 +74,7 @@ def test_what_was_measured_is_shown() -> None:
     document = _document()
     check_document(document)
     assert document["bytes_per_s"] == 2e8
-    assert document["waiting_share"] == pytest.approx(0.15)
+    assert document["waiting_fraction"] == pytest.approx(0.15)
     assert [row["bytes_per_s"] for row in document["readers"]] == [1e8, 1e8]
     assert [(row["broker"], row["bytes_per_s"]) for row in document["brokers"]] == [(1, 1.2e8), (2, 1.6e8)]
 

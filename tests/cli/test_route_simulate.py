@@ -79,9 +79,11 @@ def test_storages_are_compared(run_cli: Callable[..., Any], snapshot: str) -> No
     )
     rows = {(row["policy"], row["storage"]): row for row in document["training"]}
     assert len(rows) == 6
-    waiting = [rows["sticky", storage]["waiting_share"] for storage in ("lustre", "local-ssd", "nfs")]
+    waiting = [rows["sticky", storage]["waiting_fraction"] for storage in ("lustre", "local-ssd", "nfs")]
     assert 0 < waiting[0] < waiting[1] < waiting[2] < 1
-    assert len({round(r["train_s"] * (1 - r["waiting_share"]), 6) for (p, _), r in rows.items() if p == "sticky"}) == 1
+    assert (
+        len({round(r["train_s"] * (1 - r["waiting_fraction"]), 6) for (p, _), r in rows.items() if p == "sticky"}) == 1
+    )
 
 
 def test_a_broker_that_is_read_slowly_costs_training_time(

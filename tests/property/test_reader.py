@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kafkabal.reader.epoch_order import epoch_order
 from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.manifest import CountedBlock, Manifest, PartitionRange, block_counts
-from kafkabal.reader.reader_share import ReaderShare, Tail
+from kafkabal.reader.reader_shard import ReaderShard, Tail
 
 LANES = 12
 
@@ -64,7 +64,7 @@ def test_each_sample_once_whatever_the_readers(samples: int, runs: list[tuple[in
     for readers, stops in [*runs, (3, [samples] * 7)]:
         taken = []
         for reader in range(readers):
-            pieces = list(ReaderShare(reader, readers, Tail.KEEP).positions(progress, samples))
+            pieces = list(ReaderShard(reader, readers, Tail.KEEP).positions(progress, samples))
             mine = np.concatenate([*pieces, np.empty(0, np.int64)])[: stops[reader]]
             seen += mine.tolist()
             taken.append(len(mine))
@@ -79,7 +79,7 @@ def test_the_order_is_the_same_for_any_number_of_readers(samples: int, steps: li
     progress, seen = EpochProgress(), []
     for readers, count in [*steps, (last, samples)]:
         count = min(count, progress.left(samples) // readers)
-        shares = [ReaderShare(r, readers) for r in range(readers)]
+        shares = [ReaderShard(r, readers) for r in range(readers)]
         taken = [np.concatenate([*s.positions(progress, samples), np.empty(0, np.int64)])[:count] for s in shares]
         seen += np.stack(taken, axis=1).ravel().tolist()
         progress = progress.after([count] * readers)
@@ -92,7 +92,7 @@ def test_the_order_is_the_same_for_any_number_of_readers(samples: int, steps: li
 def test_all_readers_get_equally_many(samples: int, readers: int, tail: Tail) -> None:
     """With drop nobody gets a sample twice, with repeat nobody misses one, and all counts are equal."""
     got = [
-        [p for piece in ReaderShare(r, readers, tail).positions(EpochProgress(), samples) for p in piece]
+        [p for piece in ReaderShard(r, readers, tail).positions(EpochProgress(), samples) for p in piece]
         for r in range(readers)
     ]
     assert len({len(each) for each in got}) == 1
@@ -117,7 +117,7 @@ def test_bytes_are_even_however_uneven_the_partitions(unit: int, weights: list[i
     order = epoch_order(manifest.blocks, LANES, 7, 0)
     got = []
     for reader in range(readers):
-        pieces = list(ReaderShare(reader, readers).positions(EpochProgress(), order.samples))
+        pieces = list(ReaderShard(reader, readers).positions(EpochProgress(), order.samples))
         block, _ = order.locate(np.concatenate(pieces))
         got.append(np.take(record_bytes, manifest.blocks.partition[block]).sum())
     # besides 1 %, a record of the largest kind for every partition: what no cut can avoid

@@ -57,7 +57,7 @@ def test_a_number_of_absurd_length_is_refused_like_any_other(text: str) -> None:
         units.parse_rate,
         units.parse_duration,
         units.parse_whole_number,
-        units.parse_share,
+        units.parse_percent,
     ):
         with pytest.raises(UsageError):
             parse(text)
@@ -109,22 +109,22 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 )
 def test_shares_are_read(text: str, share: float) -> None:
     """A percentage, or a number up to 1."""
-    assert units.parse_share(text) == pytest.approx(share)
+    assert units.parse_percent(text) == pytest.approx(share)
 
 
 @pytest.mark.parametrize(("text", "question"), [("10", "10% or 0.10?"), ("1", "1% or 1.0?"), ("1.5", "1.5% or 0.015?")])
 def test_a_bare_number_where_a_share_is_meant_is_refused(text: str, question: str) -> None:
     """Ten percent or ten times: the user says which."""
     with pytest.raises(UsageError, match="ambiguous") as error:
-        units.parse_share(text)
+        units.parse_percent(text)
     assert question in error.value.message
 
 
 @pytest.mark.parametrize("text", ["", "%", "-1%", "nan", "inf", "10%%", "1e-2", "0_1", "١٠%"])
-def test_what_is_no_share_is_refused(text: str) -> None:
+def test_what_is_not_a_percentage_is_refused(text: str) -> None:
     """The text is shown, with a hint how to write it."""
-    with pytest.raises(UsageError, match="invalid share") as error:
-        units.parse_share(text)
+    with pytest.raises(UsageError, match="invalid percentage") as error:
+        units.parse_percent(text)
     assert error.value.hint
 
 
@@ -183,8 +183,8 @@ def test_durations_are_shown_in_two_units(seconds: float, text: str) -> None:
 @pytest.mark.parametrize(("share", "text"), [(0.125, "12.5%"), (0, "0.0%"), (1.5, "150.0%"), (math.nan, "-")])
 def test_shares_are_shown_as_percentages(share: float, text: str) -> None:
     """One decimal unless asked otherwise."""
-    assert units.format_share(share) == text
-    assert units.format_share(0.125, digits=0) == "12%"
+    assert units.format_percent(share) == text
+    assert units.format_percent(0.125, digits=0) == "12%"
 
 
 def test_no_time_at_all_is_refused_where_some_is_needed() -> None:

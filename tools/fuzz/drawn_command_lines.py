@@ -42,7 +42,7 @@ _FILES: Final = (
 # by what the help calls the value
 _FITTING: Final[Mapping[str, Sequence[str]]] = {
     "TIME": ("0s", "10s", "7d", "1h30m"),
-    "SHARE": ("0%", "9%", "0.5", "100%"),
+    "PERCENT": ("0%", "9%", "0.5", "100%"),
     "SIZE": ("0", "1B", "5MB", "4TiB"),
     "RATE": ("auto", "none", "1B/s", "50MB/s"),
     "N": ("0", "1", "2", "3", "10"),

@@ -14,7 +14,7 @@ from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import DEFAULT_LOG_DIR_LIMIT, DEFAULT_PLAN_TOLERANCE, Settings
 from kafkabal.errors import UsageError
 from kafkabal.gc_pause import cycle_collection_paused
-from kafkabal.units import parse_share, parse_some_time
+from kafkabal.units import parse_percent, parse_some_time
 
 if TYPE_CHECKING:
     from kafkabal.history import Retention
@@ -32,7 +32,9 @@ def advise(
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown", "html")],
     target: Annotated[
         float,
-        typer.Option("--target", metavar="SHARE", parser=parse_share, help="How full brokers may be. [default: 60%]"),
+        typer.Option(
+            "--target", metavar="PERCENT", parser=parse_percent, help="How full brokers may be. [default: 60%]"
+        ),
     ] = DEFAULT_TARGET,
     broker: Annotated[
         int | None,
@@ -41,7 +43,10 @@ def advise(
     limit: Annotated[
         float,
         typer.Option(
-            "--limit", metavar="SHARE", parser=parse_share, help="How full a disk may be after relief. [default: 85%]"
+            "--limit",
+            metavar="PERCENT",
+            parser=parse_percent,
+            help="How full a disk may be after relief. [default: 85%]",
         ),
     ] = DEFAULT_LOG_DIR_LIMIT,
     after_s: Annotated[

@@ -7,7 +7,7 @@ import typer
 
 from kafkabal.errors import UsageError
 from kafkabal.reporting.inspection.grouping import Grouping
-from kafkabal.units import parse_share, parse_some_time
+from kafkabal.units import parse_percent, parse_some_time
 
 _DEFAULT_THRESHOLDS = (0.10, 0.25)
 # monitoring servers end a plugin after 60 s, and then report nothing but that
@@ -33,8 +33,8 @@ class CheckOptions:
         typer.Option(
             "-w",
             "--warning",
-            metavar="SHARE",
-            parser=parse_share,
+            metavar="PERCENT",
+            parser=parse_percent,
             help="Warning threshold for --nagios. [default: 10%]",
             rich_help_panel=_SECTION,
         ),
@@ -44,8 +44,8 @@ class CheckOptions:
         typer.Option(
             "-c",
             "--critical",
-            metavar="SHARE",
-            parser=parse_share,
+            metavar="PERCENT",
+            parser=parse_percent,
             help="Critical threshold for --nagios. [default: 25%]",
             rich_help_panel=_SECTION,
         ),

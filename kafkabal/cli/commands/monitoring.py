@@ -10,7 +10,7 @@ from kafkabal.atomic_files import parse_path
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import PROFILES_FILE
 from kafkabal.errors import ConfigError, ExitCode, OutputError, UsageError
-from kafkabal.units import parse_share, parse_some_time
+from kafkabal.units import parse_percent, parse_some_time
 from kafkabal.wording import counted_noun
 
 _THRESHOLDS = "Thresholds"
@@ -18,7 +18,7 @@ _ADDRESSES = "Addresses"
 
 
 def _parse_full(text: str) -> float:
-    share = parse_share(text)
+    share = parse_percent(text)
     if not 0 < share < 1:
         raise UsageError(f"must be between 0% and 100%: {text!r}")
     return share
@@ -32,9 +32,9 @@ class ThresholdOptions:
         float | None,
         typer.Option(
             "--full",
-            metavar="SHARE",
+            metavar="PERCENT",
             parser=_parse_full,
-            help="Alert when a broker's disks are fuller than SHARE. [default: 85%]",
+            help="Alert when a broker's disks are fuller than PERCENT. [default: 85%]",
             rich_help_panel=_THRESHOLDS,
         ),
     ] = None

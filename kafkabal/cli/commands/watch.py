@@ -29,7 +29,7 @@ from kafkabal.cli.framework.systemd_notify import notify_ready
 from kafkabal.config import DEFAULT_HEAL_DEAD_AFTER_S, Settings
 from kafkabal.errors import ExitCode, InterruptedRunError, UsageError
 from kafkabal.printable import printable
-from kafkabal.units import format_duration, parse_bytes, parse_duration, parse_share, parse_some_time
+from kafkabal.units import format_duration, parse_bytes, parse_duration, parse_percent, parse_some_time
 from kafkabal.watch import HealLevel
 
 if TYPE_CHECKING:
@@ -113,9 +113,9 @@ class HealFlags:
         float,
         typer.Option(
             "--rebalance-above",
-            metavar="SHARE",
-            parser=parse_share,
-            help="Rebalance when a broker deviates by more than SHARE from its fair share. [default: 20%]",
+            metavar="PERCENT",
+            parser=parse_percent,
+            help="Rebalance when a broker deviates by more than PERCENT from its fair share. [default: 20%]",
             rich_help_panel=SAFETY_SECTION,
         ),
     ] = 0.20
@@ -146,13 +146,13 @@ def watch(
             help="Interval between checks of the brokers. [default: 5s]",
         ),
     ] = 5.0,
-    slow_share: Annotated[
+    slow_fraction: Annotated[
         float,
         typer.Option(
             "--slow",
-            metavar="SHARE",
-            parser=parse_share,
-            help="Call a broker slow when it responds SHARE later than usual and than its peers. [default: 20%]",
+            metavar="PERCENT",
+            parser=parse_percent,
+            help="Call a broker slow when it responds PERCENT later than usual and than its peers. [default: 20%]",
         ),
     ] = 0.20,
     once: Annotated[bool, typer.Option("--once", help="Check once and exit: 0, or 3 with findings.")] = False,
@@ -173,7 +173,7 @@ def watch(
       kafkabal watch --once -o json
     """
     _check(settings, output, heal, once=once)
-    options = _options(settings, heal, every_s, slow_share)
+    options = _options(settings, heal, every_s, slow_fraction)
     if once:
         return _look_once(settings, context, output, options)
     return _watch(settings, context, output, options)
@@ -188,7 +188,7 @@ def _check(settings: Settings, output: WatchOutput, heal: HealFlags, *, once: bo
         raise UsageError("a snapshot does not change: it cannot be watched", hint="add --once to check it")
 
 
-def _options(settings: Settings, heal: HealFlags, every_s: float, slow_share: float) -> "WatchOptions":
+def _options(settings: Settings, heal: HealFlags, every_s: float, slow_fraction: float) -> "WatchOptions":
     from kafkabal.config import DEFAULT_PLAN_TOLERANCE, TimeWindow
     from kafkabal.watch import HealPolicy, HealthRules, WatchOptions
 
@@ -201,7 +201,7 @@ def _options(settings: Settings, heal: HealFlags, every_s: float, slow_share: fl
     return WatchOptions(
         every_s=every_s,
         broker_timeout_s=settings.broker_timeout_s or WatchOptions().broker_timeout_s,
-        rules=HealthRules(slow_share=slow_share, longest_gap_s=2 * every_s),
+        rules=HealthRules(slow_fraction=slow_fraction, longest_gap_s=2 * every_s),
         policy=HealPolicy(
             level=heal.heal,
             dead_after_s=heal.dead_after_s,

@@ -79,7 +79,7 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
         repeated=True,
         setting="scores",
     ),
-    "tolerance": SettingOption("Allowed deviation from the fair share, such as 9% or 0.09.", "SHARE"),
+    "tolerance": SettingOption("Allowed deviation from the fair share, such as 9% or 0.09.", "PERCENT"),
     "count_capacity": SettingOption(
         "Target replica and leader counts per broker: 'equal', or proportional to 'disk'.", "HOW"
     ),

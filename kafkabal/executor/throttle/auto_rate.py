@@ -51,7 +51,7 @@ class StepImpact:
     """Consumer groups that did not keep up in this step, and did before the run."""
     incoming_bytes_per_s: float = 0.0
     """The most that producers write to what one broker sends or receives."""
-    used_share: float = 0.0
+    used_fraction: float = 0.0
     """Share of the rate that the copies used."""
 
 
@@ -85,7 +85,7 @@ def next_rate(rate: int, impact: StepImpact) -> tuple[int, str] | None:
         return (lower, f"{counted_noun(impact.fell_out, 'replica')} fell out of sync") if lower < rate else None
     if impact.behind:
         return (lower, f"consumer groups fall behind: {', '.join(sorted(impact.behind))}") if lower < rate else None
-    if impact.used_share >= _USED and not impact.still_out:
+    if impact.used_fraction >= _USED and not impact.still_out:
         return round(rate * _RAISE), "no impact on producers or consumers"
     return None
 
@@ -120,7 +120,7 @@ class AutoRate:
         """Whether it is time for the next step."""
         return self._clock.monotonic() >= self._next_look_s
 
-    def observe(self, moves: Moves, leaders: Collection[int], used_share: float) -> StepImpact | None:
+    def observe(self, moves: Moves, leaders: Collection[int], used_fraction: float) -> StepImpact | None:
         """What the step that ends now has shown; None for the first seen.
 
         Parameters
@@ -144,7 +144,7 @@ class AutoRate:
             still_out=len(out - self._out_at_first),
             behind=load.behind - self._behind_before,
             incoming_bytes_per_s=max(load.incoming_bytes_per_s(moves).values(), default=0.0),
-            used_share=used_share,
+            used_fraction=used_fraction,
         )
 
 

@@ -24,7 +24,7 @@ from kafkabal.model import (
     missing_racks,
     required_racks,
 )
-from kafkabal.planner.due_shares import DueShares, bytes_due, due_shares
+from kafkabal.planner.due_loads import DueLoads, bytes_due, due_loads
 from kafkabal.planner.integer_bands import Bands, make_bands
 from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.problem import NONE, Problem
@@ -62,7 +62,7 @@ class Solution:
         self.ascent_found: tuple[float, float] | None = None
         """Of the state before the plan: the bound that was asked for, and the one that was found."""
         self._recount()
-        self.due: DueShares = due_shares(problem, self.placement, bytes_agree=self.sizes_agree())
+        self.due: DueLoads = due_loads(problem, self.placement, bytes_agree=self.sizes_agree())
         self.used_before: I64 = self.used.copy()
         """shape (n_brokers,): bytes on each broker before the plan."""
         self.bands: Bands = make_bands(problem, self.due, self._total_bytes(), self.used_before)

@@ -46,7 +46,9 @@ def topic_table(inspection: Inspection) -> Table:
             _count("replicas", "replicas", sum_by(p.topic, cluster.replication_factor.astype(np.int64), n), order),
             shared_columns.used("topic", total, sum_by(p.topic, figures.estimated, n) > 0, order),
             shared_columns.remote(remote_bytes_of_topics(cluster)[order]),
-            Column(key="share_of_bytes", title="of all", kind=ValueKind.SHARE, dispensable=4, values=share.tolist()),
+            Column(
+                key="fraction_of_bytes", title="of all", kind=ValueKind.PERCENT, dispensable=4, values=share.tolist()
+            ),
             Column(
                 key="uneven_bytes",
                 title="imbalance",

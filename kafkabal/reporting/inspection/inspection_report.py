@@ -131,7 +131,7 @@ def score_table(inspection: Inspection) -> Table:
             Column(
                 key="skew",
                 title="skew",
-                kind=ValueKind.SHARE,
+                kind=ValueKind.PERCENT,
                 values=[float(e.skew) for e in evaluations],
                 metric=Metric("kafkabal_skew_ratio", "Largest deviation of a holder from its fair share."),
             ),
@@ -160,7 +160,7 @@ def _rack_table(small: Sequence[SmallRack]) -> Table:
         columns=(
             Column(key="rack", title="rack", values=[r.rack for r in small], label=True),
             Column(key="brokers", title="brokers", values=[r.brokers for r in small]),
-            Column(key="part", title="part", kind=ValueKind.SHARE, values=[r.part for r in small]),
+            Column(key="part", title="part", kind=ValueKind.PERCENT, values=[r.part for r in small]),
             Column(key="fair", title="fair", kind=ValueKind.FAIR, values=[r.fair_over_mean for r in small]),
             Column(key="brokers_to_add", title="to add", values=[r.to_add for r in small]),
         ),

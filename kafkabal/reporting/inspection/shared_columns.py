@@ -64,7 +64,7 @@ def fullness(used_bytes: I64, foreign_bytes: F64, capacity_bytes: F64, order: I6
     """How full the volumes are, other programs included."""
     with np.errstate(invalid="ignore", divide="ignore"):
         full = (used_bytes + np.nan_to_num(foreign_bytes)) / np.where(capacity_bytes > 0, capacity_bytes, np.nan)
-    return Column(key="full", title="full", kind=ValueKind.SHARE, values=known(full[order]), quiet=True)
+    return Column(key="full", title="full", kind=ValueKind.PERCENT, values=known(full[order]), quiet=True)
 
 
 def main_share(scored: Scored | None, order: I64, *, is_shown: bool = True) -> tuple[Column, Column]:

@@ -83,8 +83,8 @@ def _share(node: YamlNode) -> float:
     """A share that may be negative, such as -1%."""
     text = value_parsers.text(node)
     if not text.startswith("-"):
-        return value_parsers.share(node)
-    return -value_parsers.share(YamlNode(text[1:], node.place))
+        return value_parsers.percent(node)
+    return -value_parsers.percent(YamlNode(text[1:], node.place))
 
 
 _time = within("a time", value_parsers.grace, Range(0, MOST_DAYS * DAY_S))
@@ -132,8 +132,8 @@ _kind = word(FaultKind, *FaultKind)
 
 _GROWTH: Final[Schema] = {
     "per_day": ("per_day", within("per_day", _share, Range(-1, 10))),
-    "spread": ("spread", within("spread", value_parsers.share, Range(0, 10))),
-    "noise": ("noise", within("noise", value_parsers.share, Range(0, 1))),
+    "spread": ("spread", within("spread", value_parsers.percent, Range(0, 10))),
+    "noise": ("noise", within("noise", value_parsers.percent, Range(0, 1))),
     "retention": ("retention_s", _some_time),
 }
 _FAULT: Final[Schema] = {
@@ -153,8 +153,8 @@ _WATCH: Final[Schema] = {
     "heal": ("level", word(HealLevel, *HealLevel)),
     "dead_after": ("dead_after_s", value_parsers.grace),
     "move_after": ("move_after_s", value_parsers.duration),
-    "rebalance_above": ("outer_tolerance", value_parsers.share),
-    "tolerance": ("inner_tolerance", value_parsers.share),
+    "rebalance_above": ("outer_tolerance", value_parsers.percent),
+    "tolerance": ("inner_tolerance", value_parsers.percent),
     "window": ("window", lambda node: TimeWindow.parse(value_parsers.time_window(node))),
     "max_bytes_per_day": ("max_bytes_per_day", positive_size),
     "max_actions_per_day": ("max_actions_per_day", positive_whole),

@@ -111,7 +111,7 @@ class _SimulatedWatch:
             looks=self._looks,
             events=tuple(self._events),
             healings=tuple(self._healer.healings),
-            in_band_share=self._in_band_s / self._counted_s if self._counted_s else 1.0,
+            in_band_fraction=self._in_band_s / self._counted_s if self._counted_s else 1.0,
             steady_state_actions=len(steady),
         )
 

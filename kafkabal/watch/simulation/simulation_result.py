@@ -53,7 +53,7 @@ class SimulationResult:
     looks: int
     events: tuple[WatchEvent, ...]
     healings: tuple[SimulatedHealing, ...]
-    in_band_share: float
+    in_band_fraction: float
     """Of the time in which no broker was dead, slow or without the leadership that was taken from it."""
     steady_state_actions: int
     """Healings though nothing but noise had happened for two days."""
@@ -80,7 +80,9 @@ class SimulationResult:
         return (
             Promise("replicas moved twice within a day", str(self.moved_twice), self.moved_twice == 0),
             Promise("actions at steady state", str(self.steady_state_actions), self.steady_state_actions == 0),
-            Promise("time inside the outer band", f"{self.in_band_share:.2%}", self.in_band_share >= LEAST_IN_BAND),
+            Promise(
+                "time inside the outer band", f"{self.in_band_fraction:.2%}", self.in_band_fraction >= LEAST_IN_BAND
+            ),
             Promise(
                 "bytes over one plan a day in hindsight",
                 f"{self.of_hindsight:.2f}",

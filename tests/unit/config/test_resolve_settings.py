@@ -135,8 +135,8 @@ def test_one_source_cannot_name_two_clusters(profiles: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "environ", "message"),
     [
-        ({"tolerance": "10"}, {}, "--tolerance: ambiguous share: '10' (10% or 0.10"),
-        ({}, {"KAFKABAL_TOLERANCE": "x"}, "KAFKABAL_TOLERANCE: invalid share: 'x'"),
+        ({"tolerance": "10"}, {}, "--tolerance: ambiguous percentage: '10' (10% or 0.10"),
+        ({}, {"KAFKABAL_TOLERANCE": "x"}, "KAFKABAL_TOLERANCE: invalid percentage: 'x'"),
         ({}, {"KAFKABAL_MAX_MOVES": "-1"}, "KAFKABAL_MAX_MOVES: not a whole number: '-1'"),
         ({"exclude_brokers": ["a"]}, {}, "--exclude-brokers: not a broker id: 'a'"),
         ({"count_capacity": "disks"}, {}, "--count-capacity: invalid value: 'disks' (choose from equal, disk)"),
@@ -185,7 +185,7 @@ def test_keys_options_and_variables_agree() -> None:
         ("profiles: [p]\n", 1, "expected a mapping"),
         ("- a\n", 1, "expected a mapping"),
         ("profiles: {p: 5}\n", 1, "expected a mapping"),
-        ("tolerance: 10\n", 1, "ambiguous share: '10'"),
+        ("tolerance: 10\n", 1, "ambiguous percentage: '10'"),
         ("scores: [disk]\ntolerance: [1]\n", 2, "expected a single value"),
         ("capacity:\n  x: 4TiB\n", 2, "not a broker id: 'x'"),
         ("capacity:\n  1: {d0: 4TiB}\n", 2, "not an absolute path of a log dir: 'd0'"),

@@ -10,7 +10,7 @@ from kafkabal.reader.blocks import BrokerBlocks
 from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.manifest import Manifest, PartitionRange, block_counts
 from kafkabal.reader.metrics import ReaderMetrics
-from kafkabal.reader.reader_share import ReaderShare
+from kafkabal.reader.reader_shard import ReaderShard
 from kafkabal.reader.sample_sequence import SampleSequence, Supply
 
 LANES = 6
@@ -58,7 +58,7 @@ class MemoryTopic:
 
     def sequence(
         self,
-        share: ReaderShare,
+        share: ReaderShard,
         progress: EpochProgress | None = None,
         *,
         taken: int = 0,

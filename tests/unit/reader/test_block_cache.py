@@ -14,7 +14,7 @@ from kafkabal.clusters.kafka.lazy_records import LazyRecords, RawRecord
 from kafkabal.errors import OutputError
 from kafkabal.reader.block_cache import BlockCache, CachedBlocks
 from kafkabal.reader.blocks import BrokerBlocks, LoadedBlock
-from kafkabal.reader.reader_share import ReaderShare
+from kafkabal.reader.reader_shard import ReaderShard
 from tests.unit.reader.conftest import MemoryTopic, places
 
 RECORDS: list[RawRecord] = [(7, 1000, b"k", b"value", b"\0"), (9, 1001, None, None, b"\0"), (10, 1002, b"", b"", b"\0")]
@@ -138,8 +138,8 @@ def test_a_second_epoch_asks_no_broker(tmp_path: Path) -> None:
     def source() -> BrokerBlocks:
         return CachedBlocks(manifest, cache, BrokerBlocks(manifest, topic))  # type: ignore[return-value]
 
-    first = list(places(topic.sequence(ReaderShare(), source=source, manifest=manifest)))
+    first = list(places(topic.sequence(ReaderShard(), source=source, manifest=manifest)))
     fetched = topic.fetched_records
-    again = list(places(topic.sequence(ReaderShare(), source=source, manifest=manifest, until_epoch=3)))
+    again = list(places(topic.sequence(ReaderShard(), source=source, manifest=manifest, until_epoch=3)))
     assert again[: len(first)] == first
     assert topic.fetched_records == fetched

@@ -11,7 +11,7 @@ import pytest
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.reader.checkpoint import Checkpoint, combine_states, load_state, save_state
 from kafkabal.reader.epoch_progress import EpochProgress
-from kafkabal.reader.reader_share import ReaderShare
+from kafkabal.reader.reader_shard import ReaderShard
 
 
 def _checkpoint(reader: int = 0, readers: int = 2, taken: int = 5) -> Checkpoint:
@@ -32,8 +32,8 @@ def test_readers_in_step_are_one_position() -> None:
     states = [_checkpoint(r).as_dict() for r in range(2)]
     combined = Checkpoint.from_dict(combine_states(states))
     assert combined.progress == EpochProgress(2, 110)
-    assert _checkpoint().resumed_by(ReaderShare(3, 7)) == (EpochProgress(2, 110), 0)
-    assert _checkpoint(1).resumed_by(ReaderShare(1, 2)) == (EpochProgress(2, 100), 5)
+    assert _checkpoint().resumed_by(ReaderShard(3, 7)) == (EpochProgress(2, 110), 0)
+    assert _checkpoint(1).resumed_by(ReaderShard(1, 2)) == (EpochProgress(2, 100), 5)
 
 
 def test_states_of_many_uneven_readers_stay_small() -> None:

@@ -21,7 +21,7 @@ from kafkabal.errors import InputFileError, UsageError
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.reader.manifest import Manifest, lanes_for, load_manifest, publish_manifest
 from kafkabal.reader.pin_offsets import pin_topic
-from kafkabal.reader.reader_share import ReaderShare
+from kafkabal.reader.reader_shard import ReaderShard
 from tests.unit.reader.conftest import MemoryTopic, places
 
 
@@ -79,7 +79,7 @@ def test_gaps_are_counted(cleanup: str, missing: set[tuple[int, int]]) -> None:
     topic = MemoryTopic([100, 30], missing=frozenset(missing))
     manifest = _pin(topic, cleanup=cleanup)
     assert not manifest.is_dense
-    got = sorted(places(topic.sequence(ReaderShare(), manifest=manifest)))
+    got = sorted(places(topic.sequence(ReaderShard(), manifest=manifest)))
     assert got == [(p, o) for p, n in enumerate(topic.counts) for o in range(n) if (p, o) not in missing]
 
 

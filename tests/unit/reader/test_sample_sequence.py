@@ -14,7 +14,7 @@ from kafkabal.reader.block_schedule import Visits
 from kafkabal.reader.blocks import BrokerBlocks, LoadedBlock
 from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.prefetch import Prefetch
-from kafkabal.reader.reader_share import ReaderShare, Tail
+from kafkabal.reader.reader_shard import ReaderShard, Tail
 from tests.unit.reader.conftest import MemoryTopic, places
 
 
@@ -30,8 +30,8 @@ def _all(topic: MemoryTopic) -> list[tuple[int, int]]:
 
 def test_one_reader_gets_everything_once(topic: MemoryTopic) -> None:
     """An epoch holds every record once, and the next one does so in another order."""
-    first = list(places(topic.sequence(ReaderShare())))
-    both = list(places(topic.sequence(ReaderShare(), until_epoch=2)))
+    first = list(places(topic.sequence(ReaderShard())))
+    both = list(places(topic.sequence(ReaderShard(), until_epoch=2)))
     assert sorted(first) == _all(topic)
     assert both[: len(first)] == first
     assert sorted(both[len(first) :]) == _all(topic)
@@ -41,8 +41,8 @@ def test_one_reader_gets_everything_once(topic: MemoryTopic) -> None:
 @pytest.mark.parametrize("readers", [2, 3, 4, 7])
 def test_readers_interleave_to_the_order_of_one(topic: MemoryTopic, readers: int) -> None:
     """Whatever their number, readers in step give the sequence of a single reader, dropping less than one round."""
-    whole = list(places(topic.sequence(ReaderShare())))
-    each = [list(places(topic.sequence(ReaderShare(r, readers)))) for r in range(readers)]
+    whole = list(places(topic.sequence(ReaderShard())))
+    each = [list(places(topic.sequence(ReaderShard(r, readers)))) for r in range(readers)]
     together = [place for step in zip(*each, strict=True) for place in step]
     assert together == whole[: len(together)]
     assert len(whole) - len(together) < readers
@@ -51,7 +51,7 @@ def test_readers_interleave_to_the_order_of_one(topic: MemoryTopic, readers: int
 def test_readers_that_divide_the_lanes_fetch_nothing_twice(topic: MemoryTopic) -> None:
     """Three readers of six lanes fetch each record once, but for the few that are left when a lane has run out."""
     for reader in range(3):
-        list(places(topic.sequence(ReaderShare(reader, 3, Tail.KEEP))))
+        list(places(topic.sequence(ReaderShard(reader, 3, Tail.KEEP))))
     assert topic.fetched_records <= sum(topic.counts) * 1.02
 
 
@@ -62,7 +62,7 @@ def test_runs_that_end_anywhere_are_resumed_exactly(topic: MemoryTopic) -> None:
     for readers in (2, 5, 1, 3, 4):
         taken = []
         for reader in range(readers):
-            sequence = topic.sequence(ReaderShare(reader, readers, Tail.KEEP), progress)
+            sequence = topic.sequence(ReaderShard(reader, readers, Tail.KEEP), progress)
             stop = None if readers == 4 else randomness.randrange(200)
             mine = list(places(sequence, stop))
             seen += mine
@@ -88,7 +88,7 @@ def test_memory_is_bounded(topic: MemoryTopic) -> None:
     large = MemoryTopic([600], record_bytes=10)
     manifest = large.manifest()
     sequence = large.sequence(
-        ReaderShare(), limit_bytes=700, manifest=manifest, source=lambda: Counting(manifest, large), until_epoch=4
+        ReaderShard(), limit_bytes=700, manifest=manifest, source=lambda: Counting(manifest, large), until_epoch=4
     )
     for sample in sequence:
         with guard:
@@ -100,7 +100,7 @@ def test_an_error_of_the_source_ends_the_reader(topic: MemoryTopic) -> None:
     """What a thread meets is raised where the samples are taken, not swallowed or waited for."""
     topic.fault = OperationError("the log dir is on fire")
     with pytest.raises(OperationError, match="on fire"):
-        list(places(topic.sequence(ReaderShare())))
+        list(places(topic.sequence(ReaderShard())))
 
 
 def test_a_source_that_cannot_be_made_ends_the_reader(topic: MemoryTopic) -> None:
@@ -110,21 +110,21 @@ def test_a_source_that_cannot_be_made_ends_the_reader(topic: MemoryTopic) -> Non
         raise OperationError("no broker can be reached")
 
     with pytest.raises(OperationError, match="no broker"):
-        list(places(topic.sequence(ReaderShare(), source=unreachable)))
+        list(places(topic.sequence(ReaderShard(), source=unreachable)))
 
 
 def test_missing_records_are_refused() -> None:
     """A gap where every offset should hold a record is named, with what to do."""
     topic = MemoryTopic([100], missing=frozenset({(0, 41)}))
     with pytest.raises(DriftError, match="hold 16 records, not 17") as caught:
-        list(places(topic.sequence(ReaderShare())))
+        list(places(topic.sequence(ReaderShard())))
     assert "count=True" in (caught.value.hint or "")
 
 
 def test_no_thread_outlives_its_reader(topic: MemoryTopic) -> None:
     """Threads end with the iteration, also with one that is given up half way."""
     before = threading.active_count()
-    list(places(topic.sequence(ReaderShare()), 10))
+    list(places(topic.sequence(ReaderShard()), 10))
     assert threading.active_count() == before
 
 

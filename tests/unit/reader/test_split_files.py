@@ -15,7 +15,7 @@ from kafkabal.reader.block_cache import BlockCache, CachedBlocks
 from kafkabal.reader.blocks import BrokerBlocks
 from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.pin_offsets import pin_topic
-from kafkabal.reader.reader_share import ReaderShare, Tail
+from kafkabal.reader.reader_shard import ReaderShard, Tail
 from tests.unit.reader.conftest import MemoryTopic, packed_headers
 from tests.unit.reader.test_pin_offsets import MemoryBrokers
 
@@ -56,7 +56,7 @@ def test_each_file_is_one_sample(readers: int) -> None:
     topic = SplitTopic()
     manifest = topic.pinned(count=True)
     assert manifest.samples == 60
-    shares = [ReaderShare(reader, readers, Tail.KEEP) for reader in range(readers)]
+    shares = [ReaderShard(reader, readers, Tail.KEEP) for reader in range(readers)]
     got = [s.value for share in shares for s in topic.sequence(share, manifest=manifest)]
     assert Counter(got) == Counter(topic.files)
 
@@ -72,7 +72,7 @@ def test_cached_files_are_the_same(tmp_path: Path) -> None:
     first, second = (
         [
             (s.partition, s.offset, s.path, s.value)
-            for s in topic.sequence(ReaderShare(), manifest=manifest, source=source)
+            for s in topic.sequence(ReaderShard(), manifest=manifest, source=source)
         ]
         for _ in range(2)
     )
@@ -89,7 +89,7 @@ def test_a_changed_piece_is_named() -> None:
     )
     topic.records[partition][record[0]] = (*record[:3], b"x" * PIECE, record[4])
     with pytest.raises(OperationError, match=r"the pieces of \d+\.bin are not the file that was sent"):
-        list(topic.sequence(ReaderShare(), manifest=manifest))
+        list(topic.sequence(ReaderShard(), manifest=manifest))
 
 
 def test_pieces_are_not_taken_for_samples() -> None:
@@ -97,8 +97,8 @@ def test_pieces_are_not_taken_for_samples() -> None:
     topic = SplitTopic()
     manifest = topic.pinned(count=False)
     with pytest.raises(UsageError, match="is a piece of a file that was split"):
-        list(topic.sequence(ReaderShare(), manifest=manifest))
-    pieces = topic.sequence(ReaderShare(), manifest=manifest, source=lambda: BrokerBlocks(manifest, topic, joins=False))
+        list(topic.sequence(ReaderShard(), manifest=manifest))
+    pieces = topic.sequence(ReaderShard(), manifest=manifest, source=lambda: BrokerBlocks(manifest, topic, joins=False))
     assert len(list(pieces)) == sum(topic.counts)
     assert topic.pinned(count=True, join=False).files is None
 

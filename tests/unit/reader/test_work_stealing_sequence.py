@@ -14,7 +14,7 @@ from kafkabal.reader.blocks import BrokerBlocks
 from kafkabal.reader.checkpoint import Checkpoint, combine_states
 from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.metrics import ReaderMetrics
-from kafkabal.reader.reader_share import ReaderShare, Tail
+from kafkabal.reader.reader_shard import ReaderShard, Tail
 from kafkabal.reader.sample_sequence import Supply
 from kafkabal.reader.work_ledger import WorkLedger
 from kafkabal.reader.work_stealing_sequence import WorkStealingSequence
@@ -39,7 +39,7 @@ class Crowd:
                 Supply(source=lambda: BrokerBlocks(manifest, self.topic), limit_bytes=10_000, threads=1),
                 folder,
                 seed=1,
-                share=ReaderShare(reader, len(seconds), Tail.KEEP),
+                share=ReaderShard(reader, len(seconds), Tail.KEEP),
                 progress=progress or EpochProgress(),
                 metrics=ReaderMetrics(),
                 now_s=lambda: self.now_s,
@@ -120,7 +120,7 @@ def test_stopped_anywhere_and_resumed_by_any_number(tmp_path: Path, seed: int) -
         seen += crowd.seen
         state = crowd.state()
         checkpoint = Checkpoint.from_dict(state)
-        progress = checkpoint.resumed_by(ReaderShare(0, 1))[0]
+        progress = checkpoint.resumed_by(ReaderShard(0, 1))[0]
     assert sorted(seen) == _all()
 
 

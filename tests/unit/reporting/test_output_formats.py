@@ -213,7 +213,7 @@ def test_bars_fit_and_keep_the_order(values: list[float | None], length: int, fa
         (None, ValueKind.BYTES, "-"),
         (1536, ValueKind.BYTES, "1.50 KiB"),
         (1536.0, ValueKind.RATE, "1.50 KiB/s"),
-        (0.123, ValueKind.SHARE, "12.3%"),
+        (0.123, ValueKind.PERCENT, "12.3%"),
         (1.2345, ValueKind.FAIR, "1.23x"),
         (12345, ValueKind.NUMBER, "12,345"),
         (0.5, ValueKind.NUMBER, "0.50"),

@@ -11,7 +11,7 @@ from kafkabal.cli.framework.shared_options import SAFETY_SECTION, SCOPE_SECTION
 from kafkabal.config import DEFAULT_PLAN_TOLERANCE, Settings
 from kafkabal.errors import UsageError
 from kafkabal.planner import BrokerLimit, Mode, PlanOptions
-from kafkabal.units import parse_broker_ids, parse_bytes, parse_share, parse_whole_number
+from kafkabal.units import parse_broker_ids, parse_bytes, parse_percent, parse_whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,8 +74,8 @@ class PlanFlags:
         float | None,
         typer.Option(
             "--below",
-            metavar="SHARE",
-            parser=parse_share,
+            metavar="PERCENT",
+            parser=parse_percent,
             help="Only move data off brokers above this disk usage.",
             rich_help_panel=SCOPE_SECTION,
         ),

@@ -39,14 +39,14 @@ def _planned(start: tuple[int, ...], replicas: tuple[int, ...]) -> PlannedPartit
     return PlannedPartition(topic="a", partition=0, previous=placement, replicas=replicas, log_dirs=dirs, copy_bytes=1)
 
 
-BUSY = StepImpact(used_share=0.9)
+BUSY = StepImpact(used_fraction=0.9)
 
 
 @pytest.mark.parametrize(
     ("rate", "impact", "expected"),
     [
         pytest.param(20 * MB, BUSY, 25 * MB, id="used and borne: a quarter more"),
-        pytest.param(20 * MB, StepImpact(used_share=0.5), None, id="not used: it stays"),
+        pytest.param(20 * MB, StepImpact(used_fraction=0.5), None, id="not used: it stays"),
         pytest.param(20 * MB, replace(BUSY, fell_out=2), 10 * MB, id="replicas fell out: half"),
         pytest.param(20 * MB, replace(BUSY, behind=frozenset("g")), 10 * MB, id="consumer groups fall behind: half"),
         pytest.param(20 * MB, replace(BUSY, still_out=1), None, id="not all back in sync: no more than now"),
@@ -137,7 +137,7 @@ def test_steps(scene: Any) -> None:
     parts.partition(A0).isr = [1, 3]
     impact = auto.observe({A0: (4,)}, [1], 0.5)
     assert impact is not None
-    assert (impact.fell_out, impact.still_out, impact.used_share) == (1, 1, 0.5)
+    assert (impact.fell_out, impact.still_out, impact.used_fraction) == (1, 1, 0.5)
     assert impact.incoming_bytes_per_s == pytest.approx(2 * MB, rel=0.01)
     clock.sleep(31.0)
     impact = auto.observe({A0: (4,)}, [1], 0.5)

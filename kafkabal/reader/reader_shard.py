@@ -39,7 +39,7 @@ class Balance(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ReaderShare:
+class ReaderShard:
     """Reader ``reader`` of ``readers``."""
 
     reader: int = 0

@@ -20,7 +20,7 @@ _LEAST = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DueShares:
+class DueLoads:
     """Proportions, not loads: with the same sum over the brokers that count as the capacities of the score."""
 
     bytes: F64
@@ -47,7 +47,7 @@ class DueShares:
         return np.asarray(bytes_ / self.byte_weight / (self.mean_bytes(bytes_, rows) or 1.0))
 
 
-def due_shares(problem: Problem, placement: I32, *, bytes_agree: bool) -> DueShares:
+def due_loads(problem: Problem, placement: I32, *, bytes_agree: bool) -> DueLoads:
     """What brokers are due once every slot is on a counted broker.
 
     Parameters
@@ -65,7 +65,7 @@ def due_shares(problem: Problem, placement: I32, *, bytes_agree: bool) -> DueSha
     of_counts = _of_counts(problem) if problem.has_score("replicas") else ones
     count_capacity = _capacity(problem, "replicas") if problem.has_score("replicas") else ones
     kinds, kind = _of_topics(problem)
-    return DueShares(
+    return DueLoads(
         bytes=of_bytes,
         count=of_counts,
         leaders=_of_leaders(problem) if problem.has_score("leaders") else ones,
@@ -77,7 +77,7 @@ def due_shares(problem: Problem, placement: I32, *, bytes_agree: bool) -> DueSha
     )
 
 
-def bytes_due(problem: Problem, placement: I32, due: DueShares) -> DueShares:
+def bytes_due(problem: Problem, placement: I32, due: DueLoads) -> DueLoads:
     """The same for another placement."""
     if not due.follows_bytes:
         return due
