@@ -32,8 +32,6 @@ _CHECKED_AT_ONCE = 64
 """A matter of time only: with 16 and with 256 these plans are the same."""
 _PARTNERS = 12
 """With 6 single ones of these plans move up to 0.6 % more; 24 change one in 19."""
-_EXCHANGES = 48
-"""Of a pair of brokers, the best that the rules are asked about: 12 change no plan in 19, 192 one."""
 _PRICE = 0.8
 """What a byte moved weighs against a byte outside its band."""
 _STEPS_A_BROKER = 200
@@ -234,18 +232,27 @@ def _exchange(
     useless = gain >= -violation.least_gain
     gain += _price(solution, violation, p1, k1, broker)[:, None] + _price(solution, violation, p2, k2, partner)[None, :]
     gain[useless] = np.inf
-    order = np.argsort(gain, axis=None, kind="stable")[:_EXCHANGES]
-    i, j = np.unravel_index(order, gain.shape)
-    good = gain[i, j] < np.inf
-    i, j = i[good], j[good]
-    if not i.size:
+    if useless.all():
         return None
-    fits = may_exchange(solution, p1[i], k1[i], p2[j], k2[j])
-    if not fits.any():
+    gain[~_may_exchange_any(solution, (p1, k1), (p2, k2), broker, partner)] = np.inf
+    a, b = np.unravel_index(int(gain.argmin()), gain.shape)
+    if gain[a, b] == np.inf:
         return None
-    a, b = i[fits][0], j[fits][0]
     step = SearchStep(np.array([p1[a], p2[b]]), np.array([k1[a], k2[b]]), np.array([partner, broker]))
     return float(gain[a, b]), step
+
+
+def _may_exchange_any(
+    solution: Solution, slots: tuple[I64, I64], others: tuple[I64, I64], broker: int, partner: int
+) -> Bools:
+    """bool, shape (n, m): :func:`may_exchange` for slots of one broker and those of another, each with each."""
+    there, here = np.full(len(slots[0]), partner), np.full(len(others[0]), broker)
+    # a topic that crowds a broker may only be exchanged for itself
+    anyhow = solution.may_go(*slots, there)[:, None] & solution.may_go(*others, here)
+    for_its_topic = solution.may_go(*slots, there, forgiven=1)[:, None] & solution.may_go(*others, here, forgiven=1)
+    topic = solution.problem.topic
+    same_topic = topic[slots[0]][:, None] == topic[others[0]]
+    return np.asarray((anyhow | (same_topic & for_its_topic)) & (slots[0][:, None] != others[0]))
 
 
 def _loads(solution: Solution, p: I64, k: I64, current: int, target: int) -> tuple[I64, I64]:

@@ -133,6 +133,18 @@ def test_a_topic_that_may_not_move_leaves_leaders_where_they_are() -> None:
     assert make_plan(cluster_builders.cluster(brokers, [topic, record]), PlanOptions()).partitions == ()
 
 
+def test_replicas_of_crowded_topics_are_exchanged_for_each_other() -> None:
+    """Most topics fill one broker of a rack: only replicas of one topic can change places, and they even the bytes."""
+    world = SyntheticWorld(seed=1, brokers=6, racks=3, topics=12, most_partitions=40, skew=2.5, follower_jitter=0.05)
+    cluster = make_world(world)
+    plan = make_plan(cluster, PlanOptions())
+
+    assert plan.warnings == ()
+    assert plan.bound_bytes is not None
+    assert plan.moved_bytes <= 1.001 * plan.bound_bytes
+    assert check_plan(cluster, plan, tolerance=0.09).outside["disk"] == []
+
+
 def test_a_disk_full_of_other_files_is_named_with_what_they_occupy() -> None:
     """Not a multiple of a share that is next to nothing: bytes of replicas, room for them, and what takes the rest.
 
