@@ -26,6 +26,7 @@ from kafkabal.model import (
     broker_capacity_bytes,
     foreign_bytes,
     lasting_factor,
+    most_in_a_rack,
     move_bytes,
     rack_numbers,
 )
@@ -127,8 +128,8 @@ def _queue(live: I64, room: F64, used: I64, inside: Bools) -> list[tuple[float, 
 
 
 def _copies(state: ClusterState, racks: int) -> float:
-    """Bytes that one rack may hold: of each partition no more copies than an even spread over the racks has."""
-    most = np.ceil(lasting_factor(state) / racks)
+    """Bytes that one rack may hold: of each partition the most copies that the rack rule lets be in one."""
+    most = most_in_a_rack(lasting_factor(state), racks)
     return float(np.maximum(move_bytes(state), 0) @ most)
 
 

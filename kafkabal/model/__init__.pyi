@@ -56,6 +56,7 @@ from .rack_rule import is_bound_to_racks as is_bound_to_racks
 from .rack_rule import may_enter as may_enter
 from .rack_rule import may_enter_each as may_enter_each
 from .rack_rule import missing_racks as missing_racks
+from .rack_rule import most_in_a_rack as most_in_a_rack
 from .rack_rule import rack_numbers as rack_numbers
 from .rack_rule import racks_by_partition as racks_by_partition
 from .rack_rule import required_racks as required_racks

@@ -36,6 +36,11 @@ def required_racks(factor: I32 | I64 | int, n_racks: I32 | I64 | int) -> I32:
     return np.minimum(factor, n_racks).astype(np.int32)
 
 
+def most_in_a_rack(factor: I32 | I64 | int, n_racks: I32 | I64 | int) -> I32:
+    """int32, shape (...): most replicas that partitions may have in one rack: the other racks have one each then."""
+    return np.asarray(factor - required_racks(factor, n_racks) + 1, np.int32)
+
+
 def distinct_racks(racks: I32) -> I32:
     """int32, shape (...): racks that the replicas of each partition are in."""
     distinct = np.zeros(racks.shape[:-1], np.int32)

@@ -17,6 +17,7 @@ from kafkabal.model import (
     may_enter,
     may_enter_each,
     missing_racks,
+    most_in_a_rack,
     racks_by_partition,
     required_racks,
     shares_rack,
@@ -97,6 +98,17 @@ def test_a_partition_that_follows_the_rule_is_as_wide_as_any_placement(racks: li
             # the last one that may: the rule alone has to see to the rest
             chosen.append(left.pop(allowed[-1]))
         assert counted(chosen) == required
+
+
+@given(st.lists(st.integers(0, N_RACKS - 1), min_size=1, max_size=7), st.integers(1, 5))
+def test_no_placement_has_more_replicas_in_a_rack(racks: list[int], factor: int) -> None:
+    """Of all choices of brokers that are in enough racks, the fullest rack: never above the limit, and equal to it
+    where the rack has brokers enough."""
+    factor, n_racks = min(factor, len(racks)), len(set(racks))
+    limit = int(most_in_a_rack(factor, n_racks))
+    wide = [c for c in combinations(racks, factor) if counted(list(c)) == required_racks(factor, n_racks)]
+    fullest = max(chosen.count(r) for chosen in wide for r in chosen)
+    assert fullest == min(limit, max(racks.count(r) for r in racks))
 
 
 @given(

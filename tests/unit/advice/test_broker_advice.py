@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kafkabal.advice.broker_advice import advise_brokers
 from kafkabal.inspection.broker_sizing import size_brokers
@@ -38,6 +39,13 @@ def test_no_choice_of_fewer_brokers_holds_everything(target: float) -> None:
         (k for k in range(1, 10) if any(fits(state, chosen, target) for chosen in combinations(range(9), k))), None
     )
     assert smallest is None or bound == smallest
+
+
+def test_more_replicas_than_racks_may_crowd_one_rack() -> None:
+    """Four replicas of which one rack has three hold 500 GB a broker: at 60 % of 1000 GB four are enough."""
+    rows = [replace(row, rack="a" if row.broker < 4 else "b") for row in brokers(4)]
+    state = cluster(rows, [topic("t", *[[1, 2, 3, 4]] * 5, size_bytes=100 * GB)])
+    assert size_brokers(state, 0.6).count == 4
 
 
 def test_surplus_brokers_are_drained_and_a_plan_shows_it() -> None:
