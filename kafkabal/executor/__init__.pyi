@@ -43,6 +43,7 @@ from .run_options import RunLimits as RunLimits
 from .run_options import RunOptions as RunOptions
 from .run_options import Throttle as Throttle
 from .run_options import Timeouts as Timeouts
+from .run_preview import PreviewedMove as PreviewedMove
 from .run_preview import RunPreview as RunPreview
 from .run_preview import preview_run as preview_run
 from .run_result import RunResult as RunResult

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kafkabal.executor.observe.observation import Stage, observe
@@ -20,6 +21,10 @@ class PreviewedMove:
     target: tuple[int, ...]
     copy_bytes: int
     """That are still to come to brokers without a whole copy."""
+    log_dirs: Mapping[int, str]
+    """Broker to the log dir that its copy is moved to."""
+    log_dir_bytes: int
+    """Bytes to be copied between log dirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,11 @@ class RunPreview:
     def copy_bytes(self) -> int:
         """Bytes to be copied between brokers."""
         return sum(move.copy_bytes for move in self.moves)
+
+    @property
+    def log_dir_bytes(self) -> int:
+        """Bytes to be copied between log dirs of the same broker."""
+        return sum(move.log_dir_bytes for move in self.moves)
 
 
 def preview_run(environment: RunEnvironment, found: FoundRun, goal: Goal) -> RunPreview:
@@ -52,5 +62,15 @@ def preview_run(environment: RunEnvironment, found: FoundRun, goal: Goal) -> Run
             whole = [b for b in status.replicas if running is None or b not in running.adding]
             missing = target.copy_bytes * len([b for b in target.replicas if b not in whole])
             arrived = sum(seen.arrived_bytes(target).values()) if running is not None else 0
-            moves.append(PreviewedMove(str(target.name), tuple(whole), target.replicas, max(missing - arrived, 0)))
+            dirs = {broker: path for broker, path in seen.misplaced(target).items() if broker in whole}
+            moves.append(
+                PreviewedMove(
+                    name=str(target.name),
+                    found=tuple(whole),
+                    target=target.replicas,
+                    copy_bytes=max(missing - arrived, 0),
+                    log_dirs=dirs,
+                    log_dir_bytes=target.copy_bytes * len(dirs),
+                )
+            )
     return RunPreview(tuple(moves), tuple(skipped))

@@ -275,7 +275,7 @@ class SendRun:
         hints = [cause.hint, _GO_ON if goes_on else None]
         return type(cause)(
             f"{cause.message}; {counted_noun(self._sent, 'record')} sent by this run, "
-            f"{self._outcome.already_there} already in the topic",
+            f"{self._outcome.already_there:,} already in the topic",
             hint="; then ".join(hint for hint in hints if hint) or None,
         )
 

@@ -66,7 +66,7 @@ class DeliveryDisplay(DeliveryListener):
 
     def reads_back(self) -> None:
         """Explain the delay before the first record."""
-        self._messages.say("the previous run crashed; looking for its records in the topic")
+        self._messages.say("the previous run stopped early; looking for its records in the topic")
 
     def progressed(self, progress: DeliveryProgress) -> None:
         """Show progress once there is something to send; records of earlier runs do not count for the rate."""

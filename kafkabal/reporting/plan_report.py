@@ -155,9 +155,15 @@ def _charts(plan: Plan) -> tuple[ShareChart, ...]:
 def _scores(plan: Plan) -> Table:
     names = list(plan.scores)
 
-    def column(key: str, title: str, when: str, figure: str, kind: ValueKind = ValueKind.PERCENT) -> Column:
+    def column(key: str, title: str, when: str, figure: str) -> Column:
         values = [getattr(plan.scores[name], when).get(figure) for name in names]
-        return Column(key=key, title=title, kind=kind, values=values)
+        return Column(key=key, title=title, kind=ValueKind.PERCENT, values=values)
+
+    def count(key: str, title: str, when: str) -> Column:
+        # a plan file holds all figures as floats
+        values = [getattr(plan.scores[name], when).get("outside") for name in names]
+        counts = [None if value is None else round(value) for value in values]
+        return Column(key=key, title=title, kind=ValueKind.NUMBER, values=counts)
 
     return Table(
         key="scores",
@@ -166,7 +172,7 @@ def _scores(plan: Plan) -> Table:
             Column(key="score", title="score", values=names, label=True),
             column("skew_before", "skew before", "before", "skew"),
             column("skew_after", "after", "after", "skew"),
-            column("outside_before", "outside band before", "before", "outside", ValueKind.NUMBER),
-            column("outside_after", "after", "after", "outside", ValueKind.NUMBER),
+            count("outside_before", "outside band before", "before"),
+            count("outside_after", "after", "after"),
         ),
     )

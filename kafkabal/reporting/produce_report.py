@@ -15,7 +15,7 @@ from kafkabal.wording import counted_noun
 def production_report(outcome: SendOutcome, view: RoutingView) -> Report:
     """Everything ``produce`` has to say when it is done."""
     sent_bytes = sum(outcome.bytes_by_partition.values())
-    there = f", {outcome.already_there} already in the topic" if outcome.already_there else ""
+    there = f", {outcome.already_there:,} already in the topic" if outcome.already_there else ""
     headline = f"{counted_noun(outcome.sent, 'record')} sent to topic {view.topic}, {format_bytes(sent_bytes)}{there}"
     return Report(
         command="produce",

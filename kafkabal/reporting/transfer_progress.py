@@ -11,6 +11,8 @@ from kafkabal.reporting.drawable_area import DrawableArea
 from kafkabal.units import format_bytes, format_duration, format_rate
 
 _SECONDS_BETWEEN_LINES: Final = 30.0
+_LEAST_RATED_S: Final = 1.0
+"""What arrived before the first look counts as done at once: a run of seconds would end at 80 GiB/s."""
 
 
 class TransferProgress(AbstractContextManager["TransferProgress"], Protocol):
@@ -98,8 +100,10 @@ class _LineProgress:
         self._write(self._monotonic(), "" if kind is None else "stopped")
 
     def _write(self, now: float, note: str) -> None:
+        if self._total_bytes == 0 and not note:
+            return  # leaders alone change: no bytes are to be told of
         elapsed_s = now - self._started_s
-        rate = (self._done_bytes - self._skipped_bytes) / elapsed_s if elapsed_s > 0 else 0.0
+        rate = (self._done_bytes - self._skipped_bytes) / elapsed_s if elapsed_s >= _LEAST_RATED_S else 0.0
         left = 0 if self._total_bytes is None else self._total_bytes - self._done_bytes
         of_all = "" if self._total_bytes is None else f" of {format_bytes(self._total_bytes)}"
         parts = [f"{self._what}: {format_bytes(self._done_bytes)}{of_all}"]

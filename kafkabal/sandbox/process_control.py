@@ -13,6 +13,7 @@ from kafkabal.sandbox.await_ready import Readiness
 from kafkabal.sandbox.find_processes import ProcessTable, ProcessView
 from kafkabal.sandbox.java_runtime import java_environment
 from kafkabal.sandbox.node_command import ensure_files, node_command
+from kafkabal.sandbox.node_status import NodeState
 from kafkabal.sandbox.nodes import ZOOKEEPER_ID, Node, NodeFiles
 from kafkabal.sandbox.zookeeper_status import registered_brokers
 
@@ -81,7 +82,9 @@ class NodeControl:
                 processes[node.id] = self._spawn(node, distribution)
             self._wait_until_ready(nodes, processes)
         except BaseException:
-            self.end(absent, signal.SIGKILL, grace_s=0)
+            for node in self.end(absent, signal.SIGKILL, grace_s=0):
+                # else its log would be searched for a fault
+                self.files(node).last_signal.write_text(NodeState.KILLED.value, encoding="ascii")
             raise
 
     def _spawn(self, node: Node, distribution: KafkaInstallation) -> Any:

@@ -10,7 +10,8 @@ from kafkabal.atomic_files import parse_path
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions
 from kafkabal.cli.framework.show_report import show_report
-from kafkabal.errors import UsageError
+from kafkabal.cli.framework.termination_signals import Terminated
+from kafkabal.errors import InterruptedRunError, UsageError
 from kafkabal.units import parse_bytes, parse_some_time, parse_whole_number
 
 if TYPE_CHECKING:
@@ -270,14 +271,21 @@ def up(
     from kafkabal.sandbox import up as bring_up
 
     started_s = context.monotonic()
-    sandbox = bring_up(
-        shape.spec(),
-        name,
-        home=home_of(context.environ, context.state_dir),
-        cache_folder=cache_of(context.cache_dir),
-        wait_limit=WaitLimit(deadline_s=timeout_s, clock=context.monotonic, sleep=context.sleep),
-        on_step=context.say,
-    )
+    try:
+        sandbox = bring_up(
+            shape.spec(),
+            name,
+            home=home_of(context.environ, context.state_dir),
+            cache_folder=cache_of(context.cache_dir),
+            wait_limit=WaitLimit(deadline_s=timeout_s, clock=context.monotonic, sleep=context.sleep),
+            on_step=context.say,
+        )
+    except KeyboardInterrupt as stopped:
+        raise InterruptedRunError(
+            f"interrupted: sandbox {name} is not up",
+            terminated=isinstance(stopped, Terminated),
+            hint="start it with the same command, or remove what is there with 'kafkabal sandbox down'",
+        ) from stopped
     context.say(f"up after {context.monotonic() - started_s:.1f} s")
     show_report(sandbox_report("sandbox up", [sandbox]), output, context)
 

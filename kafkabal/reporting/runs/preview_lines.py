@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkabal.executor import FoundRun, Goal, RunPreview
+from kafkabal.executor import FoundRun, Goal, PreviewedMove, RunPreview
+from kafkabal.printable import printable
 from kafkabal.units import format_bytes
 from kafkabal.wording import counted_noun, first_of
 
@@ -17,14 +18,28 @@ def preview_lines(found: FoundRun, goal: Goal, preview: RunPreview) -> Iterator[
     moves, verb = preview.moves, _DOES[goal]
     yield (
         f"run {found.record.run_id} of {found.record.started_at} {verb} {len(moves)} of "
-        f"{counted_noun(len(found.record.partitions), 'partition')}, {format_bytes(preview.copy_bytes)} between brokers"
+        f"{counted_noun(len(found.record.partitions), 'partition')}, {_extent(preview)}"
     )
     for move in moves[:_SHOWN]:
-        yield f"  {move.name}: {_list(move.found)} to {_list(move.target)}, {format_bytes(move.copy_bytes)}"
+        yield f"  {move.name}: {_change(move)}, {format_bytes(move.copy_bytes + move.log_dir_bytes)}"
     if len(moves) > _SHOWN:
         yield f"  and {len(moves) - _SHOWN} more"
     if preview.skipped:
         yield f"skipped, moved by another run or tool since: {first_of(preview.skipped, _SHOWN)}"
+
+
+def _extent(preview: RunPreview) -> str:
+    between_brokers = f"{format_bytes(preview.copy_bytes)} between brokers"
+    if not preview.log_dir_bytes:
+        return between_brokers
+    return f"{between_brokers}, {format_bytes(preview.log_dir_bytes)} between log dirs"
+
+
+def _change(move: PreviewedMove) -> str:
+    """Brokers before and after; where these stay, the log dirs."""
+    if move.found != move.target or not move.log_dirs:
+        return f"{_list(move.found)} to {_list(move.target)}"
+    return ", ".join(printable(f"to {path} on broker {broker}") for broker, path in sorted(move.log_dirs.items()))
 
 
 def _list(brokers: tuple[int, ...]) -> str:

@@ -73,9 +73,11 @@ def _headline(status: RunStatus, moving: int) -> str:
         return f"{run}: {progress_line(status)}"
     if status.is_settled:
         return f"{run}: completed; all partitions in place, no throttles left"
-    parts = [
-        f"{len(status.differing)} of {counted_noun(len(status.found.record.partitions), 'partition')} not in place"
-    ]
+    of_all = f"of {counted_noun(len(status.found.record.partitions), 'partition')}"
+    elsewhere = sum(partition.stage is not Stage.PLACED for partition in status.differing)
+    parts = [f"{elsewhere} {of_all} not in place"]
+    if elsewhere < len(status.differing):
+        parts.append(f"{len(status.differing) - elsewhere} not led as planned")
     if moving:
         parts.append(f"{moving} in flight")
     if status.throttles:

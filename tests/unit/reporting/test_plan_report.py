@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from kafkabal.plan.plan import Plan, ScoreChange
+from kafkabal.reporting.drawable_area import DrawableArea
+from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.plan_report import plan_report
 
 
@@ -32,3 +34,12 @@ def test_what_cannot_be_helped_is_not_said_to_be_even() -> None:
     """A full plan that is empty names the scores that no change helps, and whether limits keep it from more."""
     assert _headline(5, tolerance=0.09) == "nothing to do: no change improves the scores outside their bands: disk"
     assert "no change within the limits improves" in _headline(5, max_bytes=1)
+
+
+def test_counts_of_a_plan_file_are_whole() -> None:
+    """A plan file holds figures as floats; holders outside their band are counted as when the plan was made."""
+    scores = {"disk": ScoreChange(before={"outside": 4.0, "skew": 1.0}, after={"outside": 0.0, "skew": 0.07})}
+    report = plan_report(Plan(partitions=(), scores=scores), "rebalance apply")
+    counts = {column.key: column.values for table in report.tables for column in table.columns}
+    assert (counts["outside_before"], counts["outside_after"]) == ([4], [0])
+    assert "4.00" not in render(report, "table", DrawableArea())

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
-from kafkabal.executor.live_run_status import RunStatus
+from kafkabal.executor.live_run_status import PartitionState, RunStatus
 from kafkabal.executor.observe.observation import Stage
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.state.find_run import FoundRun
@@ -58,3 +59,13 @@ def test_bytes_that_were_cancelled_give_no_negative_rate() -> None:
 def test_a_pause_names_its_end(window: str | None, word: str) -> None:
     """One that was asked for ends by a command, one outside the window by the clock."""
     assert any(word in note for note in status_report(_status(0, Phase.PAUSED, window)).notes)
+
+
+def test_a_partition_that_another_replica_leads_is_told_apart() -> None:
+    """Where its replicas are in place and only its leader is not, the headline says so, as the table does."""
+    stages = (Stage.PLACED, Stage.MISPLACED)
+    differing = tuple(
+        PartitionState(f"t-{number}", stage, (1, 2), (1, 2), 2, 0, 0) for number, stage in enumerate(stages)
+    )
+    status = replace(_status(0), holder=None, throttles=(), differing=differing, stages=Counter(stages))
+    assert status_report(status).headline == "run r: 1 of 0 partitions not in place, 1 not led as planned"

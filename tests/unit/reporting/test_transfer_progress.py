@@ -83,3 +83,20 @@ def test_an_end_that_nobody_knows_is_not_shown() -> None:
 def test_quiet_shows_nothing() -> None:
     """Not a byte."""
     assert run(DrawableArea(width=80, animated=True), hidden=True) == ""
+
+
+def test_what_arrived_at_once_has_no_rate() -> None:
+    """A transfer that is done at its first look is not told to run at gigabytes a second."""
+    stream, now = io.StringIO(), [0.0]
+    with open_progress("moving", 7 * MIB, surface=DrawableArea(), stream=stream, monotonic=lambda: now[0]) as progress:
+        progress.update(7 * MIB)
+        now[0] = 0.002
+    assert stream.getvalue() == "moving: 7.00 MiB of 7.00 MiB\n"
+
+
+def test_a_transfer_of_no_bytes_is_not_told_of() -> None:
+    """Where leaders alone change, 0 B of 0 B tells nothing."""
+    stream = io.StringIO()
+    with open_progress("moving", 0, surface=DrawableArea(), stream=stream, monotonic=lambda: 0.0) as progress:
+        progress.update(0)
+    assert stream.getvalue() == ""

@@ -1,0 +1,49 @@
+"""What resuming or rolling back a run is said to move."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.run_preview import PreviewedMove, RunPreview
+from kafkabal.executor.state.find_run import FoundRun
+from kafkabal.executor.state.run_record import RunRecord
+from kafkabal.executor.state.run_states import Goal, Phase, RunState
+from kafkabal.reporting.runs.preview_lines import preview_lines
+
+_MIB = 2**20
+_FOUND = FoundRun(
+    RunRecord(
+        run_id="r",
+        plan_id="p",
+        cluster_id="c",
+        started_at="2026-01-01T00:00:00+00:00",
+        host="one",
+        options=RunOptions(),
+        partitions=(),
+    ),
+    RunState(phase=Phase.CLOSED),
+    None,
+)
+
+
+@pytest.mark.parametrize(
+    ("move", "extent", "line"),
+    [
+        (
+            PreviewedMove("t-0", (1, 2), (3, 2), 7 * _MIB, {}, 0),
+            "7.00 MiB between brokers",
+            "  t-0: 1,2 to 3,2, 7.00 MiB",
+        ),
+        (
+            PreviewedMove("t-0", (2, 3), (2, 3), 0, {2: "/d1"}, 5 * _MIB),
+            "0 B between brokers, 5.00 MiB between log dirs",
+            "  t-0: to /d1 on broker 2, 5.00 MiB",
+        ),
+    ],
+)
+def test_moves_between_brokers_and_between_log_dirs_are_told(move: PreviewedMove, extent: str, line: str) -> None:
+    """Bytes of both are in the sum, and a partition that changes its log dir alone names that dir."""
+    first, second = preview_lines(_FOUND, Goal.APPLY, RunPreview((move,), ()))
+    assert first == f"run r of 2026-01-01T00:00:00+00:00 moves 1 of 0 partitions, {extent}"
+    assert second == line
