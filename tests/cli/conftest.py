@@ -12,6 +12,10 @@ import pytest
 
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.main import main
+from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
+from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
+from kafkabal.plan.plan_file import write_plan
+from kafkabal.testing.cluster_builders import brokers, cluster, topic
 from tests.output_schemas import check_output
 
 
@@ -69,3 +73,30 @@ def run_cli(tmp_path: Path) -> Callable[..., Outcome]:
         return Outcome(code, out.getvalue(), context.stderr.getvalue())  # type: ignore[attr-defined]
 
     return run
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Path:
+    """Three brokers, the third of them empty."""
+    path = tmp_path / "cluster.jsonl"
+    write_snapshot(cluster(brokers(3, dirs=2), [topic("t", [1, 2], [2, 1], [1, 2])]), path)
+    return path
+
+
+@pytest.fixture
+def plan_file(tmp_path: Path) -> Path:
+    """A plan that gives the third broker something."""
+    changes = tuple(
+        PartitionChange(
+            topic="t",
+            partition=number,
+            replicas=replicas,
+            log_dirs=("/d1", ANY_DIR),
+            previous=Placement(replicas=previous, leader=previous[0], log_dirs=("/d0", "/d0")),
+            bytes=10**9,
+        )
+        for number, replicas, previous in ((0, (3, 2), (1, 2)), (1, (3, 1), (2, 1)))
+    )
+    path = tmp_path / "plan.json"
+    write_plan(Plan(partitions=changes, cluster_id="simulated"), path)
+    return path

@@ -16,36 +16,9 @@ from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.errors import OperationError, OutputError
 from kafkabal.model.rows import TopicRow
-from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
+from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.plan.plan_file import read_plan, write_plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
-
-
-@pytest.fixture
-def snapshot(tmp_path: Path) -> Path:
-    """Three brokers, the third of them empty."""
-    path = tmp_path / "cluster.jsonl"
-    write_snapshot(cluster(brokers(3, dirs=2), [topic("t", [1, 2], [2, 1], [1, 2])]), path)
-    return path
-
-
-@pytest.fixture
-def plan_file(tmp_path: Path) -> Path:
-    """A plan that gives the third broker something."""
-    changes = tuple(
-        PartitionChange(
-            topic="t",
-            partition=number,
-            replicas=replicas,
-            log_dirs=("/d1", ANY_DIR),
-            previous=Placement(replicas=previous, leader=previous[0], log_dirs=("/d0", "/d0")),
-            bytes=10**9,
-        )
-        for number, replicas, previous in ((0, (3, 2), (1, 2)), (1, (3, 1), (2, 1)))
-    )
-    path = tmp_path / "plan.json"
-    write_plan(Plan(partitions=changes, cluster_id="simulated"), path)
-    return path
 
 
 def _replicas(path: Path) -> list[list[int]]:

@@ -20,10 +20,6 @@ import kafkabal
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.main import main
 from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
-from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
-from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
-from kafkabal.plan.plan_file import write_plan
-from kafkabal.testing.cluster_builders import brokers, cluster, topic
 from tests.full_pipe import full_pipe
 
 
@@ -41,33 +37,6 @@ class _Gone(io.StringIO):
         if self.writes >= self.first:
             raise OSError(self.code, os.strerror(self.code))
         return super().write(text)
-
-
-@pytest.fixture
-def snapshot(tmp_path: Path) -> Path:
-    """Three brokers, the third of them empty."""
-    path = tmp_path / "cluster.jsonl"
-    write_snapshot(cluster(brokers(3, dirs=2), [topic("t", [1, 2], [2, 1], [1, 2])]), path)
-    return path
-
-
-@pytest.fixture
-def plan_file(tmp_path: Path) -> Path:
-    """A plan that gives the third broker something."""
-    changes = tuple(
-        PartitionChange(
-            topic="t",
-            partition=number,
-            replicas=replicas,
-            log_dirs=(ANY_DIR, ANY_DIR),
-            previous=Placement(replicas=previous, leader=previous[0], log_dirs=("/d0", "/d0")),
-            bytes=10**9,
-        )
-        for number, replicas, previous in ((0, (3, 2), (1, 2)), (1, (3, 1), (2, 1)))
-    )
-    path = tmp_path / "plan.json"
-    write_plan(Plan(partitions=changes, cluster_id="simulated"), path)
-    return path
 
 
 def _apply(tmp_path: Path, snapshot: Path, plan_file: Path, *more: str, **streams: Any) -> int:
