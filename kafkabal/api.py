@@ -182,8 +182,8 @@ def make_plan(
     InfeasibleError
         If a hard rule that was asked for cannot be met.
     """
-    chosen = load_scores(scores, options) if scores else ()
-    return _plan(state, PlanOptions(scores=chosen, tolerance=tolerance, drain=frozenset(drain), **more))
+    selected = load_scores(scores, options) if scores else ()
+    return _plan(state, PlanOptions(scores=selected, tolerance=tolerance, drain=frozenset(drain), **more))
 
 
 def apply_plan(

@@ -9,7 +9,7 @@ import numpy as np
 
 from kafkabal.config import DEFAULT_CHECK_TOLERANCE
 from kafkabal.model import F64, I8, I64, ClusterState
-from kafkabal.scoring import Evaluation, Grain, Score, SelectedScores, evaluate, rules_of, select_scores
+from kafkabal.scoring import Evaluation, Grain, Score, SelectedScores, evaluate, load_score, rules_of, select_scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,14 @@ class Inspection:
     def of_grain(self, grain: Grain) -> Iterator[Scored]:
         """The scores of brokers, or those of log dirs."""
         return (scored for scored in self.scored if scored.score.grain is grain)
+
+    def log_dir_score(self) -> Scored:
+        """The first selected score of log dirs, else ``log-dir``: every cluster supplies it."""
+        selected = next(self.of_grain(Grain.LOG_DIR), None)
+        if selected is not None:
+            return selected
+        score = load_score("log-dir")
+        return Scored(score, evaluate(score, self.cluster, tolerance=self.tolerance, rules=rules_of(self.cluster)))
 
     def outside(self, tolerance: float) -> Iterator[tuple[Scored, int]]:
         """Scores that leave a band of this width, and how many holders do."""

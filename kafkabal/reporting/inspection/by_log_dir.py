@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.inspection import Inspection, Scored, dir_conditions, dir_figures, worst_first
+from kafkabal.inspection import Inspection, dir_conditions, dir_figures, worst_first
 from kafkabal.model import I32, I64, dir_capacity_bytes, foreign_bytes
 from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.report import Column, Table
-from kafkabal.scoring import evaluate, has_several_log_dirs, load_score
+from kafkabal.scoring import has_several_log_dirs
 
 
 def log_dir_table(inspection: Inspection) -> Table:
     """All log dirs that brokers reported; the share is taken within each broker, and shown where one has several."""
     cluster, dirs = inspection.cluster, inspection.cluster.log_dirs
-    score = load_score("log-dir")
-    scored = Scored(score, evaluate(score, cluster, tolerance=inspection.tolerance))
+    scored = inspection.log_dir_score()
     figures, foreign = dir_figures(cluster), foreign_bytes(cluster)
     order = worst_first(dirs.state.astype(np.int64) % 2, scored.evaluation.share)
     capacity = dir_capacity_bytes(cluster)

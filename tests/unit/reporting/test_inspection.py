@@ -22,12 +22,15 @@ from kafkabal.model.replica_health import offline_replicas
 from kafkabal.model.rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.reporting.drawable_area import DrawableArea
 from kafkabal.reporting.inspection import shared_columns
+from kafkabal.reporting.inspection.by_log_dir import log_dir_table
 from kafkabal.reporting.inspection.by_topic import uneven_bytes
 from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.reporting.inspection.inspection_report import inspection_report
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.report import Tone
-from kafkabal.scoring.score_selection import select_scores
+from kafkabal.scoring.protocol import Grain, ScoreBase
+from kafkabal.scoring.registry import WeightedScore
+from kafkabal.scoring.score_selection import SelectedScores, select_scores
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
 from kafkabal.testing.strategies import ClusterRows, cluster_rows, clusters
 from tests.output_schemas import check_document
@@ -274,3 +277,28 @@ def test_brokers_that_cannot_be_reached_are_marked_as_bad() -> None:
     _, shown = shared_columns.state(broker_states(state), broker_conditions(state), np.arange(4))
 
     assert shown.tones == [Tone.FAINT, Tone.BAD, Tone.BAD, Tone.BAD]
+
+
+class DirReplicas(ScoreBase):
+    """A score of log dirs that a user brings along."""
+
+    name = "dir-replicas"
+    unit = "replicas"
+    grain = Grain.LOG_DIR
+
+    def replica_load(self, cluster: ClusterState) -> Any:
+        """One each."""
+        return np.ones(len(cluster.replicas))
+
+
+def test_log_dirs_are_shown_by_the_selected_score() -> None:
+    """A named score of log dirs makes the column of ``--by log-dir``; without one that is ``log-dir``."""
+    state = cluster(brokers(2, dirs=2), [topic("t", [1, 2], [2, 1], [1, 2])])
+    own = SelectedScores((WeightedScore(DirReplicas()),))
+
+    titles = [
+        [column.title for column in log_dir_table(inspection).columns if column.key == "share"]
+        for inspection in (inspect_cluster(state, own), inspect_cluster(state, select_scores(state, ["disk"])))
+    ]
+
+    assert titles == [["dir-replicas"], ["log-dir"]]
