@@ -297,7 +297,7 @@ def _open(cluster: ClusterState, options: PlanOptions, closed: Bools) -> Bools:
 
 def _takes(cluster: ClusterState, options: PlanOptions, closed: Bools) -> Bools:
     takes = _open(cluster, options, closed)
-    if options.mode is Mode.ONLY_TO_NEW:
+    if options.mode is Mode.ONLY_TO_EMPTY:
         takes &= np.bincount(cluster.replicas.broker, minlength=len(closed)) == 0
     return takes
 
