@@ -26,6 +26,13 @@ def test_noise_beside_a_whole_number_is_not_part_of_it() -> None:
     assert (low.tolist(), high.tolist()) == ([2, 2], [2, 2])
 
 
+@pytest.mark.parametrize("total", [100, 200, 1000, 3700])
+def test_noise_beside_a_quotient_moves_no_edge(total: int) -> None:
+    """Of 7 brokers each is due a seventh; 91 % of it is a whole number of replicas, and one fewer is outside."""
+    low, _ = CountBand().edges(np.array([total / 7 * (1 - 1e-12), total / 7 * (1 + 1e-12)]), 0.09)
+    assert low.tolist() == [math.floor(total / 7 * (1 - 0.09))] * 2
+
+
 @pytest.mark.parametrize("t", TOLERANCES)
 def test_an_amount_is_within_the_tolerance_of_its_fair_load(t: float) -> None:
     """mean x (1 - t) to mean x (1 + t), both included, up to a rounding error of 1e-9."""
