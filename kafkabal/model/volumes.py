@@ -73,10 +73,10 @@ def dense_volumes(volume: I32) -> I32:
 
 def log_bytes(dirs: LogDirs, replicas: Replicas) -> I64:
     """int64, shape (n_dirs,): bytes of the replicas known to be in each dir; unknown sizes count nothing."""
-    placed = (replicas.log_dir >= 0) & (replicas.size_bytes > 0)
-    total = np.zeros(len(dirs), np.int64)
-    np.add.at(total, replicas.log_dir[placed], replicas.size_bytes[placed])
-    return total
+    # the last entry stands for "no dir", which -1 points at
+    total = np.zeros(len(dirs) + 1, np.int64)
+    np.add.at(total, replicas.log_dir, np.maximum(replicas.size_bytes, 0))
+    return total[:-1]
 
 
 def bytes_on_volume(dirs: LogDirs, replicas: Replicas) -> I64:
