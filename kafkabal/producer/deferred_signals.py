@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from kafkabal.sources import Headers
+
+_NO_NAME = "expected header key to be unicode string"
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -36,3 +39,8 @@ def signals_held_back() -> Iterator[None]:
             signal.signal(held, handler)
         for number, frame in came:
             handlers[signal.Signals(number)](number, frame)
+
+
+def hides_a_signal(error: Exception, headers: Headers) -> bool:
+    """Whether a name was refused that is one: the binding takes what a signal's handler raises meanwhile for that."""
+    return _NO_NAME in str(error) and all(isinstance(name, str) for name, _ in headers)

@@ -16,13 +16,12 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException
 
 from kafkabal.config import DEFAULT_REFRESH_S, ClientSetting
 from kafkabal.errors import OperationError, PartialFailureError
-from kafkabal.producer.client_policy import LINGER_MS
-from kafkabal.producer.deferred_signals import signals_held_back
-from kafkabal.producer.librdkafka_errors import config_error_of, error_of
+from kafkabal.producer.deferred_signals import hides_a_signal, signals_held_back
+from kafkabal.producer.librdkafka_errors import error_of
 from kafkabal.producer.record_handover import (
     DeliveryCallback,
     RecordHandover,
@@ -31,12 +30,13 @@ from kafkabal.producer.record_handover import (
 )
 from kafkabal.producer.records_in_flight import Acknowledged, PartitionRecords, RecordsInFlight
 from kafkabal.producer.routing_view_source import StateReader
+from kafkabal.producer.sending_client import sending_client, statistics_interval_s
 from kafkabal.producer.topic_router import TopicRouter
-from kafkabal.producer.view_refresher import STATISTICS_S, ViewRefresher
+from kafkabal.producer.view_refresher import ViewRefresher
 from kafkabal.routing import Policy, RoutingView
 from kafkabal.scoring import WeightedScore
 from kafkabal.sources import Headers
-from kafkabal.telemetry import LatencySource, StatisticsReader
+from kafkabal.telemetry import LatencySource
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
@@ -46,17 +46,6 @@ _FULL_QUEUE_POLL_S = 0.05
 """How long delivery reports are waited for before a record that found no room is offered again."""
 # for so long a signal may wait
 _FLUSH_SLICE_S = 0.1
-_NO_NAME = "expected header key to be unicode string"
-# a statistics text has about a kilobyte for each partition, and librdkafka works on it for milliseconds at full speed
-_STATISTICS_S_A_PARTITION = 0.001
-
-_DEFAULTS: Mapping[str, ClientSetting] = {
-    "enable.idempotence": True,
-    "linger.ms": LINGER_MS,
-    "log.connection.close": False,
-    # a topic that was deleted must not come back because we asked for it
-    "allow.auto.create.topics": False,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +146,8 @@ class RecordSender:
         )
         self._refresher.refresh()
         by_latency = self._refresher.needs_latency(policy.about)
-        interval_s = self._often_s(refresh_s) if by_latency else refresh_s
-        self._client = _client({**_DEFAULTS, **client}, self._refresher.read_statistics, interval_s)
+        interval_s = statistics_interval_s(refresh_s, self.view.n_partitions) if by_latency else refresh_s
+        self._client = sending_client(client, self._refresher.read_statistics, interval_s)
         self._send: Callable[..., object] = self._client.produce
         self._accepted = 0
         self._refresher.start(lambda: self._client)
@@ -226,7 +215,7 @@ class RecordSender:
             if isinstance(error, KafkaException):
                 refused = error_of(error.args[0], self.topic)
                 raise type(refused)(f"{name_of(queued)}: {refused.message}", hint=refused.hint) from error
-            if headers and _hides_a_signal(error, headers[queued]):
+            if headers and hides_a_signal(error, headers[queued]):
                 raise KeyboardInterrupt from error
             raise
         except BaseException:
@@ -372,24 +361,7 @@ class RecordSender:
     def _refuse(self, *_: object) -> None:
         raise OperationError(f"topic {self.topic}: the producer is closed")
 
-    def _often_s(self, refresh_s: float) -> float:
-        """Seconds between two statistics texts where records are routed by latencies."""
-        return min(refresh_s, max(STATISTICS_S, _STATISTICS_S_A_PARTITION * self.view.n_partitions))
-
     def _flush_slice(self, at_most_s: float) -> int:
         """Flush for a moment, signals held back; how many records and events are left."""
         with signals_held_back():
             return self._client.flush(min(_FLUSH_SLICE_S, max(0.0, at_most_s)))
-
-
-def _hides_a_signal(error: Exception, headers: Headers) -> bool:
-    """Whether a name was refused that is one: the binding takes what a signal's handler raises meanwhile for that."""
-    return _NO_NAME in str(error) and all(isinstance(name, str) for name, _ in headers)
-
-
-def _client(settings: Mapping[str, ClientSetting], read: StatisticsReader, interval_s: float) -> Producer:
-    """A librdkafka producer whose statistics are read."""
-    try:
-        return Producer({"statistics.interval.ms": max(1, round(interval_s * 1000)), "stats_cb": read, **settings})
-    except KafkaException as error:
-        raise config_error_of(error.args[0]) from error

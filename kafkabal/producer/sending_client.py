@@ -1,0 +1,49 @@
+"""The librdkafka producer that ``kafkabal produce`` sends with: its defaults, and how often its statistics are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from confluent_kafka import KafkaException, Producer
+
+from kafkabal.config import ClientSetting
+from kafkabal.producer.client_policy import LINGER_MS
+from kafkabal.producer.librdkafka_errors import config_error_of
+from kafkabal.producer.view_refresher import STATISTICS_S
+from kafkabal.telemetry import StatisticsReader
+
+# a statistics text has about a kilobyte for each partition, and librdkafka works on it for milliseconds at full speed
+_STATISTICS_S_A_PARTITION = 0.001
+
+_DEFAULTS: Mapping[str, ClientSetting] = {
+    "enable.idempotence": True,
+    "linger.ms": LINGER_MS,
+    "log.connection.close": False,
+    # a topic that was deleted must not come back because we asked for it
+    "allow.auto.create.topics": False,
+}
+
+
+def sending_client(client: Mapping[str, ClientSetting], read: StatisticsReader, interval_s: float) -> Producer:
+    """A client whose statistics are read.
+
+    Parameters
+    ----------
+    client
+        Settings that differ from the defaults.
+
+    Raises
+    ------
+    UsageError
+        If librdkafka does not take a setting.
+    """
+    statistics = {"statistics.interval.ms": max(1, round(interval_s * 1000)), "stats_cb": read}
+    try:
+        return Producer({**statistics, **_DEFAULTS, **client})
+    except KafkaException as error:
+        raise config_error_of(error.args[0]) from error
+
+
+def statistics_interval_s(refresh_s: float, n_partitions: int) -> float:
+    """Seconds between two statistics texts where records are routed by latencies."""
+    return min(refresh_s, max(STATISTICS_S, _STATISTICS_S_A_PARTITION * n_partitions))
