@@ -43,13 +43,10 @@ def latency_report(latencies_s: Mapping[int, float], brokers: Sequence[int], pay
     """One row a broker, the slowest first, those without a measurement last."""
     ordered = sorted(brokers, key=lambda broker: -latencies_s.get(broker, -1.0))
     known = [broker for broker in ordered if broker in latencies_s]
-    headline = (
-        f"{len(known)} of {counted_noun(len(ordered), 'broker')} measured, "
-        f"from {counted_noun(payloads, 'client report')}"
-    )
+    headline = f"{len(known)} of {counted_noun(len(ordered), 'broker')} measured, from {_pushes(payloads)}"
     return Report(
         command="telemetry latency",
-        headline=headline if known else f"no broker measured ({counted_noun(payloads, 'client report')})",
+        headline=headline if known else f"no broker measured ({_pushes(payloads)})",
         tone=Tone.PLAIN if known else Tone.WARNING,
         facts=(Fact(key="pushes", value=payloads),),
         tables=(
@@ -72,7 +69,7 @@ def latency_report(latencies_s: Mapping[int, float], brokers: Sequence[int], pay
 def metrics_report(metrics: Sequence[ClientMetric], payloads: int, shown_rows: int | None = None) -> Report:
     """One row a metric of a client; people see the first 50 unless they say how many."""
     clients = len({metric.client for metric in metrics})
-    pushes = f"{payloads:,} client {'push' if payloads == 1 else 'pushes'}"
+    pushes = _pushes(payloads)
     found = f"{counted_noun(len(metrics), 'metric')} of {counted_noun(clients, 'client')}, from {pushes}"
     return Report(
         command="telemetry show",
@@ -103,3 +100,7 @@ def metrics_report(metrics: Sequence[ClientMetric], payloads: int, shown_rows: i
             ),
         ),
     )
+
+
+def _pushes(count: int) -> str:
+    return f"{count:,} client {'push' if count == 1 else 'pushes'}"
