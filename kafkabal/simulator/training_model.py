@@ -189,14 +189,14 @@ class TrainingSetup:
             )
 
 
-def load_trainings(chosen: Sequence[str], path: Path | None = None) -> Mapping[str, TrainingSetup]:
+def load_trainings(named: Sequence[str], path: Path | None = None) -> Mapping[str, TrainingSetup]:
     """Several profiles by their names, ``all`` for every one; see :func:`load_training`."""
     profiles, job, rates = _read_training(path)
-    names = [*profiles] if "all" in chosen else dict.fromkeys(chosen)
+    names = [*profiles] if "all" in named else dict.fromkeys(named)
     return {name: _setup(name, profiles, job, rates) for name in names}
 
 
-def load_training(chosen: str, path: Path | None = None) -> TrainingSetup:
+def load_training(name: str, path: Path | None = None) -> TrainingSetup:
     """A built-in profile by its name, or one of a YAML file, which may also describe the job.
 
     ::
@@ -210,7 +210,7 @@ def load_training(chosen: str, path: Path | None = None) -> TrainingSetup:
     UsageError
         If the profile is unknown, or a key or value in the file is wrong.
     """
-    return _setup(chosen, *_read_training(path))
+    return _setup(name, *_read_training(path))
 
 
 def _read_training(path: Path | None) -> tuple[dict[str, StorageProfile], TrainingJob, value_parsers.PerBroker[float]]:
@@ -229,14 +229,14 @@ def _read_training(path: Path | None) -> tuple[dict[str, StorageProfile], Traini
 
 
 def _setup(
-    chosen: str,
+    name: str,
     profiles: Mapping[str, StorageProfile],
     job: TrainingJob,
     rates: value_parsers.PerBroker[float],
 ) -> TrainingSetup:
-    if chosen not in profiles:
-        raise UsageError(f"unknown storage profile: {chosen!r}", hint=f"choose from: {', '.join(sorted(profiles))}")
-    profile = profiles[chosen]
+    if name not in profiles:
+        raise UsageError(f"unknown storage profile: {name!r}", hint=f"choose from: {', '.join(sorted(profiles))}")
+    profile = profiles[name]
     own_rates = {broker: rate for broker, rate in rates.items() if broker != "default"}
     return TrainingSetup(replace(profile, bytes_per_s=rates.get("default", profile.bytes_per_s)), job, own_rates)
 

@@ -101,7 +101,7 @@ def workload_names() -> tuple[str, ...]:
     )
 
 
-def load_workload(chosen: str) -> WorkloadFile:
+def load_workload(name: str) -> WorkloadFile:
     """Load a workload by the name of a built-in one, or from a ``.yaml`` file.
 
     Raises
@@ -111,15 +111,15 @@ def load_workload(chosen: str) -> WorkloadFile:
     InputFileError
         If the file cannot be read or says something wrong; the line is named.
     """
-    if chosen in workload_names():
-        text = (files(__package__) / "workloads" / f"{chosen}.yaml").read_text(encoding="utf-8")
-        return read_workload(parse_yaml(text, f"workload {chosen}"), chosen)
-    if chosen.endswith(_ENDINGS) or os.sep in chosen:
-        return read_workload(read_yaml(Path(chosen).expanduser()), Path(chosen).stem)
-    near = get_close_matches(chosen, workload_names(), n=3, cutoff=0.5)
+    if name in workload_names():
+        text = (files(__package__) / "workloads" / f"{name}.yaml").read_text(encoding="utf-8")
+        return read_workload(parse_yaml(text, f"workload {name}"), name)
+    if name.endswith(_ENDINGS) or os.sep in name:
+        return read_workload(read_yaml(Path(name).expanduser()), Path(name).stem)
+    near = get_close_matches(name, workload_names(), n=3, cutoff=0.5)
     listed = ", ".join(near or workload_names())
     raise UsageError(
-        f"unknown workload: {chosen!r}",
+        f"unknown workload: {name!r}",
         hint=f"{'did you mean' if near else 'choose from'}: {listed}, or a .yaml file",
     )
 

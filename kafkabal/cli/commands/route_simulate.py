@@ -67,7 +67,7 @@ class WorkloadOptions:
     ] = None
 
     def load(self) -> "WorkloadFile":
-        """The chosen workload, changed by the other options.
+        """The named workload, changed by the other options.
 
         Raises
         ------
@@ -80,8 +80,8 @@ class WorkloadOptions:
             raise UsageError("--records and --bytes cannot be combined", hint="give one of them")
         if self.total_bytes == 0:
             raise UsageError("--bytes must be above 0")
-        chosen = load_workload(self.workload)
-        workload = chosen.workload
+        workload_file = load_workload(self.workload)
+        workload = workload_file.workload
         if self.key is not None and (self.data is None or self.data.is_dir()):
             raise UsageError("--key needs a file of rows", hint="name it with --data FILE")
         if self.data is not None and self.data.is_dir():
@@ -94,7 +94,7 @@ class WorkloadOptions:
             workload = replace(workload, records=self.records, total_bytes=None)
         if self.total_bytes is not None:
             workload = replace(workload, records=None, total_bytes=self.total_bytes)
-        return replace(chosen, workload=workload)
+        return replace(workload_file, workload=workload)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,17 +200,17 @@ def route_simulate(
     from kafkabal.simulator import SimulationOptions, compare
 
     choices = [load_policy(text) for text in policy or policy_names()]
-    chosen, training = workload_options.load(), training_options.load()
-    view = _view(chosen, topic, state, settings, context)
+    workload_file, training = workload_options.load(), training_options.load()
+    view = _view(workload_file, topic, state, settings, context)
     _expect_rack(training_options.rack, view)
     for each in training.values():
         each.expect_brokers(view.broker_id)
     options = SimulationOptions(delivery=latency, rack=training_options.rack)
     compared = []
-    for runs in compare(view, choices, chosen.workload, range(seeds), options):
+    for runs in compare(view, choices, workload_file.workload, range(seeds), options):
         context.detail(f"{runs.label}: done")
         compared.append(runs)
-    simulated = PolicyComparison.ranked(view, chosen.workload, compared, training)
+    simulated = PolicyComparison.ranked(view, workload_file.workload, compared, training)
     if plot is not None:
         from kafkabal.reporting.simulation_plots import plot_simulation
 
@@ -225,7 +225,7 @@ def _read_state(settings: Settings, context: CommandContext) -> "ClusterState":
 
 
 def _view(
-    chosen: "WorkloadFile",
+    workload_file: "WorkloadFile",
     topic: str | None,
     state: "ClusterState | None",
     settings: Settings,
@@ -237,8 +237,8 @@ def _view(
     from kafkabal.simulator import TOPIC, build_synthetic
 
     scores = unchecked_scores(settings, default=DEFAULT_ROUTED_SCORES)
-    if topic is None and chosen.cluster is not None:
-        return view_of(build_synthetic(chosen.cluster), TOPIC, scores, supplied=[Need.TELEMETRY])
+    if topic is None and workload_file.cluster is not None:
+        return view_of(build_synthetic(workload_file.cluster), TOPIC, scores, supplied=[Need.TELEMETRY])
     state = state or _read_state(settings, context)
     return view_of(state, topic or _only_topic(state), scores, supplied=[Need.TELEMETRY])
 

@@ -30,15 +30,15 @@ def pick_kernel(
         if pending[broker] == 0:
             idle += 1
     nth = int(uniforms[0] * (idle if idle > 0 else len(brokers)))
-    chosen = brokers[nth]
+    picked = brokers[nth]
     if idle > 0:
         for broker in brokers:
             if pending[broker] == 0:
                 if nth == 0:
-                    chosen = broker
+                    picked = broker
                     break
                 nth -= 1
-    return send_to(state.turns, state.in_flight, chosen)
+    return send_to(state.turns, state.in_flight, picked)
 
 
 @kernel

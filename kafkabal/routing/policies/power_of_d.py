@@ -30,15 +30,15 @@ def pick_kernel(
     available, leader, used_bytes, capacity_bytes = state
     n = len(available)
     best = available[int(uniforms[0] * n)]
-    chosen = leader[best]
-    least = used_bytes[chosen] / capacity_bytes[chosen]
+    picked = leader[best]
+    least = used_bytes[picked] / capacity_bytes[picked]
     for i in range(1, len(uniforms)):
         partition = available[int(uniforms[i] * n)]
         broker = leader[partition]
         used = used_bytes[broker] / capacity_bytes[broker]
         if used < least:
-            best, chosen, least = partition, broker, used
-    used_bytes[chosen] += size_bytes
+            best, picked, least = partition, broker, used
+    used_bytes[picked] += size_bytes
     return best
 
 

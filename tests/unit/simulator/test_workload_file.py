@@ -100,7 +100,7 @@ def test_unknown_workload_lists_near_ones() -> None:
         ("events: [{at: 1s, broker: 2}]", "event without 'becomes'"),
         ("log: {header: 40B}", "unknown key in log: 'header'"),
         ("log: {headers: many}", "invalid size: 'many'"),
-        ("log: {compression: 1.5}", "ambiguous share: '1.5'"),
+        ("log: {compression: 1.5}", "ambiguous percentage: '1.5'"),
         ("log: {compression: 150%}", "at most 100%"),
         ("log: {compression: 0}", "above 0%"),
         ("events: {at: 1s}", "expected a list of events"),
