@@ -6,8 +6,11 @@ Planner, placement and executor all ask here, so that no two of them answer diff
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
+from kafkabal.errors import UsageError
 from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState, LogDirState
 from kafkabal.model.volumes import bytes_on_volume, log_bytes, used_bytes
 
@@ -32,6 +35,23 @@ def takes_replicas(cluster: ClusterState, excluded: Bools) -> Bools:
     has_dirs = np.bincount(dirs.broker, minlength=len(cluster.brokers)) > 0
     closed = (has_dirs & ~has_open_dir) | did_not_report(cluster)
     return np.asarray(cluster.brokers.is_live & ~excluded & ~closed)
+
+
+def named_brokers(cluster: ClusterState, ids: Iterable[int], option: str) -> Bools:
+    """bool, shape (n_brokers,): the brokers that an option names by their ids.
+
+    Raises
+    ------
+    UsageError
+        If one of them does not exist.
+    """
+    rows = np.zeros(len(cluster.brokers), np.bool_)
+    for broker_id in ids:
+        row = cluster.brokers.index_of(broker_id)
+        if row < 0:
+            raise UsageError(f"{option}: unknown broker: {broker_id}")
+        rows[row] = True
+    return rows
 
 
 def did_not_report(cluster: ClusterState) -> Bools:

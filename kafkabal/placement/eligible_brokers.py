@@ -6,7 +6,6 @@ from collections.abc import Collection
 
 import numpy as np
 
-from kafkabal.errors import UsageError
 from kafkabal.model import (
     Bools,
     ClusterState,
@@ -16,6 +15,7 @@ from kafkabal.model import (
     log_bytes,
     may_enter,
     missing_racks,
+    named_brokers,
     rack_numbers,
     required_racks,
     takes_replicas,
@@ -42,7 +42,7 @@ class EligibleBrokers:
     def __init__(self, cluster: ClusterState, exclude_brokers: Collection[int], log_dir_limit: float) -> None:
         dirs = cluster.log_dirs
         self.cluster = cluster
-        self.takes = _takes(cluster, exclude_brokers)
+        self.takes = takes_replicas(cluster, named_brokers(cluster, exclude_brokers, "--exclude-brokers"))
         """bool, shape (n_brokers,)."""
         self.rack = rack_numbers(cluster)
         """int32, shape (n_brokers,): a broker without one is a rack of its own."""
@@ -91,13 +91,3 @@ class EligibleBrokers:
         self._replicas[row] += 1
         self._room[dirs.volume[row]] -= size_bytes
         return row
-
-
-def _takes(cluster: ClusterState, exclude_brokers: Collection[int]) -> Bools:
-    excluded = np.zeros(len(cluster.brokers), np.bool_)
-    for broker_id in exclude_brokers:
-        row = cluster.brokers.index_of(broker_id)
-        if row < 0:
-            raise UsageError(f"--exclude-brokers: unknown broker: {broker_id}")
-        excluded[row] = True
-    return takes_replicas(cluster, excluded)

@@ -6,7 +6,7 @@ shape (n_partitions, width), padded with -1, where width is the largest replicat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ from kafkabal.model import (
     lasting_factor,
     log_bytes,
     move_bytes,
+    named_brokers,
     rack_numbers,
     replica_bytes,
     room_for_replicas,
@@ -136,12 +137,12 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
         If no live broker is left.
     """
     brokers = cluster.brokers
-    _rows_of(cluster, options.broker_limits, "--broker-limit")
-    drained = _rows_of(cluster, options.drain, "--drain")
+    named_brokers(cluster, options.broker_limits, "--broker-limit")
+    drained = named_brokers(cluster, options.drain, "--drain")
     counted = brokers.is_live & ~drained
     if not counted.any():
         raise InfeasibleError("no live broker remains to take replicas", hint="drain fewer brokers")
-    excluded = _rows_of(cluster, options.exclude_brokers, "--exclude-brokers")
+    excluded = named_brokers(cluster, options.exclude_brokers, "--exclude-brokers")
     _check_replication_factor(options.replication_factor, counted)
     previous, held = _matrix(cluster)
     slots = cluster.replication_factor
@@ -216,16 +217,6 @@ def _check_goes_by_disk(options: PlanOptions) -> None:
         raise UsageError(
             f"--below supports only the score disk, not {', '.join(others)}", hint="omit --score, or use --score disk"
         )
-
-
-def _rows_of(cluster: ClusterState, ids: Iterable[int], what: str) -> Bools:
-    rows = np.zeros(len(cluster.brokers), np.bool_)
-    for broker_id in ids:
-        row = cluster.brokers.index_of(broker_id)
-        if row < 0:
-            raise UsageError(f"{what}: unknown broker: {broker_id}")
-        rows[row] = True
-    return rows
 
 
 def _matrix(cluster: ClusterState) -> tuple[I32, I64]:
