@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkabal.clusters.clock import Clock
-from kafkabal.clusters.protocol import Cluster
+from kafkabal.clusters.cluster_protocol import Cluster
 from kafkabal.config import ClusterAddress, ConnectionSettings, SnapshotAddress
 
 

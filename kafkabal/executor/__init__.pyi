@@ -47,7 +47,7 @@ from .run_preview import PreviewedMove as PreviewedMove
 from .run_preview import RunPreview as RunPreview
 from .run_preview import preview_run as preview_run
 from .run_result import RunResult as RunResult
-from .safety.command_lock import CommandLock as CommandLock
+from .safety.lock_across_runs import LockAcrossRuns as LockAcrossRuns
 from .safety.lock_holder import LockHolder as LockHolder
 from .safety.lock_holder import is_provably_gone as is_provably_gone
 from .safety.overridable_checks import Overridable as Overridable

@@ -20,7 +20,7 @@ from kafkabal.executor.run_setup import (
     write_cluster_record,
 )
 from kafkabal.executor.safety.cluster_lock import release_lock
-from kafkabal.executor.safety.command_lock import lock_cluster
+from kafkabal.executor.safety.lock_across_runs import lock_cluster
 from kafkabal.executor.state.find_run import FoundRun, find_run
 from kafkabal.executor.state.journal import Journal
 from kafkabal.executor.state.journal_records import ThrottleRate

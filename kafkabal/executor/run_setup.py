@@ -14,8 +14,8 @@ from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Started, Warned
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import Fence, LockLostError, TakenOverError, confirm_lock, release_lock
-from kafkabal.executor.safety.command_lock import lock_cluster
 from kafkabal.executor.safety.fenced_requests import FencedRequests
+from kafkabal.executor.safety.lock_across_runs import lock_cluster
 from kafkabal.executor.safety.retry import RetryBudget
 from kafkabal.executor.safety.run_invariants import RunInvariants
 from kafkabal.executor.state.cluster_record import ClusterRecord

@@ -3,6 +3,13 @@ from .capacity import broker_capacity_bytes as broker_capacity_bytes
 from .capacity import dir_capacity_bytes as dir_capacity_bytes
 from .capacity import is_silent as is_silent
 from .capacity import with_capacity as with_capacity
+from .cluster_rows import SNAPSHOT_VERSION as SNAPSHOT_VERSION
+from .cluster_rows import BrokerRow as BrokerRow
+from .cluster_rows import FutureRow as FutureRow
+from .cluster_rows import HeaderRow as HeaderRow
+from .cluster_rows import LogDirRow as LogDirRow
+from .cluster_rows import PartitionRow as PartitionRow
+from .cluster_rows import TopicRow as TopicRow
 from .cluster_state import F64 as F64
 from .cluster_state import I8 as I8
 from .cluster_state import I32 as I32
@@ -69,13 +76,6 @@ from .replica_health import offline_replicas as offline_replicas
 from .replica_sizes import is_estimated as is_estimated
 from .replica_sizes import move_bytes as move_bytes
 from .replica_sizes import replica_bytes as replica_bytes
-from .rows import SNAPSHOT_VERSION as SNAPSHOT_VERSION
-from .rows import BrokerRow as BrokerRow
-from .rows import FutureRow as FutureRow
-from .rows import HeaderRow as HeaderRow
-from .rows import LogDirRow as LogDirRow
-from .rows import PartitionRow as PartitionRow
-from .rows import TopicRow as TopicRow
 from .rows_to_state import build_cluster as build_cluster
 from .state_to_rows import broker_rows as broker_rows
 from .state_to_rows import header_row as header_row

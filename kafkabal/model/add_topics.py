@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kafkabal.errors import InvalidClusterError
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.cluster_state import I64, ClusterState, FutureReplicas, Partitions, Replicas, Topics, freeze
-from kafkabal.model.rows import TopicRow
 from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.model.state_to_rows import broker_rows, header_row
 

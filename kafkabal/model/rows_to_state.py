@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from kafkabal.errors import InvalidClusterError
+from kafkabal.model.cluster_rows import BrokerRow, HeaderRow, TopicRow
 from kafkabal.model.cluster_state import (
     I32,
     I64,
@@ -29,7 +30,6 @@ from kafkabal.model.cluster_state import (
     Topics,
     freeze,
 )
-from kafkabal.model.rows import BrokerRow, HeaderRow, TopicRow
 from kafkabal.model.topic_columns import TopicColumns, join_columns, optional_ints, read_columns
 from kafkabal.model.volumes import number_volumes
 

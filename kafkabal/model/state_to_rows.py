@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kafkabal.model.cluster_state import BrokerState, ClusterState, LogDirState
-from kafkabal.model.rows import (
+from kafkabal.model.cluster_rows import (
     SNAPSHOT_VERSION,
     BrokerRow,
     FutureRow,
@@ -17,6 +16,7 @@ from kafkabal.model.rows import (
     PartitionRow,
     TopicRow,
 )
+from kafkabal.model.cluster_state import BrokerState, ClusterState, LogDirState
 
 _DIR_STATES: dict[int, Any] = {
     LogDirState.ONLINE: "online",

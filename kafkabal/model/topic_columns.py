@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 
 from kafkabal.errors import InvalidClusterError
+from kafkabal.model.cluster_rows import PartitionRow, TopicRow
 from kafkabal.model.cluster_state import F64, I64, Bools
-from kafkabal.model.rows import PartitionRow, TopicRow
 from kafkabal.wording import brokers_by_id, counted_noun
 
 # few enough to be gone again before the garbage collector walks over them, which would double the time

@@ -14,9 +14,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from kafkabal.model.cluster_rows import BrokerRow
 from kafkabal.model.cluster_state import I32, I64, Brokers, ClusterState, LogDirs, Replicas, freeze
 from kafkabal.model.configured_capacity import Default, stated_of_dirs
-from kafkabal.model.rows import BrokerRow
 
 _LEAST_USED_BYTES = 2**30
 """Empty volumes of one size look alike: with less than this in use, equal figures prove nothing."""

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkabal.model import F64, I64, Bools, ClusterState
-from kafkabal.planner.candidate import SMALL, Candidate, finish, search
+from kafkabal.planner.candidate_placement import SMALL, Candidate, finish, search
 from kafkabal.planner.plan_listener import PlanListener
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search.keep_within_budget import trim_to_budget

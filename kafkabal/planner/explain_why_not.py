@@ -10,7 +10,7 @@ import numpy as np
 from kafkabal.errors import UsageError
 from kafkabal.model import ClusterState, TopicPartition, has_source, is_reassigned
 from kafkabal.plan import partition_rows
-from kafkabal.planner.candidate import search
+from kafkabal.planner.candidate_placement import search
 from kafkabal.planner.plan_listener import SILENT
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.plan_scope import chosen_topics

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkabal.model import ClusterState
 from kafkabal.plan import Plan, ScoreChange, cross_rack_bytes, make_changes, topic_ids
 from kafkabal.planner.budgeted_part import instalment
-from kafkabal.planner.candidate import Candidate, search
+from kafkabal.planner.candidate_placement import Candidate, search
 from kafkabal.planner.drain_leftovers import remains_of
 from kafkabal.planner.lower_bound import bound_bytes
 from kafkabal.planner.move_reasons import LoadsBefore, MoveReasons

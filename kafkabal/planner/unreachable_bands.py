@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.model import I32, ClusterState
-from kafkabal.planner.candidate import Candidate, search
+from kafkabal.planner.candidate_placement import Candidate, search
 from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.plan_listener import PlanListener
 from kafkabal.planner.plan_options import Mode

@@ -26,10 +26,10 @@ from kafkabal.config import (
 )
 from kafkabal.errors import ConfigError, OperationError
 from kafkabal.producer.batch_parts import data_bytes, headers_bytes, parts_of, reported
-from kafkabal.producer.live_routing import LOG, ClosableReader, LiveRouting
 from kafkabal.producer.producer_options import RoutingOptions, split_options
 from kafkabal.producer.routing_view_source import ClusterWithDisks
 from kafkabal.producer.slot_router import UNROUTED, Report, RoutingStatus, SlotRouter
+from kafkabal.producer.topic_routers import LOG, ClosableReader, TopicRouters
 from kafkabal.producer.view_refresher import STATISTICS_S
 from kafkabal.routing import Slot
 
@@ -91,7 +91,7 @@ class Producer(Client):
     """By topic, what may be used up without asking."""
     _report: Report | None
     """Of the configuration."""
-    _routing: LiveRouting | None
+    _routing: TopicRouters | None
     _is_forked: bool
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
@@ -110,7 +110,7 @@ class Producer(Client):
         settings, connection, client = _settled(options, client)
         self._report = next((client[name] for name in _REPORTS if client.get(name)), None)
         if connection is not None:
-            routing = LiveRouting(options, lambda: open_cluster(connection, settings), ref(self))
+            routing = TopicRouters(options, lambda: open_cluster(connection, settings), ref(self))
             if routing.needs_statistics:
                 client = _with_statistics(client, routing.read_statistics)
             self._routing = routing

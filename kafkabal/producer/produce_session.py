@@ -9,8 +9,8 @@ from pathlib import Path
 
 from kafkabal.clusters import ReadRequest
 from kafkabal.config import ClientSetting
-from kafkabal.producer.client_policy import client_policy, expect_key_order
 from kafkabal.producer.delivery_listener import DeliveryListener, DeliveryProgress
+from kafkabal.producer.policy_for_librdkafka import client_policy, expect_key_order
 from kafkabal.producer.record_names import found_records
 from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.record_sizes import OVERHEAD_BYTES, check_sizes

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from kafkabal.config import DEFAULT_POLICY, DEFAULT_REFRESH_S, DEFAULT_ROUTED_SCORES, LEAST_REFRESH_S, MOST_REFRESH_S
 from kafkabal.errors import UsageError
-from kafkabal.producer.client_policy import client_policy
+from kafkabal.producer.policy_for_librdkafka import client_policy
 from kafkabal.producer.slot_router import RoutingStatus
 from kafkabal.routing import PolicyChoice, load_policy
 from kafkabal.scoring import WeightedScore, load_scores

@@ -20,7 +20,7 @@ from kafkabal.config import (
     live_connection,
 )
 from kafkabal.errors import MissingCapabilityError, UsageError
-from kafkabal.producer.client_policy import client_policy, expect_key_order
+from kafkabal.producer.policy_for_librdkafka import client_policy, expect_key_order
 from kafkabal.producer.produce_session import topic_settings
 from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.target_topic import topic_facts

@@ -20,7 +20,7 @@ _COMES_LATER = frozenset({Need.CAPACITY, Need.RATES, Need.TELEMETRY})
 
 
 class StateReader(Protocol):
-    """Something that reads the state of a cluster: every :class:`~kafkabal.clusters.protocol.Cluster` can."""
+    """Something that reads the state of a cluster: every :class:`~kafkabal.clusters.cluster_protocol.Cluster` can."""
 
     def read(self, request: ReadRequest) -> Reading:
         """The whole state."""

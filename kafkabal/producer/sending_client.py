@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from confluent_kafka import KafkaException, Producer
 
 from kafkabal.config import ClientSetting
-from kafkabal.producer.client_policy import LINGER_MS
 from kafkabal.producer.librdkafka_errors import config_error_of
+from kafkabal.producer.policy_for_librdkafka import LINGER_MS
 from kafkabal.producer.view_refresher import STATISTICS_S
 from kafkabal.telemetry import StatisticsReader
 

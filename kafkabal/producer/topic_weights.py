@@ -101,7 +101,7 @@ class TopicWeights:
         policy.refresh(view)
         assert isinstance(policy, WeightsPolicy)
         record = WeightRecord.of(
-            policy.stride_weights(),
+            policy.client_weights(),
             view,
             scores={weighted.score.name: weighted.weight for weighted in self._scores},
             valid_s=self._valid_s,

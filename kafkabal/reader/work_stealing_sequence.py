@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.reader_shard import ReaderShard
 from kafkabal.reader.sample_sequence import SampleSequence, Supply
-from kafkabal.reader.work_ledger import WorkLedger
+from kafkabal.reader.shared_work_ledger import SharedWorkLedger
 
 if TYPE_CHECKING:
     from kafkabal.reader.epoch_progress import Ranges
     from kafkabal.reader.manifest import Manifest
     from kafkabal.reader.metrics import ReaderMetrics
     from kafkabal.reader.sample import Sample
-    from kafkabal.reader.work_ledger import Segment
+    from kafkabal.reader.shared_work_ledger import Segment
 
 
 class WorkStealingSequence:
@@ -54,7 +54,7 @@ class WorkStealingSequence:
         """Stripe, first sample and the one after the last, of each segment so far."""
         self._current: Segment | None = None
         self._reserved = 0
-        self._ledger = WorkLedger(
+        self._ledger = SharedWorkLedger(
             folder,
             f"seed-{seed}-epoch-{progress.epoch}-from-{progress.position}-{len(progress.rounds)}",
             reader=share.reader,

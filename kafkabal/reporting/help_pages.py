@@ -12,7 +12,7 @@ from typing import Final
 from rich.markdown import Markdown
 
 from kafkabal.errors import OperationError
-from kafkabal.reporting.drawable_area import DrawableArea
+from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.render_table import draw
 from kafkabal.reporting.report import Column, Report, Table
 
@@ -79,7 +79,7 @@ def topics_report() -> Report:
     )
 
 
-def draw_page(text: str, surface: DrawableArea) -> str:
+def draw_page(text: str, surface: OutputCapabilities) -> str:
     """A page as a terminal shows it; as it is written where stdout is not a terminal, but for its comments."""
     text = _COMMENT.sub("", text)
     return text if surface.width is None else draw([Markdown(_LINK.sub(_as_command, text))], surface)

@@ -15,9 +15,9 @@ from rich.text import Text
 
 from kafkabal.inspection import Inspection, Severity, judge
 from kafkabal.printable import printable
-from kafkabal.reporting.drawable_area import DrawableArea
 from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.reporting.inspection.inspection_report import holder_table
+from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.render_table import STYLES, draw, table_grid
 from kafkabal.reporting.report import Column, Table, Tone, ValueKind
 from kafkabal.units import format_bytes, format_duration, format_rate
@@ -41,7 +41,7 @@ class LiveFrames:
         In which times are shown; None for that of this host.
     """
 
-    def __init__(self, name: str, by: Grouping, surface: DrawableArea, zone: tzinfo | None = None) -> None:
+    def __init__(self, name: str, by: Grouping, surface: OutputCapabilities, zone: tzinfo | None = None) -> None:
         self._name, self._by, self._surface, self._zone = name, by, surface, zone
         self._inspection: Inspection | None = None
         self._holders: Table | None = None
@@ -78,7 +78,7 @@ class LiveFrames:
         self._inspection, self._holders = inspection, holder_table(inspection, self._by)
         self._verdict = Text(printable(verdict.sentence), STYLES[_TONES[verdict.severity]])
 
-    def _top_lines(self, view: LiveView, surface: DrawableArea, now_s: float) -> list[str]:
+    def _top_lines(self, view: LiveView, surface: OutputCapabilities, now_s: float) -> list[str]:
         age = f", sizes of {self._time(view.read_at_s)}" if view.inspection is not None else ""
         brokers = counted_noun(len(view.registered), "registered broker")
         head = _line(f"{self._name}  {self._time(now_s)}  {brokers}{age}", surface, "bold")
@@ -87,13 +87,13 @@ class LiveFrames:
         problem = [_line(why, surface, STYLES[Tone.BAD])] if view.problem else []
         return [head, *problem, *draw([self._verdict], surface).splitlines()]
 
-    def _holder_lines(self, surface: DrawableArea, lines: int) -> list[str]:
+    def _holder_lines(self, surface: OutputCapabilities, lines: int) -> list[str]:
         if self._holders is None:
             return []
         grid, _ = table_grid(replace(self._holders, shown_rows=lines), surface)
         return ["", *draw([grid], surface).splitlines()]
 
-    def _event_lines(self, events: Sequence[LiveEvent], surface: DrawableArea) -> list[str]:
+    def _event_lines(self, events: Sequence[LiveEvent], surface: OutputCapabilities) -> list[str]:
         if not events:
             return []
         return ["", *(_line(f"{self._time(e.at_s)}  {e.message}", surface, _EVENT_STYLES[e.is_good]) for e in events)]
@@ -112,7 +112,7 @@ def shared_lines(wanted: Sequence[int], lines: int) -> list[int]:
     return given
 
 
-def _move_lines(moves: MovesInFlight, surface: DrawableArea, lines: int) -> list[str]:
+def _move_lines(moves: MovesInFlight, surface: OutputCapabilities, lines: int) -> list[str]:
     if not moves.partitions:
         return []
     texts = ["", _line(_moves_headline(moves), surface)]
@@ -163,7 +163,7 @@ def _moves_table(moves: Sequence[MoveInFlight]) -> Table:
     )
 
 
-def _line(text: str, surface: DrawableArea, style: str = "") -> str:
+def _line(text: str, surface: OutputCapabilities, style: str = "") -> str:
     """One line, cut where the terminal ends."""
     line = Text(printable(text), style)
     line.truncate(surface.width or line.cell_len, overflow="ellipsis" if surface.unicode else "crop")

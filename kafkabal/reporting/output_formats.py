@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Final
 
 from kafkabal.errors import UsageError
-from kafkabal.reporting.drawable_area import DrawableArea
+from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.report import Report
 
 _VIEWS: Final[Mapping[str, str]] = {
@@ -22,7 +22,7 @@ _VIEWS: Final[Mapping[str, str]] = {
 }
 
 
-def render(report: Report, form: str, surface: DrawableArea) -> str:
+def render(report: Report, form: str, surface: OutputCapabilities) -> str:
     """The text of a report, ending in a newline.
 
     Parameters

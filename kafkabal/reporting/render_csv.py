@@ -8,14 +8,14 @@ from typing import Any
 
 from kafkabal.errors import UsageError
 from kafkabal.printable import printable
-from kafkabal.reporting.drawable_area import DrawableArea
+from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.report import Report
 from kafkabal.reporting.report_document import machine_columns
 
 _FORMULA = ("=", "+", "-", "@")
 
 
-def render(report: Report, surface: DrawableArea) -> str:  # noqa: ARG001
+def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001
     """Raw values: empty where not known, ``true`` or ``false``, lists joined by blanks.
 
     Raises

@@ -10,8 +10,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kafkabal.printable import printable
 from kafkabal.reporting.cell_formats import show_value
-from kafkabal.reporting.drawable_area import DrawableArea
 from kafkabal.reporting.line_chart_svg import drawn_line_chart
+from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.report import BARS, Chart, Column, HeatMap, LineChart, Report, ShareChart, Table, ValueKind
 
 _TEMPLATE: Final = "report.html.j2"
@@ -33,7 +33,7 @@ class Cell:
     fair_percent: float | None = None
 
 
-def render(report: Report, surface: DrawableArea) -> str:  # noqa: ARG001 - a page fits itself to its window
+def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001 - a page fits itself to its window
     """A whole page."""
     environment = Environment(
         loader=PackageLoader("kafkabal.reporting", ""),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from kafkabal.reporting.drawable_area import DrawableArea
+from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.report import Report
 from kafkabal.reporting.report_document import as_document
 
 
-def render(report: Report, surface: DrawableArea) -> str:  # noqa: ARG001
+def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001
     """JSON, indented, keys in a fixed order."""
     return msgspec.json.format(msgspec.json.encode(as_document(report)), indent=2).decode() + "\n"

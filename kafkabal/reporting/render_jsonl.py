@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 
 from kafkabal.errors import UsageError
-from kafkabal.reporting.drawable_area import DrawableArea
+from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.report import Report
 from kafkabal.reporting.report_document import as_document, rows
 
 
-def render(report: Report, surface: DrawableArea) -> str:  # noqa: ARG001
+def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001
     """One JSON object a line, keys in a fixed order.
 
     Raises

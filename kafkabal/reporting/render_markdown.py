@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from kafkabal.printable import printable
 from kafkabal.reporting.cell_formats import show_value
-from kafkabal.reporting.drawable_area import DrawableArea
+from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.report import BARS, Column, Report, Table, ValueKind
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 _TEXT = frozenset({ValueKind.TEXT})
 
 
-def render(report: Report, surface: DrawableArea) -> str:  # noqa: ARG001
+def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001
     """Headline as a heading, facts as a list, tables with pipes, notes as a list; text of others is escaped."""
     return "\n\n".join("\n".join(part) for part in _parts(report) if part) + "\n"
 

@@ -9,11 +9,11 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.core import Metric as Family
 
 from kafkabal.errors import UsageError
-from kafkabal.reporting.drawable_area import DrawableArea
+from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.report import Column, Metric, Report
 
 
-def render(report: Report, surface: DrawableArea) -> str:  # noqa: ARG001
+def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001
     """Every column and fact that has a metric; what is not known is left out.
 
     Raises

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from kafkabal.printable import printable
 from kafkabal.reporting.cell_formats import bars, show_value
-from kafkabal.reporting.drawable_area import DrawableArea
 from kafkabal.reporting.fit_columns import GAP, LEAST_PROSE, DrawnColumn, fitting
+from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.report import BARS, Column, Report, Table, Tone, ValueKind
 
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ _UNLIMITED: Final = 100_000
 _COMMAND: Final = "kafkabal "
 
 
-def render(report: Report, surface: DrawableArea) -> str:
+def render(report: Report, surface: OutputCapabilities) -> str:
     """Text for a surface: with colour where it has colour, no wider than it is."""
     return draw(list(_parts(report, surface)), surface)
 
 
-def draw(parts: list[RenderableType], surface: DrawableArea) -> str:
+def draw(parts: list[RenderableType], surface: OutputCapabilities) -> str:
     """Text of anything that rich can draw, without blanks at the ends of lines."""
     console = Console(
         file=io.StringIO(),
@@ -62,7 +62,7 @@ def draw(parts: list[RenderableType], surface: DrawableArea) -> str:
     return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
-def _parts(report: Report, surface: DrawableArea) -> Iterator[RenderableType]:
+def _parts(report: Report, surface: OutputCapabilities) -> Iterator[RenderableType]:
     if report.headline:
         yield Text(printable(report.headline), STYLES[report.tone] or "bold")
     titled = [fact for fact in report.facts if fact.title]
@@ -97,7 +97,7 @@ def _is_shown(table: Table) -> bool:
     return table.n_rows > 0 and not table.for_programs and any(column.is_shown for column in table.columns)
 
 
-def table_grid(table: Table, surface: DrawableArea) -> tuple[RenderableType, list[str]]:
+def table_grid(table: Table, surface: OutputCapabilities) -> tuple[RenderableType, list[str]]:
     """The table without its title, and the titles of columns that the surface has no room for."""
     drawn, hidden = fitting(_drawn_columns(table, surface), surface.width, unicode=surface.unicode)
     grid = RichTable(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold", show_edge=False)
@@ -114,7 +114,7 @@ def table_grid(table: Table, surface: DrawableArea) -> tuple[RenderableType, lis
     return grid, [each.column.title for each in hidden]
 
 
-def _drawn_columns(table: Table, surface: DrawableArea) -> list[DrawnColumn]:
+def _drawn_columns(table: Table, surface: OutputCapabilities) -> list[DrawnColumn]:
     """The columns that people see, with their cells; bars with a short form as well."""
     drawn = []
     for column in table.columns:
@@ -125,7 +125,7 @@ def _drawn_columns(table: Table, surface: DrawableArea) -> list[DrawnColumn]:
     return drawn
 
 
-def _cells(column: Column, rows: int | None, surface: DrawableArea, bar_cells: int) -> list[Text]:
+def _cells(column: Column, rows: int | None, surface: OutputCapabilities, bar_cells: int) -> list[Text]:
     values = column.values[:rows]
     if column.kind in BARS:
         fair = column.kind is ValueKind.FAIR_BAR

@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import yaml
 
-from kafkabal.reporting.drawable_area import DrawableArea
+from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.report import Report
 from kafkabal.reporting.report_document import as_document
 
 
-def render(report: Report, surface: DrawableArea) -> str:  # noqa: ARG001
+def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001
     """The same content and order as the JSON form."""
     return yaml.safe_dump(msgspec.to_builtins(as_document(report)), sort_keys=False, allow_unicode=True)

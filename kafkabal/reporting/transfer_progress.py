@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Final, Protocol, TextIO
 
-from kafkabal.reporting.drawable_area import DrawableArea
+from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.units import format_bytes, format_duration, format_rate
 
 _SECONDS_BETWEEN_LINES: Final = 30.0
@@ -34,7 +34,7 @@ def open_progress(
     what: str,
     total_bytes: int | None,
     *,
-    surface: DrawableArea,
+    surface: OutputCapabilities,
     stream: TextIO,
     monotonic: Callable[[], float],
     hidden: bool = False,

@@ -18,7 +18,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from kafkabal.reporting.drawable_area import DrawableArea
+from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.units import format_bytes, format_rate
 
 
@@ -30,7 +30,7 @@ class BarProgress:
         what: str,
         total_bytes: int | None,
         *,
-        surface: DrawableArea,
+        surface: OutputCapabilities,
         stream: TextIO,
         monotonic: Callable[[], float],
     ) -> None:

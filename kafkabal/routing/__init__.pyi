@@ -4,6 +4,8 @@ from .checked_policy import PolicyFaultError as PolicyFaultError
 from .checked_policy import blaming as blaming
 from .checked_policy import kernels_of as kernels_of
 from .checked_policy import per_record_policy_of as per_record_policy_of
+from .client_weights import ClientWeights as ClientWeights
+from .client_weights import WeightsPolicy as WeightsPolicy
 from .compiled_kernels import as_arrays as as_arrays
 from .compiled_kernels import compiled as compiled
 from .compiled_kernels import is_available as is_available
@@ -30,7 +32,5 @@ from .registry import policy_names as policy_names
 from .routing_view import RoutingView as RoutingView
 from .routing_view import view_of as view_of
 from .score_pressure import ScorePressure as ScorePressure
-from .stride_weights import StrideWeights as StrideWeights
-from .stride_weights import WeightsPolicy as WeightsPolicy
 from .weight_record import WEIGHTS_TOPIC as WEIGHTS_TOPIC
 from .weight_record import WeightRecord as WeightRecord

@@ -9,8 +9,8 @@ from typing import Annotated, Final, Literal, Self
 import msgspec
 from msgspec import Meta
 
+from kafkabal.routing.client_weights import ClientWeights
 from kafkabal.routing.routing_view import RoutingView
-from kafkabal.routing.stride_weights import StrideWeights
 
 WEIGHTS_TOPIC: Final = "__kafkabal_weights"
 """Where weights are published, the latest of each topic under its name."""
@@ -39,7 +39,7 @@ class WeightRecord(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(
         cls,
-        ring: StrideWeights,
+        ring: ClientWeights,
         view: RoutingView,
         *,
         scores: Mapping[str, float],

@@ -20,9 +20,6 @@ from .loads_under_rules import placeable_loads as placeable_loads
 from .loads_under_rules import rules_of as rules_of
 from .plugin_errors import described as described
 from .plugin_errors import telling_faults as telling_faults
-from .protocol import Grain as Grain
-from .protocol import Need as Need
-from .protocol import Score as Score
 from .registry import BUILT_IN as BUILT_IN
 from .registry import DEFAULT_SCORES as DEFAULT_SCORES
 from .registry import WeightedScore as WeightedScore
@@ -31,6 +28,9 @@ from .registry import load_score as load_score
 from .registry import load_scores as load_scores
 from .registry import score_names as score_names
 from .score_parts import parts_of as parts_of
+from .score_protocol import Grain as Grain
+from .score_protocol import Need as Need
+from .score_protocol import Score as Score
 from .score_selection import SelectedScores as SelectedScores
 from .score_selection import has_several_log_dirs as has_several_log_dirs
 from .score_selection import refuse_weights as refuse_weights

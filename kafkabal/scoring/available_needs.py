@@ -6,7 +6,7 @@ import numpy as np
 
 from kafkabal.errors import UsageError
 from kafkabal.model import PRODUCE_LATENCY, PROMETHEUS_VALUE, ClusterState, broker_capacity_bytes, is_silent
-from kafkabal.scoring.protocol import Need, Score
+from kafkabal.scoring.score_protocol import Need, Score
 
 HINTS = {
     Need.LOG_DIRS: "no broker reported its log dirs",

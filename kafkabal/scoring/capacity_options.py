@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from kafkabal.config import Settings
 from kafkabal.model import Default
-from kafkabal.scoring.protocol import Score
+from kafkabal.scoring.score_protocol import Score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from kafkabal.scoring import score_parts
 from kafkabal.scoring.bands import Band
 from kafkabal.scoring.capacity_options import Configurable, ScoreOptions
 from kafkabal.scoring.plugin_errors import naming_faults
-from kafkabal.scoring.protocol import Grain, Need, Score
+from kafkabal.scoring.score_protocol import Grain, Need, Score
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class _CheckedBand:
 
 @dataclass(frozen=True, slots=True)
 class CheckedScore:
-    """Stands before a :class:`~kafkabal.scoring.protocol.Score`; its attributes are read once."""
+    """Stands before a :class:`~kafkabal.scoring.score_protocol.Score`; its attributes are read once."""
 
     name: str
     unit: str
@@ -49,7 +49,7 @@ class CheckedScore:
             return checked_score(self._score.configured(options))
 
     def base_load(self, cluster: ClusterState) -> F64:
-        """See :class:`~kafkabal.scoring.protocol.Score`, here and below."""
+        """See :class:`~kafkabal.scoring.score_protocol.Score`, here and below."""
         return score_parts.base_load_of(self._score, cluster)
 
     def replica_load(self, cluster: ClusterState) -> F64:

@@ -10,8 +10,8 @@ from kafkabal.model import F64, I32, Bools, ClusterState, LogDirState, is_silent
 from kafkabal.scoring.bands import CountBand
 from kafkabal.scoring.grouped_evaluation import GroupLoads, group_loads
 from kafkabal.scoring.loads_under_rules import PlaceableLoads, Rules, placeable_loads, rules_of
-from kafkabal.scoring.protocol import Grain, Need, Score
 from kafkabal.scoring.score_parts import Parts, parts_of
+from kafkabal.scoring.score_protocol import Grain, Need, Score
 
 DISK_NAME = "disk"
 """The score that is limited by the room in the log dirs."""

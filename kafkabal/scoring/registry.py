@@ -13,7 +13,7 @@ from kafkabal.errors import UsageError
 from kafkabal.scoring.capacity_options import Configurable, ScoreOptions
 from kafkabal.scoring.checked_score import checked_score
 from kafkabal.scoring.plugin_errors import described
-from kafkabal.scoring.protocol import Grain, Score
+from kafkabal.scoring.score_protocol import Grain, Score
 from kafkabal.units import parse_number
 
 ENTRY_POINT_GROUP = "kafkabal.scores"

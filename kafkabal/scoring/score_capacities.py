@@ -10,7 +10,7 @@ import numpy as np
 from kafkabal.errors import ConfigError
 from kafkabal.model import F64, ClusterState, Default, broker_capacity_bytes, is_silent, stated_of_brokers
 from kafkabal.scoring.capacity_options import ScoreOptions
-from kafkabal.scoring.protocol import Need, ScoreBase
+from kafkabal.scoring.score_protocol import Need, ScoreBase
 
 
 class CountScore(ScoreBase):

@@ -12,7 +12,7 @@ from kafkabal.errors import UsageError
 from kafkabal.model import F64, I32, Bools, ClusterState
 from kafkabal.scoring.bands import SHARE_EPSILON
 from kafkabal.scoring.plugin_errors import naming_faults
-from kafkabal.scoring.protocol import Score, n_holders
+from kafkabal.scoring.score_protocol import Score, n_holders
 
 _MOST: Final = 1e150
 """Sums and squares of what is smaller stay finite."""
@@ -20,7 +20,7 @@ _MOST: Final = 1e150
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Parts:
-    """What :class:`~kafkabal.scoring.protocol.Score` declares, as float64 and int32 columns of the right length."""
+    """What :class:`~kafkabal.scoring.score_protocol.Score` declares, as float64 and int32 columns of right length."""
 
     base_load: F64
     """NaN where the load of a holder is not known."""

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.kafka_configs import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS
-from kafkabal.model.rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.testing.cluster_builders import brokers, cluster, partition
 from tests.cli.simulated import Simulation, simulate

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from kafkabal.errors import ExitCode
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.kafka_configs import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS
-from kafkabal.model.rows import TopicRow
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 from kafkabal.watch.simulation.simulated_scene import SimulatedScene
 from kafkabal.watch.simulation.simulation_case import DAY_S, HOUR_S, BrokerFault, GrowthTrend, SimulationCase

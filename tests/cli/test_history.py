@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
-from kafkabal.model.rows import TopicRow
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.testing.cluster_builders import brokers, cluster, partition
 from tests.cli.simulated import Simulation, simulate
 

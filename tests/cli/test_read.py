@@ -16,7 +16,7 @@ from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.measure_reading import Measurement, ReaderResult, training_file
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.restore_files import RestoreResult
-from kafkabal.reporting.drawable_area import PLAIN
+from kafkabal.reporting.output_capabilities import PLAIN
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.read_report import measurement_report, restore_report
 from kafkabal.simulator.training_model import load_training

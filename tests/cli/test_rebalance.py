@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.errors import OperationError, OutputError
-from kafkabal.model.rows import TopicRow
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.plan.plan_file import read_plan, write_plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic

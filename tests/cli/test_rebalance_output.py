@@ -93,7 +93,7 @@ from kafkabal.cli.main import main
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.config.settings import Settings
-from kafkabal.executor.safety.command_lock import CommandLock
+from kafkabal.executor.safety.lock_across_runs import CommandLock
 from kafkabal.executor.execute_run import apply
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions, Throttle

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
-from kafkabal.model.rows import TopicRow
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 
 Cli = Callable[..., Any]

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kafkabal.clusters.protocol import ReadRequest
+from kafkabal.clusters.cluster_protocol import ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.errors import ExitCode
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.replica_health import offline_replicas
-from kafkabal.model.rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.testing.cluster_builders import brokers, cluster, partition
 from tests.cli.simulated import Simulation, simulate

@@ -14,8 +14,8 @@ from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.state.run_states import Goal, RunOutcome
 from kafkabal.plan.plan_file import read_plan
 from kafkabal.planner.tolerance_frontier import FrontierPoint
-from kafkabal.reporting.drawable_area import DrawableArea
 from kafkabal.reporting.frontier_report import frontier_report
+from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.plan_report import plan_report
 from kafkabal.reporting.report import Report
@@ -158,4 +158,4 @@ def test_tables_of_plans_policies_and_simulations(run_cli: Callable[..., Any], n
 def test_tables_of_commands_that_need_brokers(name: str) -> None:
     """The same of reports that only live brokers give."""
     report: Report = REPORTS[name]
-    check_golden(name, at_all_widths(lambda width: render(report, "table", DrawableArea(width=width))))
+    check_golden(name, at_all_widths(lambda width: render(report, "table", OutputCapabilities(width=width))))

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.errors import ExitCode
-from kafkabal.model.rows import TopicRow
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.testing.cluster_builders import brokers, cluster, partition
 
 

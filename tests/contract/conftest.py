@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from kafkabal.clusters.cluster_protocol import Cluster
 from kafkabal.clusters.open_cluster import connect
-from kafkabal.clusters.protocol import Cluster
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.snapshot.cluster import SnapshotCluster
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot

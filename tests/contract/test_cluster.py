@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.protocol import (
+from kafkabal.clusters.cluster_protocol import (
     Capability,
     Cluster,
     ConfigChange,

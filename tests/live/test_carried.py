@@ -12,8 +12,8 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as ConfluentPartition
 
 from kafkabal.clusters.clock import SystemClock
+from kafkabal.clusters.cluster_protocol import NewTopic
 from kafkabal.clusters.open_cluster import connect
-from kafkabal.clusters.protocol import NewTopic
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.executor.observe.cluster_load import load_between, take_sample
 from kafkabal.model.topic_partition import TopicPartition

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkabal.clusters.kafka.cluster import KafkaCluster
-from kafkabal.clusters.protocol import (
+from kafkabal.clusters.cluster_protocol import (
     ConfigChange,
     ConfigResource,
     NewTopic,
@@ -18,6 +17,7 @@ from kafkabal.clusters.protocol import (
     ReplicaOn,
     ResourceKind,
 )
+from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.model.cluster_state import LogDirState
 from kafkabal.model.replica_sizes import is_estimated, replica_bytes

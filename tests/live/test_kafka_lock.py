@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from kafkabal.clusters.cluster_protocol import ClusterLock
 from kafkabal.clusters.kafka.cluster import KafkaCluster
-from kafkabal.clusters.protocol import ClusterLock
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.errors import BusyError
 from kafkabal.sandbox import Sandbox

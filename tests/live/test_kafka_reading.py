@@ -11,8 +11,15 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as Position
 
+from kafkabal.clusters.cluster_protocol import (
+    ConfigChange,
+    ConfigResource,
+    NewTopic,
+    ReadRequest,
+    ReplicaOn,
+    ResourceKind,
+)
 from kafkabal.clusters.kafka.cluster import KafkaCluster
-from kafkabal.clusters.protocol import ConfigChange, ConfigResource, NewTopic, ReadRequest, ReplicaOn, ResourceKind
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.topic_partition import TopicPartition

@@ -28,8 +28,15 @@ from kafka.admin import (
 )
 
 from kafkabal.clusters import SystemClock
+from kafkabal.clusters.cluster_protocol import (
+    ConfigChange,
+    ConfigResource,
+    NewTopic,
+    ReadRequest,
+    ReplicaOn,
+    ResourceKind,
+)
 from kafkabal.clusters.kafka.cluster import KafkaCluster
-from kafkabal.clusters.protocol import ConfigChange, ConfigResource, NewTopic, ReadRequest, ReplicaOn, ResourceKind
 from kafkabal.config.connection_settings import (
     ConnectionSettings,
     OAuthSettings,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import uuid
 from pathlib import Path
 
+from kafkabal.clusters.cluster_protocol import NewTopic, ReadRequest
 from kafkabal.clusters.kafka.cluster import KafkaCluster
-from kafkabal.clusters.protocol import NewTopic, ReadRequest
 from kafkabal.clusters.snapshot.import_kafka_tools import read_kafka_text
 from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import TopicRow
 from kafkabal.model.state_to_rows import topic_rows
 from kafkabal.sandbox import Sandbox
 

@@ -12,9 +12,16 @@ from confluent_kafka import Producer
 
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.main import main
+from kafkabal.clusters.cluster_protocol import (
+    Capability,
+    ConfigChange,
+    ConfigResource,
+    NewTopic,
+    ReadRequest,
+    ResourceKind,
+)
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.clusters.open_cluster import connect
-from kafkabal.clusters.protocol import Capability, ConfigChange, ConfigResource, NewTopic, ReadRequest, ResourceKind
 from kafkabal.clusters.zookeeper.znodes import Znodes
 from kafkabal.config.connection_settings import ConnectionSettings, SecurityProtocol, ZookeeperAddress
 from kafkabal.errors import BusyError, UnreachableError

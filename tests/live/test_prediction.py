@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from kafkabal.clusters.cluster_protocol import Cluster, NewTopic, ReplicaOn
 from kafkabal.clusters.open_cluster import connect
-from kafkabal.clusters.protocol import Cluster, NewTopic, ReplicaOn
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.executor.execute_run import apply
 from kafkabal.executor.run_environment import RunEnvironment

@@ -23,8 +23,8 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from kafkabal.clusters.cluster_protocol import Cluster
 from kafkabal.clusters.open_cluster import connect
-from kafkabal.clusters.protocol import Cluster
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.sandbox import Sandbox, SandboxSpec, WaitLimit
 from tests.live.conftest import MakeSandbox

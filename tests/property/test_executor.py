@@ -23,7 +23,7 @@ from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunLimits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.state.find_run import find_run
 from kafkabal.executor.state.run_states import RunOutcome as End
-from kafkabal.model.rows import TopicRow
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 from kafkabal.testing.cluster_builders import brokers, cluster, partition

@@ -13,8 +13,8 @@ from kafkabal.errors import InfeasibleError
 from kafkabal.inspection.balance_check import has_findings
 from kafkabal.inspection.inspection import inspect_cluster
 from kafkabal.model import broker_rows, topic_rows
+from kafkabal.model.cluster_rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.plan.planned_state import apply_plan
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.plan_phases import make_plan

@@ -5,15 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kafkabal.clusters.protocol import ReadRequest
+from kafkabal.clusters.cluster_protocol import ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.executor.execute_run import apply
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.inspection.balance_check import has_findings
 from kafkabal.inspection.inspection import inspect_cluster
+from kafkabal.model.cluster_rows import PartitionRow, TopicRow
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import PartitionRow, TopicRow
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.plan_phases import make_plan
 from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world

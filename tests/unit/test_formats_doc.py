@@ -11,7 +11,7 @@ from kafkabal.config.resolve_settings import resolve
 from kafkabal.config.settings import KEYS
 from kafkabal.config.topics_file import PRESETS, read_topics
 from kafkabal.errors import InputFileError
-from kafkabal.model.rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
+from kafkabal.model.cluster_rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.plan.plan_file import read_plan
 
 TEXT = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()

@@ -24,7 +24,7 @@ from kafkabal.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from kafkabal.reporting.drawable_area import DrawableArea
+    from kafkabal.reporting.output_capabilities import OutputCapabilities
     from kafkabal.reporting.transfer_progress import TransferProgress
 
 PROGRAM = "kafkabal"
@@ -76,12 +76,12 @@ class CommandContext:
         return _is_terminal(self.stdin) and _is_terminal(self.stderr)
 
     @cached_property
-    def out(self) -> DrawableArea:
+    def out(self) -> OutputCapabilities:
         """What can be drawn on stdout."""
         return self._surface(self.stdout)
 
     @cached_property
-    def err(self) -> DrawableArea:
+    def err(self) -> OutputCapabilities:
         """What can be drawn on stderr."""
         return self._surface(self.stderr)
 
@@ -207,12 +207,12 @@ class CommandContext:
         find: Callable[[str], Any] = getattr(platformdirs, f"user_{kind}_path")
         return Path(find(PROGRAM))
 
-    def _surface(self, stream: TextIO) -> DrawableArea:
-        from kafkabal.reporting.drawable_area import DrawableArea
+    def _surface(self, stream: TextIO) -> OutputCapabilities:
+        from kafkabal.reporting.output_capabilities import OutputCapabilities
 
         terminal = _is_terminal(stream)
         dumb = self.environ.get("TERM") == "dumb"
-        return DrawableArea(
+        return OutputCapabilities(
             width=_width(self.environ, stream) if terminal or "COLUMNS" in self.environ else None,
             colour=self._has_colour(terminal=terminal and not dumb),
             animated=terminal and not dumb,

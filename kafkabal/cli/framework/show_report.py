@@ -21,7 +21,7 @@ def show_report(report: Report, options: OutputOptions, context: CommandContext)
         If the file cannot be written; what stood there before is untouched.
     """
     from kafkabal.atomic_files import STDOUT, replacing
-    from kafkabal.reporting.drawable_area import PLAIN
+    from kafkabal.reporting.output_capabilities import PLAIN
     from kafkabal.reporting.output_formats import render
 
     if options.output_file in (None, STDOUT):

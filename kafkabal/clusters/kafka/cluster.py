@@ -1,4 +1,4 @@
-"""A live Kafka cluster as a :class:`~kafkabal.clusters.protocol.Cluster`."""
+"""A live Kafka cluster as a :class:`~kafkabal.clusters.cluster_protocol.Cluster`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,26 @@ from kafka.protocol.admin import (
 from kafka.protocol.consumer import JoinGroupRequest, ListOffsetsRequest, OffsetFetchRequest
 
 from kafkabal.clusters.clock import Clock, SystemClock
+from kafkabal.clusters.cluster_protocol import (
+    Capability,
+    ClusterLock,
+    ConfigChange,
+    ConfigResource,
+    ConfigValue,
+    ConsumerRacks,
+    Fault,
+    IsGone,
+    NewTopic,
+    PartitionStatus,
+    Reading,
+    ReadRequest,
+    Reassignment,
+    RecordStore,
+    ReplicaLog,
+    ReplicaOn,
+    TopicDescription,
+    nobody_is_gone,
+)
 from kafkabal.clusters.kafka.authorized_operations import (
     Operation,
     cluster_operations,
@@ -38,26 +58,6 @@ from kafkabal.clusters.kafka.metadata import describe_topic, partition_status
 from kafkabal.clusters.kafka.reassignments import GUARD_VERSION, alter_reassignments, list_reassignments
 from kafkabal.clusters.kafka.response_times import response_times
 from kafkabal.clusters.kafka.telemetry_subscriptions import client_metrics_names
-from kafkabal.clusters.protocol import (
-    Capability,
-    ClusterLock,
-    ConfigChange,
-    ConfigResource,
-    ConfigValue,
-    ConsumerRacks,
-    Fault,
-    IsGone,
-    NewTopic,
-    PartitionStatus,
-    Reading,
-    ReadRequest,
-    Reassignment,
-    RecordStore,
-    ReplicaLog,
-    ReplicaOn,
-    TopicDescription,
-    nobody_is_gone,
-)
 from kafkabal.config import ConnectionSettings
 from kafkabal.model import TopicPartition
 

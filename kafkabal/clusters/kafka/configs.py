@@ -9,11 +9,7 @@ from typing import Any
 from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 
 from kafkabal.clusters.clock import Deadline
-from kafkabal.clusters.kafka.broker_requests import KafkaClient
-from kafkabal.clusters.kafka.error_mapping import NO_ERROR, fault_of, fault_of_error
-from kafkabal.clusters.kafka.parallel_requests import run_all
-from kafkabal.clusters.kafka.request_chunks import chunked
-from kafkabal.clusters.protocol import (
+from kafkabal.clusters.cluster_protocol import (
     ConfigChange,
     ConfigOperation,
     ConfigResource,
@@ -22,6 +18,10 @@ from kafkabal.clusters.protocol import (
     Fault,
     ResourceKind,
 )
+from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.clusters.kafka.error_mapping import NO_ERROR, fault_of, fault_of_error
+from kafkabal.clusters.kafka.parallel_requests import run_all
+from kafkabal.clusters.kafka.request_chunks import chunked
 from kafkabal.errors import KafkabalError, NoResponseError, UnreachableError
 
 _RESOURCES_A_REQUEST = 500

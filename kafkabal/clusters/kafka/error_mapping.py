@@ -1,7 +1,7 @@
 """The boundary to kafka-python: its errors, and the codes in brokers' responses, become ours.
 
-A code that belongs to one item of a response becomes a :class:`~kafkabal.clusters.protocol.Fault`, one that spoils
-the whole response an exception.
+A code that belongs to one item of a response becomes a :class:`~kafkabal.clusters.cluster_protocol.Fault`, one that
+spoils the whole response an exception.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import kafka.errors as foreign
 
-from kafkabal.clusters.protocol import Fault
+from kafkabal.clusters.cluster_protocol import Fault
 from kafkabal.errors import (
     ConfigError,
     KafkabalError,

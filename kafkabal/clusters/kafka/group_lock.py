@@ -15,6 +15,7 @@ from typing import Any
 from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 
 from kafkabal.clusters.clock import Clock
+from kafkabal.clusters.cluster_protocol import IsGone, nobody_is_gone
 from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.consumer_groups import GroupMember, call_coordinator, describe_group
 from kafkabal.clusters.kafka.error_mapping import (
@@ -25,7 +26,6 @@ from kafkabal.clusters.kafka.error_mapping import (
     UNKNOWN_MEMBER_ID,
     check,
 )
-from kafkabal.clusters.protocol import IsGone, nobody_is_gone
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import BusyError, KafkabalError, RefusedByClusterError, UnreachableError
 

@@ -10,14 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from kafkabal.clusters.clock import Deadline
-from kafkabal.clusters.kafka.broker_requests import KafkaClient
-from kafkabal.clusters.kafka.configs import describe_configs
-from kafkabal.clusters.kafka.error_mapping import TOPIC_AUTHORIZATION_FAILED
-from kafkabal.clusters.kafka.log_dirs import describe_log_dirs
-from kafkabal.clusters.kafka.metadata import topics_refused
-from kafkabal.clusters.kafka.offsets import group_offsets, leader_offsets
-from kafkabal.clusters.kafka.responses_to_rows import BrokerResponses, assemble
-from kafkabal.clusters.protocol import (
+from kafkabal.clusters.cluster_protocol import (
     BrokerProblem,
     ConfigResource,
     ConfigSource,
@@ -26,6 +19,13 @@ from kafkabal.clusters.protocol import (
     Reassignment,
     ResourceKind,
 )
+from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.clusters.kafka.configs import describe_configs
+from kafkabal.clusters.kafka.error_mapping import TOPIC_AUTHORIZATION_FAILED
+from kafkabal.clusters.kafka.log_dirs import describe_log_dirs
+from kafkabal.clusters.kafka.metadata import topics_refused
+from kafkabal.clusters.kafka.offsets import group_offsets, leader_offsets
+from kafkabal.clusters.kafka.responses_to_rows import BrokerResponses, assemble
 from kafkabal.errors import KafkabalError, NotAuthorizedError, RefusedByClusterError, UnreachableError
 from kafkabal.gc_pause import cycle_collection_paused
 from kafkabal.model import TopicPartition

@@ -7,6 +7,7 @@ from typing import Any
 
 from kafka.protocol.admin import AlterPartitionReassignmentsRequest, ListPartitionReassignmentsRequest
 
+from kafkabal.clusters.cluster_protocol import Fault, Reassignment
 from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.error_mapping import (
     INVALID_REPLICA_ASSIGNMENT,
@@ -19,7 +20,6 @@ from kafkabal.clusters.kafka.error_mapping import (
 )
 from kafkabal.clusters.kafka.metadata import partition_status
 from kafkabal.clusters.kafka.request_chunks import by_topic, chunked
-from kafkabal.clusters.protocol import Fault, Reassignment
 from kafkabal.errors import UnreachableError
 from kafkabal.model import TopicPartition
 

@@ -1,4 +1,4 @@
-"""A whole cluster in memory: the :class:`~kafkabal.clusters.protocol.Cluster` protocol over a simulated Kafka.
+"""A whole cluster in memory: the :class:`~kafkabal.clusters.cluster_protocol.Cluster` protocol over a simulated Kafka.
 
 Deterministic and without network: placement, reassignments that progress with a fake clock under replication
 throttles, copies between log dirs, elections, configs with their sources, brokers that die or hang, a lock with a
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from types import TracebackType
 
-from kafkabal.clusters.protocol import (
+from kafkabal.clusters.cluster_protocol import (
     BrokerProblem,
     Capability,
     ConfigChange,

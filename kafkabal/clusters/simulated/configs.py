@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkabal.clusters.protocol import ConfigChange, ConfigOperation, Fault
+from kafkabal.clusters.cluster_protocol import ConfigChange, ConfigOperation, Fault
 from kafkabal.model import FOLLOWER_REPLICAS, LEADER_REPLICAS
 
 _ALL = "*"

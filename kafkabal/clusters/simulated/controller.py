@@ -6,7 +6,7 @@ one leaves ``list - added``, so the original set comes back, though not always i
 
 from __future__ import annotations
 
-from kafkabal.clusters.protocol import Fault
+from kafkabal.clusters.cluster_protocol import Fault
 from kafkabal.clusters.simulated.cluster_parts import ClusterParts, SimulatedBroker, SimulatedLog, SimulatedPartition
 from kafkabal.model import TopicPartition
 

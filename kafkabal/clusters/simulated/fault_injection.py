@@ -13,7 +13,7 @@ from enum import StrEnum
 from types import TracebackType
 from typing import Any, TypeVar
 
-from kafkabal.clusters.protocol import (
+from kafkabal.clusters.cluster_protocol import (
     Capability,
     Cluster,
     ClusterLock,

@@ -1,4 +1,4 @@
-"""A snapshot file as a :class:`~kafkabal.clusters.protocol.Cluster`: changed in memory, and saved to another file."""
+"""A snapshot as a :class:`~kafkabal.clusters.cluster_protocol.Cluster`: changed in memory, saved to another file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NoReturn, Self
 
-from kafkabal.clusters.protocol import (
+from kafkabal.clusters.cluster_protocol import (
     Capability,
     ClusterLock,
     ConfigChange,

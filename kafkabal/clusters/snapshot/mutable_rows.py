@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec.structs
 
-from kafkabal.clusters.protocol import Fault, NewTopic, ReplicaOn
+from kafkabal.clusters.cluster_protocol import Fault, NewTopic, ReplicaOn
 from kafkabal.model import (
     BrokerRow,
     ClusterState,

@@ -1,4 +1,4 @@
-"""A Kafka cluster with a ZooKeeper as a :class:`~kafkabal.clusters.protocol.Cluster`."""
+"""A Kafka cluster with a ZooKeeper as a :class:`~kafkabal.clusters.cluster_protocol.Cluster`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from kafkabal.clusters.clock import Clock, SystemClock
+from kafkabal.clusters.cluster_protocol import (
+    Capability,
+    ClusterLock,
+    Fault,
+    IsGone,
+    NewTopic,
+    Reassignment,
+    nobody_is_gone,
+)
 from kafkabal.clusters.kafka import KafkaCluster, factor_changes
-from kafkabal.clusters.protocol import Capability, ClusterLock, Fault, IsGone, NewTopic, Reassignment, nobody_is_gone
 from kafkabal.clusters.zookeeper.znode_lock import ZookeeperLock, lock_holders
 from kafkabal.clusters.zookeeper.znodes import Znodes
 from kafkabal.config import ConnectionSettings, ZookeeperAddress

@@ -8,7 +8,7 @@ from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
 from kafkabal.clusters.clock import Clock
-from kafkabal.clusters.protocol import IsGone, nobody_is_gone
+from kafkabal.clusters.cluster_protocol import IsGone, nobody_is_gone
 from kafkabal.clusters.zookeeper.znodes import open_zookeeper, translated
 from kafkabal.errors import BusyError
 

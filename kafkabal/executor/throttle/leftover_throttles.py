@@ -18,7 +18,7 @@ from kafkabal.errors import PartialFailureError
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import release_lock
-from kafkabal.executor.safety.command_lock import lock_cluster
+from kafkabal.executor.safety.lock_across_runs import lock_cluster
 from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS
 from kafkabal.model import TopicPartition
 from kafkabal.wording import counted_noun

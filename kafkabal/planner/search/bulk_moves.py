@@ -21,8 +21,8 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.model import F64, I32, I64, Bools
-from kafkabal.planner.search.group_size_keys import SizeKeys
-from kafkabal.planner.search.grouped_arrays import is_first, running_count, running_sum, stable_order
+from kafkabal.planner.search.group_by_operations import is_first, running_count, running_sum, stable_order
+from kafkabal.planner.search.group_size_sort_keys import SizeKeys
 from kafkabal.planner.search.load_targets import Targets, make_targets, zones
 from kafkabal.planner.search.solution import Solution
 

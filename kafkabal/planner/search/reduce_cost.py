@@ -26,8 +26,8 @@ import numpy as np
 
 from kafkabal.model import I32, I64, Bools
 from kafkabal.planner.move_cause import MoveCause
-from kafkabal.planner.search.group_size_keys import SizeKeys
-from kafkabal.planner.search.grouped_arrays import stable_order
+from kafkabal.planner.search.group_by_operations import stable_order
+from kafkabal.planner.search.group_size_sort_keys import SizeKeys
 from kafkabal.planner.search.solution import Solution
 
 _LARGEST = 256

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkabal.model import I64
-from kafkabal.planner.search.group_size_keys import SizeKeys
-from kafkabal.planner.search.grouped_arrays import sorted_distinct, stable_order
+from kafkabal.planner.search.group_by_operations import sorted_distinct, stable_order
+from kafkabal.planner.search.group_size_sort_keys import SizeKeys
 from kafkabal.planner.search.solution import Solution
 
 _HALVINGS = 6

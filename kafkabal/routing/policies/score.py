@@ -10,11 +10,11 @@ import numpy as np
 from kafkabal.config import BATCH_BYTES, LINGER_MS, Range
 from kafkabal.model import F64, I32, I64
 from kafkabal.routing.byte_stride import SLOT_PART, ByteStride
+from kafkabal.routing.client_weights import ClientWeights
 from kafkabal.routing.fair_weights import FairWeights
 from kafkabal.routing.policy_protocol import About, Context, Input, Pick, PolicyBase, RecordBatch, Slot
 from kafkabal.routing.random_stream import RandomStream
 from kafkabal.routing.routing_view import RoutingView
-from kafkabal.routing.stride_weights import StrideWeights
 
 # batches that a slot takes at most, by the time that they take and where records come so fast that time is no matter
 _LONGEST_SLOT, _LONGEST_AT_SPEED = 2, 16
@@ -137,14 +137,14 @@ class ScoreWeighted(PolicyBase):
         nothing = np.zeros(view.n_partitions)
         self._calm = fair.weights(nothing, _FAR * self._horizon_bytes, *self._widest(fair), _CLOSE_ENOUGH)
 
-    def stride_weights(self) -> StrideWeights:
-        """See :class:`~kafkabal.routing.stride_weights.WeightsPolicy`."""
+    def client_weights(self) -> ClientWeights:
+        """See :class:`~kafkabal.routing.client_weights.WeightsPolicy`."""
         assert self._fair is not None
         view = self._fair.view
         # one batch: how fast other clients are is not known, and requests of the Java client have one a partition.
         # A sixteenth less, so that whole records of it fit into a batch with what the format adds
         slot_bytes = max(1, self._batch_bytes - self._batch_bytes // 16)
-        return StrideWeights(self._weights, view.leader, slot_bytes, SLOT_PART if _evens_bytes(view) else inf)
+        return ClientWeights(self._weights, view.leader, slot_bytes, SLOT_PART if _evens_bytes(view) else inf)
 
     @property
     def pick(self) -> Pick:

@@ -6,8 +6,8 @@ import numpy as np
 
 from kafkabal.model import F64, ClusterState, replica_bytes
 from kafkabal.scoring.bands import RelativeBand
-from kafkabal.scoring.protocol import Need, ScoreBase
 from kafkabal.scoring.score_capacities import disk_capacity
+from kafkabal.scoring.score_protocol import Need, ScoreBase
 
 
 class Disk(ScoreBase):

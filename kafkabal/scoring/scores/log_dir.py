@@ -6,7 +6,7 @@ import numpy as np
 
 from kafkabal.model import F64, I32, ClusterState, dir_capacity_bytes, replica_bytes
 from kafkabal.scoring.bands import RelativeBand
-from kafkabal.scoring.protocol import Grain, Need, ScoreBase
+from kafkabal.scoring.score_protocol import Grain, Need, ScoreBase
 
 
 class LogDir(ScoreBase):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.model import F64, PROMETHEUS_VALUE, ClusterState
-from kafkabal.scoring.protocol import Need, ScoreBase
+from kafkabal.scoring.score_protocol import Need, ScoreBase
 
 
 class Prometheus(ScoreBase):

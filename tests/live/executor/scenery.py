@@ -10,7 +10,14 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-from kafkabal.clusters.protocol import Cluster, ConfigChange, ConfigResource, ConfigSource, ConfigValue, ResourceKind
+from kafkabal.clusters.cluster_protocol import (
+    Cluster,
+    ConfigChange,
+    ConfigResource,
+    ConfigSource,
+    ConfigValue,
+    ResourceKind,
+)
 from kafkabal.errors import OperationError
 from kafkabal.executor.throttle.throttle_rules import RATE_KEYS
 from kafkabal.model.kafka_configs import FOLLOWER_RATE, LEADER_RATE, LEADER_REPLICAS

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from confluent_kafka.admin import AdminClient
 from msgspec.structs import replace
 
-from kafkabal.clusters.protocol import Cluster, ConfigResource, NewTopic, ReplicaOn, ResourceKind
+from kafkabal.clusters.cluster_protocol import Cluster, ConfigResource, NewTopic, ReplicaOn, ResourceKind
 from kafkabal.executor.execute_run import cancel
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunLimits, RunOptions, Throttle, Timeouts

@@ -18,8 +18,15 @@ from kafka.admin import (
 )
 from msgspec.structs import replace
 
+from kafkabal.clusters.cluster_protocol import (
+    Cluster,
+    ConfigChange,
+    ConfigResource,
+    ConfigSource,
+    ConfigValue,
+    ResourceKind,
+)
 from kafkabal.clusters.open_cluster import connect
-from kafkabal.clusters.protocol import Cluster, ConfigChange, ConfigResource, ConfigSource, ConfigValue, ResourceKind
 from kafkabal.config.connection_settings import (
     ConnectionSettings,
     OAuthSettings,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from kafkabal.clusters.protocol import NewTopic
+from kafkabal.clusters.cluster_protocol import NewTopic
 from kafkabal.errors import BusyError
 from kafkabal.executor.state.run_states import RunOutcome
 from kafkabal.plan.plan_file import write_plan

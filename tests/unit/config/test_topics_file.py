@@ -6,7 +6,7 @@ import pytest
 
 from kafkabal.config.topics_file import PRESETS, TopicSpec, differences, read_topics, topic_spec
 from kafkabal.errors import InputFileError, UsageError
-from kafkabal.model.rows import TopicRow
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.testing import cluster_builders
 
 TRAINING = {"compression.type": "lz4", "max.message.bytes": "10485760", "retention.ms": "604800000"}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.protocol import PartitionStatus, Reassignment, ReplicaLog, ReplicaOn
+from kafkabal.clusters.cluster_protocol import PartitionStatus, Reassignment, ReplicaLog, ReplicaOn
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster
@@ -22,7 +22,7 @@ from kafkabal.executor.run_events import Event
 from kafkabal.executor.run_options import RunLimits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.safety.lock_holder import LockHolder
 from kafkabal.executor.state.run_record import PlannedPartition
-from kafkabal.model.rows import TopicRow
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from kafkabal.clusters.protocol import Cluster
+from kafkabal.clusters.cluster_protocol import Cluster
 from kafkabal.clusters.simulated import InMemoryCluster
 from kafkabal.errors import UnreachableError
 from kafkabal.history.background_recorder import BackgroundRecorder

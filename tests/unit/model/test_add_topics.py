@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from kafkabal.errors import InvalidClusterError
 from kafkabal.model.add_topics import with_topics
+from kafkabal.model.cluster_rows import PartitionRow, TopicRow
 from kafkabal.model.cluster_state import CommittedOffsets
-from kafkabal.model.rows import PartitionRow, TopicRow
 from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.model.state_to_rows import broker_rows, topic_rows
 from kafkabal.testing import cluster_builders

@@ -5,8 +5,8 @@ import pytest
 
 from kafkabal.errors import ConfigError
 from kafkabal.model.capacity import broker_capacity_bytes, dir_capacity_bytes, is_silent, with_capacity
+from kafkabal.model.cluster_rows import BrokerRow, LogDirRow
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import BrokerRow, LogDirRow
 from kafkabal.testing import cluster_builders
 
 GIB = 2**30

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.eligibility import can_choose_log_dir, with_choosable_log_dir
-from kafkabal.model.rows import TopicRow
 from kafkabal.testing.cluster_builders import brokers, cluster, partition
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from kafkabal.errors import InvalidClusterError
+from kafkabal.model.cluster_rows import BrokerRow, FutureRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.cluster_state import CommittedOffsets
-from kafkabal.model.rows import BrokerRow, FutureRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.testing import cluster_builders
 

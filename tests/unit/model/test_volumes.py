@@ -3,8 +3,8 @@
 import pytest
 
 from kafkabal.errors import ConfigError
+from kafkabal.model.cluster_rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.volumes import volume_columns, with_volumes
 from kafkabal.testing import cluster_builders
 

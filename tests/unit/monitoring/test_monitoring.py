@@ -16,10 +16,10 @@ import yaml
 from kafkabal.executor.run_events import Finished, RunProgress, Started
 from kafkabal.executor.state.run_states import Goal, RunOutcome
 from kafkabal.inspection.inspection import inspect_cluster
-from kafkabal.model.rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
+from kafkabal.model.cluster_rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.rows_to_state import build_cluster
-from kafkabal.reporting.drawable_area import PLAIN
 from kafkabal.reporting.inspection.inspection_report import inspection_report
+from kafkabal.reporting.output_capabilities import PLAIN
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.runs.prometheus_textfile import PrometheusTextfile
 from kafkabal.reporting.watch_report import WatchTextfile

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkabal.clusters.protocol import Capability, NewTopic, ReadRequest
+from kafkabal.clusters.cluster_protocol import Capability, NewTopic, ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fault_injection import CallOutcome, FaultyCluster
 from kafkabal.errors import MissingCapabilityError, PartialFailureError, UnreachableError

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from kafkabal.config.topics_file import TopicSpec, topic_spec
 from kafkabal.errors import KafkabalError, LimitExceededError, UsageError
+from kafkabal.model.cluster_rows import BrokerRow, LogDirRow, TopicRow
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import BrokerRow, LogDirRow, TopicRow
 from kafkabal.placement.placement_policy import PlacementPolicy, parse_policy
 from kafkabal.placement.topic_placement import PlacedTopics, place_topics
 from kafkabal.scoring.evaluation import evaluate

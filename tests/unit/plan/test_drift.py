@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from kafkabal.model.cluster_rows import PartitionRow, TopicRow
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import PartitionRow, TopicRow
 from kafkabal.plan.drift import find_drift
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.testing.cluster_builders import brokers, cluster, partition, topic

@@ -3,8 +3,8 @@
 import pytest
 
 from kafkabal.errors import DriftError
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import TopicRow
 from kafkabal.plan.plan import PartitionChange, Plan
 from kafkabal.plan.planned_state import apply_plan
 from kafkabal.plan.state_difference import make_changes

@@ -2,8 +2,8 @@
 
 import pytest
 
+from kafkabal.model.cluster_rows import PartitionRow, TopicRow
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import PartitionRow, TopicRow
 from kafkabal.plan.plan import Action
 from kafkabal.plan.state_difference import make_changes
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from kafkabal.model.rows import TopicRow
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.planner.demote import demote_brokers
 from kafkabal.testing.cluster_builders import brokers, cluster, partition, topic
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from kafkabal.errors import InfeasibleError, UsageError
-from kafkabal.model.rows import TopicRow
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.planner.drain_check import DrainCheck, check_drain
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.plan_phases import make_plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkabal.model.rows import PartitionRow, TopicRow
+from kafkabal.model.cluster_rows import PartitionRow, TopicRow
 from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.planner.plan_phases import make_plan
 from kafkabal.scoring.registry import load_scores

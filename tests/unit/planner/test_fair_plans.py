@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from kafkabal.model.cluster_rows import BrokerRow, LogDirRow, TopicRow
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import BrokerRow, LogDirRow, TopicRow
 from kafkabal.plan.planned_state import apply_plan
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.plan_phases import make_plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from kafkabal.model.rows import BrokerRow, TopicRow
+from kafkabal.model.cluster_rows import BrokerRow, TopicRow
 from kafkabal.planner import PlanOptions, check_drain, make_plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from kafkabal.errors import InfeasibleError, UsageError
+from kafkabal.model.cluster_rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.plan.plan import Action, Plan
 from kafkabal.plan.planned_state import apply_plan
 from kafkabal.planner.plan_options import BrokerLimit, Mode, PlanOptions

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from kafkabal.clusters.protocol import Reading, ReadRequest
+from kafkabal.clusters.cluster_protocol import Reading, ReadRequest
 from kafkabal.errors import KafkabalError
-from kafkabal.model.rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
+from kafkabal.model.cluster_rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.producer.record_sender import RecordSender
 

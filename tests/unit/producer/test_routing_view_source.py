@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kafkabal.clusters.protocol import Reading, ReadRequest
+from kafkabal.clusters.cluster_protocol import Reading, ReadRequest
 from kafkabal.errors import UsageError
 from kafkabal.model.cluster_state import LogDirState
 from kafkabal.producer.routing_view_source import ViewSource

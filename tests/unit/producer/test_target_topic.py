@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from kafkabal.clusters.protocol import ConfigResource, ConfigSource, ConfigValue, Fault, ResourceKind, TopicDescription
+from kafkabal.clusters.cluster_protocol import (
+    ConfigResource,
+    ConfigSource,
+    ConfigValue,
+    Fault,
+    ResourceKind,
+    TopicDescription,
+)
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.errors import KafkabalError, UnreachableError, UsageError
 from kafkabal.producer.target_topic import MessageReader, TopicFacts, current_topic_id, topic_facts

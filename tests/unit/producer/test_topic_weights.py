@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kafkabal.clusters.protocol import Reading, ReadRequest
+from kafkabal.clusters.cluster_protocol import Reading, ReadRequest
 from kafkabal.errors import BusyError, NotAuthorizedError, UnreachableError, UsageError
 from kafkabal.producer import TopicWeights, ViewSource, WeighedTopic, WeightPublisher
 from kafkabal.routing import load_policy

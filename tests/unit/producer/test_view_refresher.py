@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from kafkabal.clusters.protocol import Reading, ReadRequest
+from kafkabal.clusters.cluster_protocol import Reading, ReadRequest
 from kafkabal.model.cluster_state import I32
 from kafkabal.producer.topic_router import TopicRouter
 from kafkabal.producer.view_refresher import ViewRefresher

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.protocol import (
+from kafkabal.clusters.cluster_protocol import (
     ConfigSource,
     ConfigValue,
     PartitionStatus,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.protocol import ConfigSource, ConfigValue
+from kafkabal.clusters.cluster_protocol import ConfigSource, ConfigValue
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.reader.retention_guard import RetentionGuard, expires_at_s
 from tests.unit.reader.conftest import MemoryTopic

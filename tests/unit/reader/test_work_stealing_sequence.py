@@ -16,7 +16,7 @@ from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.reader_shard import ReaderShard, Tail
 from kafkabal.reader.sample_sequence import Supply
-from kafkabal.reader.work_ledger import WorkLedger
+from kafkabal.reader.shared_work_ledger import SharedWorkLedger
 from kafkabal.reader.work_stealing_sequence import WorkStealingSequence
 from tests.unit.reader.conftest import MemoryTopic
 
@@ -124,8 +124,8 @@ def test_stopped_anywhere_and_resumed_by_any_number(tmp_path: Path, seed: int) -
     assert sorted(seen) == _all()
 
 
-def _ledger(folder: Path, reader: int = 0) -> WorkLedger:
-    return WorkLedger(folder, "e", reader=reader, readers=2, count=lambda _: 100, now_s=lambda: 0.0)
+def _ledger(folder: Path, reader: int = 0) -> SharedWorkLedger:
+    return SharedWorkLedger(folder, "e", reader=reader, readers=2, count=lambda _: 100, now_s=lambda: 0.0)
 
 
 def test_a_run_that_was_killed_leaves_nothing_behind(tmp_path: Path) -> None:

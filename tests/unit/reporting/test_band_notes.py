@@ -14,8 +14,8 @@ from kafkabal.inspection.verdict import judge
 from kafkabal.inspection.worst_group_of_score import worst_group
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.reporting.band_notes import TWO_TOLERANCES, rounding_note
-from kafkabal.reporting.drawable_area import DrawableArea
 from kafkabal.reporting.inspection.inspection_report import inspection_report
+from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.output_formats import render
 from kafkabal.scoring.score_selection import select_scores
 from kafkabal.testing.strategies import clusters
@@ -41,7 +41,8 @@ def test_the_topic_behind_a_skew_is_named() -> None:
     state = read_snapshot(LOPSIDED)
     inspection = inspect_cluster(state)
     rows = {
-        row["score"]: row for row in json.loads(render(inspection_report(inspection), "json", DrawableArea()))["scores"]
+        row["score"]: row
+        for row in json.loads(render(inspection_report(inspection), "json", OutputCapabilities()))["scores"]
     }
     alone = inspect_cluster(state, select_scores(state, ("topic-spread",)))
 

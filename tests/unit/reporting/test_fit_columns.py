@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkabal.reporting.drawable_area import DrawableArea
 from kafkabal.reporting.fit_columns import elide
+from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.report import Column, Report, Table, ValueKind
 
@@ -42,8 +42,8 @@ def tables(draw: st.DrawFn) -> Table:
 @given(tables(), st.integers(40, 200))
 def test_every_column_is_whole_elided_with_a_mark_or_named_as_hidden(table: Table, width: int) -> None:
     """Lines fit, numbers are whole or their column is named, and a name that is not whole has the mark in it."""
-    wide = render(Report(command="p", tables=(table,)), "table", DrawableArea())
-    text = render(Report(command="p", tables=(table,)), "table", DrawableArea(width=width))
+    wide = render(Report(command="p", tables=(table,)), "table", OutputCapabilities())
+    text = render(Report(command="p", tables=(table,)), "table", OutputCapabilities(width=width))
     body, _, note = text.partition("columns hidden (terminal too narrow):")
     hidden = {name.strip() for name in note.replace("\n", " ").split(",")}
 
@@ -52,7 +52,9 @@ def test_every_column_is_whole_elided_with_a_mark_or_named_as_hidden(table: Tabl
         if column.title.strip() and column.title not in hidden:
             assert column.title in body.splitlines()[0]
             if column.kind is not ValueKind.TEXT:
-                cells = render(Report(command="p", tables=(Table(key="t", columns=[column]),)), "table", DrawableArea())
+                cells = render(
+                    Report(command="p", tables=(Table(key="t", columns=[column]),)), "table", OutputCapabilities()
+                )
                 assert all(cell in body for cell in cells.split())
     if body == wide:
         assert not note

@@ -17,19 +17,19 @@ from kafkabal.inspection.broker_condition import broker_conditions, broker_state
 from kafkabal.inspection.figures import broker_figures, partition_figures
 from kafkabal.inspection.inspection import Inspection, inspect_cluster, worst_first
 from kafkabal.inspection.verdict import judge
+from kafkabal.model.cluster_rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.replica_health import offline_replicas
-from kafkabal.model.rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
-from kafkabal.reporting.drawable_area import DrawableArea
 from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.inspection.by_log_dir import log_dir_table
 from kafkabal.reporting.inspection.by_topic import uneven_bytes
 from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.reporting.inspection.inspection_report import inspection_report
+from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.report import Tone
-from kafkabal.scoring.protocol import Grain, ScoreBase
 from kafkabal.scoring.registry import WeightedScore
+from kafkabal.scoring.score_protocol import Grain, ScoreBase
 from kafkabal.scoring.score_selection import SelectedScores, select_scores
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
 from kafkabal.testing.strategies import ClusterRows, cluster_rows, clusters
@@ -91,7 +91,7 @@ def test_every_view_of_every_cluster_can_be_written(state: ClusterState, by: Gro
     except ConfigError:
         return  # some capacities are known and others are not, which is refused
     report = inspection_report(inspection, by)
-    document = json.loads(render(report, "json", DrawableArea()))
+    document = json.loads(render(report, "json", OutputCapabilities()))
     expected = {
         Grouping.BROKER: len(state.brokers),
         Grouping.LOG_DIR: len(state.log_dirs),
@@ -101,7 +101,7 @@ def test_every_view_of_every_cluster_can_be_written(state: ClusterState, by: Gro
 
     check_document(document)
     assert len(document[report.tables[0].key]) == expected.get(by, report.tables[0].n_rows)
-    assert render(report, form, DrawableArea(width=80)).endswith("\n")
+    assert render(report, form, OutputCapabilities(width=80)).endswith("\n")
 
 
 @given(clusters(tidy=True))

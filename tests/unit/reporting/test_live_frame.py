@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from kafkabal.clusters import ReplicaOn
 from kafkabal.inspection import inspect_cluster
 from kafkabal.model import TopicPartition
-from kafkabal.reporting.drawable_area import DrawableArea
 from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.reporting.live_frame import LiveFrames, shared_lines
+from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 from kafkabal.watch import LiveEvent, LiveView, MoveInFlight, MovesInFlight
 
@@ -40,7 +40,7 @@ def test_a_frame_is_as_large_as_the_terminal(columns: int, lines: int, unicode: 
         events=tuple(LiveEvent(float(n), f"event {n} \x1b[2J" + "x" * 200, None) for n in range(100)),
         problem="no broker responds",
     )
-    surface = DrawableArea(animated=True, unicode=unicode)
+    surface = OutputCapabilities(animated=True, unicode=unicode)
     frame = LiveFrames("c", Grouping.BROKER, surface).frame(view, columns, lines, now_s=0.0)
 
     assert len(frame) == lines

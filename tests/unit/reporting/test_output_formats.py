@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kafkabal.errors import UsageError
 from kafkabal.reporting.cell_formats import bars, show_value
-from kafkabal.reporting.drawable_area import DrawableArea
+from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.report import Column, Fact, Metric, Report, Table, Tone, ValueKind, counted, known
 
@@ -75,7 +75,7 @@ REPORT = Report(
 
 def test_people_get_headline_facts_table_and_notes() -> None:
     """Bytes are shown with units, unknown as a dash, estimates with a tilde, outliers with an arrow."""
-    assert render(REPORT, "table", DrawableArea()) == (
+    assert render(REPORT, "table", OutputCapabilities()) == (
         "Broker 3 has most.\n"
         "brokers: 3\n"
         "\n"
@@ -90,7 +90,7 @@ def test_people_get_headline_facts_table_and_notes() -> None:
 
 def test_programs_get_raw_values() -> None:
     """JSON has the envelope first, raw numbers, null for unknown, no bars, and says what is an estimate."""
-    document = json.loads(render(REPORT, "json", DrawableArea()))
+    document = json.loads(render(REPORT, "json", OutputCapabilities()))
 
     assert next(iter(document)) == "kafkabal"
     assert document["kafkabal"] == {"command": "probe", "version": 3}
@@ -111,20 +111,20 @@ def test_programs_get_every_key_of_an_empty_report() -> None:
     """Headline and notes are there without a word, a table without rows, the marks of estimates without one."""
     columns = (Column(key="used_bytes", title="used", kind=ValueKind.BYTES, values=[], estimated=[]),)
     empty = Report(command="probe", tables=(Table(key="brokers", columns=columns),))
-    assert json.loads(render(empty, "json", DrawableArea())) == {
+    assert json.loads(render(empty, "json", OutputCapabilities())) == {
         "kafkabal": {"command": "probe", "version": 3},
         "headline": "",
         "notes": [],
         "brokers": [],
     }
-    assert render(empty, "csv", DrawableArea()) == "used_bytes,used_bytes_estimated\n"
-    assert render(empty, "table", DrawableArea()) == ""
+    assert render(empty, "csv", OutputCapabilities()) == "used_bytes,used_bytes_estimated\n"
+    assert render(empty, "table", OutputCapabilities()) == ""
 
 
 def test_yaml_says_what_json_says() -> None:
     """The two forms hold equal values in equal order."""
-    document = json.loads(render(REPORT, "json", DrawableArea()))
-    loaded = yaml.safe_load(render(REPORT, "yaml", DrawableArea()))
+    document = json.loads(render(REPORT, "json", OutputCapabilities()))
+    loaded = yaml.safe_load(render(REPORT, "yaml", OutputCapabilities()))
 
     assert loaded == document
     assert list(loaded) == list(document)
@@ -132,7 +132,7 @@ def test_yaml_says_what_json_says() -> None:
 
 def test_csv_is_the_first_table() -> None:
     """A header of keys, then raw values; unknown is empty, a list is joined, true and false are words of JSON."""
-    rows = list(csv.DictReader(io.StringIO(render(REPORT, "csv", DrawableArea()))))
+    rows = list(csv.DictReader(io.StringIO(render(REPORT, "csv", OutputCapabilities()))))
 
     assert [row["used_bytes"] for row in rows] == ["1024", "", "5368709120"]
     assert rows[0]["on"] == "a b"
@@ -142,7 +142,7 @@ def test_csv_is_the_first_table() -> None:
 
 def test_prometheus_is_parsed_by_its_own_parser() -> None:
     """One family a name, labels of rows and columns together, nothing for what is not known."""
-    families = {f.name: f for f in text_string_to_metric_families(render(REPORT, "prometheus", DrawableArea()))}
+    families = {f.name: f for f in text_string_to_metric_families(render(REPORT, "prometheus", OutputCapabilities()))}
     shares = {(s.labels["broker"], s.labels["score"]): s.value for s in families["kafkabal_share"].samples}
 
     assert set(families) == {"kafkabal_brokers", "kafkabal_used_bytes", "kafkabal_share"}
@@ -154,13 +154,13 @@ def test_prometheus_is_parsed_by_its_own_parser() -> None:
 def test_a_report_without_that_form_says_so(form: str) -> None:
     """Nothing to tabulate or to measure is bad usage, not an empty file."""
     with pytest.raises(UsageError, match="probe"):
-        render(Report(command="probe"), form, DrawableArea())
+        render(Report(command="probe"), form, OutputCapabilities())
 
 
 def test_an_unknown_form_is_refused() -> None:
     """The known ones are named."""
     with pytest.raises(UsageError, match="unknown output format: 'xml'"):
-        render(REPORT, "xml", DrawableArea())
+        render(REPORT, "xml", OutputCapabilities())
 
 
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 200])
@@ -180,7 +180,7 @@ def test_no_line_is_wider_than_the_surface(width: int) -> None:
             ),
         ),
     )
-    text = render(wide, "table", DrawableArea(width=width))
+    text = render(wide, "table", OutputCapabilities(width=width))
 
     assert max(map(len, text.splitlines())) <= width
     hidden = text.replace("\n", " ").partition("columns hidden (terminal too narrow): ")[2]
@@ -192,8 +192,8 @@ def test_colour_only_where_the_surface_has_it() -> None:
     """Tones become colours on a terminal and nothing elsewhere."""
     toned = Report(command="probe", headline="Broken.", tone=Tone.BAD)
 
-    assert "\x1b[" in render(toned, "table", DrawableArea(colour=True))
-    assert render(toned, "table", DrawableArea()) == "Broken.\n"
+    assert "\x1b[" in render(toned, "table", OutputCapabilities(colour=True))
+    assert render(toned, "table", OutputCapabilities()) == "Broken.\n"
 
 
 @given(st.lists(st.none() | st.floats(0, 1e12), min_size=1), st.integers(1, 40), st.booleans(), st.booleans())

@@ -11,7 +11,7 @@ from jsonschema import ValidationError
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.safety.stop_request import StopReason
 from kafkabal.executor.state.run_states import Goal, RunOutcome
-from kafkabal.reporting.drawable_area import DrawableArea
+from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.report import Report
 from kafkabal.reporting.runs.result_report import nothing_report, result_report
@@ -54,13 +54,13 @@ REPORTS = [
 @pytest.mark.parametrize("report", REPORTS, ids=lambda report: report.command)
 def test_a_document_has_the_shape_that_is_published(report: Report) -> None:
     """JSON has every key of the schema and no other, and CSV its columns, whether or not there is a row."""
-    check_document(json.loads(render(report, "json", DrawableArea())))
-    check_csv(render(report, "csv", DrawableArea()), report.command)
+    check_document(json.loads(render(report, "json", OutputCapabilities())))
+    check_csv(render(report, "csv", OutputCapabilities()), report.command)
 
 
 def test_a_key_too_many_or_too_few_is_noticed() -> None:
     """The schemas are strict: a forgotten key and an unknown one both fail."""
-    document = json.loads(render(nothing_report("rebalance"), "json", DrawableArea()))
+    document = json.loads(render(nothing_report("rebalance"), "json", OutputCapabilities()))
     with pytest.raises(ValidationError, match="extra"):
         check_document({**document, "extra": 1})
     del document["problems"]

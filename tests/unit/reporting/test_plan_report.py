@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkabal.plan.plan import Plan, ScoreChange
-from kafkabal.reporting.drawable_area import DrawableArea
+from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.plan_report import plan_report
 
@@ -42,4 +42,4 @@ def test_counts_of_a_plan_file_are_whole() -> None:
     report = plan_report(Plan(partitions=(), scores=scores), "rebalance apply")
     counts = {column.key: column.values for table in report.tables for column in table.columns}
     assert (counts["outside_before"], counts["outside_after"]) == ([4], [0])
-    assert "4.00" not in render(report, "table", DrawableArea())
+    assert "4.00" not in render(report, "table", OutputCapabilities())

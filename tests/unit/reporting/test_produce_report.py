@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kafkabal.model.rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
+from kafkabal.model.cluster_rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.producer.unsent_records import SendOutcome
-from kafkabal.reporting.drawable_area import PLAIN
+from kafkabal.reporting.output_capabilities import PLAIN
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.produce_report import production_report
 from kafkabal.reporting.telemetry_report import latency_report, subscriptions_report

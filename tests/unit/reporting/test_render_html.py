@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from kafkabal.reporting.drawable_area import PLAIN
+from kafkabal.reporting.output_capabilities import PLAIN
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.report import Column, Fact, HeatMap, LineChart, Report, ShareChart, Table, Tone, ValueKind
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 
-from kafkabal.reporting.drawable_area import DrawableArea
+from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.transfer_progress import open_progress
 
 MIB = 2**20
 
 
-def run(surface: DrawableArea, *, hidden: bool = False, fail: bool = False) -> str:
+def run(surface: OutputCapabilities, *, hidden: bool = False, fail: bool = False) -> str:
     """Move 100 MiB in 100 seconds, told every ten."""
     stream, now = io.StringIO(), [0.0]
     progress = open_progress(
@@ -30,7 +30,7 @@ def run(surface: DrawableArea, *, hidden: bool = False, fail: bool = False) -> s
 
 def test_a_pipe_gets_a_line_now_and_then() -> None:
     """A line each half minute with the rate and the time left, and one at the end."""
-    assert run(DrawableArea()).splitlines() == [
+    assert run(OutputCapabilities()).splitlines() == [
         "moving: 30.0 MiB of 100 MiB, 1.00 MiB/s, 1 min 10 s left, step 30",
         "moving: 60.0 MiB of 100 MiB, 1.00 MiB/s, 40 s left, step 60",
         "moving: 90.0 MiB of 100 MiB, 1.00 MiB/s, 10 s left, step 90",
@@ -41,20 +41,21 @@ def test_a_pipe_gets_a_line_now_and_then() -> None:
 def test_what_was_interrupted_says_how_far_it_came() -> None:
     """The last line tells that it stopped, and where."""
     assert (
-        run(DrawableArea(), fail=True).splitlines()[-1] == "moving: 50.0 MiB of 100 MiB, 1.00 MiB/s, 50 s left, stopped"
+        run(OutputCapabilities(), fail=True).splitlines()[-1]
+        == "moving: 50.0 MiB of 100 MiB, 1.00 MiB/s, 50 s left, stopped"
     )
 
 
 def test_a_terminal_gets_a_bar() -> None:
     """The bar is drawn over and ends full."""
-    text = run(DrawableArea(width=100, animated=True))
+    text = run(OutputCapabilities(width=100, animated=True))
 
     assert "\x1b[" in text
     assert "moving" in text
     assert "100.0/100.0 MiB" in text
 
 
-def resumed(surface: DrawableArea, total_bytes: int | None) -> str:
+def resumed(surface: OutputCapabilities, total_bytes: int | None) -> str:
     """Go on at 60 MiB, and find ten more done on the way; two seconds at 5 MiB/s."""
     stream, now = io.StringIO(), [0.0]
     progress = open_progress("sending", total_bytes, surface=surface, stream=stream, monotonic=lambda: now[0])
@@ -68,27 +69,29 @@ def resumed(surface: DrawableArea, total_bytes: int | None) -> str:
 
 def test_what_was_done_before_makes_no_rate() -> None:
     """The whole is shown, the rate is that of what was done now, and so is the time left."""
-    assert resumed(DrawableArea(), 100 * MIB).splitlines() == [
+    assert resumed(OutputCapabilities(), 100 * MIB).splitlines() == [
         "sending: 80.0 MiB of 100 MiB, 5.00 MiB/s, 4 s left",
     ]
-    assert "80.0/100.0 MiB 5.00 MiB/s 00:04 here" in resumed(DrawableArea(width=80, animated=True), 100 * MIB)
+    assert "80.0/100.0 MiB 5.00 MiB/s 00:04 here" in resumed(OutputCapabilities(width=80, animated=True), 100 * MIB)
 
 
 def test_an_end_that_nobody_knows_is_not_shown() -> None:
     """Bytes and rate, without a bar, a total or a time left."""
-    assert resumed(DrawableArea(), None).splitlines() == ["sending: 80.0 MiB, 5.00 MiB/s"]
-    assert "sending 80.0 MiB 5.00 MiB/s here" in resumed(DrawableArea(width=80, animated=True), None)
+    assert resumed(OutputCapabilities(), None).splitlines() == ["sending: 80.0 MiB, 5.00 MiB/s"]
+    assert "sending 80.0 MiB 5.00 MiB/s here" in resumed(OutputCapabilities(width=80, animated=True), None)
 
 
 def test_quiet_shows_nothing() -> None:
     """Not a byte."""
-    assert run(DrawableArea(width=80, animated=True), hidden=True) == ""
+    assert run(OutputCapabilities(width=80, animated=True), hidden=True) == ""
 
 
 def test_what_arrived_at_once_has_no_rate() -> None:
     """A transfer that is done at its first look is not told to run at gigabytes a second."""
     stream, now = io.StringIO(), [0.0]
-    with open_progress("moving", 7 * MIB, surface=DrawableArea(), stream=stream, monotonic=lambda: now[0]) as progress:
+    with open_progress(
+        "moving", 7 * MIB, surface=OutputCapabilities(), stream=stream, monotonic=lambda: now[0]
+    ) as progress:
         progress.update(7 * MIB)
         now[0] = 0.002
     assert stream.getvalue() == "moving: 7.00 MiB of 7.00 MiB\n"
@@ -97,6 +100,6 @@ def test_what_arrived_at_once_has_no_rate() -> None:
 def test_a_transfer_of_no_bytes_is_not_told_of() -> None:
     """Where leaders alone change, 0 B of 0 B tells nothing."""
     stream = io.StringIO()
-    with open_progress("moving", 0, surface=DrawableArea(), stream=stream, monotonic=lambda: 0.0) as progress:
+    with open_progress("moving", 0, surface=OutputCapabilities(), stream=stream, monotonic=lambda: 0.0) as progress:
         progress.update(0)
     assert stream.getvalue() == ""

@@ -25,7 +25,7 @@ def weighed() -> tuple[ScoreWeighted, WeightRecord]:
     assert isinstance(policy, ScoreWeighted)
     policy.refresh(view)
     record = WeightRecord.of(
-        policy.stride_weights(),
+        policy.client_weights(),
         view,
         scores={"disk": 2.0},
         valid_s=60,

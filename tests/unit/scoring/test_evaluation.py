@@ -5,14 +5,14 @@ import pytest
 
 from kafkabal.config.settings import Settings
 from kafkabal.errors import ConfigError, UsageError
+from kafkabal.model.cluster_rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.scoring.available_needs import require
 from kafkabal.scoring.bands import RelativeBand
 from kafkabal.scoring.capacity_options import ScoreOptions, score_options
 from kafkabal.scoring.evaluation import evaluate
-from kafkabal.scoring.protocol import ScoreBase
 from kafkabal.scoring.registry import load_score, load_scores
+from kafkabal.scoring.score_protocol import ScoreBase
 from kafkabal.testing import cluster_builders
 
 NAN = float("nan")

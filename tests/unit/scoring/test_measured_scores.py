@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from kafkabal.errors import UsageError
+from kafkabal.model.cluster_rows import BrokerRow, HeaderRow, PartitionRow, TopicRow
 from kafkabal.model.cluster_state import PRODUCE_LATENCY, PROMETHEUS_VALUE, ClusterState
-from kafkabal.model.rows import BrokerRow, HeaderRow, PartitionRow, TopicRow
 from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.scoring.available_needs import require
 from kafkabal.scoring.evaluation import evaluate

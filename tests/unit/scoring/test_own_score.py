@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkabal.model.rows import BrokerRow
+from kafkabal.model.cluster_rows import BrokerRow
 from kafkabal.scoring.evaluation import evaluate
 from kafkabal.scoring.registry import load_scores
 from kafkabal.testing import cluster_builders

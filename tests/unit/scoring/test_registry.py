@@ -12,9 +12,9 @@ from kafkabal.errors import UsageError
 from kafkabal.scoring.bands import RelativeBand
 from kafkabal.scoring.checked_score import checked_score
 from kafkabal.scoring.evaluation import evaluate
-from kafkabal.scoring.protocol import Grain, ScoreBase
 from kafkabal.scoring.registry import BUILT_IN, default_scores, load_score, load_scores, score_names
 from kafkabal.scoring.score_parts import parts_of
+from kafkabal.scoring.score_protocol import Grain, ScoreBase
 from kafkabal.testing import cluster_builders
 
 

@@ -17,8 +17,8 @@ from kafkabal.routing.compiled_kernels import is_available
 from kafkabal.routing.registry import load_policy
 from kafkabal.routing.routing_view import RoutingView, view_of
 from kafkabal.scoring.evaluation import evaluate
-from kafkabal.scoring.protocol import Need
 from kafkabal.scoring.registry import load_score, load_scores
+from kafkabal.scoring.score_protocol import Need
 from kafkabal.simulator.compare_policies import compare
 from kafkabal.simulator.delivery_runner import DeliveryRunner, empty_delivery
 from kafkabal.simulator.key_order_risk import KeyOrderRisk

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkabal.errors import UsageError
+from kafkabal.model.cluster_rows import BrokerRow, HeaderRow, PartitionRow, TopicRow
 from kafkabal.model.cluster_state import ClusterState, CommittedOffsets
-from kafkabal.model.rows import BrokerRow, HeaderRow, PartitionRow, TopicRow
 from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.telemetry.partition_rates import bytes_per_record, with_rates
 

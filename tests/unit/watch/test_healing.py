@@ -13,7 +13,7 @@ from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.config.time_window import TimeWindow
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import Timeouts
-from kafkabal.model.rows import TopicRow
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
 from kafkabal.watch.heal import RunHealer
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kafkabal.clusters.protocol import ReadRequest
+from kafkabal.clusters.cluster_protocol import ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.executor.run_environment import RunEnvironment

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from kafkabal.config import Settings
     from kafkabal.executor import (
         ClusterLoad,
-        CommandLock,
         Event,
         FoundRun,
         Goal,
+        LockAcrossRuns,
         Moves,
         RunEnvironment,
         RunListener,
@@ -70,7 +70,7 @@ def open_run_session(
     from dataclasses import replace
 
     from kafkabal.cli.commands.rebalance.run_flags import RunOutput
-    from kafkabal.executor import CommandLock, report_in_background
+    from kafkabal.executor import LockAcrossRuns, report_in_background
     from kafkabal.isolated_listeners import Reporters
 
     works_on_runs = output is not None
@@ -90,7 +90,7 @@ def open_run_session(
             listeners.append(report_in_background(notifications))
         reporters = stack.enter_context(Reporters(listeners))
         environment = replace(make_environment(opened, settings, context, reporters), lock_wait_s=wait_s or 0.0)
-        lock = CommandLock(environment)
+        lock = LockAcrossRuns(environment)
         stack.callback(lock.release)
         yield RunSession(name, settings, context, output, environment, reporters, lock)
 
@@ -123,7 +123,7 @@ class RunSession:
     output: RunOutput
     environment: RunEnvironment
     reporters: Reporters[Event]
-    lock: CommandLock
+    lock: LockAcrossRuns
 
     @property
     def cluster(self) -> Cluster:

@@ -17,9 +17,16 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.metadata import MetadataResponse
 
+from kafkabal.clusters.cluster_protocol import (
+    ConfigChange,
+    ConfigResource,
+    ConfigSource,
+    ConfigValue,
+    NewTopic,
+    ResourceKind,
+)
 from kafkabal.clusters.kafka import reassignments
 from kafkabal.clusters.kafka.cluster import KafkaCluster
-from kafkabal.clusters.protocol import ConfigChange, ConfigResource, ConfigSource, ConfigValue, NewTopic, ResourceKind
 from kafkabal.errors import MissingCapabilityError, NoResponseError, NotAuthorizedError
 from kafkabal.model.topic_partition import TopicPartition
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import kafka.errors as foreign
 import pytest
 
+from kafkabal.clusters.cluster_protocol import Fault
 from kafkabal.clusters.kafka.error_mapping import check, error_name, fault_of, fault_of_error, translated
-from kafkabal.clusters.protocol import Fault
 from kafkabal.errors import (
     ConfigError,
     KafkabalError,

@@ -9,8 +9,8 @@ from uuid import UUID
 import pytest
 from kafka.protocol.metadata import MetadataResponse
 
+from kafkabal.clusters.cluster_protocol import TopicDescription
 from kafkabal.clusters.kafka.cluster import KafkaCluster
-from kafkabal.clusters.protocol import TopicDescription
 from kafkabal.errors import NotAuthorizedError, UnreachableError
 
 _TOPIC_ID = UUID("fb4f1c2e-9a3b-4cfe-bf7d-3e1a0c5b7ffe")

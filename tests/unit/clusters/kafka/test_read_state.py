@@ -17,9 +17,9 @@ from kafka.protocol.admin import (
 from kafka.protocol.consumer import ListOffsetsResponse, OffsetFetchResponse
 from kafka.protocol.metadata import MetadataResponse
 
+from kafkabal.clusters.cluster_protocol import ReadRequest
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.clusters.kafka.messages import DescribeShareGroupOffsetsResponse
-from kafkabal.clusters.protocol import ReadRequest
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.errors import NotAuthorizedError, UnreachableError
 from kafkabal.model.cluster_state import LogDirState

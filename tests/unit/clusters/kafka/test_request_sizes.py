@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafkabal.clusters.clock import Deadline, SystemClock
+from kafkabal.clusters.cluster_protocol import ConfigChange, ConfigResource, NewTopic, ReplicaOn, ResourceKind
 from kafkabal.clusters.kafka.configs import alter_configs, describe_configs
 from kafkabal.clusters.kafka.create_topics import create_topics
 from kafkabal.clusters.kafka.elections import elect_preferred_leaders
@@ -17,7 +18,6 @@ from kafkabal.clusters.kafka.metadata import partition_status
 from kafkabal.clusters.kafka.offsets import leader_offsets
 from kafkabal.clusters.kafka.reassignments import alter_reassignments
 from kafkabal.clusters.kafka.share_groups import share_group_offsets
-from kafkabal.clusters.protocol import ConfigChange, ConfigResource, NewTopic, ReplicaOn, ResourceKind
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.model.topic_partition import TopicPartition
 

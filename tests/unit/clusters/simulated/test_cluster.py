@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from kafkabal.clusters.protocol import (
+from kafkabal.clusters.cluster_protocol import (
     Capability,
     ConfigChange,
     ConfigResource,

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.protocol import NewTopic, ReadRequest, ReplicaOn
+from kafkabal.clusters.cluster_protocol import NewTopic, ReadRequest, ReplicaOn
 from kafkabal.clusters.snapshot.cluster import SnapshotCluster
 from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.errors import UsageError
-from kafkabal.model.rows import BrokerRow, FutureRow, LogDirRow, PartitionRow, TopicRow
+from kafkabal.model.cluster_rows import BrokerRow, FutureRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.testing import cluster_builders
 

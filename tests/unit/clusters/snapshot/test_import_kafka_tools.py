@@ -6,8 +6,8 @@ import pytest
 
 from kafkabal.clusters.snapshot.import_kafka_tools import read_kafka_text
 from kafkabal.errors import InputFileError
+from kafkabal.model.cluster_rows import BrokerRow, FutureRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import BrokerRow, FutureRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.state_to_rows import broker_rows, topic_rows
 
 TOPICS = (

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from kazoo.exceptions import ConnectionLoss, NoAuthError, NodeExistsError, NoNodeError
 
-from kafkabal.clusters.protocol import Capability, PartitionStatus
+from kafkabal.clusters.cluster_protocol import Capability, PartitionStatus
 from kafkabal.clusters.zookeeper import cluster as cluster_module
 from kafkabal.clusters.zookeeper import znodes as znodes_module
 from kafkabal.clusters.zookeeper.cluster import ZookeeperCluster

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkabal.clusters.protocol import ReadRequest
+from kafkabal.clusters.cluster_protocol import ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.executor.execute_run import apply
@@ -15,7 +15,7 @@ from kafkabal.executor.run_options import RunOptions, Throttle
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
 from kafkabal.executor.state.run_states import RunOutcome
-from kafkabal.model.rows import TopicRow
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.planner.plan_phases import make_plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition

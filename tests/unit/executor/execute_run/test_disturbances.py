@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kafkabal.clusters.protocol import Capability, ConfigOperation
+from kafkabal.clusters.cluster_protocol import Capability, ConfigOperation
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster
@@ -24,7 +24,7 @@ from kafkabal.executor.state.find_run import find_run
 from kafkabal.executor.state.journal import Journal
 from kafkabal.executor.state.run_request import ThrottleChange, request_cancel, request_pause, request_throttle
 from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome
-from kafkabal.model.rows import TopicRow
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition

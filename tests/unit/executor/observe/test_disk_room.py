@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kafkabal.executor.observe.disk_room import DiskRoom
-from kafkabal.model.rows import TopicRow
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.testing.cluster_builders import brokers, cluster, partition, topic
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkabal.clusters.protocol import Reassignment, ReplicaLog
+from kafkabal.clusters.cluster_protocol import Reassignment, ReplicaLog
 from kafkabal.executor.observe.observation import Stage
 from kafkabal.executor.reassign.target_placement import target_by_plan, target_of_rollback
 from kafkabal.model.topic_partition import TopicPartition

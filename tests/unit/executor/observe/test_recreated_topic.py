@@ -8,7 +8,7 @@ import pytest
 
 from kafkabal.executor.execute_run import apply, resume, roll_back
 from kafkabal.executor.state.run_states import RunOutcome
-from kafkabal.model.rows import TopicRow
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.testing.cluster_builders import partition
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kafkabal.clusters.protocol import Capability
+from kafkabal.clusters.cluster_protocol import Capability
 from kafkabal.executor.execute_run import apply, cancel, resume, roll_back
 from kafkabal.model.kafka_configs import CORDONED_LOG_DIRS
 from kafkabal.plan.plan import Plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from kafkabal.clusters.protocol import PartitionStatus
+from kafkabal.clusters.cluster_protocol import PartitionStatus
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster
 from kafkabal.executor.execute_run import apply, roll_back
 from kafkabal.executor.run_events import PhaseEntered

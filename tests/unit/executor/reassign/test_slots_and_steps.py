@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from kafkabal.clusters.protocol import PartitionStatus, Reassignment
+from kafkabal.clusters.cluster_protocol import PartitionStatus, Reassignment
 from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.executor.observe.observation import Observation, Stage
 from kafkabal.executor.reassign.move_batches import MoveSlots, choose_batch

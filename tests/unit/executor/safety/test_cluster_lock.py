@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.protocol import Capability
+from kafkabal.clusters.cluster_protocol import Capability
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.errors import BusyError, UnreachableError

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.protocol import Capability
+from kafkabal.clusters.cluster_protocol import Capability
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.errors import UnsafeError
 from kafkabal.executor.safety.overridable_checks import Overridable

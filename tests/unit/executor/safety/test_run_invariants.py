@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkabal.clusters.protocol import ConfigChange, ConfigOperation, ConfigResource, ConfigSource, ResourceKind
+from kafkabal.clusters.cluster_protocol import ConfigChange, ConfigOperation, ConfigResource, ConfigSource, ResourceKind
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.run_invariants import BrokenInvariantError, RunInvariants
 from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord

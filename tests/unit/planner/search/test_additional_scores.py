@@ -11,8 +11,8 @@ from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.planner.plan_phases import make_plan
 from kafkabal.scoring.bands import RelativeBand
 from kafkabal.scoring.evaluation import evaluate
-from kafkabal.scoring.protocol import ScoreBase
 from kafkabal.scoring.registry import WeightedScore, default_scores, load_scores
+from kafkabal.scoring.score_protocol import ScoreBase
 from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 TOLERANCE = 0.1

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kafkabal.model.rows import TopicRow
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search.reduce_cost import reduce_cost

@@ -16,8 +16,8 @@ from kafkabal.routing.policies.score import ScoreWeighted
 from kafkabal.routing.policy_protocol import Context, RecordBatch
 from kafkabal.routing.registry import load_policy
 from kafkabal.routing.routing_view import RoutingView, view_of
-from kafkabal.scoring.protocol import Need
 from kafkabal.scoring.registry import load_scores
+from kafkabal.scoring.score_protocol import Need
 from kafkabal.simulator.policy_outcome import PolicyOutcome
 from kafkabal.simulator.simulate_policy import SimulationOptions, simulate
 from kafkabal.simulator.statistics import max_over_mean

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import TopicRow
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 from kafkabal.watch.simulation.simulated_months import simulate
 from kafkabal.watch.simulation.simulation_case import (

@@ -42,7 +42,7 @@ def lock_cluster(environment: RunEnvironment, session_s: float, *, wait_s: float
             clock.sleep(min(left_s, _LOCK_POLL_S))
 
 
-class CommandLock:
+class LockAcrossRuns:
     """The lock of a command that does several things under it: taken before it looks, given up at its end.
 
     A run that ends gives it up; then it is taken again for what comes next.

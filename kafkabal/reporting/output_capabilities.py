@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DrawableArea:
+class OutputCapabilities:
     """A terminal, a pipe or a file, as far as drawing on it goes."""
 
     width: int | None = None
@@ -17,4 +17,4 @@ class DrawableArea:
     unicode: bool = True
 
 
-PLAIN = DrawableArea()
+PLAIN = OutputCapabilities()

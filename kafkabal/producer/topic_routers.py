@@ -30,7 +30,7 @@ class ClosableReader(StateReader, Protocol):
         """Drop connections."""
 
 
-class LiveRouting:
+class TopicRouters:
     """Routers by topic, and what renews their views.
 
     Parameters

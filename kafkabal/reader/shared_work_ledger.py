@@ -64,7 +64,7 @@ class Segment:
     """In the ledger."""
 
 
-class WorkLedger:
+class SharedWorkLedger:
     """One reader's hand on the ledger of an epoch.
 
     Parameters

@@ -9,7 +9,7 @@ from kafkabal.model import F64, I32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StrideWeights:
+class ClientWeights:
     """The arguments of :class:`~kafkabal.routing.byte_stride.ByteStride`: whoever has them picks alike."""
 
     weights: F64
@@ -25,5 +25,5 @@ class StrideWeights:
 class WeightsPolicy(Protocol):
     """A policy whose picks between two views follow from weights alone."""
 
-    def stride_weights(self) -> StrideWeights:
+    def client_weights(self) -> ClientWeights:
         """What it routes by; only after a view."""
