@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafkabal.producer.target_topic import MessageReader
 from kafkabal.sandbox import Sandbox, SandboxSpec
 from tests.live.conftest import MakeSandbox
+from tests.live.topic_deletion import delete_topic
 
 FILES = 1000
 
@@ -38,8 +39,7 @@ class Bench:
 
     def delete(self) -> None:
         """Remove the topic."""
-        (gone,) = self.admin.delete_topics([self.topic]).values()
-        gone.result()
+        delete_topic(self.servers, self.topic)
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """The command, in a process of its own."""
@@ -150,7 +150,6 @@ def test_a_topic_made_anew_is_not_taken_for_the_old_one(bench: Bench, data: Path
     manifest = str(data.parent / "manifest.jsonl")
     assert bench.run(str(data), "--manifest", manifest)[0] == 0
     bench.delete()
-    time.sleep(1)
     bench.create()
     code, _, err = bench.run(str(data), "--manifest", manifest)
     assert (code, "manifest of an earlier topic" in err, bench.records()) == (2, True, 0)

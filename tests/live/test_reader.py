@@ -24,6 +24,7 @@ from kafkabal.reader import TopicReader, combine_states
 from kafkabal.sandbox import Sandbox, SandboxSpec
 from tests.live.conftest import MakeSandbox
 from tests.live.reader_process import BATCH
+from tests.live.topic_deletion import delete_topic
 
 RECORDS = 3000
 PARTITIONS = 5
@@ -47,7 +48,7 @@ class Topic:
 
     def delete(self) -> None:
         """Remove it."""
-        next(iter(self.admin.delete_topics([self.name]).values())).result()
+        delete_topic(self.servers, self.name)
 
     def produce(self, records: int = RECORDS, **config: Any) -> None:
         """Fill it, a partition ten times as full as another."""
@@ -327,7 +328,6 @@ def test_a_topic_made_again_is_refused(make_topic: Callable[[], Topic]) -> None:
     topic.produce(100)
     data = topic.reader()
     topic.delete()
-    time.sleep(1)
     topic.create()
     topic.produce(100)
     with pytest.raises(DriftError, match="created again"):
@@ -345,7 +345,6 @@ def test_a_topic_that_goes_while_it_is_read(make_topic: Callable[[], Topic], is_
     samples = iter(topic.reader(prefetch="100kB"))
     next(samples)
     topic.delete()
-    time.sleep(1)
     if is_made_again:
         topic.create()
         topic.produce()
