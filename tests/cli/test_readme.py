@@ -194,3 +194,11 @@ def test_links_lead_somewhere(page: Path) -> None:
     links = set(re.findall(r"\]\(((?!http|#)[^)#]+)", page.read_text()))
 
     assert [link for link in sorted(links) if not (page.parent / link).exists()] == []
+
+
+def test_tests_that_are_named_exist() -> None:
+    """Each case that the page of sweeps lists is followed by a test that is there, under that name."""
+    named = re.findall(r"`([\w/]+\.py)::(\w+)`", (ROOT / "docs" / "executor-sweeps.md").read_text())
+    assert len(named) > 20
+    missing = [n for path, n in named if f"def {n}(" not in (ROOT / "tests" / "live" / path).read_text()]
+    assert missing == []

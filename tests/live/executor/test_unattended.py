@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from kafkabal.clusters.cluster_protocol import NewTopic
+from kafkabal.clusters.cluster_protocol import ConfigResource, ConfigSource, NewTopic, ResourceKind
 from kafkabal.errors import BusyError
 from kafkabal.executor.state.run_states import RunOutcome
+from kafkabal.executor.throttle.throttle_rules import LIST_KEYS
 from kafkabal.plan.plan_file import write_plan
 from tests.live.executor.stage import Stage
 
@@ -251,3 +252,36 @@ def test_a_topic_created_again_is_another_topic(stage: Stage, tmp_path: Path) ->
     refused = stage.command("apply", str(path), "--yes", "--throttle", "50MB")
     assert refused.returncode == 4
     assert "deleted and created again" in refused.stderr
+
+
+def test_a_topic_created_again_during_a_run_is_left_alone(stage: Stage, plan_file: Path) -> None:
+    """Neither resume nor rollback of the killed run moves or throttles it, though it lies where the old one did."""
+    with _running(stage, *_slowly(plan_file)) as process:
+        stage.until(stage.in_flight)
+        process.kill()
+        process.wait()
+    admin = AdminClient({"bootstrap.servers": stage.sandbox.bootstrap_servers})
+    assignment = tuple(stage.start[name][0] for name in sorted(stage.start) if name.topic == stage.moves)
+    admin.delete_topics([stage.moves])[stage.moves].result()
+    stage.until(lambda: not stage.cluster.partition_status([stage.moves]))
+    assert not stage.cluster.create_topics([NewTopic(name=stage.moves, assignment=assignment)])
+    stage.until(lambda: len(stage.cluster.partition_status([stage.moves])) == len(assignment))
+    run_id = stage.journal().record.run_id
+    for words in (("resume", "--yes", "--throttle", "50MB"), ("rollback", run_id, "--yes")):
+        done = stage.command(*words)
+        assert done.returncode == 0, done.stderr
+        found = stage.cluster.partition_status([stage.moves])
+        assert tuple(found[name].replicas for name in sorted(found)) == assignment
+    assert not stage.cluster.reassignments()
+    topic = ConfigResource(ResourceKind.TOPIC, stage.moves)
+    configs, _ = stage.cluster.configs({topic}, LIST_KEYS)
+    assert not [value for value in configs[topic].values() if value.source is ConfigSource.OWN]
+
+
+def test_what_takes_seconds_is_said(stage: Stage, plan_file: Path) -> None:
+    """A run whose rate follows the load says that it measures, before it does."""
+    with _running(stage, "apply", str(plan_file), "--yes", "--force") as process:
+        said, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    assert said.index("measuring broker load for 6 s") < said.index("all partitions are as planned")
+    stage.assert_as_planned()
