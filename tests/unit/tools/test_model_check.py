@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 
 from kafkabal.executor.reassign.move_loop import MoveLoop
+from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import Fence
 from kafkabal.executor.safety.run_invariants import RunInvariants
+from kafkabal.executor.state.read_journal import JournalContent
+from kafkabal.executor.state.run_record import RunRecord
+from kafkabal.executor.state.run_states import RunState
 from kafkabal.executor.state.run_store import RunStore
 from kafkabal.executor.throttle import run_throttles
 from kafkabal.executor.throttle.throttle_rules import NOTHING
@@ -68,6 +72,33 @@ def test_states_taken_for_one_another_are_found(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(fingerprint._Freezer, "freeze", lambda *_: 0)
     with pytest.raises(LossyFingerprintError):
         Search(Progress.at_first(0), tmp_path, audit_one_in=1).run()
+
+
+def _journal(path: Path, *, effects: int) -> JournalContent:
+    """What a process has read of a journal with so many effects."""
+    lines = b'{"record":"intended"}\n' * effects
+    path.write_bytes(lines)
+    record = RunRecord(
+        run_id="r", plan_id="p", cluster_id="c", started_at="", host="h", options=RunOptions(), partitions=()
+    )
+    return JournalContent(path, record, RunState(), effects, 0, (), {}, valid_bytes=len(lines))
+
+
+def test_what_was_read_of_a_journal_counts_by_what_follows(tmp_path: Path) -> None:
+    """How many requests a journal has makes no difference; that more was written since does, for it is cut off."""
+    few, many = (_journal(tmp_path / f"{n}.jsonl", effects=n) for n in (1, 9))
+    freezer = fingerprint._Freezer(0.0, (1, "b"))
+    assert freezer.freeze(few) == freezer.freeze(many)
+    with many.path.open("ab") as file:
+        file.write(b'{"record":"intended"}\n')
+    assert freezer.freeze(few) != freezer.freeze(many)
+
+
+def test_state_of_a_run_is_told_apart_by_whether_the_record_is_newer() -> None:
+    """Which of the two a process believes depends on it."""
+    older, newer = RunState(openings=1, at="a"), RunState(openings=1, at="b")
+    freezer = fingerprint._Freezer(0.0, (1, "b"))
+    assert freezer.freeze(older) != freezer.freeze(newer)
 
 
 def test_search_is_continued_from_a_file(tmp_path: Path) -> None:
