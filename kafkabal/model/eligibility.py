@@ -125,7 +125,8 @@ def room_for_replicas(cluster: ClusterState, limit: float) -> F64:
     rows = first_open_dirs(cluster)
     np.add.at(room, dirs.broker[rows], below[rows])
     closed = np.flatnonzero(dirs.state == LogDirState.CORDONED)
-    np.add.at(room, dirs.broker[closed], np.minimum(log_bytes(dirs, cluster.replicas), below)[closed])
+    if closed.size:
+        np.add.at(room, dirs.broker[closed], np.minimum(log_bytes(dirs, cluster.replicas), below)[closed])
     room[dirs.broker[dirs.total_bytes < 0]] = np.inf
     room[np.bincount(dirs.broker, minlength=len(room)) == 0] = np.inf
     return room
