@@ -106,6 +106,7 @@ class Solution:
         differs = np.flatnonzero((np.sort(there, axis=1) != np.sort(self.placement, axis=1)).any(1))
         for p in differs.tolist():
             self._adopt_partition(p, [b for b in there[p].tolist() if b >= 0])
+        self.refresh_bands()
 
     def _adopt_partition(self, p: int, brokers: list[int]) -> None:
         slots = np.flatnonzero(self.is_slot[p]).tolist()
