@@ -131,7 +131,8 @@ def parse_whole_number(text: str, low: int = 0, high: int = _MOST_BYTES) -> int:
         raise UsageError(f"not a whole number: {text[:_SHOWN]!r}")
     digits = compact.lstrip("+-").lstrip("0") or "0"
     if len(digits) > _MOST_DIGITS:
-        raise UsageError(f"number too large: {digits[:_SHOWN]}...")
+        rest = "..." if len(digits) > _SHOWN else ""
+        raise UsageError(f"number too large: {digits[:_SHOWN]}{rest}")
     number = -int(digits) if compact.startswith("-") else int(digits)
     if not low <= number <= high:
         limits = f"at least {low:,}" if high == _MOST_BYTES else f"between {low:,} and {high:,}"

@@ -228,3 +228,11 @@ def test_a_unit_stands_once_the_largest_first(text: str) -> None:
 def test_a_stated_rate_is_shown_as_it_was_written(rate: int, shown: str) -> None:
     """Whole numbers of a decimal unit stay in it; all else is shown in binary units."""
     assert units.format_stated_rate(rate) == shown
+
+
+@pytest.mark.parametrize(("digits", "shown"), [(21, "9" * 21), (400, "9" * 40 + "...")])
+def test_a_number_that_is_cut_says_so(digits: int, shown: str) -> None:
+    """Dots stand only where digits are left out."""
+    with pytest.raises(UsageError) as caught:
+        units.parse_whole_number("9" * digits)
+    assert caught.value.message == f"number too large: {shown}"
