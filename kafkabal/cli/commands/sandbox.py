@@ -284,7 +284,7 @@ def up(
         raise InterruptedRunError(
             f"interrupted: sandbox {name} is not up",
             terminated=isinstance(stopped, Terminated),
-            hint="start it with the same command, or remove what is there with 'kafkabal sandbox down'",
+            hint=f"start it with the same command, or remove it with 'kafkabal sandbox down --name {name}'",
         ) from stopped
     context.say(f"up after {context.monotonic() - started_s:.1f} s")
     show_report(sandbox_report("sandbox up", [sandbox]), output, context)
