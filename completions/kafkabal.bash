@@ -5,16 +5,16 @@
 _kafkabal_words() {
     case "$1" in
         "kafkabal") words="inspect snapshot create produce read rebalance advise monitoring top watch sandbox demo route-simulate route route-plugin policies scores telemetry profiles doctor config help completion|--version -h --help" ;;
-        "kafkabal inspect") words="diff|--by --top --sample --save --cluster-timeout -b --bootstrap-server --command-config --snapshot --zookeeper --broker-timeout --profile --all-profiles --score --tolerance --data-set -o --output --output-file --check --nagios -w --warning -c --critical -t --timeout --record --growth --over --full-within --rack-level --price-per-gb --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal inspect") words="diff|--by --top --sample --save --cluster-timeout -b --bootstrap-server --command-config --snapshot --zookeeper --broker-timeout --profile --all-profiles --score --tolerance --topics -o --output --output-file --check --nagios -w --warning -c --critical -t --timeout --record --growth --over --full-within --rack-level --price-per-gb --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal inspect diff") words="|--all --score --tolerance -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal snapshot") words="import|-h --help" ;;
-        "kafkabal snapshot import") words="|--out --kafka-topics --assignment --kafka-log-dirs --cluster-id -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal snapshot import") words="|--out --topics --assignment --log-dirs --cluster-id -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal create") words="|--placement --if-not-exists --dry-run --exit-code --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --exclude-brokers -o --output --output-file -p --partitions -r --replication-factor --preset --config --partition-bytes -f --file --save --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal produce") words="|--textfile -b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --label --include --exclude --transform --chunk --read-ahead --policy --refresh-interval --producer-config --any-key-order --manifest --no-manifest --resend --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal produce") words="|--textfile -b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --label --include --exclude --transform --chunk --read-ahead --policy --refresh --producer-config --any-key-order --manifest --no-manifest --resend --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal read") words="|--textfile -b --bootstrap-server --command-config --profile -o --output --output-file --to --follow --from-start --for --rack --readers --prefetch --cache --cache-bytes --out -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance") words="plan explain show diff apply status pause resume cancel rollback cleanup adopt history simulate throttle|--all --check --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --throttle --log-dir-throttle --window --count-capacity --drain --repair-only --leaders-only --log-dirs-only --only-to-empty --below --max-cross-rack-bytes --broker-limit --keep-moved --replication-factor --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --notify --save -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance plan") words="|--out --all --plan-for --frontier --what-if -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --count-capacity --throttle --drain --repair-only --leaders-only --log-dirs-only --only-to-empty --below --max-cross-rack-bytes --broker-limit --keep-moved --replication-factor -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance explain") words="|--why-not -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --count-capacity --drain --repair-only --leaders-only --log-dirs-only --only-to-empty --below --max-cross-rack-bytes --broker-limit --keep-moved --replication-factor -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance") words="plan explain show diff apply status pause resume cancel rollback cleanup adopt history simulate throttle|--all --check --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --throttle --log-dir-throttle --window --count-capacity --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --max-cross-rack-bytes --broker-limit --keep-moved --replication-factor --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --notify --save -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance plan") words="|--out --all --plan-for --frontier --what-if -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --count-capacity --throttle --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --max-cross-rack-bytes --broker-limit --keep-moved --replication-factor -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance explain") words="|--why-not -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --count-capacity --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --max-cross-rack-bytes --broker-limit --keep-moved --replication-factor -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance show") words="|--all -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance diff") words="|--all -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance apply") words="|--skip-drifted --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --dead-after --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --notify --save -q --quiet -v --verbose --color --no-color -h --help" ;;
@@ -29,9 +29,9 @@ _kafkabal_words() {
         "kafkabal rebalance simulate") words="|--case --days --check -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance throttle") words="|--log-dir-throttle -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal advise") words="|--target --broker --limit --plan-for -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --throttle --tolerance -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal monitoring") words="|--out --profile --overwrite --full --full-within --stale-after --webhook --exporter --alertmanager --textfiles -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal top") words="|--by --interval -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal watch") words="|--interval --slow --once -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --tolerance --window --heal --dead-after --move-after --max-bytes-per-day --max-actions-per-day --max-dead --rebalance-above -o --output --textfile --notify -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal monitoring") words="|--out --profile --overwrite --full --full-within --blind-after --webhook --exporter --alertmanager --textfiles -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal top") words="|--by --every -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal watch") words="|--every --slow --once -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --tolerance --window --heal --dead-after --move-after --max-bytes-per-day --max-actions-per-day --max-dead --rebalance-above -o --output --textfile --notify -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal sandbox") words="up status logs kill pause start stop down|-h --help" ;;
         "kafkabal sandbox up") words="|--name --timeout --brokers --racks --log-dirs --capacity --controllers --zookeeper --kafka-version --replicas --heap --property --broker-property --listener --class-path -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal sandbox status") words="|--name -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
@@ -43,12 +43,12 @@ _kafkabal_words() {
         "kafkabal sandbox down") words="|--name -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal demo") words="|--keep -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal route-simulate") words="|--policy --topic --seeds --latency --no-latency --plot -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score -o --output --output-file --workload --records --bytes --data --key --storage --training --rack -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal route") words="|--policy -b --bootstrap-server --command-config --profile --snapshot --broker-timeout --score -o --output --output-file --publish --once --refresh-interval --valid-for --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal route") words="|--policy -b --bootstrap-server --command-config --profile --snapshot --broker-timeout --score -o --output --output-file --publish --once --refresh --valid-for --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal route-plugin") words="|--out -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal policies") words="|-o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal scores") words="|-b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal telemetry") words="subscribe list remove plugin show latency|-h --help" ;;
-        "kafkabal telemetry subscribe") words="|--name --metric --push-interval --match --topic -b --bootstrap-server --command-config --profile -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal telemetry subscribe") words="|--name --metric --interval --match --topic -b --bootstrap-server --command-config --profile -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal telemetry list") words="|-b --bootstrap-server --command-config --profile -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal telemetry remove") words="|-b --bootstrap-server --command-config --profile -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal telemetry plugin") words="|--libs --out -q --quiet -v --verbose --color --no-color -h --help" ;;
@@ -90,7 +90,7 @@ _kafkabal_spec() {
         "kafkabal inspect --profile") spec="names profiles" ;;
         "kafkabal inspect --score") spec="words disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" ;;
         "kafkabal inspect --tolerance") spec="value" ;;
-        "kafkabal inspect --data-set") spec="names topics" ;;
+        "kafkabal inspect --topics") spec="names topics" ;;
         "kafkabal inspect -o" | "kafkabal inspect --output") spec="words table json jsonl yaml csv markdown html prometheus" ;;
         "kafkabal inspect --output-file") spec="files" ;;
         "kafkabal inspect -w" | "kafkabal inspect --warning") spec="value" ;;
@@ -113,9 +113,9 @@ _kafkabal_spec() {
         "kafkabal inspect diff #0") spec="files" ;;
         "kafkabal inspect diff #1") spec="files" ;;
         "kafkabal snapshot import --out") spec="files" ;;
-        "kafkabal snapshot import --kafka-topics") spec="files" ;;
+        "kafkabal snapshot import --topics") spec="files" ;;
         "kafkabal snapshot import --assignment") spec="files" ;;
-        "kafkabal snapshot import --kafka-log-dirs") spec="files" ;;
+        "kafkabal snapshot import --log-dirs") spec="files" ;;
         "kafkabal snapshot import --cluster-id") spec="names brokers" ;;
         "kafkabal snapshot import --color") spec="words auto always never" ;;
         "kafkabal create --placement") spec="words score even brokers+2 binomial:0.5" ;;
@@ -160,7 +160,7 @@ _kafkabal_spec() {
         "kafkabal produce --chunk") spec="value" ;;
         "kafkabal produce --read-ahead") spec="value" ;;
         "kafkabal produce --policy") spec="words random round-robin key-hash default sticky uniform-sticky adaptive join-idle-queue c3 prequal score smooth-weighted astraea rack-local power-of-d least-loaded pkg d-choices w-choices bounded-load" ;;
-        "kafkabal produce --refresh-interval") spec="value" ;;
+        "kafkabal produce --refresh") spec="value" ;;
         "kafkabal produce --producer-config") spec="value" ;;
         "kafkabal produce --manifest") spec="files" ;;
         "kafkabal produce --telemetry") spec="files" ;;
@@ -462,14 +462,14 @@ _kafkabal_spec() {
         "kafkabal monitoring --profile") spec="names profiles" ;;
         "kafkabal monitoring --full") spec="value" ;;
         "kafkabal monitoring --full-within") spec="value" ;;
-        "kafkabal monitoring --stale-after") spec="value" ;;
+        "kafkabal monitoring --blind-after") spec="value" ;;
         "kafkabal monitoring --webhook") spec="value" ;;
         "kafkabal monitoring --exporter") spec="value" ;;
         "kafkabal monitoring --alertmanager") spec="value" ;;
         "kafkabal monitoring --textfiles") spec="files" ;;
         "kafkabal monitoring --color") spec="words auto always never" ;;
         "kafkabal top --by") spec="words broker log-dir rack topic partition" ;;
-        "kafkabal top --interval") spec="value" ;;
+        "kafkabal top --every") spec="value" ;;
         "kafkabal top -b" | "kafkabal top --bootstrap-server") spec="value" ;;
         "kafkabal top --command-config") spec="files" ;;
         "kafkabal top --profile") spec="names profiles" ;;
@@ -479,7 +479,7 @@ _kafkabal_spec() {
         "kafkabal top --score") spec="words disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" ;;
         "kafkabal top --tolerance") spec="value" ;;
         "kafkabal top --color") spec="words auto always never" ;;
-        "kafkabal watch --interval") spec="value" ;;
+        "kafkabal watch --every") spec="value" ;;
         "kafkabal watch --slow") spec="value" ;;
         "kafkabal watch -b" | "kafkabal watch --bootstrap-server") spec="value" ;;
         "kafkabal watch --command-config") spec="files" ;;
@@ -573,7 +573,7 @@ _kafkabal_spec() {
         "kafkabal route --score") spec="words disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" ;;
         "kafkabal route -o" | "kafkabal route --output") spec="words table json jsonl yaml csv" ;;
         "kafkabal route --output-file") spec="files" ;;
-        "kafkabal route --refresh-interval") spec="value" ;;
+        "kafkabal route --refresh") spec="value" ;;
         "kafkabal route --valid-for") spec="value" ;;
         "kafkabal route --telemetry") spec="files" ;;
         "kafkabal route --prometheus") spec="value" ;;
@@ -599,7 +599,7 @@ _kafkabal_spec() {
         "kafkabal scores #*") spec="words disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" ;;
         "kafkabal telemetry subscribe --name") spec="value" ;;
         "kafkabal telemetry subscribe --metric") spec="value" ;;
-        "kafkabal telemetry subscribe --push-interval") spec="value" ;;
+        "kafkabal telemetry subscribe --interval") spec="value" ;;
         "kafkabal telemetry subscribe --match") spec="value" ;;
         "kafkabal telemetry subscribe --topic") spec="names topics" ;;
         "kafkabal telemetry subscribe -b" | "kafkabal telemetry subscribe --bootstrap-server") spec="value" ;;

@@ -129,6 +129,7 @@ set -g __kafkabal_valued \
     '--allow' \
     '--assignment' \
     '--below' \
+    '--blind-after' \
     '--bootstrap-controller' \
     '--bootstrap-server' \
     '--broker' \
@@ -153,10 +154,10 @@ set -g __kafkabal_valued \
     '--count-capacity' \
     '--critical' \
     '--data' \
-    '--data-set' \
     '--days' \
     '--dead-after' \
     '--drain' \
+    '--every' \
     '--exclude' \
     '--exclude-brokers' \
     '--exclude-topics' \
@@ -171,8 +172,6 @@ set -g __kafkabal_valued \
     '--include' \
     '--interval' \
     '--journal' \
-    '--kafka-log-dirs' \
-    '--kafka-topics' \
     '--kafka-version' \
     '--keep-moved' \
     '--key' \
@@ -223,7 +222,6 @@ set -g __kafkabal_valued \
     '--prometheus-label' \
     '--prometheus-query' \
     '--property' \
-    '--push-interval' \
     '--rack' \
     '--rack-level' \
     '--racks' \
@@ -231,7 +229,7 @@ set -g __kafkabal_valued \
     '--readers' \
     '--rebalance-above' \
     '--records' \
-    '--refresh-interval' \
+    '--refresh' \
     '--replicas' \
     '--replication-factor' \
     '--rollback-file' \
@@ -242,7 +240,6 @@ set -g __kafkabal_valued \
     '--set' \
     '--slow' \
     '--snapshot' \
-    '--stale-after' \
     '--storage' \
     '--target' \
     '--telemetry' \
@@ -319,7 +316,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l profile -r -f -a '(_
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l all-profiles -d 'Read the clusters of all profiles.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l score -r -f -a 'disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus' -d 'Score to show (see \'kafkabal scores\'), or package.module:object. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l tolerance -r -f -d 'Allowed deviation from the fair share, such as 9% or 0.09.'
-complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l data-set -r -f -a '(__kafkabal_names topics)' -d 'With several clusters: show where matching topics are, and how far mirrors lag behind. Repeatable.'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l topics -r -f -a '(__kafkabal_names topics)' -d 'With several clusters: show where matching topics are, and how far mirrors lag behind. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s o -l output -r -f -a 'table json jsonl yaml csv markdown html prometheus' -d 'Output format: table, json, jsonl, yaml, csv, markdown, html, prometheus. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l check -d 'Exit 3 if the cluster is unbalanced or unhealthy.'
@@ -360,9 +357,9 @@ complete -c kafkabal -n '__kafkabal_at kafkabal snapshot' -a import -d 'Import a
 complete -c kafkabal -n '__kafkabal_at kafkabal snapshot' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l out -r -F -d 'Write the snapshot to FILE; compressed if FILE ends in .gz; - is standard output. [required]'
-complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l kafka-topics -r -F -d 'What \'kafka-topics --describe\' printed.'
-complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l assignment -r -F -d 'JSON of kafka-reassign-partitions, instead of --kafka-topics.'
-complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l kafka-log-dirs -r -F -d 'What \'kafka-log-dirs --describe\' printed.'
+complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l topics -r -F -d 'What \'kafka-topics --describe\' printed.'
+complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l assignment -r -F -d 'JSON of kafka-reassign-partitions, where --topics cannot be had.'
+complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l log-dirs -r -F -d 'What \'kafka-log-dirs --describe\' printed.'
 complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l cluster-id -r -f -a '(__kafkabal_names brokers)' -d 'Id of the cluster, which these texts do not tell. [default: imported]'
 complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
@@ -423,7 +420,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l transform -r -f -d '
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l chunk -r -f -d 'Split files into records of this size, headers and key excluded.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l read-ahead -r -f -d 'Threads that read and hash files ahead of sending, for slow file systems. [default: 0, local disk] [0<=x<=256]'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l policy -r -f -a 'random round-robin key-hash default sticky uniform-sticky adaptive join-idle-queue c3 prequal score smooth-weighted astraea rack-local power-of-d least-loaded pkg d-choices w-choices bounded-load' -d 'Routing policy; see \'kafkabal policies\'. [default: score]'
-complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l refresh-interval -r -f -d 'Interval for re-reading the cluster. [default: 5s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l refresh -r -f -d 'Interval for re-reading the cluster. [default: 5s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l producer-config -r -f -d 'librdkafka producer setting. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l any-key-order -d 'Allow policies that spread one key over several partitions.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l manifest -r -F -d 'File that records what has been sent. [default: one per topic and source]'
@@ -506,7 +503,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l drain -r -f -a '(_
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l repair-only -d 'Repair only: dead brokers, offline log dirs, racks.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l leaders-only -d 'Only change leaders; move no data.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l log-dirs-only -d 'Only move data between log dirs of the same broker.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l only-to-empty -d 'Only move data to brokers without data.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l only-to-new -d 'Only move data to brokers without data.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l below -r -f -d 'Only move data off brokers above this disk usage.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l max-cross-rack-bytes -r -f -d 'Maximum bytes to copy from a leader in another rack.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l broker-limit -r -f -d 'Maximum replicas and bytes of a broker. Repeatable.'
@@ -562,7 +559,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l drain -r -f -
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l repair-only -d 'Repair only: dead brokers, offline log dirs, racks.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l leaders-only -d 'Only change leaders; move no data.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l log-dirs-only -d 'Only move data between log dirs of the same broker.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l only-to-empty -d 'Only move data to brokers without data.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l only-to-new -d 'Only move data to brokers without data.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l below -r -f -d 'Only move data off brokers above this disk usage.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l max-cross-rack-bytes -r -f -d 'Maximum bytes to copy from a leader in another rack.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l broker-limit -r -f -d 'Maximum replicas and bytes of a broker. Repeatable.'
@@ -601,7 +598,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l drain -r -
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l repair-only -d 'Repair only: dead brokers, offline log dirs, racks.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l leaders-only -d 'Only change leaders; move no data.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l log-dirs-only -d 'Only move data between log dirs of the same broker.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l only-to-empty -d 'Only move data to brokers without data.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l only-to-new -d 'Only move data to brokers without data.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l below -r -f -d 'Only move data off brokers above this disk usage.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l max-cross-rack-bytes -r -f -d 'Maximum bytes to copy from a leader in another rack.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l broker-limit -r -f -d 'Maximum replicas and bytes of a broker. Repeatable.'
@@ -886,7 +883,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l profile -r -f -a 
 complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l overwrite -d 'Replace files that differ.'
 complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l full -r -f -d 'Alert when a broker\'s disks are fuller than PERCENT. [default: 85%]'
 complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l full-within -r -f -d 'Alert when a broker will be full within TIME. [default: 3d]'
-complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l stale-after -r -f -d 'Alert when a cluster has not been read for TIME. [default: 10m]'
+complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l blind-after -r -f -d 'Alert when a cluster has not been read for TIME. [default: 10m]'
 complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l webhook -r -f -d 'Receiver of alerts. [default: http://localhost:8080/alerts]'
 complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l exporter -r -f -d 'Node exporter of a host that reads clusters. Repeatable. [default: localhost:9100]'
 complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l alertmanager -r -f -d 'Alertmanager. Repeatable. [default: localhost:9093]'
@@ -898,7 +895,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l no-color -d 'The 
 complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal top' -l by -r -f -a 'broker log-dir rack topic partition' -d 'Show rows by. [default: broker]'
-complete -c kafkabal -n '__kafkabal_at kafkabal top' -l interval -r -f -d 'Interval between readings of brokers and moves. [default: 5s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal top' -l every -r -f -d 'Interval between readings of brokers and moves. [default: 5s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal top' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal top' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
 complete -c kafkabal -n '__kafkabal_at kafkabal top' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
@@ -913,7 +910,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal top' -l color -r -f -a 'auto alw
 complete -c kafkabal -n '__kafkabal_at kafkabal top' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal top' -s h -l help -d 'Show this message and exit.'
 
-complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l interval -r -f -d 'Interval between checks of the brokers. [default: 5s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l every -r -f -d 'Interval between checks of the brokers. [default: 5s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l slow -r -f -d 'Call a broker slow when it responds PERCENT later than usual and than its peers. [default: 20%]'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l once -d 'Check once and exit: 0, or 3 with findings.'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
@@ -1079,8 +1076,8 @@ complete -c kafkabal -n '__kafkabal_at kafkabal route' -s o -l output -r -f -a '
 complete -c kafkabal -n '__kafkabal_at kafkabal route' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route' -l publish -d 'Publish the weights, for producers with kafkabal-routing.jar.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route' -l once -d 'Publish once and exit, for cron.'
-complete -c kafkabal -n '__kafkabal_at kafkabal route' -l refresh-interval -r -f -d 'Interval for re-reading the cluster and publishing again. [default: 5s]'
-complete -c kafkabal -n '__kafkabal_at kafkabal route' -l valid-for -r -f -d 'How long producers follow weights without renewal. [default: 1m, or three times --refresh-interval]'
+complete -c kafkabal -n '__kafkabal_at kafkabal route' -l refresh -r -f -d 'Interval for re-reading the cluster and publishing again. [default: 5s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal route' -l valid-for -r -f -d 'How long producers follow weights that are not renewed. [default: 1m, or three times --refresh]'
 complete -c kafkabal -n '__kafkabal_at kafkabal route' -l telemetry -r -F -d 'Source of produce latencies: \'topic\' (pushed by all clients) or [HOST:]PORT (OTLP/HTTP receiver). [default: none; for \'produce\': its own]'
 complete -c kafkabal -n '__kafkabal_at kafkabal route' -l prometheus -r -f -d 'Prometheus server for the score \'prometheus\'.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route' -l prometheus-query -r -f -d 'PromQL query that returns one series per broker.'
@@ -1132,7 +1129,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal telemetry' -s h -l help -d 'Show
 
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l name -r -f -d 'Subscription name. [default: kafkabal]'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l metric -r -f -d 'Metrics to push, by prefix. Repeatable.'
-complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l push-interval -r -f -d 'Push interval. [default: 10s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l interval -r -f -d 'Push interval. [default: 10s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l match -r -f -d 'Only clients that match, as KEY=REGEX. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l topic -r -f -a '(__kafkabal_names topics)' -d 'Topic to which brokers forward metrics.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'

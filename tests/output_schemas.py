@@ -60,5 +60,5 @@ def _command(words: Sequence[str]) -> str:
     if command == "inspect" and "--growth" in words:
         return "inspect --growth"
     if command == "inspect" and ("--all-profiles" in words or words.count("--profile") > 1):
-        return "inspect --data-set" if "--data-set" in words else "inspect --all-profiles"
+        return "inspect --topics" if "--topics" in words else "inspect --all-profiles"
     return f"{command} --frontier" if "--frontier" in words else command

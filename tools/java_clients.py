@@ -61,7 +61,7 @@ def kafkabal_command(sandbox: Sandbox, *words: str) -> list[str]:
 @contextmanager
 def published(sandbox: Sandbox, topic: str) -> Iterator[None]:
     """Publish the weights of a topic every second, from the first ones until the block ends."""
-    command = kafkabal_command(sandbox, "route", topic, "--publish", "--refresh-interval", "1s", "-o", "jsonl")
+    command = kafkabal_command(sandbox, "route", topic, "--publish", "--refresh", "1s", "-o", "jsonl")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as publisher:
         try:
             assert publisher.stdout is not None

@@ -23,8 +23,8 @@ How to add a command
         context: CommandContext,
         settings: Annotated[Settings, Uses(*CLUSTER, "scores", "tolerance")],
         output: Annotated[OutputOptions, Forms("table", "json")],
-        interval_s: Annotated[
-            float, typer.Option("--interval", metavar="TIME", parser=parse_duration, help="Pause. [default: 5s]")
+        every_s: Annotated[
+            float, typer.Option("--every", metavar="TIME", parser=parse_duration, help="Pause. [default: 5s]")
         ] = 5.0,
         topic: Annotated[str | None, typer.Option("--topic", metavar="TOPIC", help="Only this one.")] = None,
     ) -> ExitCode | None:
@@ -33,7 +33,7 @@ How to add a command
         More paragraphs for the help and the man page.
 
         Examples:
-          kafkabal watch --interval 10s
+          kafkabal watch --every 10s
         '''
         from kafkabal.something import heavy  # numpy, rich and Kafka libraries: inside the function only
 
@@ -67,6 +67,6 @@ How to add a command
 
    SIGTERM arrives as :class:`kafkabal.cli.framework.termination_signals.Terminated`, which is a ``KeyboardInterrupt``.
 
-4. A test that calls ``run_cli("watch", "--interval", "10s")`` of ``tests/cli/conftest.py`` and looks at ``code``,
-   ``out`` and ``err``; then ``python -m tools.reference`` writes completions, man pages and ``docs/commands.md``.
+4. A test that calls ``run_cli("watch", "--every", "10s")`` of ``tests/cli/conftest.py`` and looks at ``code``, ``out``
+   and ``err``; then ``python -m tools.reference`` writes completions, man pages and ``docs/commands.md``.
 """

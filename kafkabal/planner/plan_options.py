@@ -29,7 +29,7 @@ class Mode(StrEnum):
     """Leadership only; no byte moves."""
     LOG_DIRS_ONLY = "log-dirs-only"
     """Only between log dirs of the same broker."""
-    ONLY_TO_EMPTY = "only-to-empty"
+    ONLY_TO_NEW = "only-to-new"
     """Only onto brokers that hold nothing yet."""
 
     @property
@@ -40,7 +40,7 @@ class Mode(StrEnum):
     @property
     def evens_log_dirs(self) -> bool:
         """Whether the log dirs of a broker are to hold alike."""
-        return self in {Mode.FULL, Mode.LOG_DIRS_ONLY, Mode.ONLY_TO_EMPTY}
+        return self in {Mode.FULL, Mode.LOG_DIRS_ONLY, Mode.ONLY_TO_NEW}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -288,7 +288,7 @@ def _open(cluster: ClusterState, options: PlanOptions, closed: Bools) -> Bools:
 
 def _takes(cluster: ClusterState, options: PlanOptions, closed: Bools) -> Bools:
     takes = _open(cluster, options, closed)
-    if options.mode is Mode.ONLY_TO_EMPTY:
+    if options.mode is Mode.ONLY_TO_NEW:
         takes &= np.bincount(cluster.replicas.broker, minlength=len(closed)) == 0
     return takes
 

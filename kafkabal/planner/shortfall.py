@@ -59,7 +59,7 @@ def warnings_of(solution: Solution, leader: I32, unplaced: I64) -> tuple[str, ..
         lines += [*_bytes_outside(solution), *_counts_outside(solution), *_topics_outside(solution)]
     if mode in {Mode.FULL, Mode.LEADERS_ONLY}:
         lines += [*_leaders_outside(solution, leader), *_further_outside(solution, leader)]
-    if mode is Mode.ONLY_TO_EMPTY:
+    if mode is Mode.ONLY_TO_NEW:
         lines += _filled_outside(solution, leader)
     return tuple(lines)
 
@@ -171,11 +171,11 @@ def _filled_outside(solution: Solution, leader: I32) -> Iterator[str]:
         return
     problem = solution.problem
     told = ", ".join(f"{n} by {name}" for name, n in number.items())
-    yield f"brokers outside their bands: {told}; --only-to-empty moves data to empty brokers only"
+    yield f"brokers outside their bands: {told}; --only-to-new moves data to empty brokers only"
     held = np.bincount(problem.cluster.replicas.broker, minlength=problem.n_brokers)
     if held[problem.counted].all():
         yield (
-            "no broker is empty, so --only-to-empty moves nothing: "
+            "no broker is empty, so --only-to-new moves nothing: "
             "to continue filling the new brokers, use --exclude-brokers with the old ones instead"
         )
 

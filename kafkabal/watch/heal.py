@@ -123,7 +123,7 @@ def plan_of(healing: Healing, state: ClusterState, policy: HealPolicy, ledger: H
     if healing.kind is HealKind.DRAIN:
         return make_plan(state, replace(common, mode=Mode.REPAIR_ONLY, drain=healing.brokers))
     if healing.kind is HealKind.FILL and _hold_nothing(state, healing):
-        return make_plan(state, replace(common, mode=Mode.ONLY_TO_EMPTY))
+        return make_plan(state, replace(common, mode=Mode.ONLY_TO_NEW))
     return make_plan(state, common)
 
 

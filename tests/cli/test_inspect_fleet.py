@@ -139,15 +139,15 @@ def test_metrics_of_all_clusters_have_a_label_each(run_cli: Callable[..., Any], 
 
 
 def test_data_sets_over_clusters(run_cli: Callable[..., Any], profiles: Path) -> None:
-    """--data-set shows each copy, the one with most records as the origin, and how far others are behind."""
-    shown = run_cli("inspect", "--all-profiles", "--data-set", "imag*", "-o", "json")
+    """--topics shows each copy, the one with most records as the origin, and how far others are behind."""
+    shown = run_cli("inspect", "--all-profiles", "--topics", "imag*", "-o", "json")
     assert shown.code == 0, shown.err
     copies = [row for row in json.loads(shown.out)["copies"] if row["topic"] == "images"]
     assert copies[0]["origin"] is None
     assert all(
         row["behind"] == copies[0]["end_offsets"] - row["end_offsets"] for row in copies[1:] if row["end_offsets"]
     )
-    nothing = run_cli("inspect", "--all-profiles", "--data-set", "no-such")
+    nothing = run_cli("inspect", "--all-profiles", "--topics", "no-such")
     assert (nothing.code, nothing.out.splitlines()[0]) == (0, "No topic matches no-such.")
 
 
@@ -160,7 +160,7 @@ def test_data_sets_over_clusters(run_cli: Callable[..., Any], profiles: Path) ->
         (["--profile", "lab", "--profile", ""], "empty value"),
         (["--all-profiles", "-b", "a:1"], "--bootstrap-server cannot be combined with several profiles"),
         (["--all-profiles", "--save", "x.jsonl"], "take one cluster"),
-        (["--profile", "lab", "--data-set", "a"], "--data-set needs several clusters"),
+        (["--profile", "lab", "--topics", "a"], "--topics needs several clusters"),
         (["--profile", "lab", "--cluster-timeout", "1s"], "--cluster-timeout needs several clusters"),
     ],
 )

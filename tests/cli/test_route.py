@@ -71,7 +71,7 @@ def test_csv_is_a_row_a_broker(run_cli: Callable[..., Any]) -> None:
     ("words", "message"),
     [
         (("--once",), "--once requires --publish"),
-        (("--refresh-interval", "5s"), "--refresh-interval requires --publish"),
+        (("--refresh", "5s"), "--refresh requires --publish"),
         (("--valid-for", "5s"), "--valid-for requires --publish"),
         (("--publish",), "--publish requires a live cluster"),
         (("-o", "jsonl"), "-o jsonl requires --publish without --once"),
@@ -92,11 +92,8 @@ def test_what_does_not_fit_is_refused(run_cli: Callable[..., Any], words: tuple[
     [
         (("-o", "json"), "-o json requires --once"),
         (("--output-file", "w.json"), "--output-file requires --once"),
-        (
-            ("--refresh-interval", "40s", "--valid-for", "1m"),
-            "--valid-for 1 min must be at least twice --refresh-interval 40 s",
-        ),
-        (("--refresh-interval", "0s"), "--refresh-interval: duration must be above 0: '0s'"),
+        (("--refresh", "40s", "--valid-for", "1m"), "--valid-for 1 min must be at least twice --refresh 40 s"),
+        (("--refresh", "0s"), "--refresh: duration must be above 0: '0s'"),
     ],
 )
 def test_what_cannot_be_published_is_refused(run_cli: Callable[..., Any], words: tuple[str, ...], message: str) -> None:

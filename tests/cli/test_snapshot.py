@@ -47,14 +47,7 @@ def texts(tmp_path: Path) -> Path:
 def test_import_of_topics_and_log_dirs(run_cli: Callable[..., Any], texts: Path) -> None:
     """The snapshot is one that every command takes, and the next step is told."""
     out = texts / "c.jsonl"
-    words = (
-        "--kafka-topics",
-        str(texts / "topics.txt"),
-        "--kafka-log-dirs",
-        str(texts / "dirs.txt"),
-        "--out",
-        str(out),
-    )
+    words = ("--topics", str(texts / "topics.txt"), "--log-dirs", str(texts / "dirs.txt"), "--out", str(out))
     found = run_cli("snapshot", "import", *words, "--cluster-id", "Mk", wall_clock=lambda: 0.0)
     assert (found.code, found.out) == (ExitCode.DONE, "")
     assert f"wrote snapshot {out}: 3 brokers, 1 topic, 2 partitions; next: kafkabal inspect --snapshot" in found.err
@@ -76,11 +69,11 @@ def test_import_of_an_assignment(run_cli: Callable[..., Any], texts: Path) -> No
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ((), "one of --kafka-topics and --assignment is required"),
-        (("--kafka-topics", "a", "--assignment", "b"), "one of --kafka-topics and --assignment is required"),
-        (("--kafka-topics", "-", "--kafka-log-dirs", "-"), "only one of the files can be standard input"),
-        (("--kafka-topics", LOPSIDED), "not JSON of ReassignPartitionsCommand"),
-        (("--kafka-topics", "/nowhere"), "cannot read"),
+        ((), "one of --topics and --assignment is required"),
+        (("--topics", "a", "--assignment", "b"), "one of --topics and --assignment is required"),
+        (("--topics", "-", "--log-dirs", "-"), "only one of the files can be standard input"),
+        (("--topics", LOPSIDED), "not JSON of ReassignPartitionsCommand"),
+        (("--topics", "/nowhere"), "cannot read"),
     ],
 )
 def test_what_cannot_be_imported(run_cli: Callable[..., Any], tmp_path: Path, words: Any, why: str) -> None:

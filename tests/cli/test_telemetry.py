@@ -8,7 +8,7 @@ import pytest
 from kafkabal.errors import ExitCode
 
 
-@pytest.mark.parametrize("words", [["latency", "--for", "0s"], ["subscribe", "--push-interval", "0s"]])
+@pytest.mark.parametrize("words", [["latency", "--for", "0s"], ["subscribe", "--interval", "0s"]])
 def test_no_time_at_all_is_refused(run_cli: Callable[..., Any], words: list[str]) -> None:
     """Nothing is collected in no time, and nobody pushes without a pause."""
     refused = run_cli("telemetry", *words, "-b", "127.0.0.1:1")

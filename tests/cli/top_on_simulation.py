@@ -53,4 +53,4 @@ context = CommandContext(
     wall_clock=lambda: kafka.clock.utc_now().timestamp(),
     folders={kind: home / kind for kind in ("config", "cache", "state")},
 )
-sys.exit(main(["top", "-b", "simulated:9092", "--interval", "200ms"], context))
+sys.exit(main(["top", "-b", "simulated:9092", "--every", "200ms"], context))

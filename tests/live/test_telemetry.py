@@ -75,7 +75,7 @@ def test_what_clients_push_is_read_again(make_sandbox: MakeSandbox, plugin: Path
     sandbox = make_sandbox(
         SandboxSpec(brokers=2, class_path=(plugin,), properties={"metric.reporters": REPORTER_CLASS}), "telemetry"
     )
-    kafkabal(sandbox, "subscribe", "--push-interval", "500ms")
+    kafkabal(sandbox, "subscribe", "--interval", "500ms")
     (listed,) = json.loads(kafkabal(sandbox, "list", "-o", "json"))["subscriptions"]
     assert (listed["name"], listed["interval_s"]) == ("kafkabal", 0.5)
     admin = AdminClient({"bootstrap.servers": sandbox.bootstrap_servers})

@@ -115,7 +115,7 @@ def inspect(
 
       kafkabal inspect --profile 'prod-*' --by broker
 
-      kafkabal inspect --all-profiles --data-set 'images*'
+      kafkabal inspect --all-profiles --topics 'images*'
 
       kafkabal inspect --record -q
 
@@ -127,7 +127,7 @@ def inspect(
     if clusters.one is None:
         return _inspect_fleet(clusters, view.of_fleet(*fleet_only, limit_s), output, checks, context)
     if any(fleet_only):
-        flag = "--data-set" if fleet_only[0] else "--cluster-timeout"
+        flag = "--topics" if fleet_only[0] else "--cluster-timeout"
         raise UsageError(f"{flag} needs several clusters", hint="add --all-profiles, or repeat --profile")
     with time_limit(limit_s):
         return _inspect_one(clusters.one, view, output, checks, context)

@@ -51,7 +51,7 @@ class ThresholdOptions:
     blind_s: Annotated[
         float | None,
         typer.Option(
-            "--stale-after",
+            "--blind-after",
             metavar="TIME",
             parser=parse_some_time,
             help="Alert when a cluster has not been read for TIME. [default: 10m]",

@@ -125,7 +125,7 @@ class SendingOptions:
     refresh_s: Annotated[
         float | None,
         typer.Option(
-            "--refresh-interval",
+            "--refresh",
             metavar="TIME",
             parser=_parse_refresh,
             help="Interval for re-reading the cluster. [default: 5s]",

@@ -43,7 +43,7 @@ class PublishOptions:
     refresh_s: Annotated[
         float | None,
         typer.Option(
-            "--refresh-interval",
+            "--refresh",
             metavar="TIME",
             parser=parse_some_time,
             help="Interval for re-reading the cluster and publishing again. [default: 5s]",
@@ -55,7 +55,7 @@ class PublishOptions:
             "--valid-for",
             metavar="TIME",
             parser=parse_some_time,
-            help="How long producers follow weights without renewal. [default: 1m, or three times --refresh-interval]",
+            help="How long producers follow weights that are not renewed. [default: 1m, or three times --refresh]",
             rich_help_panel=SAFETY_SECTION,
         ),
     ] = None
@@ -96,7 +96,7 @@ def route(
 
       kafkabal route images
 
-      kafkabal route images events --publish --refresh-interval 5s
+      kafkabal route images events --publish --refresh 5s
 
       kafkabal route images --publish --once --valid-for 3m
     """
@@ -140,7 +140,7 @@ def _check(publishing: PublishOptions, output: OutputOptions) -> None:
     if not publishing.publish:
         for option, given in (
             ("--once", publishing.once),
-            ("--refresh-interval", publishing.refresh_s is not None),
+            ("--refresh", publishing.refresh_s is not None),
             ("--valid-for", publishing.valid_s is not None),
         ):
             if given:
@@ -156,7 +156,7 @@ def _check(publishing: PublishOptions, output: OutputOptions) -> None:
         raise UsageError("-o jsonl requires --publish without --once", hint="for one document: -o json")
     if is_kept and publishing.validity_s < 2 * publishing.interval_s:
         raise UsageError(
-            f"--valid-for {format_duration(publishing.validity_s)} must be at least twice --refresh-interval "
+            f"--valid-for {format_duration(publishing.validity_s)} must be at least twice --refresh "
             f"{format_duration(publishing.interval_s)}",
             hint="or one reading that is late leaves producers without weights",
         )

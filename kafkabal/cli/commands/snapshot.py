@@ -59,18 +59,16 @@ def import_snapshot(
         ),
     ],
     topics: Annotated[
-        Path | None, typer.Option("--kafka-topics", metavar="FILE", help="What 'kafka-topics --describe' printed.")
+        Path | None, typer.Option("--topics", metavar="FILE", help="What 'kafka-topics --describe' printed.")
     ] = None,
     assignment: Annotated[
         Path | None,
         typer.Option(
-            "--assignment",
-            metavar="FILE",
-            help="JSON of kafka-reassign-partitions, instead of --kafka-topics.",
+            "--assignment", metavar="FILE", help="JSON of kafka-reassign-partitions, where --topics cannot be had."
         ),
     ] = None,
     log_dirs: Annotated[
-        Path | None, typer.Option("--kafka-log-dirs", metavar="FILE", help="What 'kafka-log-dirs --describe' printed.")
+        Path | None, typer.Option("--log-dirs", metavar="FILE", help="What 'kafka-log-dirs --describe' printed.")
     ] = None,
     cluster_id: Annotated[
         str, typer.Option("--cluster-id", metavar="ID", help="Id of the cluster, which these texts do not tell.")
@@ -83,9 +81,9 @@ def import_snapshot(
 
     Examples:
 
-      kafkabal snapshot import --kafka-topics topics.txt --kafka-log-dirs dirs.txt --out cluster.jsonl
+      kafkabal snapshot import --topics topics.txt --log-dirs dirs.txt --out cluster.jsonl
 
-      kafka-topics.sh --bootstrap-server b1:9092 --describe | kafkabal snapshot import --kafka-topics - --out c.jsonl
+      kafka-topics.sh --bootstrap-server broker1:9092 --describe | kafkabal snapshot import --topics - --out c.jsonl
     """
     from datetime import UTC, datetime
 
@@ -93,9 +91,7 @@ def import_snapshot(
 
     described = topics or assignment
     if described is None or (topics and assignment):
-        raise UsageError(
-            "one of --kafka-topics and --assignment is required", hint="kafka-topics.sh --describe > topics.txt"
-        )
+        raise UsageError("one of --topics and --assignment is required", hint="kafka-topics.sh --describe > topics.txt")
     if described == log_dirs == STDOUT:
         raise UsageError("only one of the files can be standard input")
     now = datetime.fromtimestamp(context.wall_clock(), UTC).isoformat(timespec="seconds")

@@ -100,7 +100,7 @@ def subscribe(
     ] = None,
     interval_s: Annotated[
         float | None,
-        typer.Option("--push-interval", metavar="TIME", parser=parse_some_time, help="Push interval. [default: 10s]"),
+        typer.Option("--interval", metavar="TIME", parser=parse_some_time, help="Push interval. [default: 10s]"),
     ] = None,
     match: Annotated[
         list[str] | None,
@@ -115,7 +115,7 @@ def subscribe(
 
     Examples:
 
-      kafkabal telemetry subscribe -b broker1:9092 --push-interval 5s
+      kafkabal telemetry subscribe -b broker1:9092 --interval 5s
 
       kafkabal telemetry subscribe --metric org.apache.kafka.producer. --match 'client_id=trainer-.*'
     """

@@ -34,10 +34,10 @@ def top(
     context: CommandContext,
     settings: Annotated[Settings, Uses(*CLUSTER, "shown_scores", "tolerance")],
     by: Annotated[Grouping, typer.Option("--by", help="Show rows by.")] = Grouping.BROKER,
-    interval_s: Annotated[
+    every_s: Annotated[
         float,
         typer.Option(
-            "--interval",
+            "--every",
             metavar="TIME",
             parser=parse_some_time,
             help="Interval between readings of brokers and moves. [default: 5s]",
@@ -71,7 +71,7 @@ def top(
         from kafkabal.cli.framework.full_screen import FullScreen
         from kafkabal.reporting.live_frame import LiveFrames
 
-        follower = _Follower(_live(cluster, settings, by).look, interval_s)
+        follower = _Follower(_live(cluster, settings, by).look, every_s)
         with FullScreen(context.stdin, context.stdout) as screen:
             follower.start()
             _show(screen, LiveFrames(name, by, context.out), follower, context.wall_clock)
@@ -108,10 +108,10 @@ def _show(screen: "FullScreen", frames: "LiveFrames", follower: "_Follower", wal
 class _Follower:
     """Looks at the cluster on a thread of its own, so that keys are heard while a broker takes its time."""
 
-    def __init__(self, look: "Callable[[], LiveView]", interval_s: float) -> None:
+    def __init__(self, look: "Callable[[], LiveView]", every_s: float) -> None:
         from kafkabal.watch import LiveView
 
-        self._look, self._every_s = look, interval_s
+        self._look, self._every_s = look, every_s
         self._view, self._error = LiveView(), None
         self._thread = threading.Thread(target=self._follow, name="kafkabal-top", daemon=True)
 

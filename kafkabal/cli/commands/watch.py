@@ -137,10 +137,10 @@ def watch(
     settings: Annotated[Settings, Uses(*CLUSTER, "bootstrap_controllers", "throttle", "tolerance", "window")],
     heal: HealFlags,
     output: WatchOutput,
-    interval_s: Annotated[
+    every_s: Annotated[
         float,
         typer.Option(
-            "--interval",
+            "--every",
             metavar="TIME",
             parser=parse_some_time,
             help="Interval between checks of the brokers. [default: 5s]",
@@ -173,7 +173,7 @@ def watch(
       kafkabal watch --once -o json
     """
     _check(settings, output, heal, once=once)
-    options = _options(settings, heal, interval_s, slow_fraction)
+    options = _options(settings, heal, every_s, slow_fraction)
     if once:
         return _look_once(settings, context, output, options)
     return _watch(settings, context, output, options)
@@ -188,7 +188,7 @@ def _check(settings: Settings, output: WatchOutput, heal: HealFlags, *, once: bo
         raise UsageError("a snapshot does not change: it cannot be watched", hint="add --once to check it")
 
 
-def _options(settings: Settings, heal: HealFlags, interval_s: float, slow_fraction: float) -> "WatchOptions":
+def _options(settings: Settings, heal: HealFlags, every_s: float, slow_fraction: float) -> "WatchOptions":
     from kafkabal.config import DEFAULT_PLAN_TOLERANCE, TimeWindow
     from kafkabal.watch import HealPolicy, HealthRules, WatchOptions
 
@@ -199,9 +199,9 @@ def _options(settings: Settings, heal: HealFlags, interval_s: float, slow_fracti
             hint="what lies between the two is left alone, or noise would move data",
         )
     return WatchOptions(
-        every_s=interval_s,
+        every_s=every_s,
         broker_timeout_s=settings.broker_timeout_s or WatchOptions().broker_timeout_s,
-        rules=HealthRules(slow_fraction=slow_fraction, longest_gap_s=2 * interval_s),
+        rules=HealthRules(slow_fraction=slow_fraction, longest_gap_s=2 * every_s),
         policy=HealPolicy(
             level=heal.heal,
             dead_after_s=heal.dead_after_s,

@@ -40,7 +40,7 @@ _ONLY_FLAGS = {
     "profile": "--profile",
     "profiles": "--profile",
     "all_profiles": "--all-profiles",
-    "data_sets": "--data-set",
+    "data_sets": "--topics",
 }
 
 

@@ -85,7 +85,7 @@ def data_set_report(copies: Sequence[TopicCopy], patterns: Sequence[str], member
         ("behind", "behind", ValueKind.NUMBER),
     )
     return Report(
-        command="inspect --data-set",
+        command="inspect --topics",
         headline=f"{found}." if copies else f"No topic matches {', '.join(patterns)}.",
         tone=Tone.PLAIN if copies else Tone.WARNING,
         tables=(

@@ -66,7 +66,7 @@ class _Hindsight:
         found = find(state, policy.outer_tolerance)
         if found.empty or found.imbalanced:
             options = PlanOptions(tolerance=policy.inner_tolerance)
-            self._apply(make_plan(state, replace(options, mode=Mode.ONLY_TO_EMPTY) if found.empty else options))
+            self._apply(make_plan(state, replace(options, mode=Mode.ONLY_TO_NEW) if found.empty else options))
 
     def _state(self) -> ClusterState:
         return self._scene.cluster.read(ReadRequest()).state

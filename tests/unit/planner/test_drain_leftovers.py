@@ -58,7 +58,7 @@ def _warnings_of_dirs(options: PlanOptions, *, brokers_: int = 2) -> list[str]:
     return [line for line in plan.warnings if "log dirs remain outside" in line or "with log dirs outside" in line]
 
 
-@pytest.mark.parametrize("mode", [Mode.FULL, Mode.LOG_DIRS_ONLY, Mode.ONLY_TO_EMPTY])
+@pytest.mark.parametrize("mode", [Mode.FULL, Mode.LOG_DIRS_ONLY, Mode.ONLY_TO_NEW])
 def test_log_dirs_that_stay_outside_are_named_with_what_keeps_them_there(mode: Mode) -> None:
     """One line a broker, with the dirs and the replica that is most of the fullest."""
     shares = "/d0 at 1.98x of its fair share, /d1 at 0.02x of its fair share"

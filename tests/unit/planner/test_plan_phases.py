@@ -52,7 +52,7 @@ def test_log_dirs_only_stays_on_the_brokers() -> None:
 def test_only_to_new_fills_new_brokers_and_no_others() -> None:
     """Old brokers take nothing."""
     grown = with_brokers(make_world(SyntheticWorld(seed=2)), (NewBroker(id=90, rack="r0"), NewBroker(id=91, rack="r1")))
-    plan = make_plan(grown, PlanOptions(mode=Mode.ONLY_TO_EMPTY))
+    plan = make_plan(grown, PlanOptions(mode=Mode.ONLY_TO_NEW))
 
     assert {90, 91} == _targets(plan)
 
@@ -61,7 +61,7 @@ def test_only_to_new_says_what_stays_outside() -> None:
     """One line with the scores of the old brokers; a second one, with what to do, where no broker is empty any more."""
     uneven = make_world(SyntheticWorld(seed=2, skew=2.0))
     grown = with_brokers(uneven, (NewBroker(id=90, rack="r0"),))
-    filling, filled = (make_plan(c, PlanOptions(mode=Mode.ONLY_TO_EMPTY)).warnings for c in (grown, uneven))
+    filling, filled = (make_plan(c, PlanOptions(mode=Mode.ONLY_TO_NEW)).warnings for c in (grown, uneven))
 
     assert [len(filling), len(filled)] == [1, 2]
     assert all("brokers outside their bands:" in lines[0] and " by disk" in lines[0] for lines in (filling, filled))

@@ -24,7 +24,7 @@ def test_an_even_cluster_has_every_score_inside_its_band() -> None:
     assert _headline(0) == _headline(0, mode="repair-only") == "nothing to do: all scores are inside their bands"
 
 
-@pytest.mark.parametrize("options", [{"mode": "leaders-only"}, {"mode": "only-to-empty"}, {"below": 0.85}])
+@pytest.mark.parametrize("options", [{"mode": "leaders-only"}, {"mode": "only-to-new"}, {"below": 0.85}])
 def test_a_narrow_question_is_not_answered_for_the_whole_cluster(options: dict[str, Any]) -> None:
     """Where the plan was not to bring all into their bands, what stays outside is said to be no matter of it."""
     assert _headline(5, **options) == "nothing to do within the requested scope; still outside their bands: disk"

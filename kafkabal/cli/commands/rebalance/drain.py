@@ -72,7 +72,7 @@ def finish_drain(applying: "ApplyCommand", planning: "PlanFlags", before: "Clust
     command = applying.command
     settings, context, cluster = command.settings, command.context, command.cluster
     drained = sorted((planning.drain or frozenset()) - gone)
-    again = replace(planning, repair_only=True, only_to_empty=False)
+    again = replace(planning, repair_only=True, only_to_new=False)
     at_first = _on(before, drained)
     for _ in range(_MOST_ROUNDS):
         state = read_cluster(cluster, settings, context).state

@@ -66,9 +66,9 @@ class PlanFlags:
             "--log-dirs-only", help="Only move data between log dirs of the same broker.", rich_help_panel=SCOPE_SECTION
         ),
     ] = False
-    only_to_empty: Annotated[
+    only_to_new: Annotated[
         bool,
-        typer.Option("--only-to-empty", help="Only move data to brokers without data.", rich_help_panel=SCOPE_SECTION),
+        typer.Option("--only-to-new", help="Only move data to brokers without data.", rich_help_panel=SCOPE_SECTION),
     ] = False
     below: Annotated[
         float | None,
@@ -131,7 +131,7 @@ class PlanFlags:
             Mode.REPAIR_ONLY: self.repair_only,
             Mode.LEADERS_ONLY: self.leaders_only,
             Mode.LOG_DIRS_ONLY: self.log_dirs_only,
-            Mode.ONLY_TO_EMPTY: self.only_to_empty,
+            Mode.ONLY_TO_NEW: self.only_to_new,
         }
         chosen = [mode for mode, given in flags.items() if given]
         if len(chosen) > 1:

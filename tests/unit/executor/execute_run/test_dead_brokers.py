@@ -62,6 +62,6 @@ def test_a_throttle_on_a_dead_broker_is_restored_by_a_later_run(memory: InMemory
     assert repair.outcome is RunOutcome.COMPLETE
     assert memory.kafka.parts.brokers[2].own_configs
     memory.kafka.start(2)
-    _run(memory, tmp_path, PlanOptions(mode=Mode.ONLY_TO_EMPTY))
+    _run(memory, tmp_path, PlanOptions(mode=Mode.ONLY_TO_NEW))
 
     assert not any(b.own_configs for b in memory.kafka.parts.brokers.values())
