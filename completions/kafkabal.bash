@@ -4,7 +4,7 @@
 # words=  commands and options of the command $1
 _kafkabal_words() {
     case "$1" in
-        "kafkabal") words="inspect snapshot create produce read rebalance advise monitoring top watch sandbox demo route-simulate route route-plugin policies scores telemetry profiles doctor config help completion|--version -h --help" ;;
+        "kafkabal") words="inspect snapshot create produce read rebalance advise monitoring top watch sandbox demo route-simulate route routing policies scores telemetry profiles doctor config help completion|--version -h --help" ;;
         "kafkabal inspect") words="diff|--by --top --sample --save --cluster-timeout -b --bootstrap-server --command-config --snapshot --zookeeper --broker-timeout --profile --all-profiles --score --tolerance --topics -o --output --output-file --check --nagios -w --warning -c --critical -t --timeout --record --growth --over --full-within --rack-level --price-per-gb --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal inspect diff") words="|--all --score --tolerance -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal snapshot") words="import|-h --help" ;;
@@ -12,7 +12,7 @@ _kafkabal_words() {
         "kafkabal create") words="|--placement --if-not-exists --dry-run --exit-code --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --exclude-brokers -o --output --output-file -p --partitions -r --replication-factor --preset --config --partition-bytes -f --file --save --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal produce") words="|--textfile -b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --label --include --exclude --transform --chunk --read-ahead --policy --refresh --producer-config --any-key-order --manifest --no-manifest --resend --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal read") words="|--textfile -b --bootstrap-server --command-config --profile -o --output --output-file --to --follow --from-start --for --rack --readers --prefetch --cache --cache-bytes --out -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance") words="plan explain show diff apply status pause resume cancel rollback cleanup adopt history simulate throttle|--all --check --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --throttle --log-dir-throttle --window --count-capacity --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --max-cross-rack-bytes --broker-limit --keep-moved --replication-factor --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --notify --save -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance") words="plan explain show diff apply status pause resume cancel rollback repair adopt history simulate throttle|--all --check --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --throttle --log-dir-throttle --window --count-capacity --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --max-cross-rack-bytes --broker-limit --keep-moved --replication-factor --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --notify --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance plan") words="|--out --all --plan-for --frontier --what-if -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --count-capacity --throttle --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --max-cross-rack-bytes --broker-limit --keep-moved --replication-factor -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance explain") words="|--why-not -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --count-capacity --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --max-cross-rack-bytes --broker-limit --keep-moved --replication-factor -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance show") words="|--all -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
@@ -23,7 +23,7 @@ _kafkabal_words() {
         "kafkabal rebalance resume") words="|--journal --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --notify --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance cancel") words="|--journal --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --notify --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance rollback") words="|--journal --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --notify --save -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance cleanup") words="|--journal --remove --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --notify -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance repair") words="|--journal --remove --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --notify -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance adopt") words="|--finish --cancel --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --notify -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance history") words="|--last -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance simulate") words="|--case --days --check -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
@@ -44,7 +44,8 @@ _kafkabal_words() {
         "kafkabal demo") words="|--keep -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal route-simulate") words="|--policy --topic --seeds --latency --no-latency --plot -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score -o --output --output-file --workload --records --bytes --data --key --storage --training --rack -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal route") words="|--policy -b --bootstrap-server --command-config --profile --snapshot --broker-timeout --score -o --output --output-file --publish --once --refresh --valid-for --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal route-plugin") words="|--out -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal routing") words="plugin|-h --help" ;;
+        "kafkabal routing plugin") words="|--out -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal policies") words="|-o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal scores") words="|-b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal telemetry") words="subscribe list remove plugin show latency|-h --help" ;;
@@ -383,19 +384,19 @@ _kafkabal_spec() {
         "kafkabal rebalance rollback --save") spec="files" ;;
         "kafkabal rebalance rollback --color") spec="words auto always never" ;;
         "kafkabal rebalance rollback #0") spec="value" ;;
-        "kafkabal rebalance cleanup --journal") spec="files" ;;
-        "kafkabal rebalance cleanup --wait") spec="value" ;;
-        "kafkabal rebalance cleanup -b" | "kafkabal rebalance cleanup --bootstrap-server") spec="value" ;;
-        "kafkabal rebalance cleanup --command-config") spec="files" ;;
-        "kafkabal rebalance cleanup --profile") spec="names profiles" ;;
-        "kafkabal rebalance cleanup --snapshot") spec="files" ;;
-        "kafkabal rebalance cleanup --zookeeper") spec="value" ;;
-        "kafkabal rebalance cleanup --broker-timeout") spec="value" ;;
-        "kafkabal rebalance cleanup --bootstrap-controller") spec="value" ;;
-        "kafkabal rebalance cleanup -o" | "kafkabal rebalance cleanup --output") spec="words table json jsonl" ;;
-        "kafkabal rebalance cleanup --textfile") spec="files" ;;
-        "kafkabal rebalance cleanup --notify") spec="value" ;;
-        "kafkabal rebalance cleanup --color") spec="words auto always never" ;;
+        "kafkabal rebalance repair --journal") spec="files" ;;
+        "kafkabal rebalance repair --wait") spec="value" ;;
+        "kafkabal rebalance repair -b" | "kafkabal rebalance repair --bootstrap-server") spec="value" ;;
+        "kafkabal rebalance repair --command-config") spec="files" ;;
+        "kafkabal rebalance repair --profile") spec="names profiles" ;;
+        "kafkabal rebalance repair --snapshot") spec="files" ;;
+        "kafkabal rebalance repair --zookeeper") spec="value" ;;
+        "kafkabal rebalance repair --broker-timeout") spec="value" ;;
+        "kafkabal rebalance repair --bootstrap-controller") spec="value" ;;
+        "kafkabal rebalance repair -o" | "kafkabal rebalance repair --output") spec="words table json jsonl" ;;
+        "kafkabal rebalance repair --textfile") spec="files" ;;
+        "kafkabal rebalance repair --notify") spec="value" ;;
+        "kafkabal rebalance repair --color") spec="words auto always never" ;;
         "kafkabal rebalance adopt -b" | "kafkabal rebalance adopt --bootstrap-server") spec="value" ;;
         "kafkabal rebalance adopt --command-config") spec="files" ;;
         "kafkabal rebalance adopt --profile") spec="names profiles" ;;
@@ -581,8 +582,8 @@ _kafkabal_spec() {
         "kafkabal route --prometheus-label") spec="value" ;;
         "kafkabal route --color") spec="words auto always never" ;;
         "kafkabal route #*") spec="names topics" ;;
-        "kafkabal route-plugin --out") spec="files" ;;
-        "kafkabal route-plugin --color") spec="words auto always never" ;;
+        "kafkabal routing plugin --out") spec="files" ;;
+        "kafkabal routing plugin --color") spec="words auto always never" ;;
         "kafkabal policies -o" | "kafkabal policies --output") spec="words table json yaml csv" ;;
         "kafkabal policies --output-file") spec="files" ;;
         "kafkabal policies --color") spec="words auto always never" ;;
@@ -697,7 +698,7 @@ _kafkabal_spec() {
         "kafkabal config show --output-file") spec="files" ;;
         "kafkabal config show --color") spec="words auto always never" ;;
         "kafkabal help --color") spec="words auto always never" ;;
-        "kafkabal help #*") spec="words inspect snapshot create produce read rebalance advise monitoring top watch sandbox demo route-simulate route route-plugin policies scores telemetry profiles doctor config help completion add-brokers architecture commands dead-broker deploy executor executor-sweeps exit-codes experiments first-rebalance formats full-disk glossary growth java-producers many-clusters nightly-rebalance output own-score package performance-inspect permissions planner python racks reader remove-a-broker routing simulate training-data" ;;
+        "kafkabal help #*") spec="words inspect snapshot create produce read rebalance advise monitoring top watch sandbox demo route-simulate route routing policies scores telemetry profiles doctor config help completion add-brokers architecture commands dead-broker deploy executor executor-sweeps exit-codes experiments first-rebalance formats full-disk glossary growth java-producers many-clusters nightly-rebalance output own-score package performance-inspect permissions planner python racks reader remove-a-broker simulate training-data" ;;
         "kafkabal completion install --color") spec="words auto always never" ;;
         "kafkabal completion install #0") spec="words bash zsh fish" ;;
         "kafkabal completion bash --color") spec="words auto always never" ;;

@@ -76,7 +76,7 @@ set -g __kafkabal_commands \
     'kafkabal rebalance resume' \
     'kafkabal rebalance cancel' \
     'kafkabal rebalance rollback' \
-    'kafkabal rebalance cleanup' \
+    'kafkabal rebalance repair' \
     'kafkabal rebalance adopt' \
     'kafkabal rebalance history' \
     'kafkabal rebalance simulate' \
@@ -97,7 +97,8 @@ set -g __kafkabal_commands \
     'kafkabal demo' \
     'kafkabal route-simulate' \
     'kafkabal route' \
-    'kafkabal route-plugin' \
+    'kafkabal routing' \
+    'kafkabal routing plugin' \
     'kafkabal policies' \
     'kafkabal scores' \
     'kafkabal telemetry' \
@@ -289,7 +290,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal' -a sandbox -d 'Run a real Apach
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a demo -d 'Inspect and rebalance an unbalanced cluster in a sandbox (2 minutes).'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a route-simulate -d 'Simulate how each routing policy would distribute a workload, and at what cost.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a route -d 'Show where records go by score, and publish it for Java producers.'
-complete -c kafkabal -n '__kafkabal_at kafkabal' -a route-plugin -d 'Build the partitioner for Java producers, which follows published weights.'
+complete -c kafkabal -n '__kafkabal_at kafkabal' -a routing -d 'Build the partitioner for Java producers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a policies -d 'List routing policies: how each decides, what it needs, whether it keeps key order.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a scores -d 'List scores: what each measures and needs, and whether this cluster supplies it.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a telemetry -d 'Collect client metrics for latency-aware routing (KIP-714).'
@@ -469,7 +470,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a pause -d 'Pause th
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a resume -d 'Resume the latest interrupted or paused run.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a cancel -d 'Cancel the latest run\'s reassignments in flight and restore its throttles.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a rollback -d 'Roll back a run.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a cleanup -d 'Restore throttles left by an earlier run and list unused ones.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a repair -d 'Restore throttles left by an earlier run and list unused ones.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a adopt -d 'List, throttle, finish or cancel reassignments of another tool.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a history -d 'List earlier runs, from the cluster\'s record and this host\'s journals.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a simulate -d 'Simulate \'kafkabal watch\' on this cluster for months: growth, noise, failures and new brokers.'
@@ -766,25 +767,25 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l color -r 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -s h -l help -d 'Show this message and exit.'
 
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cleanup' -l journal -r -F -d 'Journal of the run, if not the latest one of this host.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cleanup' -l remove -d 'Also delete throttles that no known run has set.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cleanup' -l yes -d 'Do not prompt; required without a terminal.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cleanup' -l wait -r -f -d 'How long to wait while another kafkabal works on the cluster. [default: exit 75 at once]'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cleanup' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cleanup' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cleanup' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cleanup' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cleanup' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cleanup' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cleanup' -l bootstrap-controller -r -f -d 'KRaft controllers; needed to change configs of dead brokers.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cleanup' -s o -l output -r -f -a 'table json jsonl' -d 'Output format. [default: table]'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cleanup' -l textfile -r -F -d 'Keep a Prometheus textfile up to date.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cleanup' -l notify -r -f -d 'Post every event to Alertmanager (/api/v2/alerts), Slack or a webhook.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cleanup' -s q -l quiet -d 'Show only results and errors.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cleanup' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cleanup' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cleanup' -l no-color -d 'The same as --color never.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cleanup' -s h -l help -d 'Show this message and exit.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l journal -r -F -d 'Journal of the run, if not the latest one of this host.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l remove -d 'Also delete throttles that no known run has set.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l yes -d 'Do not prompt; required without a terminal.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l wait -r -f -d 'How long to wait while another kafkabal works on the cluster. [default: exit 75 at once]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l bootstrap-controller -r -f -d 'KRaft controllers; needed to change configs of dead brokers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -s o -l output -r -f -a 'table json jsonl' -d 'Output format. [default: table]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l textfile -r -F -d 'Keep a Prometheus textfile up to date.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l notify -r -f -d 'Post every event to Alertmanager (/api/v2/alerts), Slack or a webhook.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -l finish -d 'Take them over and wait until they have finished.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -l cancel -d 'Take them over and cancel them.'
@@ -1088,12 +1089,15 @@ complete -c kafkabal -n '__kafkabal_at kafkabal route' -l color -r -f -a 'auto a
 complete -c kafkabal -n '__kafkabal_at kafkabal route' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route' -s h -l help -d 'Show this message and exit.'
 
-complete -c kafkabal -n '__kafkabal_at kafkabal route-plugin' -l out -r -F -d 'Path of the jar to write. [required]'
-complete -c kafkabal -n '__kafkabal_at kafkabal route-plugin' -s q -l quiet -d 'Show only results and errors.'
-complete -c kafkabal -n '__kafkabal_at kafkabal route-plugin' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
-complete -c kafkabal -n '__kafkabal_at kafkabal route-plugin' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
-complete -c kafkabal -n '__kafkabal_at kafkabal route-plugin' -l no-color -d 'The same as --color never.'
-complete -c kafkabal -n '__kafkabal_at kafkabal route-plugin' -s h -l help -d 'Show this message and exit.'
+complete -c kafkabal -n '__kafkabal_at kafkabal routing' -a plugin -d 'Build the partitioner for Java producers, which follows published weights.'
+complete -c kafkabal -n '__kafkabal_at kafkabal routing' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal routing plugin' -l out -r -F -d 'Path of the jar to write. [required]'
+complete -c kafkabal -n '__kafkabal_at kafkabal routing plugin' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal routing plugin' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal routing plugin' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal routing plugin' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal routing plugin' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal policies' -a 'random round-robin key-hash default sticky uniform-sticky adaptive join-idle-queue c3 prequal score smooth-weighted astraea rack-local power-of-d least-loaded pkg d-choices w-choices bounded-load'
 complete -c kafkabal -n '__kafkabal_at kafkabal policies' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
@@ -1302,7 +1306,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l color -r -f -a '
 complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal config show' -s h -l help -d 'Show this message and exit.'
 
-complete -c kafkabal -n '__kafkabal_at kafkabal help' -a 'inspect snapshot create produce read rebalance advise monitoring top watch sandbox demo route-simulate route route-plugin policies scores telemetry profiles doctor config help completion add-brokers architecture commands dead-broker deploy executor executor-sweeps exit-codes experiments first-rebalance formats full-disk glossary growth java-producers many-clusters nightly-rebalance output own-score package performance-inspect permissions planner python racks reader remove-a-broker routing simulate training-data'
+complete -c kafkabal -n '__kafkabal_at kafkabal help' -a 'inspect snapshot create produce read rebalance advise monitoring top watch sandbox demo route-simulate route routing policies scores telemetry profiles doctor config help completion add-brokers architecture commands dead-broker deploy executor executor-sweeps exit-codes experiments first-rebalance formats full-disk glossary growth java-producers many-clusters nightly-rebalance output own-score package performance-inspect permissions planner python racks reader remove-a-broker simulate training-data'
 complete -c kafkabal -n '__kafkabal_at kafkabal help' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal help' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal help' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'

@@ -4,7 +4,7 @@ from .adopt_run import find_foreign as find_foreign
 from .adopt_run import throttles_left as throttles_left
 from .execute_run import apply as apply
 from .execute_run import cancel as cancel
-from .execute_run import clean_up_run as clean_up_run
+from .execute_run import repair_run as repair_run
 from .execute_run import resume as resume
 from .execute_run import roll_back as roll_back
 from .live_run_status import PartitionState as PartitionState

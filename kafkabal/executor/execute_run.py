@@ -1,4 +1,4 @@
-"""What can be done with runs: apply a plan, and resume, roll back, cancel or clean up after the latest run.
+"""What can be done with runs: apply a plan, and resume, roll back, cancel or repair the latest run.
 
 Below that, a run from its first move to its last throttle, whatever happens on the way.
 
@@ -109,7 +109,7 @@ def cancel(
     return execute(reopen_run(environment, journal=journal, goal=Goal.CANCEL, lock=lock), Goal.CANCEL)
 
 
-def clean_up_run(
+def repair_run(
     environment: RunEnvironment, *, journal: Path | str | None = None, lock: ClusterLock | None = None
 ) -> RunResult:
     """Restore the throttles of the latest run; reassignments in flight continue and keep theirs."""

@@ -1,4 +1,4 @@
-"""How the latest run is opened again, in any state, to be resumed, rolled back, cancelled or cleaned up after."""
+"""How the latest run is opened again, in any state, to be resumed, rolled back, cancelled or repaired."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _reopen(
     if found is None or not found.state.has_begun:
         raise UsageError(
             "no run found for this cluster",
-            hint="give its journal with --journal; 'kafkabal rebalance cleanup' lists leftover throttles",
+            hint="give its journal with --journal; 'kafkabal rebalance repair' lists leftover throttles",
         )
     with ExitStack() as undo:
         # those of the run, where no flag was given: a resume must not turn a throttled run into one at full speed

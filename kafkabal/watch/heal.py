@@ -22,11 +22,11 @@ from kafkabal.executor import (
     StopSwitch,
     Timeouts,
     apply,
-    clean_up_run,
     enforce,
     find_run,
     measured_throttle,
     preflight,
+    repair_run,
     resume,
 )
 from kafkabal.model import ClusterState
@@ -193,7 +193,7 @@ class RunHealer:
         """See :class:`Healer`."""
         # one that was cancelled has only throttles left: what it was to move has been given up
         is_closed = found.state.phase is Phase.CLOSED
-        self._start(healing, found.record.plan_id, clean_up_run if is_closed else resume)
+        self._start(healing, found.record.plan_id, repair_run if is_closed else resume)
 
     def unfinished(self) -> FoundRun | None:
         """See :class:`Healer`."""

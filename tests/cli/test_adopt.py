@@ -73,8 +73,8 @@ def test_throttles_of_the_other_tool_are_named(simulation: Simulation, word: str
     assert done.code == 0, done.err
     assert set(simulation.replicas().values()) == {replicas}
     assert "8 throttles that kafkabal did not set remain on broker 1, broker 2, broker 3, topic img" in done.err
-    assert "'kafkabal rebalance cleanup --remove' deletes them" in done.err
-    assert simulation.run("rebalance", "cleanup", "--remove", "--yes").code == 0
+    assert "'kafkabal rebalance repair --remove' deletes them" in done.err
+    assert simulation.run("rebalance", "repair", "--remove", "--yes").code == 0
     assert _configs(simulation) == before
 
 

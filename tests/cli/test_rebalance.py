@@ -148,7 +148,7 @@ def test_a_crashed_run_of_another_host_is_left_to_it(
     assert refused.code == 4
 
 
-@pytest.mark.parametrize("words", [(), ("apply",), ("resume",), ("cancel",), ("rollback",), ("cleanup",)], ids=str)
+@pytest.mark.parametrize("words", [(), ("apply",), ("resume",), ("cancel",), ("rollback",), ("repair",)], ids=str)
 def test_commands_that_put_throttles_back_take_controllers(run_cli: Callable[..., Any], words: tuple[str, ...]) -> None:
     """The configs of a dead broker are changed through controllers: every such command can be told where they are."""
     assert "--bootstrap-controller" in run_cli("rebalance", *words, "--help").out

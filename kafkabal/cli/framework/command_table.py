@@ -74,9 +74,9 @@ COMMANDS: Final[Mapping[str, Row]] = {
                 "kafkabal.cli.commands.rebalance.cancel:cancel",
             ),
             "rollback": Row("Roll back a run.", "kafkabal.cli.commands.rebalance.rollback:rollback"),
-            "cleanup": Row(
+            "repair": Row(
                 "Restore throttles left by an earlier run and list unused ones.",
-                "kafkabal.cli.commands.rebalance.cleanup:cleanup",
+                "kafkabal.cli.commands.rebalance.repair:repair",
             ),
             "adopt": Row(
                 "List, throttle, finish or cancel reassignments of another tool.",
@@ -133,9 +133,14 @@ COMMANDS: Final[Mapping[str, Row]] = {
     "route": Row(
         "Show where records go by score, and publish it for Java producers.", "kafkabal.cli.commands.route:route"
     ),
-    "route-plugin": Row(
-        "Build the partitioner for Java producers, which follows published weights.",
-        "kafkabal.cli.commands.route_plugin:route_plugin",
+    "routing": Row(
+        "Build the partitioner for Java producers.",
+        commands={
+            "plugin": Row(
+                "Build the partitioner for Java producers, which follows published weights.",
+                "kafkabal.cli.commands.routing:plugin",
+            ),
+        },
     ),
     "policies": Row(
         "List routing policies: how each decides, what it needs, whether it keeps key order.",

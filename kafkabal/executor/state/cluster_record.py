@@ -135,7 +135,7 @@ class ClusterRecord:
         if known is None:
             raise OperationError(
                 f"the run record of {head.run_id} on the cluster is incomplete",
-                hint="give its journal with --journal, or run 'kafkabal rebalance cleanup'",
+                hint="give its journal with --journal, or run 'kafkabal rebalance repair'",
             )
         return known
 

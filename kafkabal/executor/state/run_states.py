@@ -9,7 +9,7 @@
                           CANCELLING -> RESTORING -> CLOSED
 
 Until RECORDED nothing has been changed. A crash leaves the run in any state but CLOSED; ``resume``, ``rollback``,
-``cancel`` and ``cleanup`` start again from whatever is true on the cluster, so every state leads back to MOVING,
+``cancel`` and ``repair`` start again from whatever is true on the cluster, so every state leads back to MOVING,
 CANCELLING or RESTORING. A closed run can be begun again as well: to be rolled back, or for what was left undone.
 """
 

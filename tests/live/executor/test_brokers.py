@@ -58,7 +58,7 @@ def test_broker_that_comes_back(stage: Stage, how: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "then"), [pytest.param("killed", "resume", marks=pytest.mark.sweep), ("paused", "clean up")]
+    ("how", "then"), [pytest.param("killed", "resume", marks=pytest.mark.sweep), ("paused", "repair")]
 )
 def test_broker_that_stays_away(stage: Stage, how: str, then: str) -> None:
     """The run ends incomplete (1) and names it and its throttles, no other is left; later those are put back."""
@@ -68,8 +68,8 @@ def test_broker_that_stays_away(stage: Stage, how: str, then: str) -> None:
     assert all(f"{stage.moving(n)}', 'broker 4 is dead" in said for n in (0, 2, 3)), said
     stage.assert_configs({r: v for r, v in stage.configs.items() if r.name != str(_LOST)}, _OTHERS)
     stage.sandbox.start(_LOST)
-    if then == "clean up":
-        stage.execute("clean up")
+    if then == "repair":
+        stage.execute("repair")
         stage.assert_clean()
     stage.finish("resume")
     stage.assert_as_planned()

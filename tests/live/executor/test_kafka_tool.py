@@ -48,8 +48,8 @@ def test_throttles_of_kafkas_tool_are_named_and_removed(stage: Stage) -> None:
     assert adopted.returncode == 0, adopted.stderr
     assert not stage.in_flight()
     assert "that kafkabal did not set remain on broker 1, broker 2, broker 3, broker 4" in adopted.stderr
-    assert "'kafkabal rebalance cleanup --remove' deletes them" in adopted.stderr
-    removed = stage.command("cleanup", "--remove", "--yes")
+    assert "'kafkabal rebalance repair --remove' deletes them" in adopted.stderr
+    removed = stage.command("repair", "--remove", "--yes")
     assert removed.returncode == 0, removed.stderr
     stage.soon(lambda: _assert_no_throttle(stage))
 

@@ -15,7 +15,7 @@ from kafkabal.cli.commands.rebalance.stop_signals import stop_on_signals
 from kafkabal.clusters.open_cluster import connect
 from kafkabal.config.connection_settings import ConnectionSettings, ZookeeperAddress
 from kafkabal.errors import KafkabalError
-from kafkabal.executor.execute_run import apply, cancel, clean_up_run, resume, roll_back
+from kafkabal.executor.execute_run import apply, cancel, repair_run, resume, roll_back
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import NullListener, RunListener, report_in_background
 from kafkabal.executor.run_options import RunOptions
@@ -38,7 +38,7 @@ class Order(msgspec.Struct, kw_only=True):
     zookeeper: str | None = None
     state_dir: str
     host: str
-    action: Literal["apply", "resume", "roll back", "cancel", "clean up"]
+    action: Literal["apply", "resume", "roll back", "cancel", "repair"]
     plan: str
     options: RunOptions
     clock: str
@@ -95,8 +95,8 @@ def _act(environment: RunEnvironment, order: Order) -> RunResult:
             return roll_back(environment, options=order.options)
         case "cancel":
             return cancel(environment)
-        case "clean up":
-            return clean_up_run(environment)
+        case "repair":
+            return repair_run(environment)
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ def _warn_of_throttles(command: "RunSession", left: "Sequence[LeftoverThrottle]"
         where = first_of(sorted({str(throttle.resource) for throttle in left}))
         command.context.warn(
             f"{counted_noun(len(left), 'throttle')} that kafkabal did not set remain on {where}: "
-            "'kafkabal rebalance cleanup' lists them, 'kafkabal rebalance cleanup --remove' deletes them"
+            "'kafkabal rebalance repair' lists them, 'kafkabal rebalance repair --remove' deletes them"
         )
 
 

@@ -184,7 +184,7 @@ class RunSession:
             raise PartialFailureError(summary(result), list(result.problems.items()), hint=resume)
         if result.pending:
             raise OperationError(
-                summary(result), hint="restore them with 'kafkabal rebalance cleanup' once the brokers respond"
+                summary(result), hint="restore them with 'kafkabal rebalance repair' once the brokers respond"
             )
         if self.output.output is RunFormat.TABLE and not self.context.quiet:
             self.context.show_result(printable(summary(result)) + "\n")

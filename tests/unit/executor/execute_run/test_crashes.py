@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafkabal.clusters.simulated.fault_injection import Call
-from kafkabal.executor.execute_run import apply, cancel, clean_up_run, resume, roll_back
+from kafkabal.executor.execute_run import apply, cancel, repair_run, resume, roll_back
 from kafkabal.executor.reopen_run import RunClosedError
 from kafkabal.executor.state.find_run import find_run
 from kafkabal.executor.state.journal import Journal
@@ -144,7 +144,7 @@ def test_repair_after_a_crash_leaves_moves_alone(make_scene: Callable[[], Any]) 
     environment = scene.next_process()
     scene.memory.kafka.clock.sleep(600.0)
     assert not scene.memory.reassignments()
-    result = clean_up_run(environment)
+    result = repair_run(environment)
     assert result.pending == []
     assert scene.configs_now() == scene.configs
 

@@ -1,4 +1,4 @@
-"""``kafkabal rebalance cleanup``: restore or list leftover throttles."""
+"""``kafkabal rebalance repair``: restore or list leftover throttles."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kafkabal.executor import LeftoverThrottle
 
 
-def cleanup(
+def repair(
     context: CommandContext,
     settings: Annotated[Settings, Uses(*RUN_CLUSTER)],
     output: RunOutput,
@@ -34,22 +34,22 @@ def cleanup(
 
     Examples:
 
-      kafkabal rebalance cleanup
+      kafkabal rebalance repair
 
-      kafkabal rebalance cleanup --remove --yes
+      kafkabal rebalance repair --remove --yes
     """
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.executor import find_run
 
-    with open_run_session("rebalance cleanup", settings, context, output, wait_s=wait_s) as command:
+    with open_run_session("rebalance repair", settings, context, output, wait_s=wait_s) as command:
         context = command.context
         command.lock.take()
         environment = command.environment
         found = find_run(environment, journal)
-        from kafkabal.executor import clean_up_run, find_leftover_throttles, remove_leftover_throttles
+        from kafkabal.executor import find_leftover_throttles, remove_leftover_throttles, repair_run
 
         if found is not None and found.is_open:
-            command.end(clean_up_run(environment, journal=journal, lock=command.lock.take()))
+            command.end(repair_run(environment, journal=journal, lock=command.lock.take()))
         leftovers = find_leftover_throttles(command.cluster)
         _list(leftovers, context)
         if leftovers and not remove:

@@ -1,4 +1,4 @@
-"""``kafkabal route-plugin``: build the partitioner for Java clients."""
+"""``kafkabal routing``: the partitioner for Java clients."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +9,7 @@ from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.command_context import CommandContext
 
 
-def route_plugin(
+def plugin(
     context: CommandContext,
     jar: Annotated[
         Path,
@@ -24,7 +24,7 @@ def route_plugin(
 
     Examples:
 
-      kafkabal route-plugin --out kafkabal-routing.jar
+      kafkabal routing plugin --out kafkabal-routing.jar
     """
     from kafkabal.routing import PARTITIONER_CLASS, build_partitioner
     from kafkabal.sandbox import cache_of, ensure_client_jars, ensure_java_compiler, java_binary
