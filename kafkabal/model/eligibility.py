@@ -12,7 +12,8 @@ import numpy as np
 
 from kafkabal.errors import UsageError
 from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState, LogDirState
-from kafkabal.model.volumes import bytes_on_volume, log_bytes, used_bytes
+from kafkabal.model.replica_sizes import replica_bytes
+from kafkabal.model.volumes import bytes_on_volume, used_bytes
 
 DEFAULT_FREE_SHARE = 0.05
 """Share of a volume that always stays usable, whatever limit is asked for."""
@@ -126,10 +127,27 @@ def room_for_replicas(cluster: ClusterState, limit: float) -> F64:
     np.add.at(room, dirs.broker[rows], below[rows])
     closed = np.flatnonzero(dirs.state == LogDirState.CORDONED)
     if closed.size:
-        np.add.at(room, dirs.broker[closed], np.minimum(log_bytes(dirs, cluster.replicas), below)[closed])
+        room += _bytes_that_may_stay(cluster, closed, below)
     room[dirs.broker[dirs.total_bytes < 0]] = np.inf
     room[np.bincount(dirs.broker, minlength=len(room)) == 0] = np.inf
     return room
+
+
+def _bytes_that_may_stay(cluster: ClusterState, closed: I64, below: F64) -> F64:
+    """float64, shape (n_brokers,): what is in cordoned dirs, up to ``below`` of each.
+
+    Estimated where it is not known: what counts as load of a broker must be allowed to stay there. A replica of which
+    even the dir is not known counts where all dirs of its broker are cordoned.
+    """
+    dirs, replicas, n = cluster.log_dirs, cluster.replicas, len(cluster.brokers)
+    each = replica_bytes(cluster).astype(np.float64)
+    placed = replicas.log_dir >= 0
+    held = np.bincount(replicas.log_dir[placed], each[placed], len(dirs))
+    staying = np.bincount(dirs.broker[closed], np.minimum(held, below)[closed], n)
+    unplaced = np.bincount(replicas.broker[~placed], each[~placed], n)
+    is_closed = np.bincount(dirs.broker[closed], minlength=n) == np.bincount(dirs.broker, minlength=n)
+    limit = np.bincount(dirs.broker[closed], below[closed], n)
+    return np.asarray(np.where(is_closed, np.minimum(staying + unplaced, limit), staying))
 
 
 def lasting_factor(cluster: ClusterState) -> I32:
