@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from experiments.broker_halting import HALT_PERIOD_S, HaltedBroker
 from experiments.experiment_sandbox import JAVA, LIBRDKAFKA, ExperimentSandbox
-from experiments.halted_broker import HALT_PERIOD_S, HaltedBroker
 from experiments.report import Finding
 
 _RECORD_BYTES = 1_000

@@ -11,6 +11,8 @@ from .live_run_status import PartitionState as PartitionState
 from .live_run_status import RunStatus as RunStatus
 from .live_run_status import current_holder as current_holder
 from .live_run_status import run_status as run_status
+from .observe.brokers_safe_to_stop import SafeToStop as SafeToStop
+from .observe.brokers_safe_to_stop import prove_safe_to_stop as prove_safe_to_stop
 from .observe.cluster_load import SAMPLE_S as SAMPLE_S
 from .observe.cluster_load import ClusterLoad as ClusterLoad
 from .observe.cluster_load import Moves as Moves
@@ -18,8 +20,6 @@ from .observe.cluster_load import measure_load as measure_load
 from .observe.cluster_load import moves_of_plan as moves_of_plan
 from .observe.cluster_load import moves_of_run as moves_of_run
 from .observe.observation import Stage as Stage
-from .observe.safe_to_stop import SafeToStop as SafeToStop
-from .observe.safe_to_stop import prove_safe_to_stop as prove_safe_to_stop
 from .reopen_run import RunClosedError as RunClosedError
 from .run_environment import RunEnvironment as RunEnvironment
 from .run_events import Event as Event

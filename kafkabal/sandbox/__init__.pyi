@@ -1,6 +1,5 @@
 from .exit_diagnosis import last_lines as last_lines
 from .extra_packages import extra_module as extra_module
-from .jar_lock import LockedJar as LockedJar
 from .jars import ensure_client_jars as ensure_client_jars
 from .jars import ensure_jars as ensure_jars
 from .jars import sha256_of as sha256_of
@@ -19,6 +18,7 @@ from .node_status import NodeState as NodeState
 from .node_status import NodeStatus as NodeStatus
 from .nodes import Node as Node
 from .nodes import Role as Role
+from .pinned_jars import LockedJar as LockedJar
 from .sample_data_set import write_data_set as write_data_set
 from .sandbox import Sandbox as Sandbox
 from .sandbox_home import HOME_VARIABLE as HOME_VARIABLE

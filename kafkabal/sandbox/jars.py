@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from kafkabal.errors import OperationError
 from kafkabal.sandbox.extra_packages import extra_module
-from kafkabal.sandbox.jar_lock import LockedJar, read_lock
+from kafkabal.sandbox.pinned_jars import LockedJar, read_lock
 from kafkabal.sandbox.sandbox_home import exclusive, make_folder
 from kafkabal.sandbox.sandbox_spec import DEFAULT_KAFKA_VERSION
 

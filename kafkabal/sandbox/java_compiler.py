@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from kafkabal.sandbox.jar_lock import LockedJar
 from kafkabal.sandbox.jars import ensure_locked
+from kafkabal.sandbox.pinned_jars import LockedJar
 
 _COMPILER: Final = LockedJar(
     "org.eclipse.jdt", "ecj", "3.40.0", "05cc22a24e7982970f63a405fc6c820bc80b806f27f3c5a6236fc475f8f7152b"

@@ -15,7 +15,7 @@ from kafkabal.sandbox.java_runtime import java_environment
 from kafkabal.sandbox.node_command import ensure_files, node_command
 from kafkabal.sandbox.node_status import NodeState
 from kafkabal.sandbox.nodes import ZOOKEEPER_ID, Node, NodeFiles
-from kafkabal.sandbox.zookeeper_status import registered_brokers
+from kafkabal.sandbox.zookeeper_brokers import registered_brokers
 
 if TYPE_CHECKING:
     from kafkabal.sandbox.kafka_installation import KafkaInstallation

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 from kafkabal.errors import UsageError
-from kafkabal.sandbox.jar_lock import locked_versions
+from kafkabal.sandbox.pinned_jars import locked_versions
 from kafkabal.wording import counted_noun
 
 DEFAULT_KAFKA_VERSION: Final = "4.1.2"
@@ -87,7 +87,7 @@ class SandboxSpec:
     zookeeper
         A ZooKeeper with the last Kafka that uses one, instead of KRaft.
     kafka_version
-        One of :func:`~kafkabal.sandbox.jar_lock.locked_versions`; None for the usual one.
+        One of :func:`~kafkabal.sandbox.pinned_jars.locked_versions`; None for the usual one.
     log_dir_capacity_bytes
         What a log dir is said to hold, since all of them share this machine's volume.
     expected_replicas

@@ -11,7 +11,7 @@ import pytest
 
 from kafkabal.errors import OperationError
 from kafkabal.sandbox import jars
-from kafkabal.sandbox.jar_lock import LockedJar
+from kafkabal.sandbox.pinned_jars import LockedJar
 
 CONTENT = b"classes"
 JAR = LockedJar("g", "a", "1", hashlib.sha256(CONTENT).hexdigest())

@@ -7,7 +7,7 @@ from importlib import resources
 import pytest
 
 from kafkabal.errors import UsageError
-from kafkabal.sandbox.jar_lock import locked_versions, read_lock
+from kafkabal.sandbox.pinned_jars import locked_versions, read_lock
 
 
 def test_versions_are_numbered_not_spelled() -> None:

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from kafkabal.sandbox.zookeeper_status import registered_brokers
+from kafkabal.sandbox.zookeeper_brokers import registered_brokers
 
 DUMP = b"""SessionTracker dump:
 ephemeral nodes dump:
