@@ -93,7 +93,7 @@ from kafkabal.cli.main import main
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.config.settings import Settings
-from kafkabal.executor.safety.lock_across_runs import CommandLock
+from kafkabal.executor.safety.lock_across_runs import LockAcrossRuns
 from kafkabal.executor.execute_run import apply
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions, Throttle
@@ -115,7 +115,7 @@ context = CommandContext()
 with Reporters(list(_reporters(RunOutput(), context, "rebalance apply", lambda: "simulated"))) as reporters:
     environment = RunEnvironment(cluster=memory, state_dir=folder, clock=memory.kafka.clock, listener=reporters)
     command = RunSession(
-        "rebalance apply", Settings(), context, RunOutput(), environment, reporters, CommandLock(environment)
+        "rebalance apply", Settings(), context, RunOutput(), environment, reporters, LockAcrossRuns(environment)
     )
     options = RunOptions(throttle=Throttle(bytes_per_s=1_000_000))
     (folder / "began").touch()

@@ -8,7 +8,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -177,13 +178,28 @@ def test_a_dead_broker_does_not_stop_a_run_that_the_others_serve(make_sandbox: M
         assert found == Counter(str(number).encode() for number in range(160))
 
 
-def test_a_topic_deleted_under_way_stops_the_run(bench: Bench, data: Path) -> None:
+def test_a_topic_deleted_under_way_stops_the_run(bench: Bench) -> None:
     """Records do not go on into nothing, nor into a topic that a broker makes anew of itself."""
-    process = bench.start(str(data), "--producer-config", "linger.ms=1", "--no-manifest")
-    while not bench.records() and process.poll() is None:
-        time.sleep(0.005)
+    process = bench.start("-", "--format", "text", "--producer-config", "linger.ms=1")
+    stdin = process.stdin
+    assert stdin is not None
+
+    def feed(holds: Callable[[], bool]) -> None:
+        give_up_at = time.monotonic() + 150
+        with suppress(BrokenPipeError):
+            while holds() and process.poll() is None and time.monotonic() < give_up_at:
+                stdin.write("a record\n")
+                stdin.flush()
+                time.sleep(0.02)
+
+    # rows come for as long as the run takes them: it cannot be at its end before the topic is gone
+    feed(lambda: not bench.records())
     bench.delete()
-    _, err = process.communicate(timeout=150)
+    feed(lambda: True)
+    with suppress(BrokenPipeError):
+        stdin.close()
+    process.stdin = None
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 1, err
     assert "was deleted under way" in err or "is gone" in err
     assert "records sent by this run" in err
