@@ -65,8 +65,8 @@ class ByteStride:
         self._sent = [0]
         self._total_bytes = 0
         self._counted_records = self._counted_bytes = 0
-        self.largest_excess_bytes = 0
-        """What a slot had too much at most: nearly all of the largest record."""
+        # what a slot had too much at most: nearly all of the largest record
+        self._largest_excess_bytes = 0
         # together, so that another thread never sees those of two rings
         self._weights_and_booked: tuple[list[float], list[float]] = [1.0], [0.0]
         self._broker_weights: list[float] = [1.0]
@@ -105,7 +105,7 @@ class ByteStride:
         """Whether a slot and what the largest record had too much are little beside what each broker has."""
         most_bytes = self._total_bytes * SLOT_PART / len(self._broker_weights)
         are_slots_short = self._most_part <= SLOT_PART or self._usual_slot_bytes <= most_bytes
-        return are_slots_short and self.largest_excess_bytes <= most_bytes
+        return are_slots_short and self._largest_excess_bytes <= most_bytes
 
     def set_weights(self, weights: F64, span_bytes: float, broker: I32 | None = None) -> None:
         """Follow new weights from the next :meth:`pick` on, or from the next slot on where it is used up without.
@@ -199,7 +199,7 @@ class ByteStride:
         broker, partition = self._broker, self.slot.partition
         if broker < 0:
             return
-        self.largest_excess_bytes = max(self.largest_excess_bytes, n_bytes - self._slot_end_bytes)
+        self._largest_excess_bytes = max(self._largest_excess_bytes, n_bytes - self._slot_end_bytes)
         # what is in the slot counts once only, whenever it is asked for
         self._slot_end_bytes = self.slot.left_bytes = 0
         self._total_bytes += n_bytes

@@ -76,7 +76,7 @@ def test_a_listener_can_be_behind_a_proxy(secured: Sandbox) -> None:
 def _advertised_port(servers: str) -> int:
     """Port of broker 1 that clients of these servers receive.
 
-    Once a client knows the address of the proxy it may send the request there, where no process listens: retry anew.
+    Once a client knows the address of the proxy it may send the request there, where no process listens: retry.
     """
     for _ in range(5):
         client = confluent_kafka.admin.AdminClient({"bootstrap.servers": servers})

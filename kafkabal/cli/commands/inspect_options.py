@@ -57,7 +57,7 @@ class CheckOptions:
             "--timeout",
             metavar="TIME",
             parser=parse_some_time,
-            help="With --nagios: CRITICAL if there is no result after TIME. [default: 30s]",
+            help="With --nagios: CRITICAL if the check takes longer than TIME. [default: 30s]",
             rich_help_panel=_SECTION,
         ),
     ] = None

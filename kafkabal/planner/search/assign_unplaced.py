@@ -38,7 +38,7 @@ def assign_unplaced(solution: Solution) -> I64:
     Returns
     -------
     int64, shape (n,)
-        Cells for which there is no broker; they remain unplaced.
+        Cells that no broker can take; they remain unplaced.
     """
     left = _assign(solution)
     urgent = solution.why.reshape(-1)[left] > MoveCause.TOPIC
