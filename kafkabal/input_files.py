@@ -222,6 +222,9 @@ def decode_json(
     try:
         if not has_bounds and _MANY_DIGITS in data.translate(_ALL_NINES):
             _check_integers(data, path, line)
+        if not data.isascii():
+            # decoders skip keys that they do not know without a look at their text: a damaged one would be left out
+            data.decode()
         return decoder.decode(data)
     except RecursionError as error:
         raise InputFileError(_shown(path), f"{what}: nested too deeply", line=line) from error

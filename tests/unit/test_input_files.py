@@ -12,6 +12,7 @@ import pytest
 
 from kafkabal.errors import InputFileError
 from kafkabal.input_files import ROWS, STDIN, Limits, decode_json, open_input, read_bytes, read_text
+from kafkabal.model import LogDirRow
 
 SMALL = Limits(total_bytes=1000, line_bytes=100, unpacking_ratio=20, unpacked_bytes_at_any_ratio=200)
 ANYTHING = msgspec.json.Decoder()
@@ -130,6 +131,14 @@ def test_what_is_no_json_is_one_line(text: bytes, message: str) -> None:
     """Malformed, too deep, too large a number or no text: never anything but our own error."""
     with pytest.raises(InputFileError, match=message):
         decode_json(ANYTHING, text, "f", "no good")
+
+
+def test_a_damaged_key_is_not_left_out() -> None:
+    """A decoder of known keys skips others without a look at their text; damaged ones are refused all the same."""
+    decoder = msgspec.json.Decoder(LogDirRow)
+    assert decode_json(decoder, b'{"path":"/d","\xc3\xbc":1}', "f", "no good").path == "/d"
+    with pytest.raises(InputFileError, match="f, line 7: no good: not UTF-8 text"):
+        decode_json(decoder, b'{"path":"/d","stat\xff":"offline"}', "f", "no good", line=7)
 
 
 def test_long_digits_that_are_no_integer_are_read() -> None:
