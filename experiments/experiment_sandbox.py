@@ -98,12 +98,11 @@ class Sent:
     stated_s: tuple[float, float] = (math.nan, math.nan)
     """p50 and p99 as another program stated them, where latencies were not measured here."""
 
-    @property
-    def p50_and_p99_s(self) -> tuple[float, float]:
-        """Of the latencies, in seconds."""
+    def p50_and_p99_s(self, *, from_s: float = 0.0) -> tuple[float, float]:
+        """Of the latencies, in seconds, of the records that were taken from this time on."""
         if not self.latency_s.size:
             return self.stated_s
-        p50, p99 = np.percentile(self.latency_s, [50, 99])
+        p50, p99 = np.percentile(self.latency_s[self.at_s >= from_s], [50, 99])
         return float(p50), float(p99)
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import platformdirs
 from msgspec.structs import replace as replace_field
 
+from kafkabal.close_on_exit import CloseOnExit
 from kafkabal.clusters import Clock, Cluster, ReadRequest, SystemClock
 from kafkabal.clusters import connect as _open
 from kafkabal.config import (
@@ -44,7 +44,7 @@ _PROGRAM = "kafkabal"
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterConnection:
+class ClusterConnection(CloseOnExit):
     """A cluster and the settings of its profile; to be used in a ``with`` block."""
 
     cluster: Cluster
@@ -71,14 +71,6 @@ class ClusterConnection:
     def close(self) -> None:
         """Close every connection."""
         self.cluster.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def connect(

@@ -16,7 +16,9 @@ STDOUT: Final = Path("-")
 """Stands for standard output where a file is written."""
 
 _LONGEST_NAME = 255
+"""Bytes, as Linux file systems have it (NAME_MAX)."""
 _LONGEST_PATH = 4095
+"""Bytes: PATH_MAX of Linux without its closing NUL."""
 
 
 def parse_path(text: str) -> Path:

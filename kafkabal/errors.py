@@ -85,6 +85,14 @@ class UsageError(KafkabalError):
     exit_code = ExitCode.USAGE
 
 
+def unknown_topic(topic: str) -> UsageError:
+    """What every command says of a topic that the cluster does not have."""
+    return UsageError(
+        f"unknown topic: {topic!r}",
+        hint=f"list topics with 'kafkabal inspect --by topic', or create it with 'kafkabal create {topic}'",
+    )
+
+
 class ConfigError(UsageError):
     """A profile, an environment variable or a client.properties file holds a wrong value."""
 

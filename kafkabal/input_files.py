@@ -40,6 +40,7 @@ Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _BUFFER_BYTES: Final = 2**20
+"""A line of a large topic is some 100 kB: a read of the file serves several lines."""
 _MOST_INTEGER: Final = 2**63 - 1
 # only a text with so many digits in a row can hold an integer of more than 63 bits; looking for them among digits that
 # were all made nines is twenty times as fast as a pattern

@@ -15,7 +15,9 @@ from kafkabal.errors import OperationError
 # what clients and brokers of Kafka 4 need at least
 _JAVA_LEVEL: Final = "11"
 _TIMEOUT_S: Final = 120.0
+"""A compiler that starts cold on a busy machine takes seconds, there are few files."""
 _SAME_TIME: Final = (1980, 1, 1, 0, 0, 0)
+"""The earliest that zip can hold: the same sources give the same bytes."""
 
 
 def build_jar(jar: Path, source: Path, class_path: Sequence[Path], *, title: str, java: Path, compiler: Path) -> None:

@@ -34,6 +34,7 @@ _PERCENT: Final = re.compile(r"\s*(?P<number>\d{1,9}(?:\.\d*)?|\.\d+)\s*(?P<perc
 _MOST_BYTES: Final = 2**63 - 1
 _MOST_BROKER: Final = 2**31 - 1
 _MOST_DIGITS: Final = 19
+"""Of 2^63 - 1; longer ones need not be converted to be refused."""
 _WHOLE: Final = re.compile(r"[+-]?\d+", re.ASCII)
 _NUMBER: Final = re.compile(r"[+-]?(\d{1,400}(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _SHOWN: Final = 40
@@ -212,11 +213,11 @@ def format_rate(bytes_per_s: float) -> str:
 
 
 def format_stated_rate(bytes_per_s: float) -> str:
-    """Show a rate that somebody has chosen as it was written where that is whole: ``50 MB/s``, not ``47.7 MiB/s``."""
+    """Show a rate that somebody has chosen as they wrote it, up to two decimals: ``1.5 MB/s``, not ``1.43 MiB/s``."""
     for name in ("PB", "TB", "GB", "MB", "kB"):
         factor = _POWERS[name.lower()]
-        if factor <= bytes_per_s < 1000 * factor and bytes_per_s % factor == 0 and bytes_per_s % 2**20:
-            return f"{bytes_per_s / factor:.0f} {name}/s"
+        if factor <= bytes_per_s < 1000 * factor and bytes_per_s * 100 % factor == 0 and bytes_per_s % 2**20:
+            return f"{bytes_per_s / factor:g} {name}/s"
     return format_rate(bytes_per_s)
 
 

@@ -80,8 +80,8 @@ def main() -> int:
 def _pictured(found: Inspection) -> Pictured:
     disk = next(scored for scored in found.scored if scored.score.name == "disk").evaluation
     return Pictured(
-        brokers=found.cluster.brokers.id.tolist(),
-        used_bytes=broker_figures(found.cluster).bytes.tolist(),
+        brokers=found.state.brokers.id.tolist(),
+        used_bytes=broker_figures(found.state).bytes.tolist(),
         shares=disk.share.tolist(),
         is_outside=disk.outside.tolist(),
         tolerance=found.tolerance,

@@ -17,7 +17,7 @@ import numpy as np
 from kafkabal.errors import ConfigError, InfeasibleError
 from kafkabal.inspection import BrokerSizing, size_brokers
 from kafkabal.model import Bools, ClusterState, broker_capacity_bytes, foreign_of_brokers, replica_bytes
-from kafkabal.plan import Plan, apply_plan, copy_s
+from kafkabal.plan import Plan, apply_plan, plan_copy_s
 from kafkabal.planner import NewBroker, PlanOptions, WhatIf, make_plan, suppose
 
 _MOST_TRIES: Final = 4
@@ -93,7 +93,7 @@ def _shown_by_plan(
                 add=tuple((_rack(state, z), sizing.added_bytes) for z in sizing.add),
                 fullest_after=fullest,
                 moved_bytes=plan.moved_bytes,
-                duration_s=copy_s(plan, bytes_per_s),
+                duration_s=plan_copy_s(plan.partitions, bytes_per_s),
                 warnings=plan.warnings,
             )
     return advice

@@ -24,7 +24,7 @@ How to add a command
         settings: Annotated[Settings, Uses(*CLUSTER, "scores", "tolerance")],
         output: Annotated[OutputOptions, Forms("table", "json")],
         every_s: Annotated[
-            float, typer.Option("--every", metavar="TIME", parser=parse_duration, help="Pause. [default: 5s]")
+            float, typer.Option("--every", metavar="TIME", parser=parse_duration, help="Pause.")
         ] = 5.0,
         topic: Annotated[str | None, typer.Option("--topic", metavar="TOPIC", help="Only this one.")] = None,
     ) -> ExitCode | None:

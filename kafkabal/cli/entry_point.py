@@ -21,6 +21,11 @@ def main() -> int:
         if names is not None:
             sys.stdout.write(names)
             return 0
+    from kafkabal.cli.framework.termination_signals import end_at_next_interrupt
     from kafkabal.cli.main import main as run
+    from kafkabal.errors import ExitCode
 
-    return run(words)
+    code = run(words)
+    if code == ExitCode.INTERRUPTED:
+        end_at_next_interrupt()
+    return code

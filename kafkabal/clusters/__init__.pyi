@@ -4,11 +4,6 @@ from .clock import SystemClock as SystemClock
 from .cluster_protocol import Capability as Capability
 from .cluster_protocol import Cluster as Cluster
 from .cluster_protocol import ClusterLock as ClusterLock
-from .cluster_protocol import ConfigChange as ConfigChange
-from .cluster_protocol import ConfigOperation as ConfigOperation
-from .cluster_protocol import ConfigResource as ConfigResource
-from .cluster_protocol import ConfigSource as ConfigSource
-from .cluster_protocol import ConfigValue as ConfigValue
 from .cluster_protocol import ConsumerRacks as ConsumerRacks
 from .cluster_protocol import Fault as Fault
 from .cluster_protocol import NewTopic as NewTopic
@@ -19,7 +14,12 @@ from .cluster_protocol import Reassignment as Reassignment
 from .cluster_protocol import RecordStore as RecordStore
 from .cluster_protocol import ReplicaLog as ReplicaLog
 from .cluster_protocol import ReplicaOn as ReplicaOn
-from .cluster_protocol import ResourceKind as ResourceKind
 from .cluster_protocol import TopicDescription as TopicDescription
+from .config_items import ConfigChange as ConfigChange
+from .config_items import ConfigOperation as ConfigOperation
+from .config_items import ConfigResource as ConfigResource
+from .config_items import ConfigSource as ConfigSource
+from .config_items import ConfigValue as ConfigValue
+from .config_items import ResourceKind as ResourceKind
 from .kafka.parallel_requests import run_all as run_all
 from .open_cluster import connect as connect

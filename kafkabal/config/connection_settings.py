@@ -11,7 +11,9 @@ from typing import TypeAlias
 
 DEFAULT_CLIENT_ID = "kafkabal"
 DEFAULT_REQUEST_TIMEOUT_S = 30.0
+"""request.timeout.ms of Kafka's own clients."""
 DEFAULT_CONNECT_TIMEOUT_S = 10.0
+"""socket.connection.setup.timeout.ms of Kafka's own clients."""
 
 
 class SecurityProtocol(StrEnum):

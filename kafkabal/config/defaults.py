@@ -18,6 +18,7 @@ partitions takes a second or two."""
 LEAST_REFRESH_S = 0.1
 """A view takes some milliseconds to make: more often it would take processor time from sending."""
 MOST_REFRESH_S = 86_400.0
+"""A day: what is meant to be never is a mistake or another option."""
 REFRESHES_TO_FORGET = 6
 """Readings after which a produce latency is forgotten, half a minute by default: a broker that is sent little is
 measured rarely, and one that died must not look fast for long."""

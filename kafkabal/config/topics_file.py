@@ -24,6 +24,7 @@ MOST_PARTITIONS: Final = 100_000
 """Of one topic; a whole cluster supports some millions of replicas, and all that are asked for are placed in memory."""
 
 _LONGEST_NAME = 249
+"""Kafka's limit: the name of a log dir, with its number, has to fit into 255 bytes."""
 _NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{_LONGEST_NAME}}}")
 _KEYS = ("name", "preset", "partitions", "replication_factor", "configs", "partition_bytes")
 
@@ -138,23 +139,23 @@ def read_topics(path: Path) -> tuple[TopicSpec, ...]:
     return tuple(specs.values())
 
 
-def differences(spec: TopicSpec, cluster: ClusterState) -> tuple[Difference, ...]:
+def differences(spec: TopicSpec, state: ClusterState) -> tuple[Difference, ...]:
     """How an existing topic differs from what is wanted; configs count only where they were read.
 
     Parameters
     ----------
     spec
-        Of a topic that ``cluster`` has.
+        Of a topic that ``state`` has.
     """
-    row = cluster.topics.name.index(spec.name)
-    own = cluster.partitions.topic == row
-    factors = sorted(set(cluster.replication_factor[own].tolist()))
+    row = state.topics.name.index(spec.name)
+    own = state.partitions.topic == row
+    factors = sorted(set(state.replication_factor[own].tolist()))
     found: list[tuple[str, str, str | None]] = []
     if spec.partitions is not None and spec.partitions != int(own.sum()):
         found.append(("partitions", str(spec.partitions), str(int(own.sum()))))
     if spec.replication_factor is not None and factors != [spec.replication_factor]:
         found.append(("replication_factor", str(spec.replication_factor), " and ".join(map(str, factors))))
-    there = cluster.topics.configs[row]
+    there = state.topics.configs[row]
     if there is not None:
         found.extend((k, v, there.get(k)) for k, v in sorted(spec.configs.items()) if there.get(k) != v)
     return tuple(Difference(spec.name, key, wanted, is_now) for key, wanted, is_now in found)

@@ -4,5 +4,5 @@ from .cluster_checks import check_cluster as check_cluster
 from .cluster_checks import check_kafka as check_kafka
 from .host_checks import check_extras as check_extras
 from .host_checks import check_folders as check_folders
-from .permission_steps import STEPS as STEPS
+from .permissions_by_step import STEPS as STEPS
 from .purpose import Purpose as Purpose

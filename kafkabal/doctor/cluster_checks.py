@@ -111,7 +111,7 @@ def _responded(what: str, elapsed_s: float, detail: str) -> CheckResult:
         area=_NETWORK,
         what=what,
         status=CheckStatus.WARNING if slow else CheckStatus.OK,
-        detail=f"answered in {format_duration(elapsed_s)}, {detail}",
+        detail=f"responded in {format_duration(elapsed_s)}, {detail}",
         hint="look for slow name resolution, or a route over a distant network" if slow else "",
     )
 
@@ -131,7 +131,7 @@ def _check_versions(reached: Collection[BrokerReachability]) -> CheckResult:
             detail=f"brokers do not all speak the same versions: Kafka {releases}",
             hint="finish the rolling upgrade before replicas are moved",
         )
-    return CheckResult(area=_CLUSTER, what=what, status=CheckStatus.OK, detail=f"all brokers alike: Kafka {releases}")
+    return CheckResult(area=_CLUSTER, what=what, status=CheckStatus.OK, detail=f"all brokers run Kafka {releases}")
 
 
 def _check_capabilities(cluster: Cluster) -> CheckResult:

@@ -9,7 +9,7 @@ from typing import Protocol
 from kafkabal.clusters import Fault, NewTopic
 from kafkabal.clusters.kafka import RECORDS_TOPIC, Operation
 from kafkabal.doctor.check_result import CheckResult, CheckStatus, failed
-from kafkabal.doctor.permission_steps import STEPS, PermissionNeed, ResourceType
+from kafkabal.doctor.permissions_by_step import STEPS, PermissionNeed, ResourceType
 from kafkabal.doctor.purpose import Purpose
 from kafkabal.errors import KafkabalError
 from kafkabal.wording import first_of
@@ -65,7 +65,7 @@ def _check(
         status, hint = (CheckStatus.WARNING, _OPTIONAL_HINT) if is_optional else (CheckStatus.FAILED, _HINT)
         return CheckResult(area=_AREA, what=step, status=status, detail=f"missing: {', '.join(missing)}", hint=hint)
     if unknown:
-        detail = f"not known: {', '.join(map(str, unknown))}"
+        detail = f"not reported by the brokers: {', '.join(map(str, unknown))}"
         return CheckResult(area=_AREA, what=step, status=CheckStatus.SKIPPED, detail=detail)
     return CheckResult(area=_AREA, what=step, status=CheckStatus.OK, detail=", ".join(map(str, needs)))
 

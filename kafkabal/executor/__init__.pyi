@@ -2,6 +2,7 @@ from .adopt_run import ForeignReassignment as ForeignReassignment
 from .adopt_run import adopt as adopt
 from .adopt_run import find_foreign as find_foreign
 from .adopt_run import throttles_left as throttles_left
+from .adopt_run import throttles_set as throttles_set
 from .execute_run import apply as apply
 from .execute_run import cancel as cancel
 from .execute_run import repair_run as repair_run
@@ -50,7 +51,7 @@ from .run_result import RunResult as RunResult
 from .safety.lock_across_runs import LockAcrossRuns as LockAcrossRuns
 from .safety.lock_holder import LockHolder as LockHolder
 from .safety.lock_holder import is_provably_gone as is_provably_gone
-from .safety.overridable_checks import Overridable as Overridable
+from .safety.overridable_check_names import Overridable as Overridable
 from .safety.preflight import CheckVerdict as CheckVerdict
 from .safety.preflight import enforce as enforce
 from .safety.preflight import preflight as preflight
@@ -73,7 +74,7 @@ from .state.journal_records import Entered as Entered
 from .state.journal_records import Intended as Intended
 from .state.run_history import run_history as run_history
 from .state.run_record import Original as Original
-from .state.run_record import PlannedPartition as PlannedPartition
+from .state.run_record import RunPartition as RunPartition
 from .state.run_record import RunRecord as RunRecord
 from .state.run_request import ThrottleChange as ThrottleChange
 from .state.run_request import is_pause_requested as is_pause_requested

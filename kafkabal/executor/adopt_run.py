@@ -23,6 +23,7 @@ from kafkabal.executor.throttle.leftover_throttles import (
     LeftoverThrottle,
     find_leftover_throttles,
     resources_of,
+    throttles_on,
 )
 from kafkabal.model import TopicPartition, move_bytes
 from kafkabal.plan import ANY_DIR, PartitionChange, Placement, Plan, partition_rows
@@ -65,6 +66,11 @@ def find_foreign(environment: RunEnvironment) -> tuple[ForeignReassignment, ...]
         ForeignReassignment(name, running[name], status[name].leader if name in status else -1, size_of.get(name, 0))
         for name in sorted(running)
     )
+
+
+def throttles_set(environment: RunEnvironment, foreign: Sequence[ForeignReassignment]) -> tuple[LeftoverThrottle, ...]:
+    """Throttles on their brokers and topics now, whoever has set them."""
+    return throttles_on(environment.cluster, resources_of((f.name, f.reassignment.replicas) for f in foreign))
 
 
 def throttles_left(environment: RunEnvironment, foreign: Sequence[ForeignReassignment]) -> tuple[LeftoverThrottle, ...]:

@@ -1,6 +1,4 @@
-"""What can be done with runs: apply a plan, and resume, roll back, cancel or repair the latest run.
-
-Below that, a run from its first move to its last throttle, whatever happens on the way.
+"""Execute a run, from its first move to its last throttle: what apply, resume, roll back, cancel and repair come to.
 
 Whichever way it ends, the order is the same: nothing more is started; what is in flight is cancelled, awaited or left,
 as asked; throttles are restored once nothing that they limit is in flight; the end is written down.
@@ -28,6 +26,7 @@ from kafkabal.executor.run_options import OnInterrupt, RunOptions
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.safety.stop_request import HardStop, StopReason
 from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome
+from kafkabal.executor.throttle.leftover_throttles import remove_found_throttles
 from kafkabal.executor.throttle.run_throttles import Leftovers
 from kafkabal.model import MIN_INSYNC_REPLICAS, TopicPartition
 from kafkabal.plan import Plan
@@ -172,7 +171,7 @@ class _Run:
             raise
 
     def restore_only(self, in_flight: Collection[TopicPartition]) -> RunResult:
-        left = self._restore(in_flight)
+        left = self._restore_for_good(in_flight)
         return self._close(RunOutcome.DETACHED if in_flight else RunOutcome.STOPPED, left.pending)
 
     def _move_and_lead(self) -> RunResult:
@@ -255,7 +254,7 @@ class _Run:
         # throttles come last: a copy that is still in flight would run without one from here on
         still_running = self._end_in_flight(policy) if outcome is not RunOutcome.COMPLETE else {}
         self._problems |= still_running
-        left = self._restore(still_running.keys())
+        left = self._restore_for_good(still_running.keys())
         if self._goal is not Goal.APPLY or outcome is RunOutcome.STOPPED:
             lift_cordons(self._context)
         if self._context.store.gap is not None:
@@ -280,6 +279,14 @@ class _Run:
         left = context.retries.until_success(lambda: context.throttling.restore(still_running))
         for complaint in left.complaints:
             context.warn(complaint)
+        return left
+
+    def _restore_for_good(self, still_running: Collection[TopicPartition]) -> Leftovers:
+        """Restore throttles at the end of the run, and remove those of the tool whose reassignments it took over."""
+        context = self._context
+        left = self._restore(still_running)
+        if context.record.options.removes_found_throttles and not still_running:
+            left.pending += context.retries.until_success(lambda: remove_found_throttles(context))
         return left
 
     def _wind_down(self) -> None:

@@ -12,7 +12,7 @@ from kafkabal.executor.reassign.cordon_brokers import read_cordons
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Warned
 from kafkabal.executor.run_options import RunOptions
-from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord
+from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
 from kafkabal.executor.throttle.run_throttles import read_originals
 from kafkabal.model import ClusterState, TopicPartition, move_bytes
 from kafkabal.plan import PartitionChange, Placement, Plan, find_drift, partition_rows, placements
@@ -111,14 +111,14 @@ def _without_drifted(
 
 def _planned(
     changes: Collection[PartitionChange], state: ClusterState, previous: Mapping[TopicPartition, Placement]
-) -> tuple[PlannedPartition, ...]:
+) -> tuple[RunPartition, ...]:
     """The partitions in which something is to be done."""
     names = [c.name for c in changes]
     found = placements(state, names)
     sizes = move_bytes(state)
     size_of = {name: max(int(sizes[row]), 0) for name, row in partition_rows(state, names)}
     planned = [
-        PlannedPartition(
+        RunPartition(
             topic=c.topic,
             partition=c.partition,
             previous=previous.get(c.name, found[c.name].placement),
@@ -132,15 +132,13 @@ def _planned(
     return tuple(p for p in planned if _has_work(p))
 
 
-def _with_topic_ids(
-    environment: RunEnvironment, partitions: tuple[PlannedPartition, ...]
-) -> tuple[PlannedPartition, ...]:
+def _with_topic_ids(environment: RunEnvironment, partitions: tuple[RunPartition, ...]) -> tuple[RunPartition, ...]:
     status = environment.cluster.partition_status({p.topic for p in partitions})
     ids = {name.topic: found.topic_id for name, found in status.items()}
     return tuple(replace(p, topic_id=ids.get(p.topic, "")) for p in partitions)
 
 
-def _has_work(p: PlannedPartition) -> bool:
+def _has_work(p: RunPartition) -> bool:
     is_elsewhere = any(p.previous_dirs.get(b) != path for b, path in p.target_dirs.items())
     return p.previous.replicas != p.replicas or p.previous.leader != p.replicas[0] or is_elsewhere
 
@@ -164,10 +162,12 @@ def _text(value: object) -> str:
 
 
 def _originals(
-    environment: RunEnvironment, options: RunOptions, partitions: tuple[PlannedPartition, ...]
+    environment: RunEnvironment, options: RunOptions, partitions: tuple[RunPartition, ...]
 ) -> tuple[Original, ...]:
-    """Configs as found; without a throttle of ours they are of no interest."""
-    if options.throttle.bytes_per_s is None and options.throttle.log_dir_bytes_per_s is None:
+    """Configs as found; of no interest where the run neither sets a throttle nor removes one."""
+    throttle = options.throttle
+    sets_none = throttle.bytes_per_s is None and throttle.log_dir_bytes_per_s is None
+    if sets_none and not options.removes_found_throttles:
         return ()
     if Capability.CONFIGS not in environment.cluster.capabilities:
         raise MissingCapabilityError(

@@ -51,8 +51,8 @@ class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
     elections_per_s: _Count = 100
     """Clients of a partition look for its new leader: thousands at once would be felt as an outage."""
     one_replica_at_a_time: bool = False
-    disk_share: float = 0.85
-    """No log dir may be fuller than this share of its volume, with both copies on it."""
+    disk_fraction: float = msgspec.field(default=0.85, name="disk_share")
+    """No log dir may be fuller than this fraction of its volume, with both copies on it."""
 
 
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,5 +87,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """``HH:MM-HH:MM`` local time."""
     max_runtime_s: _Seconds | None = None
     elect_leaders: bool = True
+    removes_found_throttles: bool = False
+    """At the end, throttles that its brokers and topics had before it and that no reassignment needs are deleted, not
+    kept as an operator's: they are of the tool whose reassignments it has taken over."""
     session_s: _Seconds = 30.0
     """How long the lock outlives its holder."""

@@ -1,7 +1,4 @@
 from .background_recorder import BackgroundRecorder as BackgroundRecorder
-from .disk_relief import Relief as Relief
-from .disk_relief import ReliefKind as ReliefKind
-from .disk_relief import relief_of as relief_of
 from .forecast import Forecast as Forecast
 from .forecast import forecast_cluster as forecast_cluster
 from .growth_figures import HolderGrowth as HolderGrowth
@@ -13,8 +10,8 @@ from .growth_figures import topic_growth as topic_growth
 from .history_files import HistoryFolder as HistoryFolder
 from .history_point import HistoryPoint as HistoryPoint
 from .history_point import point_of as point_of
-from .log_dir_outlook import DiskOutlook as DiskOutlook
-from .log_dir_outlook import disk_outlook as disk_outlook
+from .log_dir_forecast import LogDirForecast as LogDirForecast
+from .log_dir_forecast import forecast_log_dirs as forecast_log_dirs
 from .partition_growth import PartitionGrowth as PartitionGrowth
 from .partition_growth import chosen_times as chosen_times
 from .partition_growth import measure_growth as measure_growth

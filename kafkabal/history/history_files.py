@@ -118,6 +118,11 @@ class HistoryFolder:
                     self._warn(f"{path}: cannot remove: {error.strerror or error}")
 
     def _read_one(self, path: Path) -> HistoryPoint | None:
+        if not path.is_file():
+            # opening a pipe would wait until something is written to it
+            if path.exists():
+                self._warn(f"history: {path}: not a file; skipped")
+            return None
         try:
             with open_input(path, ROWS) as file:
                 point = _read(file)

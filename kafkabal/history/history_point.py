@@ -10,6 +10,7 @@ import numpy as np
 from kafkabal.model import I32, I64, ClusterState, log_bytes, move_bytes
 
 _NUMBER_BITS = 32
+"""Partition numbers are 32 bits wide in Kafka's protocol: topic and number fit into one sortable key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -15,6 +15,7 @@ from .bytes_across_racks import rack_traffic as rack_traffic
 from .bytes_across_racks import with_rack_level as with_rack_level
 from .compare_states import Comparison as Comparison
 from .compare_states import compare as compare
+from .consumer_lag import group_lag as group_lag
 from .copies_of_data_set import TopicCopy as TopicCopy
 from .copies_of_data_set import data_set_copies as data_set_copies
 from .figures import HolderFigures as HolderFigures

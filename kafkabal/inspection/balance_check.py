@@ -14,7 +14,7 @@ def has_findings(inspection: Inspection, tolerance: float) -> bool:
 
 def is_broken(inspection: Inspection) -> bool:
     """Whether something does not work, which no rebalancing mends for good."""
-    return next(faults(inspection.cluster), None) is not None
+    return next(faults(inspection.state), None) is not None
 
 
 def performance_data(inspection: Inspection, warning: float, critical: float, *, prefix: str = "") -> str:

@@ -22,10 +22,10 @@ _DIR_STATES: Final[Mapping[int, str]] = {
 }
 
 
-def broker_states(cluster: ClusterState) -> list[str]:
+def broker_states(state: ClusterState) -> list[str]:
     """One word a broker: ``online``, ``dead``, ``no-response``, ``offline-dirs`` or ``cordoned-dirs``; the worst."""
-    live, silent = cluster.brokers.is_live, is_silent(cluster)
-    offline, cordoned = dirs_in(cluster, LogDirState.OFFLINE), dirs_in(cluster, LogDirState.CORDONED)
+    live, silent = state.brokers.is_live, is_silent(state)
+    offline, cordoned = dirs_in(state, LogDirState.OFFLINE), dirs_in(state, LogDirState.CORDONED)
     worst = np.select(
         (~live, silent, offline > 0, cordoned > 0), (DEAD, NO_RESPONSE, OFFLINE_DIRS, CORDONED_DIRS), ONLINE
     )
@@ -33,33 +33,33 @@ def broker_states(cluster: ClusterState) -> list[str]:
     return found
 
 
-def broker_conditions(cluster: ClusterState) -> list[str]:
+def broker_conditions(state: ClusterState) -> list[str]:
     """The same for people: ``online``, ``dead``, ``no response``, ``2 dirs offline`` or ``1 dir cordoned``."""
-    offline, cordoned = dirs_in(cluster, LogDirState.OFFLINE), dirs_in(cluster, LogDirState.CORDONED)
+    offline, cordoned = dirs_in(state, LogDirState.OFFLINE), dirs_in(state, LogDirState.CORDONED)
     texts = {
         OFFLINE_DIRS: [_dirs(count, "offline") for count in offline.tolist()],
         CORDONED_DIRS: [_dirs(count, "cordoned") for count in cordoned.tolist()],
     }
-    states = broker_states(cluster)
-    return [texts[state][b] if state in texts else state.replace("-", " ") for b, state in enumerate(states)]
+    names = broker_states(state)
+    return [texts[name][b] if name in texts else name.replace("-", " ") for b, name in enumerate(names)]
 
 
-def broker_severity(cluster: ClusterState) -> I64:
+def broker_severity(state: ClusterState) -> I64:
     """int64, shape (n_brokers,): 3 dead, 2 silent, 1 with an offline dir, 0 else."""
-    live, silent = cluster.brokers.is_live, is_silent(cluster)
-    offline = dirs_in(cluster, LogDirState.OFFLINE) > 0
+    live, silent = state.brokers.is_live, is_silent(state)
+    offline = dirs_in(state, LogDirState.OFFLINE) > 0
     return np.where(~live, 3, np.where(silent, 2, np.where(offline, 1, 0))).astype(np.int64)
 
 
-def dir_conditions(cluster: ClusterState) -> list[str]:
+def dir_conditions(state: ClusterState) -> list[str]:
     """One text a log dir."""
-    return [_DIR_STATES[state] for state in cluster.log_dirs.state.tolist()]
+    return [_DIR_STATES[condition] for condition in state.log_dirs.state.tolist()]
 
 
-def dirs_in(cluster: ClusterState, state: LogDirState) -> I64:
-    """int64, shape (n_brokers,): how many log dirs of each broker are in a state."""
-    dirs = cluster.log_dirs
-    return np.bincount(dirs.broker[dirs.state == state], minlength=len(cluster.brokers))
+def dirs_in(state: ClusterState, condition: LogDirState) -> I64:
+    """int64, shape (n_brokers,): how many log dirs of each broker are in a condition."""
+    dirs = state.log_dirs
+    return np.bincount(dirs.broker[dirs.state == condition], minlength=len(state.brokers))
 
 
 def _dirs(count: int, state: str) -> str:

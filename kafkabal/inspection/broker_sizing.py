@@ -24,7 +24,7 @@ from kafkabal.model import (
     Bools,
     ClusterState,
     broker_capacity_bytes,
-    foreign_bytes,
+    foreign_of_brokers,
     lasting_factor,
     most_in_a_rack,
     move_bytes,
@@ -68,7 +68,7 @@ def size_brokers(state: ClusterState, target: float) -> BrokerSizing:
     capacity = broker_capacity_bytes(state)
     if not live.size or np.isnan(capacity[live]).any():
         raise ConfigError("the capacity of some brokers is unknown", hint="set 'capacity' in the profile")
-    rack, room = rack_numbers(state), target * capacity - _others(state)
+    rack, room = rack_numbers(state), target * capacity - np.nan_to_num(foreign_of_brokers(state))
     used = broker_figures(state).bytes
     has_racks = bool((state.brokers.rack[live] >= 0).all())
     # without racks every broker may hold a copy of anything, but only one
@@ -131,8 +131,3 @@ def _copies(state: ClusterState, racks: int) -> float:
     """Bytes that one rack may hold: of each partition the most copies that the rack rule lets be in one."""
     most = most_in_a_rack(lasting_factor(state), racks)
     return float(np.maximum(move_bytes(state), 0) @ most)
-
-
-def _others(state: ClusterState) -> F64:
-    foreign = np.nan_to_num(foreign_bytes(state))
-    return np.asarray(np.bincount(state.log_dirs.broker, foreign, len(state.brokers)), np.float64)

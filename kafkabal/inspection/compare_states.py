@@ -12,6 +12,7 @@ from kafkabal.model import I64, Bools, ClusterState
 # odd constants of splitmix64 (Steele, Lea, Flood, 2014), which spreads every bit of its input
 _STEP, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _PARTITION_BITS = 32
+"""Partition numbers are 32 bits wide in Kafka's protocol: topic and number fit into one sortable key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

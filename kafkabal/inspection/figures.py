@@ -55,9 +55,9 @@ class HolderFigures:
     out_bytes_per_s: F64
 
 
-def partition_figures(cluster: ClusterState) -> PartitionFigures:
+def partition_figures(state: ClusterState) -> PartitionFigures:
     """Figures of every partition."""
-    p, r = cluster.partitions, cluster.replicas
+    p, r = state.partitions, state.replicas
     if not len(p):
         none, no = np.empty(0, np.int64), np.empty(0, np.bool_)
         return PartitionFigures(
@@ -70,13 +70,13 @@ def partition_figures(cluster: ClusterState) -> PartitionFigures:
             preferred=np.empty(0, np.int32),
         )
     first = p.first[:-1]
-    size = replica_bytes(cluster)
-    leader = cluster.leader_replica
+    size = replica_bytes(state)
+    leader = state.leader_replica
     preferred = r.broker[first]
     return PartitionFigures(
         leader_bytes=np.where(leader >= 0, size[leader], np.maximum.reduceat(size, first)),
         bytes=np.add.reduceat(size, first),
-        estimated=np.logical_or.reduceat(is_estimated(cluster), first),
+        estimated=np.logical_or.reduceat(is_estimated(state), first),
         under_replicated=~np.logical_and.reduceat(r.in_sync, first),
         offline=p.leader < 0,
         not_preferred=(p.leader >= 0) & (p.leader != preferred),
@@ -84,26 +84,26 @@ def partition_figures(cluster: ClusterState) -> PartitionFigures:
     )
 
 
-def broker_figures(cluster: ClusterState) -> HolderFigures:
+def broker_figures(state: ClusterState) -> HolderFigures:
     """Figures of every broker, dead ones included."""
-    return _holder_figures(cluster, cluster.replicas.broker, len(cluster.brokers))
+    return _holder_figures(state, state.replicas.broker, len(state.brokers))
 
 
-def dir_figures(cluster: ClusterState) -> HolderFigures:
+def dir_figures(state: ClusterState) -> HolderFigures:
     """Figures of every log dir; a replica whose dir is not known counts nowhere."""
-    return _holder_figures(cluster, cluster.replicas.log_dir, len(cluster.log_dirs))
+    return _holder_figures(state, state.replicas.log_dir, len(state.log_dirs))
 
 
-def unknown_sizes(cluster: ClusterState) -> Bools:
+def unknown_sizes(state: ClusterState) -> Bools:
     """bool, shape (n_replicas,): the size of no copy of its partition is known."""
-    return np.asarray(is_estimated(cluster) & (move_bytes(cluster) < 0)[cluster.replicas.partition])
+    return np.asarray(is_estimated(state) & (move_bytes(state) < 0)[state.replicas.partition])
 
 
-def lagging_partitions(cluster: ClusterState) -> Bools:
+def lagging_partitions(state: ClusterState) -> Bools:
     """bool, shape (n_partitions,): a replica is out of sync though its log dir is online and it is not new."""
-    r = cluster.replicas
-    lags = ~r.in_sync & ~r.adding & ~offline_replicas(cluster)
-    return np.asarray(np.bincount(r.partition[lags], minlength=len(cluster.partitions)) > 0)
+    r = state.replicas
+    lags = ~r.in_sync & ~r.adding & ~offline_replicas(state)
+    return np.asarray(np.bincount(r.partition[lags], minlength=len(state.partitions)) > 0)
 
 
 def sum_by(group: I32 | I64, values: I64 | F64 | Bools, n: int) -> I64:
@@ -120,15 +120,15 @@ def rate_by(group: I32 | I64, rates: F64, n: int) -> F64:
     return np.asarray(np.bincount(group[rows], rates[rows], n), np.float64)
 
 
-def _holder_figures(cluster: ClusterState, holder: I32, n: int) -> HolderFigures:
-    p, r = cluster.partitions, cluster.replicas
-    size = replica_bytes(cluster)
-    leader = cluster.leader_replica
+def _holder_figures(state: ClusterState, holder: I32, n: int) -> HolderFigures:
+    p, r = state.partitions, state.replicas
+    size = replica_bytes(state)
+    leader = state.leader_replica
     leads_from = np.where(leader >= 0, holder[leader], -1) if len(p) else np.empty(0, np.int32)
     ones = np.ones(len(r), np.int64)
     return HolderFigures(
         bytes=sum_by(holder, size, n),
-        estimated=sum_by(holder, is_estimated(cluster) & (size > 0), n) > 0,
+        estimated=sum_by(holder, is_estimated(state) & (size > 0), n) > 0,
         replicas=sum_by(holder, ones, n),
         leaders=sum_by(leads_from, np.ones(len(p), np.int64), n),
         out_of_sync=sum_by(holder, ~r.in_sync, n),

@@ -11,7 +11,7 @@ import numpy as np
 from kafkabal.inspection.figures import broker_figures, partition_figures
 from kafkabal.inspection.inspection import Inspection, Scored
 from kafkabal.inspection.verdict import Severity, Verdict, judge
-from kafkabal.model import F64, ClusterState, broker_capacity_bytes, foreign_bytes, is_reassigned
+from kafkabal.model import F64, ClusterState, broker_capacity_bytes, foreign_of_brokers, is_reassigned
 
 _RANKS: Final = {Severity.BROKEN: 2, Severity.IMBALANCED: 1, Severity.BALANCED: 0}
 
@@ -71,24 +71,24 @@ def worst_members_first(members: Iterable[Member]) -> tuple[Member, ...]:
 
 def cluster_figures(inspection: Inspection) -> ClusterFigures:
     """The figures of one cluster."""
-    cluster = inspection.cluster
-    partitions = partition_figures(cluster)
-    used, capacity, occupied = broker_figures(cluster).bytes, broker_capacity_bytes(cluster), _occupied(cluster)
+    state = inspection.state
+    partitions = partition_figures(state)
+    used, capacity, occupied = broker_figures(state).bytes, broker_capacity_bytes(state), _occupied(state)
     fullness = np.divide(occupied, capacity, out=np.full(len(capacity), np.nan), where=capacity > 0)
     known = ~np.isnan(fullness)
     fullest = int(np.nanargmax(fullness)) if known.any() else None
     worst = _worst(inspection)
     return ClusterFigures(
-        brokers=len(cluster.brokers),
-        dead_brokers=int((~cluster.brokers.is_live).sum()),
+        brokers=len(state.brokers),
+        dead_brokers=int((~state.brokers.is_live).sum()),
         used_bytes=int(used.sum()),
         capacity_bytes=int(capacity[known].sum()) if known.any() else None,
         full=float(occupied[known].sum() / capacity[known].sum()) if known.any() else None,
-        fullest_broker=None if fullest is None else int(cluster.brokers.id[fullest]),
+        fullest_broker=None if fullest is None else int(state.brokers.id[fullest]),
         fullest=None if fullest is None else float(fullness[fullest]),
         worst_score=None if worst is None else worst.score.name,
         skew=None if worst is None else float(worst.evaluation.skew),
-        moving_partitions=int(is_reassigned(cluster).sum()),
+        moving_partitions=int(is_reassigned(state).sum()),
         offline_partitions=int(partitions.offline.sum()),
         under_replicated_partitions=int(partitions.under_replicated.sum()),
         verdict=judge(inspection),
@@ -101,8 +101,6 @@ def _worst(inspection: Inspection) -> Scored | None:
     return max(outside or inspection.scored, key=lambda s: float(s.evaluation.skew), default=None)
 
 
-def _occupied(cluster: ClusterState) -> F64:
+def _occupied(state: ClusterState) -> F64:
     """float64, shape (n_brokers,): bytes of the replicas and of other programs on each broker's volumes."""
-    foreign = np.nan_to_num(foreign_bytes(cluster))
-    others = np.bincount(cluster.log_dirs.broker, foreign, len(cluster.brokers))
-    return np.asarray(broker_figures(cluster).bytes + others, np.float64)
+    return np.asarray(broker_figures(state).bytes + np.nan_to_num(foreign_of_brokers(state)), np.float64)

@@ -30,7 +30,7 @@ class Scored:
 class Inspection:
     """What is known of a cluster, and how even it is."""
 
-    cluster: ClusterState
+    state: ClusterState
     scored: tuple[Scored, ...]
     tolerance: float
     unavailable: tuple[str, ...]
@@ -46,19 +46,19 @@ class Inspection:
         if selected is not None:
             return selected
         score = load_score("log-dir")
-        return Scored(score, evaluate(score, self.cluster, tolerance=self.tolerance, rules=rules_of(self.cluster)))
+        return Scored(score, evaluate(score, self.state, tolerance=self.tolerance, rules=rules_of(self.state)))
 
     def outside(self, tolerance: float) -> Iterator[tuple[Scored, int]]:
         """Scores that leave a band of this width, and how many holders do."""
-        rules = rules_of(self.cluster)
+        rules = rules_of(self.state)
         for scored in self.scored:
-            e = evaluate(scored.score, self.cluster, tolerance=tolerance, rules=rules)
+            e = evaluate(scored.score, self.state, tolerance=tolerance, rules=rules)
             if e.outside.any():
                 yield Scored(scored.score, e), int(e.outside.sum())
 
 
 def inspect_cluster(
-    cluster: ClusterState, selected: SelectedScores | None = None, *, tolerance: float = DEFAULT_CHECK_TOLERANCE
+    state: ClusterState, selected: SelectedScores | None = None, *, tolerance: float = DEFAULT_CHECK_TOLERANCE
 ) -> Inspection:
     """Evaluate scores.
 
@@ -74,12 +74,12 @@ def inspect_cluster(
     ConfigError
         If the capacity of some brokers is known and of others is not.
     """
-    selected = selected or select_scores(cluster)
+    selected = selected or select_scores(state)
     scores = [weighted.score for weighted in selected.scores]
-    rules = rules_of(cluster)
+    rules = rules_of(state)
     return Inspection(
-        cluster=cluster,
-        scored=tuple(Scored(score, evaluate(score, cluster, tolerance=tolerance, rules=rules)) for score in scores),
+        state=state,
+        scored=tuple(Scored(score, evaluate(score, state, tolerance=tolerance, rules=rules)) for score in scores),
         tolerance=tolerance,
         unavailable=selected.unavailable,
     )

@@ -48,9 +48,9 @@ class SmallRack:
 def small_racks(inspection: Inspection) -> tuple[SmallRack, ...]:
     """Racks that hold more than their brokers' part by the first score of brokers, the most loaded first."""
     for scored in inspection.scored:
-        loads = loads_of(scored.score, inspection.cluster, rules_of(inspection.cluster))
+        loads = loads_of(scored.score, inspection.state, rules_of(inspection.state))
         if loads is not None:
-            return tuple(_small_racks(inspection.cluster, loads, inspection.tolerance))
+            return tuple(_small_racks(inspection.state, loads, inspection.tolerance))
     return ()
 
 
@@ -113,21 +113,21 @@ def _are_equal(capacity: F64) -> bool:
     return bool(capacity.max() <= capacity.min() * (1 + _EQUAL))
 
 
-def _small_racks(cluster: ClusterState, loads: PlaceableLoads, tolerance: float) -> Iterator[SmallRack]:
+def _small_racks(state: ClusterState, loads: PlaceableLoads, tolerance: float) -> Iterator[SmallRack]:
     nothing = np.zeros_like(loads.fixed)
     free = replace(loads, fixed=nothing, most=np.full_like(loads.most, np.inf), on_top=nothing)
     due, rows = free.due(), loads.counted
     above = rows & (due > loads.capacity * (1 + max(tolerance / 2, _EQUAL)))
     if not above.any():
         return
-    has_racks = bool((loads.rack[rows] < len(cluster.racks)).all())
+    has_racks = bool((loads.rack[rows] < len(state.racks)).all())
     to_add = brokers_to_add(free, tolerance) if has_racks else None
     found = np.unique(loads.rack[above])
     levels = {int(z): float((due / loads.capacity)[above & (loads.rack == z)].max()) for z in found}
     for z in sorted(levels, key=lambda z: (-levels[z], z)):
         inside = rows & (loads.rack == z)
         yield SmallRack(
-            rack=cluster.racks[z] if z < len(cluster.racks) else f"of broker {cluster.brokers.id[inside][0]}",
+            rack=state.racks[z] if z < len(state.racks) else f"of broker {state.brokers.id[inside][0]}",
             brokers=int(inside.sum()),
             all_brokers=int(rows.sum()),
             part=float(due[inside].sum() / due[rows].sum()),

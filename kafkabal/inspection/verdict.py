@@ -18,6 +18,7 @@ from kafkabal.units import format_percent
 from kafkabal.wording import counted_noun, plural
 
 _MOST_IDS = 5
+"""A longer sentence is not read to its end; the table has all of them."""
 # part of all replicas whose sizes may be missing before the sentence itself says so
 _FEW = 0.1
 
@@ -41,53 +42,53 @@ class Verdict:
 
 def judge(inspection: Inspection) -> Verdict:
     """Say what is wrong: what is broken first, then what is uneven."""
-    broken, uneven = list(faults(inspection.cluster)), list(_unevenness(inspection))
+    broken, uneven = list(faults(inspection.state)), list(_unevenness(inspection))
     assumed = _assumption(inspection)
     if not broken and not uneven:
         return Verdict(f"{_even(inspection)}{assumed}.", Severity.BALANCED)
     sentence = "; ".join([*broken, *uneven])
-    command = "kafkabal rebalance --dry-run" if uneven or offline_replicas(inspection.cluster).any() else ""
+    command = "kafkabal rebalance --dry-run" if uneven or offline_replicas(inspection.state).any() else ""
     return Verdict(f"{_capital(sentence)}{assumed}.", Severity.BROKEN if broken else Severity.IMBALANCED, command)
 
 
-def faults(cluster: ClusterState) -> Iterator[str]:
+def faults(state: ClusterState) -> Iterator[str]:
     """What is broken rather than uneven, one clause each, worst first."""
-    brokers, lost = cluster.brokers, offline_replicas(cluster)
-    leaderless = int((cluster.partitions.leader < 0).sum())
+    brokers, lost = state.brokers, offline_replicas(state)
+    leaderless = int((state.partitions.leader < 0).sum())
     if leaderless:
         yield f"{counted_noun(leaderless, 'partition')} without a leader"
     dead = ~brokers.is_live
     if dead.any():
-        held = int(lost[dead[cluster.replicas.broker]].sum())
-        yield f"{brokers_named(cluster, dead)} {_is(dead)} dead with {counted_noun(held, 'replica')}"
-    yield from _silent(cluster)
-    offline = dirs_in(cluster, LogDirState.OFFLINE)
+        held = int(lost[dead[state.replicas.broker]].sum())
+        yield f"{brokers_named(state, dead)} {_is(dead)} dead with {counted_noun(held, 'replica')}"
+    yield from _silent(state)
+    offline = dirs_in(state, LogDirState.OFFLINE)
     if offline.any():
-        yield f"{counted_noun(int(offline.sum()), 'log dir')} offline on {brokers_named(cluster, offline > 0)}"
-    yield from _lagging(cluster)
+        yield f"{counted_noun(int(offline.sum()), 'log dir')} offline on {brokers_named(state, offline > 0)}"
+    yield from _lagging(state)
 
 
-def beyond_moves(cluster: ClusterState) -> Iterator[str]:
+def beyond_moves(state: ClusterState) -> Iterator[str]:
     """The clauses of :func:`faults` that no move repairs: somebody has to see to a broker that lives."""
-    yield from _silent(cluster)
-    yield from _lagging(cluster)
+    yield from _silent(state)
+    yield from _lagging(state)
 
 
-def _silent(cluster: ClusterState) -> Iterator[str]:
-    silent = is_silent(cluster)
+def _silent(state: ClusterState) -> Iterator[str]:
+    silent = is_silent(state)
     if silent.any():
-        yield f"{brokers_named(cluster, silent)} did not report {'its' if silent.sum() == 1 else 'their'} log dirs"
+        yield f"{brokers_named(state, silent)} did not report {'its' if silent.sum() == 1 else 'their'} log dirs"
 
 
-def _lagging(cluster: ClusterState) -> Iterator[str]:
-    lagging = int(np.count_nonzero(lagging_partitions(cluster)))
+def _lagging(state: ClusterState) -> Iterator[str]:
+    lagging = int(np.count_nonzero(lagging_partitions(state)))
     if lagging:
         yield f"{counted_noun(lagging, 'partition')} with live replicas out of sync"
 
 
-def brokers_named(cluster: ClusterState, rows: Bools) -> str:
+def brokers_named(state: ClusterState, rows: Bools) -> str:
     """``broker 3``, ``brokers 3 and 7``, ``brokers 1, 2, 3, 4, 5 and 12 more``."""
-    ids = cluster.brokers.id[rows].tolist()
+    ids = state.brokers.id[rows].tolist()
     shown, more = [str(i) for i in ids[:_MOST_IDS]], len(ids) - _MOST_IDS
     if more > 0:
         shown.append(f"{more} more")
@@ -101,13 +102,13 @@ def _unevenness(inspection: Inspection) -> Iterator[str]:
     if not out:
         return
     first, *others = out
-    clause = _extremes(first, inspection.cluster)
+    clause = _extremes(first, inspection.state)
     if others:
         clause += f"; also outside their bands: {_listed([s.score.name for s in others])}"
     yield clause
 
 
-def _extremes(scored: Scored, cluster: ClusterState) -> str:
+def _extremes(scored: Scored, state: ClusterState) -> str:
     """Who has most of its fair share, and who least, as far as they are outside the band."""
     e, side = scored.evaluation, scored.side()
     parts = []
@@ -115,23 +116,23 @@ def _extremes(scored: Scored, cluster: ClusterState) -> str:
         rows = np.flatnonzero(side == sign)
         if rows.size:
             row = int(rows[pick(e.share[rows])])
-            parts.append(f"{_holder(scored, cluster, row)} has {e.share[row]:.2f}x")
-    group = worst_group(scored, cluster)
+            parts.append(f"{_holder(scored, state, row)} has {e.share[row]:.2f}x")
+    group = worst_group(scored, state)
     if group is not None and group.topic is not None:
         spread = f"from {group.min_share:.2f}x to {group.max_share:.2f}x of its fair share"
         return f"topic {group.topic} is spread {spread} by {scored.score.name}"
     return f"{' and '.join(parts)} of its fair share by {scored.score.name}"
 
 
-def _holder(scored: Scored, cluster: ClusterState, row: int) -> str:
+def _holder(scored: Scored, state: ClusterState, row: int) -> str:
     if scored.score.grain is Grain.BROKER:
-        return f"broker {cluster.brokers.id[row]}"
-    dirs = cluster.log_dirs
-    return f"{dirs.path[row]} of broker {cluster.brokers.id[dirs.broker[row]]}"
+        return f"broker {state.brokers.id[row]}"
+    dirs = state.log_dirs
+    return f"{dirs.path[row]} of broker {state.brokers.id[dirs.broker[row]]}"
 
 
 def _even(inspection: Inspection) -> str:
-    n = int(inspection.cluster.brokers.is_live.sum())
+    n = int(inspection.state.brokers.is_live.sum())
     names = _listed([scored.score.name for scored in inspection.scored]) or "nothing"
     width = format_percent(inspection.tolerance, digits=0)
     return f"Balanced: {counted_noun(n, 'broker')} within {width} of the fair share by {names}"
@@ -139,14 +140,14 @@ def _even(inspection: Inspection) -> str:
 
 def _assumption(inspection: Inspection) -> str:
     """What is said if a score needs capacities or sizes that are unknown."""
-    cluster = inspection.cluster
+    state = inspection.state
     needs = {need for scored in inspection.scored for need in scored.score.needs}
     assumed = []
-    if Need.CAPACITY in needs and np.isnan(broker_capacity_bytes(cluster)[cluster.brokers.is_live]).all():
+    if Need.CAPACITY in needs and np.isnan(broker_capacity_bytes(state)[state.brokers.is_live]).all():
         assumed.append("disk sizes unknown, assumed equal")
-    unknown = int(np.count_nonzero(unknown_sizes(cluster)))
-    if Need.LOG_DIRS in needs and unknown > _FEW * len(cluster.replicas):
-        part = "all replicas" if unknown == len(cluster.replicas) else counted_noun(unknown, "replica")
+    unknown = int(np.count_nonzero(unknown_sizes(state)))
+    if Need.LOG_DIRS in needs and unknown > _FEW * len(state.replicas):
+        part = "all replicas" if unknown == len(state.replicas) else counted_noun(unknown, "replica")
         assumed.append(f"sizes of {part} unknown, counted as 0")
     return f" ({'; '.join(assumed)})" if assumed else ""
 

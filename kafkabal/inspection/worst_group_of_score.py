@@ -21,15 +21,15 @@ class WorstGroup:
     min_share: float
 
 
-def worst_group(scored: Scored, cluster: ClusterState) -> WorstGroup | None:
+def worst_group(scored: Scored, state: ClusterState) -> WorstGroup | None:
     """The group whose shares are farthest from 1; None for a score that compares brokers, or dirs, as a whole."""
-    if scored.score.grain is not Grain.BROKER or scored.score.group(cluster) is None:
+    if scored.score.grain is not Grain.BROKER or scored.score.group(state) is None:
         return None
-    parts = parts_of(scored.score, cluster)
+    parts = parts_of(scored.score, state)
     if parts.group is None or parts.holder_group is not None:
         return None
-    counted = counted_holders(scored.score, cluster)
-    groups = group_loads(parts, cluster.replicas.broker, cluster, counted, rules_of(cluster, None))
+    counted = counted_holders(scored.score, state)
+    groups = group_loads(parts, state.replicas.broker, state, counted, rules_of(state, None))
     if not groups.group.size:
         return None
     share, n = groups.share(), len(groups.mean)
@@ -40,5 +40,5 @@ def worst_group(scored: Scored, cluster: ClusterState) -> WorstGroup | None:
     least[(present < counted.sum()) & groups.judged & (groups.mean > 0)] = 0.0
     least = np.minimum(least, 1.0)
     worst = int(np.argmax(np.maximum(most - 1, 1 - least)))
-    by_topic = np.array_equal(parts.group, cluster.partitions.topic[cluster.replicas.partition])
-    return WorstGroup(cluster.topics.name[worst] if by_topic else None, float(most[worst]), float(least[worst]))
+    by_topic = np.array_equal(parts.group, state.partitions.topic[state.replicas.partition])
+    return WorstGroup(state.topics.name[worst] if by_topic else None, float(most[worst]), float(least[worst]))

@@ -24,8 +24,8 @@ from .cluster_state import LogDirs as LogDirs
 from .cluster_state import LogDirState as LogDirState
 from .cluster_state import Replicas as Replicas
 from .cluster_state import freeze as freeze
-from .configured_capacity import Default as Default
-from .configured_capacity import stated_of_brokers as stated_of_brokers
+from .configured_brokers_and_dirs import Default as Default
+from .configured_brokers_and_dirs import stated_of_brokers as stated_of_brokers
 from .eligibility import UNLIMITED as UNLIMITED
 from .eligibility import can_choose_log_dir as can_choose_log_dir
 from .eligibility import did_not_report as did_not_report
@@ -37,8 +37,8 @@ from .eligibility import room_for_replicas as room_for_replicas
 from .eligibility import takes_replicas as takes_replicas
 from .eligibility import volume_room_bytes as volume_room_bytes
 from .eligibility import with_choosable_log_dir as with_choosable_log_dir
-from .foreign_files import foreign_bytes as foreign_bytes
 from .foreign_files import foreign_of_brokers as foreign_of_brokers
+from .foreign_files import foreign_on_volumes as foreign_on_volumes
 from .kafka_configs import CLEANUP_POLICY as CLEANUP_POLICY
 from .kafka_configs import COMPRESSION_TYPE as COMPRESSION_TYPE
 from .kafka_configs import CORDONED_LOG_DIRS as CORDONED_LOG_DIRS

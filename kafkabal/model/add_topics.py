@@ -17,7 +17,7 @@ from kafkabal.model.state_to_rows import broker_rows, header_row
 T = TypeVar("T", Partitions, Replicas)
 
 
-def with_topics(cluster: ClusterState, topics: Sequence[TopicRow]) -> ClusterState:
+def with_topics(state: ClusterState, topics: Sequence[TopicRow]) -> ClusterState:
     """Add topics; volumes and everything else stay as they are.
 
     Raises
@@ -25,14 +25,14 @@ def with_topics(cluster: ClusterState, topics: Sequence[TopicRow]) -> ClusterSta
     InvalidClusterError
         If a topic already exists, contradicts itself, or is on a broker that the cluster does not have.
     """
-    taken = sorted({row.topic for row in topics} & set(cluster.topics.name))
+    taken = sorted({row.topic for row in topics} & set(state.topics.name))
     if taken:
         raise InvalidClusterError(f"topic {taken[0]} already exists")
-    new = build_cluster(header_row(cluster), list(broker_rows(cluster)), topics)
-    if len(new.brokers) > len(cluster.brokers):
-        stranger = next(iter(set(new.brokers.id.tolist()) - set(cluster.brokers.id.tolist())))
+    new = build_cluster(header_row(state), list(broker_rows(state)), topics)
+    if len(new.brokers) > len(state.brokers):
+        stranger = next(iter(set(new.brokers.id.tolist()) - set(state.brokers.id.tolist())))
         raise InvalidClusterError(f"new topic on an unknown broker: {stranger}")
-    return _merged(cluster, new)
+    return _merged(state, new)
 
 
 def _merged(old: ClusterState, new: ClusterState) -> ClusterState:

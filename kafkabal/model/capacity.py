@@ -8,37 +8,37 @@ from dataclasses import replace
 import numpy as np
 
 from kafkabal.model.cluster_state import F64, Bools, ClusterState, LogDirState, freeze
-from kafkabal.model.configured_capacity import Default, stated_of_brokers, stated_of_dirs
+from kafkabal.model.configured_brokers_and_dirs import Default, stated_of_brokers, stated_of_dirs
 from kafkabal.model.volumes import dense_volumes, log_bytes
 
 
-def dir_capacity_bytes(cluster: ClusterState) -> F64:
+def dir_capacity_bytes(state: ClusterState) -> F64:
     """float64, shape (n_dirs,): bytes of the volume of each dir; NaN where not known, 0 where the dir is offline."""
-    dirs = cluster.log_dirs
+    dirs = state.log_dirs
     known = np.where(dirs.total_bytes >= 0, dirs.total_bytes, np.nan)
     return np.where(dirs.state == LogDirState.OFFLINE, 0.0, known)
 
 
-def broker_capacity_bytes(cluster: ClusterState) -> F64:
+def broker_capacity_bytes(state: ClusterState) -> F64:
     """float64, shape (n_brokers,): bytes of the distinct volumes of each broker; NaN where not known."""
-    dirs = cluster.log_dirs
+    dirs = state.log_dirs
     # the first usable dir of a volume speaks for all of them, since all report the volume
     usable = np.flatnonzero(dirs.state != LogDirState.OFFLINE)
     _, first = np.unique(dirs.volume[usable], return_index=True)
     rows = usable[first]
-    total = np.zeros(len(cluster.brokers))
-    np.add.at(total, dirs.broker[rows], dir_capacity_bytes(cluster)[rows])
+    total = np.zeros(len(state.brokers))
+    np.add.at(total, dirs.broker[rows], dir_capacity_bytes(state)[rows])
     return np.where(total > 0, total, np.nan)
 
 
-def is_silent(cluster: ClusterState) -> Bools:
+def is_silent(state: ClusterState) -> Bools:
     """bool, shape (n_brokers,): registered, but no log dir of it is known to work."""
-    dirs = cluster.log_dirs
-    working = np.bincount(dirs.broker[dirs.state != LogDirState.OFFLINE], minlength=len(cluster.brokers))
-    return np.asarray(cluster.brokers.is_live & (working == 0))
+    dirs = state.log_dirs
+    working = np.bincount(dirs.broker[dirs.state != LogDirState.OFFLINE], minlength=len(state.brokers))
+    return np.asarray(state.brokers.is_live & (working == 0))
 
 
-def with_capacity(cluster: ClusterState, capacity: Mapping[int | Default, int | Mapping[str, int]]) -> ClusterState:
+def with_capacity(state: ClusterState, capacity: Mapping[int | Default, int | Mapping[str, int]]) -> ClusterState:
     """Give log dirs the capacity that a configuration states.
 
     Parameters
@@ -54,24 +54,22 @@ def with_capacity(cluster: ClusterState, capacity: Mapping[int | Default, int | 
     ConfigError
         If it names a log dir that does not exist.
     """
-    dirs = cluster.log_dirs
-    stated = {**dict(_fills(cluster, capacity)), **dict(stated_of_dirs(cluster, _of_dirs(capacity), "capacity"))}
+    dirs = state.log_dirs
+    stated = {**dict(_fills(state, capacity)), **dict(stated_of_dirs(state, _of_dirs(capacity), "capacity"))}
     rows = np.fromiter(stated, np.int64, len(stated))
     total, usable, volume = dirs.total_bytes.copy(), dirs.usable_bytes.copy(), dirs.volume.copy()
     total[rows] = np.fromiter(stated.values(), np.int64, len(stated))
-    usable[rows] = np.maximum(0, total[rows] - log_bytes(dirs, cluster.replicas)[rows])
+    usable[rows] = np.maximum(0, total[rows] - log_bytes(dirs, state.replicas)[rows])
     volume[rows] = len(dirs) + rows
     volume = dense_volumes(volume)
     freeze(total, usable, volume)
-    return cluster.replace(log_dirs=replace(dirs, total_bytes=total, usable_bytes=usable, volume=volume))
+    return state.replace(log_dirs=replace(dirs, total_bytes=total, usable_bytes=usable, volume=volume))
 
 
-def _fills(
-    cluster: ClusterState, capacity: Mapping[int | Default, int | Mapping[str, int]]
-) -> Iterator[tuple[int, int]]:
+def _fills(state: ClusterState, capacity: Mapping[int | Default, int | Mapping[str, int]]) -> Iterator[tuple[int, int]]:
     """Dirs of unknown bytes on brokers whose bytes are stated, and their part of them."""
-    dirs = cluster.log_dirs
-    for broker, given in stated_of_brokers(cluster, capacity):
+    dirs = state.log_dirs
+    for broker, given in stated_of_brokers(state, capacity):
         own = range(int(dirs.first[broker]), int(dirs.first[broker + 1]))
         if isinstance(given, int):
             yield from ((row, given // len(own)) for row in own if dirs.total_bytes[row] < 0)

@@ -10,6 +10,7 @@ or an offset of -1 "not known", a rate of NaN "not known".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -73,6 +74,10 @@ class Brokers:
         """Row of a broker id, -1 where it is unknown."""
         at = int(np.searchsorted(self.id, broker_id))
         return at if at < len(self.id) and self.id[at] == broker_id else -1
+
+    def column_of(self, figures: Mapping[int, float]) -> F64:
+        """float64, shape (n_brokers,): the figure of each broker by its id, NaN where there is none."""
+        return np.fromiter((figures.get(broker, math.nan) for broker in self.id.tolist()), np.float64, len(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -198,6 +203,10 @@ class ClusterState:
     def replace(self, **changes: Any) -> ClusterState:
         """A copy with some tables replaced; the caller keeps the tables consistent with each other."""
         return replace(self, **changes)
+
+    def measured_by_broker(self, name: str) -> F64:
+        """float64, shape (n_brokers,): one column of :attr:`measured`, NaN throughout where there is none."""
+        return self.measured.get(name, np.full(len(self.brokers), np.nan))
 
     def topic_partition(self, row: int) -> TopicPartition:
         """Name of a partition row."""

@@ -15,7 +15,7 @@ from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState, Log
 from kafkabal.model.replica_sizes import replica_bytes
 from kafkabal.model.volumes import bytes_on_volume, used_bytes
 
-DEFAULT_FREE_SHARE = 0.05
+LEAST_FREE_FRACTION = 0.05
 """Share of a volume that always stays usable, whatever limit is asked for."""
 UNLIMITED = np.iinfo(np.int64).max // 4
 """Room of a volume of unknown size; sums of a few of them still fit 64 bits."""
@@ -25,20 +25,20 @@ _LONGEST_NAME = 255 - len("-.-future") - 32
 """Characters of topic and partition number together."""
 
 
-def takes_replicas(cluster: ClusterState, excluded: Bools) -> Bools:
+def takes_replicas(state: ClusterState, excluded: Bools) -> Bools:
     """bool, shape (n_brokers,): live, not excluded, and with a log dir that is online and not cordoned (KIP-1066).
 
     A broker that did not report its log dirs takes nothing, since it is unknown whether a replica would fit; where no
     live broker reports any, as on clusters whose version cannot, that says nothing and all of them take replicas.
     """
-    dirs = cluster.log_dirs
-    has_open_dir = np.bincount(dirs.broker[dirs.state == LogDirState.ONLINE], minlength=len(cluster.brokers)) > 0
-    has_dirs = np.bincount(dirs.broker, minlength=len(cluster.brokers)) > 0
-    closed = (has_dirs & ~has_open_dir) | did_not_report(cluster)
-    return np.asarray(cluster.brokers.is_live & ~excluded & ~closed)
+    dirs = state.log_dirs
+    has_open_dir = np.bincount(dirs.broker[dirs.state == LogDirState.ONLINE], minlength=len(state.brokers)) > 0
+    has_dirs = np.bincount(dirs.broker, minlength=len(state.brokers)) > 0
+    closed = (has_dirs & ~has_open_dir) | did_not_report(state)
+    return np.asarray(state.brokers.is_live & ~excluded & ~closed)
 
 
-def named_brokers(cluster: ClusterState, ids: Iterable[int], option: str) -> Bools:
+def named_brokers(state: ClusterState, ids: Iterable[int], option: str) -> Bools:
     """bool, shape (n_brokers,): the brokers that an option names by their ids.
 
     Raises
@@ -46,20 +46,20 @@ def named_brokers(cluster: ClusterState, ids: Iterable[int], option: str) -> Boo
     UsageError
         If one of them does not exist.
     """
-    rows = np.zeros(len(cluster.brokers), np.bool_)
+    rows = np.zeros(len(state.brokers), np.bool_)
     for broker_id in ids:
-        row = cluster.brokers.index_of(broker_id)
+        row = state.brokers.index_of(broker_id)
         if row < 0:
             raise UsageError(f"{option}: unknown broker: {broker_id}")
         rows[row] = True
     return rows
 
 
-def did_not_report(cluster: ClusterState) -> Bools:
+def did_not_report(state: ClusterState) -> Bools:
     """bool, shape (n_brokers,): live brokers whose log dirs are not known, while those of others are."""
-    dirs = cluster.log_dirs
-    reported = np.bincount(dirs.broker, minlength=len(cluster.brokers)) > 0
-    live = cluster.brokers.is_live
+    dirs = state.log_dirs
+    reported = np.bincount(dirs.broker, minlength=len(state.brokers)) > 0
+    live = state.brokers.is_live
     return np.asarray(live & ~reported & (reported & live).any())
 
 
@@ -72,22 +72,22 @@ def can_choose_log_dir(topic: str, partition: int) -> bool:
     return len(topic) + len(str(partition)) <= _LONGEST_NAME
 
 
-def with_choosable_log_dir(cluster: ClusterState) -> Bools:
+def with_choosable_log_dir(state: ClusterState) -> Bools:
     """bool, shape (n_partitions,): :func:`can_choose_log_dir` of each."""
-    length = np.fromiter(map(len, cluster.topics.name), np.int64, len(cluster.topics))
-    number = cluster.partitions.number
+    length = np.fromiter(map(len, state.topics.name), np.int64, len(state.topics))
+    number = state.partitions.number
     digits = 1 + np.floor(np.log10(np.maximum(number, 1))).astype(np.int64)
-    return np.asarray(length[cluster.partitions.topic] + digits <= _LONGEST_NAME)
+    return np.asarray(length[state.partitions.topic] + digits <= _LONGEST_NAME)
 
 
-def dir_room_bytes(cluster: ClusterState, limit: float) -> I64:
+def dir_room_bytes(state: ClusterState, limit: float) -> I64:
     """int64, shape (n_dirs,): as :func:`volume_room_bytes`, and 0 for dirs that take nothing."""
-    room = volume_room_bytes(cluster, limit)
-    room[cluster.log_dirs.state != LogDirState.ONLINE] = 0
+    room = volume_room_bytes(state, limit)
+    room[state.log_dirs.state != LogDirState.ONLINE] = 0
     return room
 
 
-def volume_room_bytes(cluster: ClusterState, limit: float) -> I64:
+def volume_room_bytes(state: ClusterState, limit: float) -> I64:
     """int64, shape (n_dirs,): bytes that may still come to the volume of each dir.
 
     Parameters
@@ -95,52 +95,52 @@ def volume_room_bytes(cluster: ClusterState, limit: float) -> I64:
     limit
         Share of a volume that is not to be exceeded; 5 % always stays usable.
     """
-    dirs = cluster.log_dirs
-    full_at = np.floor(dirs.total_bytes * min(limit, 1 - DEFAULT_FREE_SHARE)).astype(np.int64)
-    room = np.maximum(full_at - used_bytes(dirs, cluster.replicas), 0)
+    dirs = state.log_dirs
+    full_at = np.floor(dirs.total_bytes * min(limit, 1 - LEAST_FREE_FRACTION)).astype(np.int64)
+    room = np.maximum(full_at - used_bytes(dirs, state.replicas), 0)
     room[dirs.total_bytes < 0] = UNLIMITED
     return np.asarray(room)
 
 
-def first_open_dirs(cluster: ClusterState) -> I64:
+def first_open_dirs(state: ClusterState) -> I64:
     """int64, shape (n,): row of the first log dir that takes replicas, of each volume that has one.
 
     Its room is that of the volume, which must not be counted once for each dir, nor be missed because another dir on it
     takes nothing.
     """
-    is_open = np.flatnonzero(cluster.log_dirs.state == LogDirState.ONLINE)
-    _, first = np.unique(cluster.log_dirs.volume[is_open], return_index=True)
+    is_open = np.flatnonzero(state.log_dirs.state == LogDirState.ONLINE)
+    _, first = np.unique(state.log_dirs.volume[is_open], return_index=True)
     return is_open[first]
 
 
-def room_for_replicas(cluster: ClusterState, limit: float) -> F64:
+def room_for_replicas(state: ClusterState, limit: float) -> F64:
     """float64, shape (n_brokers,): most bytes of replicas that fit below the limit beside what other programs occupy.
 
     Less than a broker holds now where its log dirs are too full; what is in cordoned dirs may stay there. Infinite
     where the size of a volume is not known.
     """
-    dirs = cluster.log_dirs
-    others = np.maximum(used_bytes(dirs, cluster.replicas) - bytes_on_volume(dirs, cluster.replicas), 0)
-    below = np.maximum(dirs.total_bytes * min(limit, 1 - DEFAULT_FREE_SHARE) - others, 0.0)
-    room = np.zeros(len(cluster.brokers))
-    rows = first_open_dirs(cluster)
+    dirs = state.log_dirs
+    others = np.maximum(used_bytes(dirs, state.replicas) - bytes_on_volume(dirs, state.replicas), 0)
+    below = np.maximum(dirs.total_bytes * min(limit, 1 - LEAST_FREE_FRACTION) - others, 0.0)
+    room = np.zeros(len(state.brokers))
+    rows = first_open_dirs(state)
     np.add.at(room, dirs.broker[rows], below[rows])
     closed = np.flatnonzero(dirs.state == LogDirState.CORDONED)
     if closed.size:
-        room += _bytes_that_may_stay(cluster, closed, below)
+        room += _bytes_that_may_stay(state, closed, below)
     room[dirs.broker[dirs.total_bytes < 0]] = np.inf
     room[np.bincount(dirs.broker, minlength=len(room)) == 0] = np.inf
     return room
 
 
-def _bytes_that_may_stay(cluster: ClusterState, closed: I64, below: F64) -> F64:
+def _bytes_that_may_stay(state: ClusterState, closed: I64, below: F64) -> F64:
     """float64, shape (n_brokers,): what is in cordoned dirs, up to ``below`` of each.
 
     Estimated where it is not known: what counts as load of a broker must be allowed to stay there. A replica of which
     even the dir is not known counts where all dirs of its broker are cordoned.
     """
-    dirs, replicas, n = cluster.log_dirs, cluster.replicas, len(cluster.brokers)
-    each = replica_bytes(cluster).astype(np.float64)
+    dirs, replicas, n = state.log_dirs, state.replicas, len(state.brokers)
+    each = replica_bytes(state).astype(np.float64)
     placed = replicas.log_dir >= 0
     held = np.bincount(replicas.log_dir[placed], each[placed], len(dirs))
     staying = np.bincount(dirs.broker[closed], np.minimum(held, below)[closed], n)
@@ -150,8 +150,8 @@ def _bytes_that_may_stay(cluster: ClusterState, closed: I64, below: F64) -> F64:
     return np.asarray(np.where(is_closed, np.minimum(staying + unplaced, limit), staying))
 
 
-def lasting_factor(cluster: ClusterState) -> I32:
+def lasting_factor(state: ClusterState) -> I32:
     """int32, shape (n_partitions,): replicas of each partition once those that a reassignment is removing are gone."""
-    factor = cluster.replication_factor
-    removing = cluster.replicas.partition[cluster.replicas.removing]
+    factor = state.replication_factor
+    removing = state.replicas.partition[state.replicas.removing]
     return np.asarray(factor - np.bincount(removing, minlength=len(factor)), np.int32)

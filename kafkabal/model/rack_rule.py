@@ -10,8 +10,8 @@ wider. A broker without a rack is a rack of its own. ``R`` counts the racks of b
 live, and not drained.
 
 The functions take the numbers of racks, those of one partition along the last axis; any axes before it are those of
-the answer, so that one definition serves a single replica and a million. :data:`NOWHERE` stands for an empty slot or a
-dead broker, and is not a rack.
+the answer, so that one definition serves a single replica and a million. :data:`NOWHERE` stands for an empty position
+or a dead broker, and is not a rack.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from kafkabal.model.cluster_state import I32, I64, Bools, ClusterState
 NOWHERE = -1
 
 
-def rack_numbers(cluster: ClusterState) -> I32:
+def rack_numbers(state: ClusterState) -> I32:
     """int32, shape (n_brokers,): number of the rack of each broker; one without a rack is a rack of its own."""
-    rack = cluster.brokers.rack.copy()
+    rack = state.brokers.rack.copy()
     alone = np.flatnonzero(rack < 0)
-    rack[alone] = len(cluster.racks) + alone
+    rack[alone] = len(state.racks) + alone
     return rack
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from kafkabal.model.cluster_state import I64, Bools, ClusterState
 
 
-def move_bytes(cluster: ClusterState) -> I64:
+def move_bytes(state: ClusterState) -> I64:
     """Bytes that one new copy of each partition costs.
 
     Returns
@@ -19,11 +19,11 @@ def move_bytes(cluster: ClusterState) -> I64:
     int64, shape (n_partitions,)
         -1 where the size of no copy is known.
     """
-    size = cluster.replicas.size_bytes
-    if not len(cluster.partitions):
+    size = state.replicas.size_bytes
+    if not len(state.partitions):
         return np.empty(0, np.int64)
-    bytes_ = np.maximum.reduceat(size, cluster.partitions.first[:-1])
-    leader = cluster.leader_replica
+    bytes_ = np.maximum.reduceat(size, state.partitions.first[:-1])
+    leader = state.leader_replica
     led = np.flatnonzero(leader >= 0)
     of_leader = size[leader[led]]
     known = of_leader >= 0
@@ -31,16 +31,16 @@ def move_bytes(cluster: ClusterState) -> I64:
     return bytes_
 
 
-def is_estimated(cluster: ClusterState) -> Bools:
+def is_estimated(state: ClusterState) -> Bools:
     """bool, shape (n_replicas,): the size was not reported and is taken from the other copies."""
-    return np.asarray(cluster.replicas.size_bytes < 0)
+    return np.asarray(state.replicas.size_bytes < 0)
 
 
-def replica_bytes(cluster: ClusterState) -> I64:
+def replica_bytes(state: ClusterState) -> I64:
     """int64, shape (n_replicas,): bytes of each replica, estimated where they are not known, never negative."""
-    size = cluster.replicas.size_bytes
+    size = state.replicas.size_bytes
     unknown = size < 0
     if not unknown.any():
         return size
-    estimate = np.maximum(move_bytes(cluster), 0)
-    return np.where(unknown, estimate[cluster.replicas.partition], size)
+    estimate = np.maximum(move_bytes(state), 0)
+    return np.where(unknown, estimate[state.replicas.partition], size)

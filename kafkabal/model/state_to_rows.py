@@ -27,24 +27,24 @@ _TOPICS_AT_ONCE = 4096
 """Some tens of MB of rows at a time, where all at once would take several times the memory of the cluster itself."""
 
 
-def header_row(cluster: ClusterState) -> HeaderRow:
+def header_row(state: ClusterState) -> HeaderRow:
     """The header of a snapshot of this state."""
     return HeaderRow(
         kafkabal_snapshot=SNAPSHOT_VERSION,
-        cluster_id=cluster.cluster_id,
-        taken_at=cluster.taken_at,
-        source=cluster.source,
+        cluster_id=state.cluster_id,
+        taken_at=state.taken_at,
+        source=state.source,
     )
 
 
-def broker_rows(cluster: ClusterState) -> Iterator[BrokerRow]:
+def broker_rows(state: ClusterState) -> Iterator[BrokerRow]:
     """One row a broker, by id; volumes are named, so that they need not be recognised again."""
-    brokers, dirs = cluster.brokers, cluster.log_dirs
+    brokers, dirs = state.brokers, state.log_dirs
     for b, broker_id in enumerate(brokers.id.tolist()):
         rows = range(int(dirs.first[b]), int(dirs.first[b + 1]))
         yield BrokerRow(
             broker=broker_id,
-            rack=cluster.racks[brokers.rack[b]] if brokers.rack[b] >= 0 else None,
+            rack=state.racks[brokers.rack[b]] if brokers.rack[b] >= 0 else None,
             host=brokers.host[b],
             port=int(brokers.port[b]),
             state="dead" if brokers.state[b] == BrokerState.DEAD else "online",
@@ -61,34 +61,34 @@ def broker_rows(cluster: ClusterState) -> Iterator[BrokerRow]:
         )
 
 
-def topic_rows(cluster: ClusterState) -> Iterator[TopicRow]:
+def topic_rows(state: ClusterState) -> Iterator[TopicRow]:
     """One row a topic, by name; a few thousand are unpacked at a time."""
-    ends = np.searchsorted(cluster.partitions.topic, np.arange(len(cluster.topics)), side="right").tolist()
-    futures = _futures_by_partition(cluster)
-    for start in range(0, len(cluster.topics), _TOPICS_AT_ONCE):
-        stop = min(start + _TOPICS_AT_ONCE, len(cluster.topics))
+    ends = np.searchsorted(state.partitions.topic, np.arange(len(state.topics)), side="right").tolist()
+    futures = _futures_by_partition(state)
+    for start in range(0, len(state.topics), _TOPICS_AT_ONCE):
+        stop = min(start + _TOPICS_AT_ONCE, len(state.topics))
         first = ends[start - 1] if start else 0
-        parts = iter(_partition_rows(cluster, first, ends[stop - 1], futures))
+        parts = iter(_partition_rows(state, first, ends[stop - 1], futures))
         for t in range(start, stop):
             count = ends[t] - (ends[t - 1] if t else 0)
-            configs = cluster.topics.configs[t]
+            configs = state.topics.configs[t]
             yield TopicRow(
-                topic=cluster.topics.name[t],
+                topic=state.topics.name[t],
                 partitions=[next(parts) for _ in range(count)],
                 configs=None if configs is None else dict(configs),
-                internal=bool(cluster.topics.internal[t]),
-                topic_id=cluster.topics.topic_id[t],
+                internal=bool(state.topics.internal[t]),
+                topic_id=state.topics.topic_id[t],
             )
 
 
 def _partition_rows(
-    cluster: ClusterState, start: int, stop: int, futures: dict[int, list[FutureRow]]
+    state: ClusterState, start: int, stop: int, futures: dict[int, list[FutureRow]]
 ) -> Iterator[PartitionRow]:
-    p, r = cluster.partitions, cluster.replicas
+    p, r = state.partitions, state.replicas
     at = int(p.first[start])
     rows = slice(at, int(p.first[stop]))
-    first_dir = cluster.log_dirs.first[r.broker[rows]]
-    ids = cluster.brokers.id
+    first_dir = state.log_dirs.first[r.broker[rows]]
+    ids = state.brokers.id
     broker = ids[r.broker[rows]].tolist()
     size = [_known(v) for v in r.size_bytes[rows].tolist()]
     log_dir = [_known(v) for v in np.where(r.log_dir[rows] >= 0, r.log_dir[rows] - first_dir, -1).tolist()]
@@ -116,14 +116,14 @@ def _partition_rows(
         )
 
 
-def _futures_by_partition(cluster: ClusterState) -> dict[int, list[FutureRow]]:
+def _futures_by_partition(state: ClusterState) -> dict[int, list[FutureRow]]:
     found: dict[int, list[FutureRow]] = {}
-    f, r = cluster.futures, cluster.replicas
+    f, r = state.futures, state.replicas
     for replica, log_dir, size_bytes in zip(f.replica.tolist(), f.log_dir.tolist(), f.size_bytes.tolist(), strict=True):
         broker = int(r.broker[replica])
         row = FutureRow(
-            broker=int(cluster.brokers.id[broker]),
-            log_dir=log_dir - int(cluster.log_dirs.first[broker]),
+            broker=int(state.brokers.id[broker]),
+            log_dir=log_dir - int(state.log_dirs.first[broker]),
             bytes=size_bytes,
         )
         found.setdefault(int(r.partition[replica]), []).append(row)

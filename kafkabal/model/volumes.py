@@ -16,7 +16,7 @@ import numpy as np
 
 from kafkabal.model.cluster_rows import BrokerRow
 from kafkabal.model.cluster_state import I32, I64, Brokers, ClusterState, LogDirs, Replicas, freeze
-from kafkabal.model.configured_capacity import Default, stated_of_dirs
+from kafkabal.model.configured_brokers_and_dirs import Default, stated_of_dirs
 
 _LEAST_USED_BYTES = 2**30
 """Empty volumes of one size look alike: with less than this in use, equal figures prove nothing."""
@@ -37,7 +37,7 @@ def number_volumes(brokers: Brokers, dirs: LogDirs, replicas: Replicas, rows: Se
     return replace(dirs, volume=dense_volumes(volume))
 
 
-def with_volumes(cluster: ClusterState, volumes: Mapping[int | Default, Mapping[str, str]]) -> ClusterState:
+def with_volumes(state: ClusterState, volumes: Mapping[int | Default, Mapping[str, str]]) -> ClusterState:
     """Put log dirs on the volumes that a configuration names.
 
     Parameters
@@ -51,16 +51,16 @@ def with_volumes(cluster: ClusterState, volumes: Mapping[int | Default, Mapping[
     ConfigError
         If it names a log dir that does not exist.
     """
-    dirs = cluster.log_dirs
-    names = dict(stated_of_dirs(cluster, volumes, "volumes"))
+    dirs = state.log_dirs
+    names = dict(stated_of_dirs(state, volumes, "volumes"))
     volume = dirs.volume + np.int32(len(dirs))  # out of the way of the numbers that the named ones get
-    for b in range(len(cluster.brokers)):
+    for b in range(len(state.brokers)):
         rows = [row for row in range(int(dirs.first[b]), int(dirs.first[b + 1])) if row in names]
         volume[rows] = rows
         _join_named(volume, rows, [names[row] for row in rows])
     dense = dense_volumes(volume)
     freeze(dense)
-    return cluster.replace(log_dirs=replace(dirs, volume=dense))
+    return state.replace(log_dirs=replace(dirs, volume=dense))
 
 
 def dense_volumes(volume: I32) -> I32:
@@ -95,7 +95,7 @@ def used_bytes(dirs: LogDirs, replicas: Replicas) -> I64:
     return np.where(dirs.usable_bytes >= 0, reported, bytes_on_volume(dirs, replicas))
 
 
-def volume_columns(cluster: ClusterState) -> tuple[I32, I64, I64]:
+def volume_columns(state: ClusterState) -> tuple[I32, I64, I64]:
     """Broker, total and usable bytes of each volume; all its dirs report the same.
 
     Returns
@@ -103,7 +103,7 @@ def volume_columns(cluster: ClusterState) -> tuple[I32, I64, I64]:
     int32, int64, int64, each of shape (n_volumes,)
         Bytes are -1 where they are not known.
     """
-    dirs = cluster.log_dirs
+    dirs = state.log_dirs
     _, first = np.unique(dirs.volume, return_index=True)
     return dirs.broker[first], dirs.total_bytes[first], dirs.usable_bytes[first]
 

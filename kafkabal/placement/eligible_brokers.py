@@ -39,22 +39,22 @@ class EligibleBrokers:
         If a broker to be excluded does not exist.
     """
 
-    def __init__(self, cluster: ClusterState, exclude_brokers: Collection[int], log_dir_limit: float) -> None:
-        dirs = cluster.log_dirs
-        self.cluster = cluster
-        self.takes = takes_replicas(cluster, named_brokers(cluster, exclude_brokers, "--exclude-brokers"))
+    def __init__(self, state: ClusterState, exclude_brokers: Collection[int], log_dir_limit: float) -> None:
+        dirs = state.log_dirs
+        self.state = state
+        self.takes = takes_replicas(state, named_brokers(state, exclude_brokers, "--exclude-brokers"))
         """bool, shape (n_brokers,)."""
-        self.rack = rack_numbers(cluster)
+        self.rack = rack_numbers(state)
         """int32, shape (n_brokers,): a broker without one is a rack of its own."""
         self._n_racks = len(np.unique(self.rack[self.takes]))
         self._open = dirs.state == LogDirState.ONLINE
-        rows = first_open_dirs(cluster)
+        rows = first_open_dirs(state)
         self._room = np.zeros(int(dirs.volume.max(initial=-1)) + 1, np.int64)
         """int64, shape (n_volumes,): 0 where no log dir on it takes replicas."""
-        self._room[dirs.volume[rows]] = volume_room_bytes(cluster, log_dir_limit)[rows]
-        self._bytes = log_bytes(dirs, cluster.replicas)
-        self._replicas = np.bincount(cluster.replicas.log_dir[cluster.replicas.log_dir >= 0], minlength=len(dirs))
-        self._capacity = np.nan_to_num(dir_capacity_bytes(cluster), nan=1.0)
+        self._room[dirs.volume[rows]] = volume_room_bytes(state, log_dir_limit)[rows]
+        self._bytes = log_bytes(dirs, state.replicas)
+        self._replicas = np.bincount(state.replicas.log_dir[state.replicas.log_dir >= 0], minlength=len(dirs))
+        self._capacity = np.nan_to_num(dir_capacity_bytes(state), nan=1.0)
 
     def missing_racks(self, chosen: list[int], factor: int) -> int:
         """In how many more racks a partition has to be than in those of the brokers that hold it already."""
@@ -66,7 +66,7 @@ class EligibleBrokers:
 
     def with_room(self, size_bytes: int) -> Bools:
         """bool, shape (n_brokers,): takes new replicas and has a log dir with so much room, or none that is known."""
-        dirs = self.cluster.log_dirs
+        dirs = self.state.log_dirs
         fits = self._open & (self._room[dirs.volume] >= size_bytes)
         has_dir = np.bincount(dirs.broker[fits], minlength=len(self.takes)) > 0
         return np.asarray(self.takes & (has_dir | (np.diff(dirs.first) == 0)))
@@ -79,7 +79,7 @@ class EligibleBrokers:
         int
             -1 where no log dir of the broker is known.
         """
-        dirs = self.cluster.log_dirs
+        dirs = self.state.log_dirs
         rows = np.arange(dirs.first[broker], dirs.first[broker + 1])
         rows = rows[self._open[rows]]
         if not rows.size:

@@ -36,11 +36,11 @@ def place_by_score(
     dirs = np.empty_like(brokers)
     for p in range(request.partitions):
         chosen: list[int] = []
-        for slot in range(request.replication_factor):
+        for position in range(request.replication_factor):
             candidates = _candidates(request, sites, chosen)
-            broker = _least(board, first_partition + p, candidates, leads=slot == 0)
-            board.put(first_partition + p, broker, leads=slot == 0)
-            dirs[p, slot] = sites.put(broker, request.partition_bytes)
+            broker = _least(board, first_partition + p, candidates, leads=position == 0)
+            board.put(first_partition + p, broker, leads=position == 0)
+            dirs[p, position] = sites.put(broker, request.partition_bytes)
             chosen.append(broker)
         brokers[p] = chosen
     return brokers, dirs

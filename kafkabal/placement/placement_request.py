@@ -38,12 +38,12 @@ def placement_requests(
         If a name is taken or given twice, a number is missing or does not fit the layout, there are too few
         brokers for the replication factor, or too many replicas in all.
     """
-    names = {*sites.cluster.topics.name}
+    names = {*sites.state.topics.name}
     for spec in specs:
         _check_name(spec.name, names)
         names.add(spec.name)
     takers = int(sites.takes.sum())
-    mean = mean_partition_bytes(sites.cluster)
+    mean = mean_partition_bytes(sites.state)
     requests = tuple(_request(spec, takers, policy, mean) for spec in specs)
     replicas = sum(request.partitions * request.replication_factor for request in requests)
     if replicas > MOST_REPLICAS:
@@ -54,9 +54,9 @@ def placement_requests(
     return requests
 
 
-def mean_partition_bytes(cluster: ClusterState) -> int:
+def mean_partition_bytes(state: ClusterState) -> int:
     """Mean size of the partitions whose size is known; 0 where none is."""
-    each = move_bytes(cluster)
+    each = move_bytes(state)
     known = each[each >= 0]
     return round(float(known.mean())) if known.size else 0
 

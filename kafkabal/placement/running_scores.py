@@ -21,9 +21,10 @@ from kafkabal.scoring import (
     counted_holders,
     due_of,
     due_of_factors,
+    fair_shares,
     parts_of,
     rules_of,
-    share_of,
+    shares_by_group,
 )
 
 
@@ -133,8 +134,9 @@ class _Track:
         before, after = self._loads(there), self._loads(rows)
         if len(self._bounds) == 2:  # one group: it has the base load too
             before, after = before + self._base, after + self._base
-        _, fair = share_of(after, due, self._counted, self._within)
-        per_load = np.divide(1.0, fair, out=np.zeros(len(fair)), where=self._counted & (fair > 0))
+        _, fair = shares_by_group(after, due, self._counted, self._within)
+        per_load, loaded = np.zeros(len(fair)), self._counted & (fair > 0)
+        per_load[loaded] = fair_shares(1.0, fair[loaded])
         high = self._band.edges(fair, self._tolerance)[1] * per_load if self._band else np.full(len(fair), np.inf)
         return _Group(share=before * per_load, per_load=per_load, high=high)
 

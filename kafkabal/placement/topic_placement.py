@@ -45,7 +45,7 @@ class PlacedTopics:
 
 
 def place_topics(
-    cluster: ClusterState,
+    state: ClusterState,
     specs: Sequence[TopicSpec],
     policy: PlacementPolicy,
     *,
@@ -70,22 +70,22 @@ def place_topics(
     LimitExceededError
         If the disks lack room for what the topics are expected to grow to.
     """
-    sites = EligibleBrokers(cluster, exclude_brokers, log_dir_limit)
+    sites = EligibleBrokers(state, exclude_brokers, log_dir_limit)
     requests = placement_requests(specs, sites, policy)
     if policy.layout is Layout.SCORE:
         chosen = scores or default_scores(several_log_dirs=False)
-        tables = _by_score(cluster, requests, sites, chosen, tolerance)
+        tables = _by_score(state, requests, sites, chosen, tolerance)
     else:
         tables = [_by_rule(request, sites, policy) for request in requests]
     placed = [(request, brokers, dirs) for request, (brokers, dirs) in zip(requests, tables, strict=True)]
     return PlacedTopics(
-        topics=tuple(_topic(cluster, *item) for item in placed),
-        state=with_topics(cluster, [_row(cluster, *item) for item in placed]),
+        topics=tuple(_topic(state, *item) for item in placed),
+        state=with_topics(state, [_row(state, *item) for item in placed]),
     )
 
 
 def _by_score(
-    cluster: ClusterState,
+    state: ClusterState,
     requests: Sequence[PlacementRequest],
     sites: EligibleBrokers,
     scores: Sequence[WeightedScore],
@@ -95,9 +95,9 @@ def _by_score(
     anyhow = PlacementPolicy(layout=Layout.EVEN)
     nowhere = [np.full((r.partitions, r.replication_factor), -1, np.int32) for r in requests]
     drafts = [
-        _row(cluster, r, place_by_layout(r, sites, anyhow), dirs) for r, dirs in zip(requests, nowhere, strict=True)
+        _row(state, r, place_by_layout(r, sites, anyhow), dirs) for r, dirs in zip(requests, nowhere, strict=True)
     ]
-    draft = with_topics(cluster, drafts)
+    draft = with_topics(state, drafts)
     row_of = {name: i for i, name in enumerate(draft.topics.name)}
     is_new = np.zeros(len(draft.topics), np.bool_)
     is_new[[row_of[r.spec.name] for r in requests]] = True
@@ -118,7 +118,7 @@ def _by_rule(request: PlacementRequest, sites: EligibleBrokers, policy: Placemen
     for at, broker in np.ndenumerate(brokers):
         if not sites.with_room(request.partition_bytes)[broker]:
             raise LimitExceededError(
-                f"topic {request.spec.name}: broker {sites.cluster.brokers.id[broker]} has no room "
+                f"topic {request.spec.name}: broker {sites.state.brokers.id[broker]} has no room "
                 f"for a partition of {format_bytes(request.partition_bytes)}",
                 hint="add disks, or lower the expected partition size",
             )
@@ -126,27 +126,27 @@ def _by_rule(request: PlacementRequest, sites: EligibleBrokers, policy: Placemen
     return brokers, dirs
 
 
-def _topic(cluster: ClusterState, request: PlacementRequest, brokers: I32, dirs: I32) -> PlacedTopic:
-    several = np.diff(cluster.log_dirs.first) > 1
+def _topic(state: ClusterState, request: PlacementRequest, brokers: I32, dirs: I32) -> PlacedTopic:
+    several = np.diff(state.log_dirs.first) > 1
     paths = [
         tuple(
-            cluster.log_dirs.path[d] if d >= 0 and several[b] else ANY_DIR
+            state.log_dirs.path[d] if d >= 0 and several[b] else ANY_DIR
             for b, d in zip(row_brokers, row_dirs, strict=True)
         )
         for row_brokers, row_dirs in zip(brokers.tolist(), dirs.tolist(), strict=True)
     ]
     return PlacedTopic(
         name=request.spec.name,
-        assignment=tuple(tuple(row) for row in cluster.brokers.id[brokers].tolist()),
+        assignment=tuple(tuple(row) for row in state.brokers.id[brokers].tolist()),
         log_dirs=tuple(paths),
         configs=request.spec.configs,
         partition_bytes=request.partition_bytes,
     )
 
 
-def _row(cluster: ClusterState, request: PlacementRequest, brokers: I32, dirs: I32) -> TopicRow:
-    ids = cluster.brokers.id[brokers].tolist()
-    index = np.where(dirs >= 0, dirs - cluster.log_dirs.first[brokers], -1).tolist()
+def _row(state: ClusterState, request: PlacementRequest, brokers: I32, dirs: I32) -> TopicRow:
+    ids = state.brokers.id[brokers].tolist()
+    index = np.where(dirs >= 0, dirs - state.log_dirs.first[brokers], -1).tolist()
     return TopicRow(
         topic=request.spec.name,
         configs=dict(request.spec.configs),

@@ -1,7 +1,9 @@
 from .broker_traffic import NO_BROKER as NO_BROKER
 from .broker_traffic import Traffic as Traffic
-from .bytes_moved_today import with_present_bytes as with_present_bytes
+from .bytes_at_present_sizes import with_present_bytes as with_present_bytes
+from .copy_time import bytes_of_copies as bytes_of_copies
 from .copy_time import copy_s as copy_s
+from .copy_time import plan_copy_s as plan_copy_s
 from .cross_rack_traffic import cross_rack_bytes as cross_rack_bytes
 from .drift import Drift as Drift
 from .drift import find_drift as find_drift

@@ -51,7 +51,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartitionChange(msgspec.Struct, frozen=True, kw_only=True):
-    """One partition of a plan; the first of ``replicas`` is to lead."""
+    """One partition of a plan; the first of ``replicas`` is to lead. A run keeps it as ``RunPartition``."""
 
     topic: str
     partition: int

@@ -17,7 +17,7 @@ from kafkabal.plan.plan import ANY_DIR, PartitionChange, Plan
 _T = TypeVar("_T", bound=np.generic)
 
 
-def apply_plan(cluster: ClusterState, plan: Plan) -> ClusterState:
+def apply_plan(state: ClusterState, plan: Plan) -> ClusterState:
     """The cluster after a plan: new replicas are as large as the leader's copy and in sync, and the first one leads.
 
     The usable bytes of the volumes follow the replicas. An arrival whose log dir is left to the broker goes to its
@@ -29,17 +29,17 @@ def apply_plan(cluster: ClusterState, plan: Plan) -> ClusterState:
         If the plan names a partition, a broker or a log dir that the cluster does not have.
     """
     if not plan.partitions:
-        return cluster
-    changes = _Changes.of(cluster, plan)
-    replicas = _replicas(cluster, changes)
-    counts = cluster.replication_factor.astype(np.int64)
+        return state
+    changes = _Changes.of(state, plan)
+    replicas = _replicas(state, changes)
+    counts = state.replication_factor.astype(np.int64)
     counts[changes.partition] = changes.number
     first = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    leader = cluster.partitions.leader.copy()
+    leader = state.partitions.leader.copy()
     leader[changes.partition] = changes.broker[np.cumsum(changes.number) - changes.number]
     freeze(first, leader)
-    after = cluster.replace(partitions=replace(cluster.partitions, first=first, leader=leader), replicas=replicas)
-    return with_free_space(cluster, after)
+    after = state.replace(partitions=replace(state.partitions, first=first, leader=leader), replicas=replicas)
+    return with_free_space(state, after)
 
 
 def with_free_space(before: ClusterState, after: ClusterState) -> ClusterState:
@@ -59,28 +59,28 @@ class _Changes(NamedTuple):
     """Row of the log dir, -1 where the plan leaves it."""
 
     @staticmethod
-    def of(cluster: ClusterState, plan: Plan) -> _Changes:
-        partition = _partition_rows(cluster, plan)
+    def of(state: ClusterState, plan: Plan) -> _Changes:
+        partition = _partition_rows(state, plan)
         number = np.array([len(c.replicas) for c in plan.partitions], np.int64)
         ids = np.fromiter(chain.from_iterable(c.replicas for c in plan.partitions), np.int64, int(number.sum()))
-        broker = np.minimum(np.searchsorted(cluster.brokers.id, ids), len(cluster.brokers) - 1)
-        strange = np.flatnonzero(cluster.brokers.id[broker] != ids)
+        broker = np.minimum(np.searchsorted(state.brokers.id, ids), len(state.brokers) - 1)
+        strange = np.flatnonzero(state.brokers.id[broker] != ids)
         if strange.size:
             raise DriftError(f"unknown broker in the plan: {ids[strange[0]]}")
-        return _Changes(partition, number, broker, _log_dir_rows(cluster, plan.partitions, broker))
+        return _Changes(partition, number, broker, _log_dir_rows(state, plan.partitions, broker))
 
 
-def _partition_rows(cluster: ClusterState, plan: Plan) -> I64:
+def _partition_rows(state: ClusterState, plan: Plan) -> I64:
     names = [change.name for change in plan.partitions]
-    rows = dict(partition_rows(cluster, names))
+    rows = dict(partition_rows(state, names))
     strange = next((name for name in names if name not in rows), None)
     if strange is not None:
         raise DriftError(f"unknown partition in the plan: {strange}")
     return np.array([rows[name] for name in names], np.int64)
 
 
-def _log_dir_rows(cluster: ClusterState, changes: tuple[PartitionChange, ...], broker: I64) -> I64:
-    dirs = cluster.log_dirs
+def _log_dir_rows(state: ClusterState, changes: tuple[PartitionChange, ...], broker: I64) -> I64:
+    dirs = state.log_dirs
     known = {(b, path): row for row, (b, path) in enumerate(zip(dirs.broker.tolist(), dirs.path, strict=True))}
     rows = np.full(len(broker), -1, np.int64)
     paths = chain.from_iterable(c.log_dirs for c in changes)
@@ -88,22 +88,22 @@ def _log_dir_rows(cluster: ClusterState, changes: tuple[PartitionChange, ...], b
         if path != ANY_DIR:
             row = known.get((b, path))
             if row is None:
-                broker_id = cluster.brokers.id[b]
+                broker_id = state.brokers.id[b]
                 raise DriftError(f"unknown log dir in the plan: {path} of broker {broker_id}")
             rows[i] = row
     return rows
 
 
-def _replicas(cluster: ClusterState, changes: _Changes) -> Replicas:
+def _replicas(state: ClusterState, changes: _Changes) -> Replicas:
     """Rows that stay as they are, and those of changed partitions, in the order of the partitions."""
-    before = cluster.replicas
-    changed = np.zeros(len(cluster.partitions), np.bool_)
+    before = state.replicas
+    changed = np.zeros(len(state.partitions), np.bool_)
     changed[changes.partition] = True
     kept = np.flatnonzero(~changed[before.partition])
     partition = np.repeat(changes.partition, changes.number)
-    previous = _previous_rows(cluster, partition, changes.broker)
+    previous = _previous_rows(state, partition, changes.broker)
     stays = previous >= 0
-    log_dir = np.where(changes.log_dir >= 0, changes.log_dir, _present_or_first(cluster, previous, changes.broker))
+    log_dir = np.where(changes.log_dir >= 0, changes.log_dir, _present_or_first(state, previous, changes.broker))
     order = np.argsort(np.concatenate((before.partition[kept], partition)), kind="stable")
 
     def column(unchanged: NDArray[_T], changed_rows: NDArray[Any]) -> NDArray[_T]:
@@ -114,7 +114,7 @@ def _replicas(cluster: ClusterState, changes: _Changes) -> Replicas:
         broker=column(before.broker, changes.broker),
         log_dir=column(before.log_dir, log_dir),
         size_bytes=column(
-            before.size_bytes, np.where(stays, before.size_bytes[previous], move_bytes(cluster)[partition])
+            before.size_bytes, np.where(stays, before.size_bytes[previous], move_bytes(state)[partition])
         ),
         in_sync=column(before.in_sync, before.in_sync[previous] | ~stays),
         adding=column(before.adding, np.zeros(len(partition), np.bool_)),
@@ -124,23 +124,23 @@ def _replicas(cluster: ClusterState, changes: _Changes) -> Replicas:
     return table
 
 
-def _previous_rows(cluster: ClusterState, partition: I64, broker: I64) -> I64:
+def _previous_rows(state: ClusterState, partition: I64, broker: I64) -> I64:
     """Row of the present replica of each partition on each broker, -1 where there is none."""
-    n = len(cluster.brokers)
-    present = cluster.replicas.partition.astype(np.int64) * n + cluster.replicas.broker
+    n = len(state.brokers)
+    present = state.replicas.partition.astype(np.int64) * n + state.replicas.broker
     order = np.argsort(present, kind="stable")
     wanted = partition * n + broker
     at = np.minimum(np.searchsorted(present[order], wanted), len(present) - 1)
     return np.where(present[order][at] == wanted, order[at], -1)
 
 
-def _present_or_first(cluster: ClusterState, previous: I64, broker: I64) -> I64:
+def _present_or_first(state: ClusterState, previous: I64, broker: I64) -> I64:
     """Log dir in which a replica is, else the first open one of its broker, -1 where that has none."""
-    dirs = cluster.log_dirs
-    first_open = np.full(len(cluster.brokers), -1, np.int64)
+    dirs = state.log_dirs
+    first_open = np.full(len(state.brokers), -1, np.int64)
     open_rows = np.flatnonzero(dirs.state == LogDirState.ONLINE)[::-1]
     first_open[dirs.broker[open_rows]] = open_rows
-    return np.where(previous >= 0, cluster.replicas.log_dir[previous], first_open[broker])
+    return np.where(previous >= 0, state.replicas.log_dir[previous], first_open[broker])
 
 
 def _usable_bytes(before: ClusterState, after: ClusterState) -> I64:

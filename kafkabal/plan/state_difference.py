@@ -143,9 +143,9 @@ def _unequal_rows(before: ClusterState, after: ClusterState, first: I64, second:
     return differs
 
 
-def _rows_of(cluster: ClusterState, partitions: I64) -> tuple[I64, I64]:
+def _rows_of(state: ClusterState, partitions: I64) -> tuple[I64, I64]:
     """Replica rows of some partitions, and the position in ``partitions`` that each belongs to."""
-    first = cluster.partitions.first
+    first = state.partitions.first
     counts = first[partitions + 1] - first[partitions]
     owner = np.repeat(np.arange(len(partitions)), counts)
     before = np.cumsum(counts) - counts
@@ -175,7 +175,7 @@ def _tuples(values: NDArray[Any], counts: I32 | I64) -> list[tuple[Any, ...]]:
     return [tuple(flat[a:b]) for a, b in zip([0, *ends[:-1]], ends, strict=False)]
 
 
-def _leader_ids(cluster: ClusterState, partitions: I64) -> list[int]:
-    leader: I32 = cluster.partitions.leader[partitions]
-    ids: list[int] = np.where(leader >= 0, cluster.brokers.id[leader], -1).tolist()
+def _leader_ids(state: ClusterState, partitions: I64) -> list[int]:
+    leader: I32 = state.partitions.leader[partitions]
+    ids: list[int] = np.where(leader >= 0, state.brokers.id[leader], -1).tolist()
     return ids

@@ -23,13 +23,13 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkabal.model import F64, I64, Bools, ClusterState
-from kafkabal.planner.candidate_placement import SMALL, Candidate, finish, search
 from kafkabal.planner.plan_listener import PlanListener
+from kafkabal.planner.plan_short_of_bands import is_worth_it
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search.keep_within_budget import trim_to_budget
 from kafkabal.planner.search.search_phases import is_outside
 from kafkabal.planner.search.solution import Solution
-from kafkabal.planner.unreachable_bands import is_worth_it
+from kafkabal.planner.search_candidate import SMALL, Candidate, finish, search
 
 _PARTS_TRIED = 4
 """At a third of the bytes of four clusters 2 and 8 give the same parts."""
@@ -39,8 +39,8 @@ _MOST_LOOKS_AHEAD = 12
 """4 and 36 give the same parts there; it ends what would take turns forever."""
 _LOOKS_OUT_OF_REACH = 2
 """Where bands are out of reach the next search only approximates the next plan."""
-_MOST_SLOTS_LOOKED_AT = 2_000_000
-"""Slots times looks ahead, so that a large cluster is planned for no longer than a few times."""
+_MOST_POSITIONS_LOOKED_AT = 2_000_000
+"""Positions times looks ahead, so that a large cluster is planned for no longer than a few times."""
 _FIRST_LOOKS = 2
 """Looks that bar single partitions before all smaller ones are barred as well: 1 and 6 give the same parts there."""
 _SMALLER_THAN_MOST = 0.9
@@ -82,7 +82,7 @@ def instalment(start: Solution, full: Candidate, listener: PlanListener) -> tupl
     elif not is_worth_it(
         start, best.candidate, best.candidate.solution.moved_bytes() / max(1, full.solution.moved_bytes())
     ):
-        return full._replace(solution=start, leader=start.problem.leader), start.problem.cluster
+        return full._replace(solution=start, leader=start.problem.leader), start.problem.state
     return best.candidate, best.after
 
 
@@ -122,7 +122,7 @@ class _Parts:
 
     def _looks_ahead(self) -> int:
         most = _LOOKS_OUT_OF_REACH if is_outside(self.full.solution) else _MOST_LOOKS_AHEAD
-        return min(most, max(1, _MOST_SLOTS_LOOKED_AT // self.start.placement.size))
+        return min(most, max(1, _MOST_POSITIONS_LOOKED_AT // self.start.placement.size))
 
     def none_barred(self) -> Bools:
         """No partition has to wait."""

@@ -13,7 +13,6 @@ import numpy as np
 from kafkabal.config import DEFAULT_LOG_DIR_LIMIT
 from kafkabal.errors import InfeasibleError, UsageError
 from kafkabal.model import (
-    F64,
     I64,
     MIN_INSYNC_REPLICAS,
     UNLIMITED,
@@ -31,6 +30,7 @@ from kafkabal.model import (
     takes_replicas,
     volume_room_bytes,
 )
+from kafkabal.plan import copy_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class DrainCheck:
 
 
 def check_drain(
-    cluster: ClusterState,
+    state: ClusterState,
     brokers: Collection[int],
     *,
     throttle_bytes_per_s: float,
@@ -97,95 +97,96 @@ def check_drain(
         If no live broker would be left.
     """
     for broker in brokers:
-        if cluster.brokers.index_of(broker) < 0:
+        if state.brokers.index_of(broker) < 0:
             raise UsageError(f"unknown broker: {broker}", hint="see 'kafkabal inspect'")
-    leaves = np.isin(cluster.brokers.id, list(brokers))
-    takes = takes_replicas(cluster, leaves | np.isin(cluster.brokers.id, list(excluded)))
+    leaves = np.isin(state.brokers.id, list(brokers))
+    takes = takes_replicas(state, leaves | np.isin(state.brokers.id, list(excluded)))
     if not takes.any():
         raise InfeasibleError("no live broker is left to hold anything", hint="drain fewer brokers")
-    r = cluster.replicas
+    r = state.replicas
     leaving = leaves[r.broker] & ~r.removing
-    each = move_bytes(cluster)[r.partition[leaving]]
+    each = move_bytes(state)[r.partition[leaving]]
     bytes_ = int(np.maximum(each, 0).sum())
-    dirs, room = _targets(cluster, takes, log_dir_limit)
+    dirs, room = _targets(state, takes, log_dir_limit)
     known = room < UNLIMITED
-    lacking = max(0, bytes_ - _room_bytes(cluster, takes, log_dir_limit)) if known.all() and len(dirs) else 0
+    lacking = max(0, bytes_ - _room_bytes(state, takes, log_dir_limit)) if known.all() and len(dirs) else 0
     return DrainCheck(
         brokers=tuple(sorted(brokers)),
         replicas=int(leaving.sum()),
-        leaders=int(leaves[cluster.partitions.leader[cluster.partitions.leader >= 0]].sum()),
+        leaders=int(leaves[state.partitions.leader[state.partitions.leader >= 0]].sum()),
         bytes=bytes_,
         unknown_sizes=int((each < 0).sum()),
-        duration_s=_duration_s(cluster, leaving, takes, throttle_bytes_per_s),
-        blockers=tuple(_blockers(cluster, leaves, takes, leaving)),
-        target=tuple(cluster.brokers.id[cluster.log_dirs.broker[dirs]].tolist()),
-        target_dir=tuple(cluster.log_dirs.path[d] for d in dirs.tolist()),
+        duration_s=_duration_s(state, leaving, takes, throttle_bytes_per_s),
+        blockers=tuple(_blockers(state, leaves, takes, leaving)),
+        target=tuple(state.brokers.id[state.log_dirs.broker[dirs]].tolist()),
+        target_dir=tuple(state.log_dirs.path[d] for d in dirs.tolist()),
         target_room_bytes=tuple(b if b < UNLIMITED else None for b in room.tolist()),
         missing_bytes=lacking,
     )
 
 
-def _targets(cluster: ClusterState, takes: Bools, limit: float) -> tuple[I64, I64]:
-    dirs = np.flatnonzero(takes[cluster.log_dirs.broker])
-    return dirs, dir_room_bytes(cluster, limit)[dirs]
+def _targets(state: ClusterState, takes: Bools, limit: float) -> tuple[I64, I64]:
+    dirs = np.flatnonzero(takes[state.log_dirs.broker])
+    return dirs, dir_room_bytes(state, limit)[dirs]
 
 
-def _room_bytes(cluster: ClusterState, takes: Bools, limit: float) -> int:
+def _room_bytes(state: ClusterState, takes: Bools, limit: float) -> int:
     """Room of all volumes together; dirs of one volume share it."""
-    rows = first_open_dirs(cluster)
-    return int(volume_room_bytes(cluster, limit)[rows[takes[cluster.log_dirs.broker[rows]]]].sum())
+    rows = first_open_dirs(state)
+    return int(volume_room_bytes(state, limit)[rows[takes[state.log_dirs.broker[rows]]]].sum())
 
 
-def _duration_s(cluster: ClusterState, leaving: Bools, takes: Bools, rate: float) -> float:
+def _duration_s(state: ClusterState, leaving: Bools, takes: Bools, rate: float) -> float:
     """The slower of the receiving brokers together and the busiest sending one, which is the leader."""
-    r = cluster.replicas
+    r = state.replicas
     partition = r.partition[leaving]
-    each = np.maximum(move_bytes(cluster)[partition], 0).astype(np.float64)
-    leader = cluster.partitions.leader[partition]
-    sent: F64 = np.bincount(leader[leader >= 0], each[leader >= 0], len(takes)).astype(np.float64)
-    return float(max(each.sum() / takes.sum(), sent.max(initial=0.0)) / rate)
+    each = np.maximum(move_bytes(state)[partition], 0).astype(np.float64)
+    leader = state.partitions.leader[partition]
+    sent = np.bincount(leader[leader >= 0], each[leader >= 0], len(takes)).astype(np.int64)
+    received = int(each.sum()) // int(takes.sum())
+    return copy_s((dict(enumerate(sent.tolist())), dict.fromkeys(np.flatnonzero(takes).tolist(), received)), rate)
 
 
-def _blockers(cluster: ClusterState, leaves: Bools, takes: Bools, leaving: Bools) -> Iterator[Blocker]:
-    n = len(cluster.partitions)
+def _blockers(state: ClusterState, leaves: Bools, takes: Bools, leaving: Bools) -> Iterator[Blocker]:
+    n = len(state.partitions)
     concerned = np.zeros(n, np.bool_)
-    concerned[cluster.replicas.partition[leaving]] = True
+    concerned[state.replicas.partition[leaving]] = True
     found: list[Blocker] = []
-    for reason, rows in _reasons(cluster, leaves, takes, leaving, concerned):
-        topics, counts = np.unique(cluster.partitions.topic[np.flatnonzero(rows & concerned)], return_counts=True)
+    for reason, rows in _reasons(state, leaves, takes, leaving, concerned):
+        topics, counts = np.unique(state.partitions.topic[np.flatnonzero(rows & concerned)], return_counts=True)
         found += [
-            Blocker(cluster.topics.name[t], c, reason) for t, c in zip(topics.tolist(), counts.tolist(), strict=True)
+            Blocker(state.topics.name[t], c, reason) for t, c in zip(topics.tolist(), counts.tolist(), strict=True)
         ]
     yield from sorted(found, key=lambda b: (-b.partitions, b.topic, b.reason))
 
 
 def _reasons(
-    cluster: ClusterState, leaves: Bools, takes: Bools, leaving: Bools, concerned: Bools
+    state: ClusterState, leaves: Bools, takes: Bools, leaving: Bools, concerned: Bools
 ) -> Iterator[tuple[str, Bools]]:
     """What may block a drain, with the partitions that it blocks; valid for those that are concerned."""
-    r, n = cluster.replicas, len(cluster.partitions)
+    r, n = state.replicas, len(state.partitions)
 
     def count(rows: Bools) -> I64:
         return np.bincount(r.partition[rows], minlength=n).astype(np.int64)
 
     free = int(takes.sum()) - count(takes[r.broker])
     yield "replication factor: too few other brokers", count(leaving) > free
-    rack, counted = rack_numbers(cluster), cluster.brokers.is_live & ~leaves
+    rack, counted = rack_numbers(state), state.brokers.is_live & ~leaves
     # of a large cluster few partitions are concerned, and to tell pairs apart takes longest of all
-    held = cluster.brokers.is_live[r.broker] & concerned[r.partition]
+    held = state.brokers.is_live[r.broker] & concerned[r.partition]
     before = racks_by_partition(r.partition[held], rack[r.broker[held]], n)
     left = len(np.unique(rack[counted]))
     yield "racks: the others are in fewer racks", required_racks(before, left) < before
-    yield "no in-sync replica is online to copy from", ~has_source(cluster)
-    yield "another reassignment is moving it", is_reassigned(cluster)
-    least = np.array([_min_insync(configs) for configs in cluster.topics.configs], np.int64)
-    in_sync = count(r.in_sync & ~offline_replicas(cluster))
+    yield "no in-sync replica is online to copy from", ~has_source(state)
+    yield "another reassignment is moving it", is_reassigned(state)
+    least = np.array([_min_insync(configs) for configs in state.topics.configs], np.int64)
+    in_sync = count(r.in_sync & ~offline_replicas(state))
     if len(least):
-        yield "fewer replicas in sync than min.insync.replicas", in_sync < least[cluster.partitions.topic]
+        yield "fewer replicas in sync than min.insync.replicas", in_sync < least[state.partitions.topic]
     # a replica that is itself to leave may lag: it is replaced
     yield (
         "a replica that stays is out of sync",
-        count(~r.in_sync & ~r.adding & ~leaving & ~offline_replicas(cluster)) > 0,
+        count(~r.in_sync & ~r.adding & ~leaving & ~offline_replicas(state)) > 0,
     )
 
 

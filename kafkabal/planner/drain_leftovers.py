@@ -14,7 +14,9 @@ from kafkabal.wording import counted_noun, first_of
 LOG_DIR = load_score("log-dir")
 
 _NAMED = 10
+"""A screenful; a plan that leaves more behind has one reason for all."""
 _NAMED_TOPICS = 3
+"""Enough to look one up in a line that also names a log dir."""
 _MOST_OF_IT = 0.5
 """A replica that is more than half of its log dir is what keeps it outside: no other dir can take it either."""
 
@@ -31,17 +33,17 @@ def remains_of(problem: Problem, after: ClusterState) -> tuple[str, ...]:
 
 
 def _on_drained(problem: Problem) -> Iterator[str]:
-    cluster, options = problem.cluster, problem.options
+    state, options = problem.state, problem.options
     if not options.drain:
         return
-    r, reassigned = cluster.replicas, is_reassigned(cluster)
-    fixed = ~problem.movable & ~reassigned & has_source(cluster)
+    r, reassigned = state.replicas, is_reassigned(state)
+    fixed = ~problem.movable & ~reassigned & has_source(state)
     for broker_id in sorted(options.drain):
-        held = r.partition[r.broker == cluster.brokers.index_of(broker_id)]
+        held = r.partition[r.broker == state.brokers.index_of(broker_id)]
         barred, waiting = held[fixed[held]], held[reassigned[held]]
         if barred.size:
             told = f"broker {broker_id} keeps {counted_noun(barred.size, 'replica')} of excluded topics"
-            yield f"{told}: {_topics(cluster, barred)}"
+            yield f"{told}: {_topics(state, barred)}"
         if waiting.size:
             yield (
                 f"broker {broker_id} keeps {counted_noun(waiting.size, 'replica')} "
@@ -49,9 +51,9 @@ def _on_drained(problem: Problem) -> Iterator[str]:
             )
 
 
-def _topics(cluster: ClusterState, partitions: I64) -> str:
-    topics = np.unique(cluster.partitions.topic[partitions])
-    return first_of([cluster.topics.name[t] for t in topics.tolist()], _NAMED_TOPICS)
+def _topics(state: ClusterState, partitions: I64) -> str:
+    topics = np.unique(state.partitions.topic[partitions])
+    return first_of([state.topics.name[t] for t in topics.tolist()], _NAMED_TOPICS)
 
 
 def _in_log_dirs(problem: Problem, after: ClusterState) -> Iterator[str]:
@@ -66,19 +68,19 @@ def _in_log_dirs(problem: Problem, after: ClusterState) -> Iterator[str]:
         yield f"{counted_noun(len(brokers) - _NAMED, 'more broker')} with log dirs outside their bands"
 
 
-def _dirs_of(cluster: ClusterState, found: Evaluation, broker: int) -> str:
+def _dirs_of(state: ClusterState, found: Evaluation, broker: int) -> str:
     """The log dirs of a broker that are outside, and the replica that is most of the fullest one."""
-    dirs = cluster.log_dirs
+    dirs = state.log_dirs
     outside = np.flatnonzero(found.outside & (dirs.broker == broker))
     shares = [f"{dirs.path[d]} at {found.share[d]:.2f}x of its fair share" for d in outside.tolist()]
-    told = f"broker {cluster.brokers.id[broker]}: log dirs remain outside their band: {first_of(shares, _NAMED)}"
-    return told + _largest(cluster, int(outside[found.share[outside].argmax()]))
+    told = f"broker {state.brokers.id[broker]}: log dirs remain outside their band: {first_of(shares, _NAMED)}"
+    return told + _largest(state, int(outside[found.share[outside].argmax()]))
 
 
-def _largest(cluster: ClusterState, log_dir: int) -> str:
-    rows = np.flatnonzero(cluster.replicas.log_dir == log_dir)
-    size = replica_bytes(cluster)[rows]
+def _largest(state: ClusterState, log_dir: int) -> str:
+    rows = np.flatnonzero(state.replicas.log_dir == log_dir)
+    size = replica_bytes(state)[rows]
     if not size.sum() or size.max() / size.sum() <= _MOST_OF_IT:
         return ""
-    name = cluster.topic_partition(int(cluster.replicas.partition[rows[size.argmax()]]))
-    return f": {name} is {size.max() / size.sum():.0%} of {cluster.log_dirs.path[log_dir]}"
+    name = state.topic_partition(int(state.replicas.partition[rows[size.argmax()]]))
+    return f": {name} is {size.max() / size.sum():.0%} of {state.log_dirs.path[log_dir]}"

@@ -1,6 +1,6 @@
 """What each broker is due of bytes, replicas, leaders and the replicas of topics, as far as the rules of a plan allow.
 
-All are in proportion to loads that are fair (:mod:`kafkabal.scoring.loads_under_rules`), and the capacity itself
+All are in proportion to loads that are fair (:mod:`kafkabal.scoring.due_under_rules`), and the capacity itself
 where no rule binds. Bytes are those that the plan ends with: what has to leave a broker is counted where it will go.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from kafkabal.model import F64, I32, I64, Bools
 from kafkabal.planner.problem import Problem
-from kafkabal.scoring import PlaceableLoads, due_of_factors
+from kafkabal.scoring import PlaceableLoads, due_of_factors, fair_shares
 
 _LEAST = 0.01
 """Of a capacity: what a broker is taken to be due at least where loads are divided by it."""
@@ -44,16 +44,16 @@ class DueLoads:
 
     def byte_shares(self, bytes_: I64, rows: Bools) -> F64:
         """float64, shape (n_brokers,): bytes over fair bytes, as :func:`kafkabal.scoring.evaluate` gives them."""
-        return np.asarray(bytes_ / self.byte_weight / (self.mean_bytes(bytes_, rows) or 1.0))
+        return fair_shares(bytes_, self.byte_weight, self.mean_bytes(bytes_, rows) or 1.0)
 
 
 def due_loads(problem: Problem, placement: I32, *, bytes_agree: bool) -> DueLoads:
-    """What brokers are due once every slot is on a counted broker.
+    """What brokers are due once every position is on a counted broker.
 
     Parameters
     ----------
     placement
-        int32, shape (n_partitions, width): broker of each slot, -1 if unplaced or padding.
+        int32, shape (n_partitions, width): broker of each position, -1 if unplaced or padding.
     bytes_agree
         Every copy of a partition is as large as a new one would be.
     """
@@ -93,9 +93,9 @@ def _not_nothing(due: F64, capacity: F64) -> F64:
 def _of_bytes(problem: Problem, placement: I32) -> F64:
     rules, rows = problem.rules, problem.weighed
     settled = np.append(rows, False)[placement]
-    coming = (placement < 0) & (np.arange(problem.width) < problem.slots[:, None]) | np.append(problem.leaves, False)[
-        placement
-    ]
+    coming = (placement < 0) & (np.arange(problem.width) < problem.positions[:, None]) | np.append(
+        problem.leaves, False
+    )[placement]
     coming &= problem.movable[:, None]
     load = np.where(placement == problem.previous, problem.held_bytes, problem.arriving_bytes[:, None])
     load = np.where(settled, load, np.where(coming, problem.arriving_bytes[:, None], 0))
@@ -137,7 +137,7 @@ def _of_leaders(problem: Problem) -> F64:
 
 def _led_on_brokers(problem: Problem, partitions: Bools) -> F64:
     """float64, shape (n_brokers,): how many of some partitions each broker leads."""
-    leader = problem.cluster.partitions.leader
+    leader = problem.state.partitions.leader
     return np.bincount(leader[partitions & (leader >= 0)], minlength=problem.n_brokers).astype(np.float64)
 
 
@@ -165,7 +165,7 @@ def _due(
 
 
 def _capacity(problem: Problem, score: str) -> F64:
-    return problem.score(score).capacity(problem.cluster)
+    return problem.score(score).capacity(problem.state)
 
 
 def _on_brokers(problem: Problem, partitions: Bools) -> F64:

@@ -10,12 +10,12 @@ import numpy as np
 from kafkabal.errors import UsageError
 from kafkabal.model import ClusterState, TopicPartition, has_source, is_reassigned
 from kafkabal.plan import partition_rows
-from kafkabal.planner.candidate_placement import search
 from kafkabal.planner.plan_listener import SILENT
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.plan_scope import chosen_topics
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search.solution import Solution
+from kafkabal.planner.search_candidate import search
 from kafkabal.units import format_bytes
 from kafkabal.wording import counted_noun
 
@@ -34,7 +34,7 @@ class WhyNot:
     """What it would do, one clause each, where nothing forbids it."""
 
 
-def why_not(cluster: ClusterState, partition: TopicPartition, broker: int, options: PlanOptions) -> WhyNot:
+def why_not(state: ClusterState, partition: TopicPartition, broker: int, options: PlanOptions) -> WhyNot:
     """Ask the placement that a plan with these options leads to.
 
     Raises
@@ -42,19 +42,19 @@ def why_not(cluster: ClusterState, partition: TopicPartition, broker: int, optio
     UsageError
         If the partition or broker is unknown.
     """
-    row = next((row for _, row in partition_rows(cluster, [partition])), None)
+    row = next((row for _, row in partition_rows(state, [partition])), None)
     if row is None:
         raise UsageError(f"unknown partition: {partition}")
-    target = cluster.brokers.index_of(broker)
+    target = state.brokers.index_of(broker)
     if target < 0:
         raise UsageError(f"unknown broker: {broker}", hint="see 'kafkabal inspect'")
-    solution = search(Solution(build_problem(cluster, options)), SILENT).solution
+    solution = search(Solution(build_problem(state, options)), SILENT).solution
     if (solution.placement[row] == target).any():
         return WhyNot(partition, broker, holds=True, rules=(), effects=())
     rules = (*_of_broker(solution, target), *_of_partition(solution, row))
     effects: tuple[str, ...] = ()
     if not rules:
-        rules = tuple(_of_slots(solution, row, target))
+        rules = tuple(_of_positions(solution, row, target))
     if not rules:
         rules = tuple(_of_room(solution, row, target))
     if not rules:
@@ -64,8 +64,8 @@ def why_not(cluster: ClusterState, partition: TopicPartition, broker: int, optio
 
 def _of_broker(solution: Solution, b: int) -> Iterator[str]:
     problem = solution.problem
-    broker, options = problem.cluster.brokers.id[b], problem.options
-    if not problem.cluster.brokers.is_live[b]:
+    broker, options = problem.state.brokers.id[b], problem.options
+    if not problem.state.brokers.is_live[b]:
         yield f"broker {broker} is dead"
     elif broker in options.drain:
         yield f"broker {broker} is drained (--drain)"
@@ -77,16 +77,16 @@ def _of_broker(solution: Solution, b: int) -> Iterator[str]:
 
 def _of_partition(solution: Solution, row: int) -> Iterator[str]:
     problem = solution.problem
-    cluster, options = problem.cluster, problem.options
+    state, options = problem.state, problem.options
     topic = int(problem.topic[row])
-    name = cluster.topics.name[topic]
-    if not chosen_topics(cluster, options)[topic]:
+    name = state.topics.name[topic]
+    if not chosen_topics(state, options)[topic]:
         yield f"topic {name} is not to be touched (--topics, --exclude-topics)"
-    elif cluster.topics.internal[topic] and not options.include_internal:
+    elif state.topics.internal[topic] and not options.include_internal:
         yield f"topic {name} is internal (--include-internal)"
-    if is_reassigned(cluster)[row]:
+    if is_reassigned(state)[row]:
         yield "another reassignment is moving it"
-    if not has_source(cluster)[row]:
+    if not has_source(state)[row]:
         yield "no in-sync replica of it is online"
     if not problem.size_known[row]:
         yield "its size is not known"
@@ -94,30 +94,30 @@ def _of_partition(solution: Solution, row: int) -> Iterator[str]:
         yield f"no replica may move (--{options.mode})"
 
 
-def _of_slots(solution: Solution, row: int, b: int) -> Iterator[str]:
+def _of_positions(solution: Solution, row: int, b: int) -> Iterator[str]:
     """Rules that hold for every replica that could give way."""
-    slots = np.flatnonzero(solution.is_slot[row])
-    p = np.full(len(slots), row)
-    targets = np.full(len(slots), b)
-    if solution.may_go(p, slots, targets).any():
+    positions = np.flatnonzero(solution.is_position[row])
+    p = np.full(len(positions), row)
+    targets = np.full(len(positions), b)
+    if solution.may_go(p, positions, targets).any():
         return
-    problem, cluster = solution.problem, solution.problem.cluster
-    broker = cluster.brokers.id[b]
+    problem, state = solution.problem, solution.problem.state
+    broker = state.brokers.id[b]
     in_rack = [int(x) for x in solution.placement[row] if x >= 0 and problem.rack[x] == problem.rack[b]]
-    if in_rack and not solution.racks_allow(p, slots, targets).all():
-        other = cluster.brokers.id[in_rack[0]]
+    if in_rack and not solution.racks_allow(p, positions, targets).all():
+        other = state.brokers.id[in_rack[0]]
         yield f"its rack already has the replica on broker {other}, and the spread over racks may not shrink"
     if solution.topic_count is not None:
         topic = int(problem.topic[row])
         held, most = int(solution.topic_count[topic, b]), float(solution.bands.topic_most(topic, b))
         if held >= most:
-            name = cluster.topics.name[topic]
+            name = state.topics.name[topic]
             yield f"broker {broker} holds {counted_noun(held, 'replica')} of {name}; its band allows {most:.0f}"
 
 
 def _of_room(solution: Solution, row: int, b: int) -> Iterator[str]:
     problem = solution.problem
-    arriving, broker = int(problem.arriving_bytes[row]), problem.cluster.brokers.id[b]
+    arriving, broker = int(problem.arriving_bytes[row]), problem.state.brokers.id[b]
     if solution.used[b] + arriving > problem.limit_bytes[b]:
         room = max(0, int(problem.limit_bytes[b] - solution.used[b]))
         yield f"its {format_bytes(arriving)} do not fit: broker {broker} has room for {format_bytes(room)}"
@@ -127,7 +127,7 @@ def _of_room(solution: Solution, row: int, b: int) -> Iterator[str]:
 
 def _effects(solution: Solution, row: int, b: int) -> Iterator[str]:
     problem, bands = solution.problem, solution.bands
-    arriving, broker = int(problem.arriving_bytes[row]), problem.cluster.brokers.id[b]
+    arriving, broker = int(problem.arriving_bytes[row]), problem.state.brokers.id[b]
     yield f"nothing forbids it; it would copy {format_bytes(arriving)}"
     if solution.used[b] + arriving > bands.high_bytes[b]:
         over = format_bytes(int(solution.used[b] + arriving - bands.high_bytes[b]))

@@ -25,7 +25,7 @@ def indivisible_bound(start: Solution) -> int:
     Copies of one partition have to be equal in size, since else the bands themselves move.
     """
     problem, bands = start.problem, start.bands
-    if problem.n_brokers > _MOST_BROKERS or len(problem.slots) > _MOST_REPLICAS:
+    if problem.n_brokers > _MOST_BROKERS or len(problem.positions) > _MOST_REPLICAS:
         return 0
     above, below = excess(start.used, bands.low_bytes, bands.high_bytes, problem.weighed)
     spare, short = excess(start.count, bands.low_count, bands.high_count, problem.counted)

@@ -40,36 +40,37 @@ class Bands:
     topic_replicas: F64
     """shape (n_topics,): replicas of each topic; infinite where their spread does not matter."""
     topic_kind: I32
-    """shape (n_topics,): row of :attr:`topic_share` for each topic."""
-    topic_share: F64
-    """shape (n_kinds, n_brokers): share of the replicas of a topic that each broker is due."""
+    """shape (n_topics,): row of :attr:`topic_fraction` for each topic."""
+    topic_fraction: F64
+    """shape (n_kinds, n_brokers): fraction of the replicas of a topic that each broker is due."""
 
     def topic_most(self, topic: I32 | I64 | int, broker: I32 | I64 | int) -> F64:
         """Most replicas of a topic that a broker should hold; the arguments are broadcast."""
         return np.asarray(
-            np.ceil(self.topic_replicas[topic] * self.topic_share[self.topic_kind[topic], broker] - SHARE_EPSILON) + 1
+            np.ceil(self.topic_replicas[topic] * self.topic_fraction[self.topic_kind[topic], broker] - SHARE_EPSILON)
+            + 1
         )
 
 
 def make_bands(problem: Problem, due: DueLoads, total_bytes: int, used_before: I64, narrowed: float = 0.0) -> Bands:
-    """Edges for a cluster whose counted brokers will hold ``total_bytes`` and every slot that is to be filled.
+    """Edges for a cluster whose counted brokers will hold ``total_bytes`` and every position that is to be filled.
 
     Parameters
     ----------
     used_before
         int64, shape (n_brokers,): bytes on each broker before the plan.
     narrowed
-        Draw the edges of bytes in by this share of the fair load.
+        Draw the edges of bytes in by this fraction of the fair load.
     """
     low_bytes, high_bytes = _byte_edges(problem, due.bytes, total_bytes, narrowed)
     low_bytes, high_bytes = _forgive(problem, low_bytes, high_bytes, used_before)
     low_count, high_count = _count_edges(
-        problem, "replicas", due.count, _staying_slots(problem), problem.options.tolerance
+        problem, "replicas", due.count, _staying_positions(problem), problem.options.tolerance
     )
     led, tolerance = _staying_leaders(problem), problem.options.tolerance
     low_leaders, high_leaders = _count_edges(problem, "leaders", due.leaders, led, tolerance)
     fewest_even_leaders, most_even_leaders = _count_edges(problem, "leaders", due.leaders, led, 0.0)
-    replicas, share = _topic_edges(problem, due)
+    replicas, fraction = _topic_edges(problem, due)
     high_bytes = np.minimum(high_bytes, problem.asked_bytes)
     high_count = np.minimum(high_count, problem.limit_replicas)
     # a broker that may hold fewer replicas than are due to it need not hold its share of bytes, nor lead as many
@@ -86,7 +87,7 @@ def make_bands(problem: Problem, due: DueLoads, total_bytes: int, used_before: I
         most_even_leaders=np.clip(most_even_leaders, low_leaders, high_leaders),
         topic_replicas=replicas,
         topic_kind=due.topic_kind,
-        topic_share=share,
+        topic_fraction=fraction,
     )
 
 
@@ -116,16 +117,16 @@ def _forgive(problem: Problem, low: I64, high: I64, used: I64) -> tuple[I64, I64
     return np.where(rows, np.minimum(low, used), low), np.where(rows, np.maximum(high, used), high)
 
 
-def _staying_slots(problem: Problem) -> int:
-    """Slots that will be on counted brokers; of what is set aside those that are there already."""
+def _staying_positions(problem: Problem) -> int:
+    """Positions that will be on counted brokers; of what is set aside those that are there already."""
     fixed = problem.previous[~problem.movable | problem.rules.aside]
     stuck = int((~problem.counted)[fixed[fixed >= 0]].sum())
-    return int(problem.slots.sum()) - stuck
+    return int(problem.positions.sum()) - stuck
 
 
 def _staying_leaders(problem: Problem) -> int:
     """Partitions that will have a leader; of what is set aside those that counted brokers lead already."""
-    leader = problem.cluster.partitions.leader
+    leader = problem.state.partitions.leader
     led = leader >= 0
     return int(np.where(problem.rules.aside, led & problem.counted[leader], led | problem.movable).sum())
 
@@ -144,8 +145,8 @@ def _topic_edges(problem: Problem, due: DueLoads) -> tuple[F64, F64]:
     rows = problem.counted
     if not problem.has_score("topic-spread") or not rows.any():
         return np.full(problem.n_topics, np.inf), np.ones_like(due.of_topics)
-    capacity = problem.score("topic-spread").capacity(problem.cluster)
-    replicas = np.bincount(problem.topic, problem.slots, problem.n_topics).astype(np.float64)
+    capacity = problem.score("topic-spread").capacity(problem.state)
+    replicas = np.bincount(problem.topic, problem.positions, problem.n_topics).astype(np.float64)
     return replicas, due.of_topics / float(capacity[rows].sum())
 
 

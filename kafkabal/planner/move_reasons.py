@@ -37,72 +37,83 @@ class MoveReasons:
     def __init__(self, solution: Solution, before: LoadsBefore, leader: I32) -> None:
         problem = solution.problem
         self.solution, self.before, self.leader = solution, before, leader
-        self.ids: list[int] = problem.cluster.brokers.id.tolist()
+        self.ids: list[int] = problem.state.brokers.id.tolist()
         self.share: F64 = solution.due.byte_shares(before.used, problem.weighed)
-        self._further = ", ".join(w.score.name for w in additional_scores_of(problem))
+        self._additional = ", ".join(w.score.name for w in additional_scores_of(problem))
 
     def __call__(self, partitions: I64) -> list[str]:
         """A reason for each of some partition rows."""
         solution, problem = self.solution, self.solution.problem
         moved = solution.moved()[partitions]
         why = np.where(moved, solution.why[partitions], MoveCause.NOTHING)
-        slot = why.argmax(1)
-        code = why[np.arange(len(partitions)), slot]
+        position = why.argmax(1)
+        code = why[np.arange(len(partitions)), position]
         moves, for_topic = code != MoveCause.NOTHING, code == MoveCause.TOPIC
         # what does not matter is -1, so that few are to be put into words
+        is_empty = (problem.arriving_bytes[partitions] == 0) & problem.size_known[partitions]
         told_by = (
             code,
-            np.where(moves, problem.previous[partitions, slot], problem.leader[partitions]),
-            np.where(for_topic, -1, np.where(moves, solution.placement[partitions, slot], self.leader[partitions])),
+            moves & is_empty,
+            np.where(moves, problem.previous[partitions, position], problem.leader[partitions]),
+            np.where(for_topic, -1, np.where(moves, solution.placement[partitions, position], self.leader[partitions])),
             np.where(for_topic, problem.topic[partitions], -1),
         )
         cases = list(zip(*(column.tolist() for column in told_by), strict=True))
         told = {case: self._tell(*case) for case in set(cases)}
         return [told[case] for case in cases]
 
-    def _tell(self, code: int, previous: int, target: int, topic: int) -> str:
+    def _tell(self, code: int, is_empty: bool, previous: int, target: int, topic: int) -> str:
         if code == MoveCause.NOTHING:
             return self._led(previous, target)
         if code == MoveCause.TOPIC:
-            name = self.solution.problem.cluster.topics.name[topic]
+            name = self.solution.problem.state.topics.name[topic]
             most = self.before.bands.topic_most(topic, previous)
             return (
                 f"topic-spread: broker {self.ids[previous]} holds more than "
                 f"{counted_noun(int(most), 'replica')} of {name}"
             )
-        return self._moved(code, previous, target)
+        return self._moved(code, is_empty, previous, target)
 
-    def _moved(self, code: int, previous: int, target: int) -> str:
+    def _moved(self, code: int, is_empty: bool, previous: int, target: int) -> str:
         if code == MoveCause.NEW:
             return f"replication factor: broker {self.ids[target]} gets an additional replica"
         if code == MoveCause.RACK:
             return f"racks: broker {self.ids[previous]} shares its rack with another replica"
         if code == MoveCause.LEAVES:
             return f"broker {self.ids[previous]} {self._leaving(previous)}"
-        return self._balance(previous, target)
+        return self._balance(is_empty, previous, target)
 
     def _leaving(self, previous: int) -> str:
         problem = self.solution.problem
-        if not problem.cluster.brokers.is_live[previous]:
+        if not problem.state.brokers.is_live[previous]:
             return "is dead"
         return "is drained" if problem.leaves[previous] else "has an offline log dir"
 
-    def _balance(self, previous: int, target: int) -> str:
+    def _balance(self, is_empty: bool, previous: int, target: int) -> str:
         b = self.before.bands
-        if self.before.used[previous] > b.high_bytes[previous]:
+        if not is_empty and self.before.used[previous] > b.high_bytes[previous]:
             return f"disk: broker {self.ids[previous]} at {self.share[previous]:.2f}x of its fair share"
         if self.before.count[previous] > b.high_count[previous]:
             held, most = self.before.count[previous], b.high_count[previous]
             return f"replicas: broker {self.ids[previous]} holds {held}, at most {most}"
-        if self.before.used[target] < b.low_bytes[target]:
+        if not is_empty and self.before.used[target] < b.low_bytes[target]:
             return f"disk: broker {self.ids[target]} at {self.share[target]:.2f}x of its fair share"
         if self.before.count[target] < b.low_count[target]:
             return (
                 f"replicas: broker {self.ids[target]} holds {self.before.count[target]}, at least {b.low_count[target]}"
             )
-        if self._further:
-            return f"{self._further}, or frees space on broker {self.ids[previous]} for replicas from another broker"
+        if is_empty:
+            return self._evened_count(previous, target)
+        if self._additional:
+            return f"{self._additional}, or frees space on broker {self.ids[previous]} for replicas from another broker"
         return f"frees space on broker {self.ids[previous]} for replicas from another broker"
+
+    def _evened_count(self, previous: int, target: int) -> str:
+        """An empty replica, which weighs nothing on a disk, only counts."""
+        held, ids = self.before.count, self.ids
+        if held[previous] > held[target]:
+            return f"replicas: broker {ids[previous]} holds {held[previous]}, broker {ids[target]} {held[target]}"
+        return f"replicas: broker {ids[target]} takes an empty one of broker {ids[previous]}, and gives another"
 
     def _led(self, previous: int, target: int) -> str:
         if previous == target:
@@ -119,8 +130,8 @@ class MoveReasons:
         if self.before.leads[previous] > self.before.leads[target]:
             had = f"broker {self.ids[previous]} leads {self.before.leads[previous]}"
             return f"leaders: {had}, broker {self.ids[target]} {self.before.leads[target]}"
-        if self._further:
-            return f"{self._further}: broker {self.ids[target]} leads instead of {self.ids[previous]}"
+        if self._additional:
+            return f"{self._additional}: broker {self.ids[target]} leads instead of {self.ids[previous]}"
         return (
             f"leaders: broker {self.ids[target]} leads instead of {self.ids[previous]}, which takes others from a third"
         )

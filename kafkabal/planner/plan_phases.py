@@ -5,23 +5,23 @@ from __future__ import annotations
 from kafkabal.model import ClusterState
 from kafkabal.plan import Plan, ScoreChange, cross_rack_bytes, make_changes, topic_ids
 from kafkabal.planner.budgeted_part import instalment
-from kafkabal.planner.candidate_placement import Candidate, search
 from kafkabal.planner.drain_leftovers import remains_of
 from kafkabal.planner.lower_bound import bound_bytes
 from kafkabal.planner.move_reasons import LoadsBefore, MoveReasons
 from kafkabal.planner.plan_listener import SILENT, PlanListener
 from kafkabal.planner.plan_options import Mode, PlanOptions
+from kafkabal.planner.plan_short_of_bands import falls_short, may_lead, persist
 from kafkabal.planner.problem import Problem, build_problem
 from kafkabal.planner.search.assign_leaders import choose_leaders
 from kafkabal.planner.search.keep_within_budget import exceeds_budget
 from kafkabal.planner.search.search_phases import is_reached
 from kafkabal.planner.search.solution import Solution
+from kafkabal.planner.search_candidate import Candidate, search
 from kafkabal.planner.shortfall import left_over, unrepaired_of, warnings_of
-from kafkabal.planner.unreachable_bands import falls_short, may_lead, persist
 from kafkabal.scoring import Evaluation, evaluate
 
 
-def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listener: PlanListener = SILENT) -> Plan:
+def make_plan(state: ClusterState, options: PlanOptions | None = None, listener: PlanListener = SILENT) -> Plan:
     """Make a plan.
 
     Raises
@@ -34,7 +34,7 @@ def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listene
         If a hard rule that was asked for cannot be met.
     """
     options = options or PlanOptions()
-    problem = build_problem(cluster, options)
+    problem = build_problem(state, options)
     start = Solution(problem)
     before = LoadsBefore.of(start)
     candidate = search(start, listener)
@@ -53,19 +53,19 @@ def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listene
     listener.step("bound")
     bound = _bound(start, candidate.solution)
     listener.step("changes")
-    changes = make_changes(cluster, after, MoveReasons(candidate.solution, before, candidate.leader))
+    changes = make_changes(state, after, MoveReasons(candidate.solution, before, candidate.leader))
     return Plan(
         partitions=changes,
-        cluster_id=cluster.cluster_id,
-        taken_at=cluster.taken_at,
+        cluster_id=state.cluster_id,
+        taken_at=state.taken_at,
         options=options.as_json(),
         seed=options.seed,
         bound_bytes=bound,
-        cross_rack_bytes=cross_rack_bytes(cluster, changes),
+        cross_rack_bytes=cross_rack_bytes(state, changes),
         scores=_scores(problem, after),
         warnings=warnings,
         unrepaired=unrepaired,
-        topic_ids=topic_ids(cluster, (change.topic for change in changes)),
+        topic_ids=topic_ids(state, (change.topic for change in changes)),
     )
 
 
@@ -105,7 +105,7 @@ def _scores(problem: Problem, after: ClusterState) -> dict[str, ScoreChange]:
         score = weighted.score
         pair = [
             _figures(evaluate(score, c, tolerance=tolerance, drained=drained, rules=problem.rules))
-            for c in (problem.cluster, after)
+            for c in (problem.state, after)
         ]
         changes[score.name] = ScoreChange(before=pair[0], after=pair[1])
     return changes

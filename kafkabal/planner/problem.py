@@ -1,7 +1,7 @@
 """A cluster and the options of a plan as the dense columns that the search works on.
 
-A *slot* is one place in the replica list of a partition. Partitions are rows and slots are columns of matrices of
-shape (n_partitions, width), padded with -1, where width is the largest replication factor.
+A *position* is one place in the replica list of a partition. Partitions are rows and positions are columns of
+matrices of shape (n_partitions, width), padded with -1, where width is the largest replication factor.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ from kafkabal.model import (
     volume_room_bytes,
 )
 from kafkabal.planner.plan_options import Mode, PlanOptions
-from kafkabal.planner.plan_scope import in_scope, kept_slots, left_alone, movable_partitions
+from kafkabal.planner.plan_scope import in_scope, kept_positions, left_alone, movable_partitions
 from kafkabal.scoring import (
     Rules,
     Score,
     WeightedScore,
     default_scores,
+    leaders_by_measurement,
     load_score,
     load_scores,
     require,
@@ -55,16 +56,16 @@ NONE = -1
 class Problem:
     """What may move where, and what it weighs."""
 
-    cluster: ClusterState
+    state: ClusterState
     options: PlanOptions
     scores: tuple[WeightedScore, ...]
 
     previous: I32
-    """shape (n_partitions, width): broker of each slot before the plan, -1 where a slot is new or padding."""
+    """shape (n_partitions, width): broker of each position before the plan, -1 where a position is new or padding."""
     held_bytes: I64
-    """shape (n_partitions, width): bytes of the copy in each slot before the plan."""
-    slots: I32
-    """shape (n_partitions,): slots to be filled; differs from the current factor only where a change was asked."""
+    """shape (n_partitions, width): bytes of the copy in each position before the plan."""
+    positions: I32
+    """shape (n_partitions,): positions to be filled; differs from the current factor only where a change was asked."""
     arriving_bytes: I64
     """shape (n_partitions,): bytes of a new copy; 0 where not known."""
     size_known: Bools
@@ -74,9 +75,9 @@ class Problem:
     lost: Bools
     """shape (n_partitions, width): the copy is in an offline log dir of a live broker, and has to leave it."""
     loose: Bools
-    """shape (n_partitions, width): slots that may leave their broker where no rule asks for it, for balance alone."""
+    """shape (n_partitions, width): positions that may leave their broker for balance alone, where no rule says so."""
     leader: I32
-    """shape (n_partitions,): broker that leads, or that the first slot names where none does."""
+    """shape (n_partitions,): broker that leads, or that the first position names where none does."""
     electable: Bools
     """shape (n_partitions, width): the copy is in sync and on a live broker, so that it may lead."""
 
@@ -108,11 +109,11 @@ class Problem:
     @property
     def n_topics(self) -> int:
         """Rows of topics."""
-        return len(self.cluster.topics)
+        return len(self.state.topics)
 
     @property
     def width(self) -> int:
-        """Largest number of slots of a partition."""
+        """Largest number of positions of a partition."""
         return int(self.previous.shape[1])
 
     def score(self, name: str) -> Score:
@@ -124,7 +125,7 @@ class Problem:
         return any(s.score.name == name for s in self.scores)
 
 
-def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
+def build_problem(state: ClusterState, options: PlanOptions) -> Problem:
     """Put a cluster into the columns of the search.
 
     Raises
@@ -136,79 +137,79 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
     InfeasibleError
         If no live broker is left.
     """
-    brokers = cluster.brokers
-    named_brokers(cluster, options.broker_limits, "--broker-limit")
-    drained = named_brokers(cluster, options.drain, "--drain")
+    brokers = state.brokers
+    named_brokers(state, options.broker_limits, "--broker-limit")
+    drained = named_brokers(state, options.drain, "--drain")
     counted = brokers.is_live & ~drained
     if not counted.any():
         raise InfeasibleError("no live broker remains to take replicas", hint="drain fewer brokers")
-    excluded = named_brokers(cluster, options.exclude_brokers, "--exclude-brokers")
+    excluded = named_brokers(state, options.exclude_brokers, "--exclude-brokers")
     _check_replication_factor(options.replication_factor, counted)
-    previous, held = _matrix(cluster)
-    slots = cluster.replication_factor
-    lost = _in_slots(cluster, in_offline_dir(cluster), previous)
-    may_move = in_scope(cluster, options)
-    balanced, repaired = movable_partitions(cluster, options, lost.any(1) | _held_by(cluster, ~counted))
+    previous, held = _matrix(state)
+    positions = state.replication_factor
+    lost = _in_positions(state, in_offline_dir(state), previous)
+    may_move = in_scope(state, options)
+    balanced, repaired = movable_partitions(state, options, lost.any(1) | _held_by(state, ~counted))
     movable = balanced | repaired
-    each = move_bytes(cluster)
+    each = move_bytes(state)
     if options.replication_factor is not None:
-        slots, previous, held = _refactored(slots, previous, held, balanced, options.replication_factor)
+        positions, previous, held = _refactored(positions, previous, held, balanced, options.replication_factor)
     lost = np.pad(lost, ((0, 0), (0, previous.shape[1] - lost.shape[1])))
-    size_known, leader, rack = each >= 0, _leaders(cluster), _racks(cluster)
-    loose = (balanced & size_known)[:, None] & ~kept_slots(cluster, options.keep_moved, previous)
+    size_known, leader, rack = each >= 0, _leaders(state), _racks(state)
+    loose = (balanced & size_known)[:, None] & ~kept_positions(state, options.keep_moved, previous)
     if options.max_leader_changes is not None:
         # followers move in place of leaders, where there are any
-        loose &= (previous != leader[:, None]) | (slots == 1)[:, None]
+        loose &= (previous != leader[:, None]) | (positions == 1)[:, None]
     return Problem(
-        cluster=cluster,
+        state=state,
         options=options,
-        scores=_scores(cluster, options),
+        scores=_scores(state, options),
         previous=previous,
         held_bytes=held,
-        slots=slots,
+        positions=positions,
         arriving_bytes=np.maximum(each, 0),
         size_known=size_known,
-        topic=cluster.partitions.topic,
+        topic=state.partitions.topic,
         movable=movable,
         lost=lost,
         loose=loose,
         leader=leader,
-        electable=_electable(cluster, previous),
+        electable=_electable(state, previous),
         counted=counted,
-        weighed=counted & ~is_silent(cluster),
-        takes=_takes(cluster, options, ~counted | excluded),
+        weighed=counted & ~is_silent(state),
+        takes=_takes(state, options, ~counted | excluded),
         leaves=~counted,
         rack=rack,
         n_racks=len(np.unique(rack[counted])),
-        capacity=DISK.capacity(cluster),
+        capacity=DISK.capacity(state),
         rules=Rules(
             movable=may_move,
-            aside=left_alone(cluster, options),
-            factor=lasting_factor(cluster) if options.replication_factor is None else slots,
-            takes=_open(cluster, options, ~counted | excluded),
+            aside=left_alone(state, options),
+            factor=lasting_factor(state) if options.replication_factor is None else positions,
+            takes=_open(state, options, ~counted | excluded),
             leaves=~counted,
             rack=rack,
-            room_bytes=room_for_replicas(cluster, options.log_dir_limit),
+            room_bytes=room_for_replicas(state, options.log_dir_limit),
         ),
-        limit_bytes=_limit_bytes(cluster, options),
-        asked_bytes=_asked(cluster, {b: limit.bytes for b, limit in options.broker_limits.items()}),
-        limit_replicas=_asked(cluster, {b: limit.replicas for b, limit in options.broker_limits.items()}),
+        limit_bytes=_limit_bytes(state, options),
+        asked_bytes=_asked(state, {b: limit.bytes for b, limit in options.broker_limits.items()}),
+        limit_replicas=_asked(state, {b: limit.replicas for b, limit in options.broker_limits.items()}),
     )
 
 
-def _scores(cluster: ClusterState, options: PlanOptions) -> tuple[WeightedScore, ...]:
+def _scores(state: ClusterState, options: PlanOptions) -> tuple[WeightedScore, ...]:
     """The selected scores; where brokers above a share are to be relieved, nothing but their disks."""
     if options.below is not None:
         _check_goes_by_disk(options)
         return load_scores(["disk"])
     aims_at_bytes = options.mode not in {Mode.LEADERS_ONLY, Mode.REPAIR_ONLY}
     if not options.scores and not aims_at_bytes:
-        return select_scores(cluster).scores
-    several = bool((np.diff(cluster.log_dirs.first) > 1).any())
+        return select_scores(state).scores
+    several = bool((np.diff(state.log_dirs.first) > 1).any())
     scores = options.scores or default_scores(several_log_dirs=several)
     for weighted in scores:
-        require(weighted.score, cluster)
-    return scores
+        require(weighted.score, state)
+    return leaders_by_measurement(scores) if options.mode is Mode.LEADERS_ONLY else scores
 
 
 def _check_goes_by_disk(options: PlanOptions) -> None:
@@ -219,29 +220,29 @@ def _check_goes_by_disk(options: PlanOptions) -> None:
         )
 
 
-def _matrix(cluster: ClusterState) -> tuple[I32, I64]:
-    r, first = cluster.replicas, cluster.partitions.first
-    width = int(cluster.replication_factor.max(initial=1))
-    previous = np.full((len(cluster.partitions), width), NONE, np.int32)
+def _matrix(state: ClusterState) -> tuple[I32, I64]:
+    r, first = state.replicas, state.partitions.first
+    width = int(state.replication_factor.max(initial=1))
+    previous = np.full((len(state.partitions), width), NONE, np.int32)
     held = np.zeros(previous.shape, np.int64)
-    slot = np.arange(len(r)) - first[r.partition]
-    previous[r.partition, slot] = r.broker
-    held[r.partition, slot] = replica_bytes(cluster)
+    position = np.arange(len(r)) - first[r.partition]
+    previous[r.partition, position] = r.broker
+    held[r.partition, position] = replica_bytes(state)
     return previous, held
 
 
-def _in_slots(cluster: ClusterState, replicas: Bools, previous: I32) -> Bools:
-    """A column of replicas in the shape of the slots."""
-    r = cluster.replicas
+def _in_positions(state: ClusterState, replicas: Bools, previous: I32) -> Bools:
+    """A column of replicas in the shape of the positions."""
+    r = state.replicas
     found = np.zeros(previous.shape, np.bool_)
-    found[r.partition, np.arange(len(r)) - cluster.partitions.first[r.partition]] = replicas
+    found[r.partition, np.arange(len(r)) - state.partitions.first[r.partition]] = replicas
     return found
 
 
-def _held_by(cluster: ClusterState, brokers: Bools) -> Bools:
+def _held_by(state: ClusterState, brokers: Bools) -> Bools:
     """bool, shape (n_partitions,): one of these brokers holds a replica."""
-    r = cluster.replicas
-    found = np.zeros(len(cluster.partitions), np.bool_)
+    r = state.replicas
+    found = np.zeros(len(state.partitions), np.bool_)
     found[r.partition[brokers[r.broker]]] = True
     return found
 
@@ -256,66 +257,66 @@ def _check_replication_factor(factor: int | None, counted: Bools) -> None:
         )
 
 
-def _refactored(slots: I32, previous: I32, held: I64, movable: Bools, factor: int) -> tuple[I32, I32, I64]:
-    wanted = np.where(movable, factor, slots).astype(np.int32)
+def _refactored(positions: I32, previous: I32, held: I64, movable: Bools, factor: int) -> tuple[I32, I32, I64]:
+    wanted = np.where(movable, factor, positions).astype(np.int32)
     missing = max(0, factor - previous.shape[1])
     padding = ((0, 0), (0, missing))
     return wanted, np.pad(previous, padding, constant_values=NONE), np.pad(held, padding)
 
 
-def _leaders(cluster: ClusterState) -> I32:
-    leader = cluster.partitions.leader
+def _leaders(state: ClusterState) -> I32:
+    leader = state.partitions.leader
     if not len(leader):
         return leader
-    return np.where(leader >= 0, leader, cluster.replicas.broker[cluster.partitions.first[:-1]]).astype(np.int32)
+    return np.where(leader >= 0, leader, state.replicas.broker[state.partitions.first[:-1]]).astype(np.int32)
 
 
-def _electable(cluster: ClusterState, previous: I32) -> Bools:
-    r = cluster.replicas
+def _electable(state: ClusterState, previous: I32) -> Bools:
+    r = state.replicas
     electable = np.zeros(previous.shape, np.bool_)
-    slot = np.arange(len(r)) - cluster.partitions.first[r.partition]
-    electable[r.partition, slot] = r.in_sync & cluster.brokers.is_live[r.broker]
+    position = np.arange(len(r)) - state.partitions.first[r.partition]
+    electable[r.partition, position] = r.in_sync & state.brokers.is_live[r.broker]
     return electable
 
 
-def _open(cluster: ClusterState, options: PlanOptions, closed: Bools) -> Bools:
+def _open(state: ClusterState, options: PlanOptions, closed: Bools) -> Bools:
     """Brokers that may take replicas; none whose volumes other programs fill beyond the limit by themselves.
 
     Such a broker could hand out as much as it holds and still have no room: copies to it would wait for ever.
     """
-    return np.asarray(takes_replicas(cluster, closed) & (room_for_replicas(cluster, options.log_dir_limit) > 0))
+    return np.asarray(takes_replicas(state, closed) & (room_for_replicas(state, options.log_dir_limit) > 0))
 
 
-def _takes(cluster: ClusterState, options: PlanOptions, closed: Bools) -> Bools:
-    takes = _open(cluster, options, closed)
+def _takes(state: ClusterState, options: PlanOptions, closed: Bools) -> Bools:
+    takes = _open(state, options, closed)
     if options.mode is Mode.ONLY_TO_NEW:
-        takes &= np.bincount(cluster.replicas.broker, minlength=len(closed)) == 0
+        takes &= np.bincount(state.replicas.broker, minlength=len(closed)) == 0
     return takes
 
 
-def _racks(cluster: ClusterState) -> I32:
-    rack = rack_numbers(cluster)
-    rack[~cluster.brokers.is_live] = NOWHERE
+def _racks(state: ClusterState) -> I32:
+    rack = rack_numbers(state)
+    rack[~state.brokers.is_live] = NOWHERE
     return rack
 
 
-def _limit_bytes(cluster: ClusterState, options: PlanOptions) -> I64:
+def _limit_bytes(state: ClusterState, options: PlanOptions) -> I64:
     """What the open log dirs of a broker may hold, less what other programs occupy on their volumes."""
-    dirs, rows = cluster.log_dirs, first_open_dirs(cluster)
-    limit = np.zeros(len(cluster.brokers), np.int64)
-    room = volume_room_bytes(cluster, options.log_dir_limit)
+    dirs, rows = state.log_dirs, first_open_dirs(state)
+    limit = np.zeros(len(state.brokers), np.int64)
+    room = volume_room_bytes(state, options.log_dir_limit)
     np.add.at(limit, dirs.broker[rows], np.minimum(room[rows], UNLIMITED // 1024))
-    used = np.zeros(len(cluster.brokers), np.int64)
-    np.add.at(used, dirs.broker, log_bytes(dirs, cluster.replicas))
+    used = np.zeros(len(state.brokers), np.int64)
+    np.add.at(used, dirs.broker, log_bytes(dirs, state.replicas))
     limit += used
     limit[dirs.broker[dirs.total_bytes < 0]] = UNLIMITED
-    return np.minimum(limit, _asked(cluster, {b: given.bytes for b, given in options.broker_limits.items()}))
+    return np.minimum(limit, _asked(state, {b: given.bytes for b, given in options.broker_limits.items()}))
 
 
-def _asked(cluster: ClusterState, limits: Mapping[int, int | None]) -> I64:
+def _asked(state: ClusterState, limits: Mapping[int, int | None]) -> I64:
     """Limits by broker id as a column, without end where none is set."""
-    column = np.full(len(cluster.brokers), UNLIMITED, np.int64)
+    column = np.full(len(state.brokers), UNLIMITED, np.int64)
     for broker_id, limit in limits.items():
         if limit is not None:
-            column[cluster.brokers.index_of(broker_id)] = limit
+            column[state.brokers.index_of(broker_id)] = limit
     return column

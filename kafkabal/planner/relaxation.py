@@ -40,11 +40,11 @@ class Relaxation:
         tolerance = problem.options.tolerance
         rows = problem.weighed & problem.has_score("disk")
         capacity = np.where(rows, solution.due.bytes, 0.0)
-        share = capacity / capacity.sum() if rows.any() else capacity
-        # the edges as shares of the total, so that they follow it where copies differ in size
+        fraction = capacity / capacity.sum() if rows.any() else capacity
+        # the edges as fractions of the total, so that they follow it where copies differ in size
         self.rows = rows
-        self.high: F64 = share * (1 + tolerance + _SLACK)
-        self.low: F64 = share * (1 - tolerance - _SLACK)
+        self.high: F64 = fraction * (1 + tolerance + _SLACK)
+        self.low: F64 = fraction * (1 - tolerance - _SLACK)
         p, k = np.nonzero((solution.placement >= 0) & problem.movable[:, None])
         self.p, self.k = p, k
         self.n_cells = len(p)
@@ -94,7 +94,7 @@ class Relaxation:
         return BoundPoint(value, np.where(self.rows, gradient, 0.0))
 
     def prices(self, potential: F64) -> F64:
-        """float64, shape (n_partitions, width): price of the cheapest move of each slot; infinite if it may not."""
+        """float64, shape (n_partitions, width): price of the cheapest move of each position; infinite if it may not."""
         price = np.full(self.solution.placement.shape, np.inf)
         price[self.p, self.k] = self._price(potential, self._lowest(potential)[0], self._drift(potential))
         return price
@@ -195,7 +195,7 @@ class Relaxation:
         self.demanded = by_topic[one], by_count[one]
 
     def _crowded_racks(self) -> Bools:
-        """Slots that share their rack with another one of a partition that could be in more racks."""
+        """Positions that share their rack with another one of a partition that could be in more racks."""
         solution, problem = self.solution, self.problem
         brokers = np.where(problem.leaves[solution.placement], -1, solution.placement)
         lacking = (solution.missing_racks(brokers) > 0) & problem.movable

@@ -16,11 +16,14 @@ from kafkabal.planner.plan_scope import chosen_topics
 from kafkabal.planner.search.additional_loads import AdditionalLoads
 from kafkabal.planner.search.band_violation import CONVEXITY, Violation
 from kafkabal.planner.search.solution import Solution
+from kafkabal.scoring import fair_shares, shares_by_group
 from kafkabal.units import format_bytes
 from kafkabal.wording import counted_noun, plural
 
 _NAMED = 10
+"""A screenful; the rest are counted."""
 _LARGEST = 3
+"""Partitions named in one line."""
 
 
 def refuse_if_infeasible(solution: Solution, unplaced: I64) -> None:
@@ -34,7 +37,7 @@ def refuse_if_infeasible(solution: Solution, unplaced: I64) -> None:
     problem, options = solution.problem, solution.problem.options
     p, k = unplaced // solution.width, unplaced % solution.width
     previous = problem.previous[p, k]
-    drained = (previous >= 0) & problem.leaves[previous] & problem.cluster.brokers.is_live[previous]
+    drained = (previous >= 0) & problem.leaves[previous] & problem.state.brokers.is_live[previous]
     asked = drained | ((previous < 0) & (options.replication_factor is not None))
     if not asked.any():
         return
@@ -58,7 +61,7 @@ def warnings_of(solution: Solution, leader: I32, unplaced: I64) -> tuple[str, ..
     if mode is Mode.FULL:
         lines += [*_bytes_outside(solution), *_counts_outside(solution), *_topics_outside(solution)]
     if mode in {Mode.FULL, Mode.LEADERS_ONLY}:
-        lines += [*_leaders_outside(solution, leader), *_further_outside(solution, leader)]
+        lines += [*_leaders_outside(solution, leader), *_additional_outside(solution, leader)]
     if mode is Mode.ONLY_TO_NEW:
         lines += _filled_outside(solution, leader)
     return tuple(lines)
@@ -85,9 +88,9 @@ def shortfall(solution: Solution, leader: I32) -> float:
     above, below = excess(led, bands.low_leaders, bands.high_leaders, problem.counted)
     leaders = float((above + below).sum()) / max(1.0, len(leader) / max(1, int(problem.counted.sum())))
     surplus = _crowded(solution)[1]
-    further = float(AdditionalLoads(solution, leader).violation().sum())
+    additional = float(AdditionalLoads(solution, leader).violation().sum())
     topics = float(surplus.sum()) / max(1, int(solution.count.sum()))
-    return float(Violation(solution, CONVEXITY).now().sum()) + leaders + topics + further
+    return float(Violation(solution, CONVEXITY).now().sum()) + leaders + topics + additional
 
 
 def unrepaired_of(solution: Solution, unplaced: I64) -> tuple[str, ...]:
@@ -108,16 +111,16 @@ def unrepaired_of(solution: Solution, unplaced: I64) -> tuple[str, ...]:
 
 def _out_of_reach(solution: Solution) -> Iterator[str]:
     """Broken partitions that the plan was not free to touch."""
-    cluster, options = solution.problem.cluster, solution.problem.options
-    sourceless = ~has_source(cluster)
+    state, options = solution.problem.state, solution.problem.options
+    sourceless = ~has_source(state)
     if sourceless.any():
         names = _names(solution, np.flatnonzero(sourceless))
         yield f"no in-sync replica of {names} is online: there is nothing to copy from"
     if not options.exclude_topics:
         return
-    broken = np.zeros(len(cluster.partitions), np.bool_)
-    broken[cluster.replicas.partition[offline_replicas(cluster)]] = True
-    excluded = ~chosen_topics(cluster, replace(options, topics=()))[cluster.partitions.topic]
+    broken = np.zeros(len(state.partitions), np.bool_)
+    broken[state.replicas.partition[offline_replicas(state)]] = True
+    excluded = ~chosen_topics(state, replace(options, topics=()))[state.partitions.topic]
     rows = np.flatnonzero(broken & excluded & ~sourceless)
     if rows.size:
         names = _names(solution, rows)
@@ -137,7 +140,7 @@ def _bytes_outside(solution: Solution) -> Iterator[str]:
     share = solution.due.byte_shares(solution.used, problem.weighed)
     crowded_out = _crowded_out(solution)
     for b in rows[:_NAMED].tolist():
-        broker_id = problem.cluster.brokers.id[b]
+        broker_id = problem.state.brokers.id[b]
         if above[b] and crowded_out[b] > 0:
             room = format_bytes(int(problem.rules.room_bytes[b]))
             yield (
@@ -159,9 +162,10 @@ def _bytes_outside(solution: Solution) -> Iterator[str]:
 def _crowded_out(solution: Solution) -> F64:
     """float64, shape (n_brokers,): bytes of other programs, where they leave less room than replicas would be due."""
     problem, rows = solution.problem, solution.problem.weighed
-    mean = float(solution.used[rows].sum()) / float(problem.capacity[rows].sum())
-    foreign = np.nan_to_num(foreign_of_brokers(problem.cluster))
-    return np.where(problem.rules.room_bytes < mean * problem.capacity, foreign, 0.0)
+    everyone = np.zeros(problem.n_brokers, np.int32)
+    _, due = shares_by_group(solution.used.astype(np.float64), problem.capacity, rows, everyone)
+    foreign = np.nan_to_num(foreign_of_brokers(problem.state))
+    return np.where(problem.rules.room_bytes < due, foreign, 0.0)
 
 
 def _filled_outside(solution: Solution, leader: I32) -> Iterator[str]:
@@ -172,7 +176,7 @@ def _filled_outside(solution: Solution, leader: I32) -> Iterator[str]:
     problem = solution.problem
     told = ", ".join(f"{n} by {name}" for name, n in number.items())
     yield f"brokers outside their bands: {told}; --only-to-new moves data to empty brokers only"
-    held = np.bincount(problem.cluster.replicas.broker, minlength=problem.n_brokers)
+    held = np.bincount(problem.state.replicas.broker, minlength=problem.n_brokers)
     if held[problem.counted].all():
         yield (
             "no broker is empty, so --only-to-new moves nothing: "
@@ -192,7 +196,7 @@ def _brokers_outside(solution: Solution, leader: I32) -> dict[str, int]:
     number = {name: int(((above > 0) | (below > 0)).sum()) for name, (above, below) in sides.items()}
     number["topic-spread"] = len(np.unique(_crowded(solution)[0] % problem.n_brokers))
     loads = AdditionalLoads(solution, leader)
-    return number | {w.score.name: len(_further_rows(loads, row)) for row, w in enumerate(loads.scores)}
+    return number | {w.score.name: len(_additional_rows(loads, row)) for row, w in enumerate(loads.scores)}
 
 
 def _largest(solution: Solution, broker: int) -> str:
@@ -217,22 +221,22 @@ def _leaders_outside(solution: Solution, leader: I32) -> Iterator[str]:
     yield from _outside(solution, led, solution.bands.low_leaders, solution.bands.high_leaders, "leader")
 
 
-def _further_outside(solution: Solution, leader: I32) -> Iterator[str]:
+def _additional_outside(solution: Solution, leader: I32) -> Iterator[str]:
     loads = AdditionalLoads(solution, leader)
-    ids = solution.problem.cluster.brokers.id
+    ids = solution.problem.state.brokers.id
     for row, weighted in enumerate(loads.scores):
-        rows = _further_rows(loads, row)
-        for b in rows[:_NAMED].tolist():
-            fair = weighted.weight / loads.price[row, b]
-            yield f"broker {ids[b]} remains at {loads.load[row, b] / fair:.2f}x of its fair {weighted.score.name}"
+        rows = _additional_rows(loads, row)
+        shares = fair_shares(loads.load[row, rows], loads.fair[row, rows])
+        for b, share in zip(rows[:_NAMED].tolist(), shares, strict=False):
+            yield f"broker {ids[b]} remains at {share:.2f}x of its fair {weighted.score.name}"
         if len(rows) > _NAMED:
             yield f"{counted_noun(len(rows) - _NAMED, 'more broker')} outside their band of {weighted.score.name}"
 
 
-def _further_rows(loads: AdditionalLoads, row: int) -> I64:
-    """Brokers outside their band of one of the further scores."""
+def _additional_rows(loads: AdditionalLoads, row: int) -> I64:
+    """Brokers outside their band of one of the additional scores."""
     load = loads.load[row]
-    return np.flatnonzero((loads.price[row] > 0) & ((load > loads.high[row]) | (load < loads.low[row])))
+    return np.flatnonzero((loads.fair[row] > 0) & ((load > loads.high[row]) | (load < loads.low[row])))
 
 
 def _led(solution: Solution, leader: I32) -> I64:
@@ -243,7 +247,7 @@ def _led(solution: Solution, leader: I32) -> I64:
 def _outside(solution: Solution, number: I64, low: I64, high: I64, what: str) -> Iterator[str]:
     above, below = excess(number, low, high, solution.problem.counted)
     rows = np.flatnonzero((above > 0) | (below > 0))
-    ids = solution.problem.cluster.brokers.id
+    ids = solution.problem.state.brokers.id
     for b in rows[:_NAMED].tolist():
         edge = f"at most {high[b]}" if above[b] else f"at least {low[b]}"
         yield f"broker {ids[b]} remains at {counted_noun(int(number[b]), what)}; its band allows {edge}"
@@ -258,9 +262,9 @@ def _topics_outside(solution: Solution) -> Iterator[str]:
     pairs, _ = _crowded(solution)
     for pair in pairs[:_NAMED].tolist():
         t, b = divmod(pair, problem.n_brokers)
-        name, most = problem.cluster.topics.name[t], solution.bands.topic_most(t, b)
+        name, most = problem.state.topics.name[t], solution.bands.topic_most(t, b)
         held = (
-            f"broker {problem.cluster.brokers.id[b]} keeps "
+            f"broker {problem.state.brokers.id[b]} keeps "
             f"{counted_noun(int(solution.topic_count[t, b]), 'replica')} of {name}"
         )
         yield f"{held}; its band allows at most {most:.0f}"
@@ -284,6 +288,6 @@ def _crowded(solution: Solution) -> tuple[I64, F64]:
 
 def _names(solution: Solution, partitions: I64) -> str:
     rows = np.unique(partitions)
-    names = ", ".join(str(solution.problem.cluster.topic_partition(int(p))) for p in rows[:_LARGEST])
+    names = ", ".join(str(solution.problem.state.topic_partition(int(p))) for p in rows[:_LARGEST])
     more = len(rows) - _LARGEST
     return f"{names} and {counted_noun(more, 'more partition')}" if more > 0 else names

@@ -20,9 +20,9 @@ def solution_to_state(solution: Solution, leader: I32, log_dir: I32) -> ClusterS
     leader
         shape (n_partitions,): broker that is to lead each partition.
     log_dir
-        shape (n_partitions, width): row of the log dir of each slot, -1 where it is not known.
+        shape (n_partitions, width): row of the log dir of each position, -1 where it is not known.
     """
-    problem, before = solution.problem, solution.problem.cluster
+    problem, before = solution.problem, solution.problem.state
     previous = _previous_rows(solution)
     new_leader = leader != problem.leader
     arrives = (previous < 0) & (solution.placement >= 0)
@@ -55,18 +55,18 @@ def solution_to_state(solution: Solution, leader: I32, log_dir: I32) -> ClusterS
 
 
 def _previous_rows(solution: Solution) -> I64:
-    """Row of the present replica that stays in each slot, -1 where another one comes or none is."""
+    """Row of the present replica that stays in each position, -1 where another one comes or none is."""
     problem = solution.problem
-    slot = np.arange(problem.width)
-    rows = problem.cluster.partitions.first[:-1, None] + slot
+    position = np.arange(problem.width)
+    rows = problem.state.partitions.first[:-1, None] + position
     return np.where(solution.stays(), rows, NONE)
 
 
 def _lost(solution: Solution) -> Bools:
     """Partitions that end with fewer replicas than they have."""
-    return np.asarray((solution.placement >= 0).sum(1) < solution.problem.cluster.replication_factor)
+    return np.asarray((solution.placement >= 0).sum(1) < solution.problem.state.replication_factor)
 
 
 def _leader_first(placement: I32, leader: I32) -> I64:
-    """Order of the slots: the leader's first, where there is one, and the others as they stand."""
+    """Order of the positions: the leader's first, where there is one, and the others as they stand."""
     return np.argsort(placement != leader[:, None], axis=1, kind="stable")

@@ -30,7 +30,7 @@ class FrontierPoint:
 
 
 def frontier(
-    cluster: ClusterState,
+    state: ClusterState,
     options: PlanOptions,
     tolerances: Sequence[float] = FRONTIER_TOLERANCES,
     listener: PlanListener = SILENT,
@@ -42,11 +42,11 @@ def frontier(
     UsageError
         If an option does not fit the cluster.
     """
-    return tuple(_point(cluster, replace(options, tolerance=tolerance), listener) for tolerance in tolerances)
+    return tuple(_point(state, replace(options, tolerance=tolerance), listener) for tolerance in tolerances)
 
 
-def _point(cluster: ClusterState, options: PlanOptions, listener: PlanListener) -> FrontierPoint:
-    plan = make_plan(cluster, options, listener)
+def _point(state: ClusterState, options: PlanOptions, listener: PlanListener) -> FrontierPoint:
+    plan = make_plan(state, options, listener)
     disk = plan.scores.get("disk")
     return FrontierPoint(
         tolerance=options.tolerance,

@@ -66,7 +66,7 @@ def _broker(digits: str) -> int:
         raise UsageError(f"--what-if: invalid broker id: {digits[:20]}") from None
 
 
-def suppose(cluster: ClusterState, options: PlanOptions, what_if: WhatIf) -> tuple[ClusterState, PlanOptions]:
+def suppose(state: ClusterState, options: PlanOptions, what_if: WhatIf) -> tuple[ClusterState, PlanOptions]:
     """The cluster and the options, with the brokers that are supposed to come and go.
 
     Raises
@@ -74,7 +74,7 @@ def suppose(cluster: ClusterState, options: PlanOptions, what_if: WhatIf) -> tup
     UsageError
         If an added broker already exists, a removed one does not, or none can go in the mode of the options.
     """
-    grown = with_brokers(cluster, what_if.add)
+    grown = with_brokers(state, what_if.add)
     strange = [i for i in sorted(what_if.remove) if grown.brokers.index_of(i) < 0]
     if strange:
         raise UsageError(f"--what-if remove={strange[0]}: unknown broker: {strange[0]}")
@@ -83,7 +83,7 @@ def suppose(cluster: ClusterState, options: PlanOptions, what_if: WhatIf) -> tup
     return grown, replace(options, drain=options.drain | what_if.remove)
 
 
-def with_brokers(cluster: ClusterState, added: tuple[NewBroker, ...]) -> ClusterState:
+def with_brokers(state: ClusterState, added: tuple[NewBroker, ...]) -> ClusterState:
     """The cluster with empty brokers added, one log dir each.
 
     Raises
@@ -92,24 +92,24 @@ def with_brokers(cluster: ClusterState, added: tuple[NewBroker, ...]) -> Cluster
         If a broker already exists, or is added twice.
     """
     if not added:
-        return cluster
+        return state
     ids = [b.id for b in added]
-    known = [i for i in ids if cluster.brokers.index_of(i) >= 0 or ids.count(i) > 1]
+    known = [i for i in ids if state.brokers.index_of(i) >= 0 or ids.count(i) > 1]
     if known:
         raise UsageError(f"broker {known[0]} already exists")
-    racks = tuple(sorted({*cluster.racks, *(b.rack for b in added if b.rack is not None)}))
-    order = np.argsort(np.concatenate((cluster.brokers.id, np.array(ids, np.int32))), kind="stable")
+    racks = tuple(sorted({*state.racks, *(b.rack for b in added if b.rack is not None)}))
+    order = np.argsort(np.concatenate((state.brokers.id, np.array(ids, np.int32))), kind="stable")
     row_of = np.empty(len(order), np.int32)
     row_of[order] = np.arange(len(order), dtype=np.int32)
-    dirs, dir_row_of = _log_dirs(cluster, added, order, row_of)
-    return _renumbered(cluster, row_of, dir_row_of).replace(
-        racks=racks, brokers=_brokers(cluster, added, racks, order), log_dirs=dirs
+    dirs, dir_row_of = _log_dirs(state, added, order, row_of)
+    return _renumbered(state, row_of, dir_row_of).replace(
+        racks=racks, brokers=_brokers(state, added, racks, order), log_dirs=dirs
     )
 
 
-def _brokers(cluster: ClusterState, added: tuple[NewBroker, ...], racks: tuple[str, ...], order: I64) -> Brokers:
-    old = cluster.brokers
-    names = [cluster.racks[r] if r >= 0 else None for r in old.rack.tolist()] + [b.rack for b in added]
+def _brokers(state: ClusterState, added: tuple[NewBroker, ...], racks: tuple[str, ...], order: I64) -> Brokers:
+    old = state.brokers
+    names = [state.racks[r] if r >= 0 else None for r in old.rack.tolist()] + [b.rack for b in added]
     number = {rack: i for i, rack in enumerate(racks)}
     hosts = [*old.host, *("" for _ in added)]
     n = len(added)
@@ -124,14 +124,14 @@ def _brokers(cluster: ClusterState, added: tuple[NewBroker, ...], racks: tuple[s
     return table
 
 
-def _log_dirs(cluster: ClusterState, added: tuple[NewBroker, ...], order: I64, row_of: I32) -> tuple[LogDirs, I32]:
-    old = cluster.log_dirs
-    totals = np.zeros(len(cluster.brokers), np.int64)
+def _log_dirs(state: ClusterState, added: tuple[NewBroker, ...], order: I64, row_of: I32) -> tuple[LogDirs, I32]:
+    old = state.log_dirs
+    totals = np.zeros(len(state.brokers), np.int64)
     np.add.at(totals, old.broker, old.total_bytes)
     largest = int(totals.max(initial=-1))
     capacity = np.array([largest if b.capacity_bytes is None else b.capacity_bytes for b in added], np.int64)
     n, n_volumes = len(added), int(old.volume.max(initial=-1)) + 1
-    broker = row_of[np.concatenate((old.broker, np.arange(n, dtype=np.int32) + len(cluster.brokers)))]
+    broker = row_of[np.concatenate((old.broker, np.arange(n, dtype=np.int32) + len(state.brokers)))]
     dir_order = np.argsort(broker, kind="stable")
     dir_row_of = np.empty(len(dir_order), np.int32)
     dir_row_of[dir_order] = np.arange(len(dir_order), dtype=np.int32)
@@ -149,7 +149,7 @@ def _log_dirs(cluster: ClusterState, added: tuple[NewBroker, ...], order: I64, r
     return table, dir_row_of
 
 
-def _renumbered(cluster: ClusterState, row_of: I32, dir_row_of: I32) -> ClusterState:
+def _renumbered(state: ClusterState, row_of: I32, dir_row_of: I32) -> ClusterState:
     """Follow brokers and log dirs to their new rows."""
 
     def follow(rows: I32, to: I32) -> I32:
@@ -157,8 +157,8 @@ def _renumbered(cluster: ClusterState, row_of: I32, dir_row_of: I32) -> ClusterS
         freeze(moved)
         return moved
 
-    p, r, f = cluster.partitions, cluster.replicas, cluster.futures
-    return cluster.replace(
+    p, r, f = state.partitions, state.replicas, state.futures
+    return state.replace(
         partitions=replace(p, leader=follow(p.leader, row_of)),
         replicas=replace(r, broker=follow(r.broker, row_of), log_dir=follow(r.log_dir, dir_row_of)),
         futures=replace(f, log_dir=follow(f.log_dir, dir_row_of)),

@@ -1,8 +1,6 @@
 from .async_producer import AsyncProducer as AsyncProducer
 from .check_producer_config import broken_promises as broken_promises
 from .check_producer_config import check_own_settings as check_own_settings
-from .delivery_listener import DeliveryListener as DeliveryListener
-from .delivery_listener import DeliveryProgress as DeliveryProgress
 from .drop_in_producer import Producer as Producer
 from .drop_in_producer import SerializingProducer as SerializingProducer
 from .manifest_path import default_manifest_path as default_manifest_path
@@ -10,6 +8,8 @@ from .produce_session import ProduceOrder as ProduceOrder
 from .produce_session import ProduceResult as ProduceResult
 from .produce_session import produce_source as produce_source
 from .profile_watcher import ProfileWatcher as ProfileWatcher
+from .progress_listener import DeliveryListener as DeliveryListener
+from .progress_listener import DeliveryProgress as DeliveryProgress
 from .record_sizes import check_sizes as check_sizes
 from .routing_metrics import RoutingCollector as RoutingCollector
 from .routing_view_source import ClusterWithDisks as ClusterWithDisks

@@ -25,7 +25,7 @@ from kafkabal.config import (
     settings_of,
 )
 from kafkabal.errors import ConfigError, OperationError
-from kafkabal.producer.batch_parts import data_bytes, headers_bytes, parts_of, reported
+from kafkabal.producer.produce_batch_records import data_bytes, headers_bytes, parts_of, reported
 from kafkabal.producer.producer_options import RoutingOptions, split_options
 from kafkabal.producer.routing_view_source import ClusterWithDisks
 from kafkabal.producer.slot_router import UNROUTED, Report, RoutingStatus, SlotRouter

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from kafkabal.clusters import ReadRequest
 from kafkabal.config import ClientSetting
-from kafkabal.producer.delivery_listener import DeliveryListener, DeliveryProgress
 from kafkabal.producer.policy_for_librdkafka import client_policy, expect_key_order
+from kafkabal.producer.progress_listener import DeliveryListener, DeliveryProgress
 from kafkabal.producer.record_names import found_records
 from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.record_sizes import OVERHEAD_BYTES, check_sizes
@@ -119,9 +119,9 @@ def produce_source(
             prometheus=prometheus,
             refresh_failed=listener.refresh_failed,
             clock=clock,
-        ) as producer:
+        ) as sender:
             run = SendRun(
-                producer,
+                sender,
                 order.source,
                 manifest,
                 found=found,
@@ -129,7 +129,7 @@ def produce_source(
                 same_topic=same_topic_check(
                     facts.topic_id, partial(current_topic_id, brokers, order.topic), order.topic, listener.topic_unseen
                 ),
-                progressed=_following(listener, new_scores, producer),
+                progressed=_following(listener, new_scores, sender),
                 clock=clock,
             )
             outcome = run.send(listing)
@@ -186,7 +186,7 @@ def topic_settings(facts: TopicFacts) -> Mapping[str, ClientSetting]:
 def _following(
     listener: DeliveryListener,
     new_scores: Callable[[], tuple[WeightedScore, ...] | None],
-    producer: RecordSender,
+    sender: RecordSender,
 ) -> Callable[[DeliveryProgress], None]:
     """Passes progress on, and new scores to the producer."""
 
@@ -194,6 +194,6 @@ def _following(
         listener.progressed(progress)
         scores = new_scores()
         if scores is not None:
-            producer.reload(scores=scores)
+            sender.reload(scores=scores)
 
     return progressed

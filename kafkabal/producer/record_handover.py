@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from itertools import repeat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, repeat
 from operator import length_hint
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from kafkabal.model import I64
 from kafkabal.sources import Headers
 
 if TYPE_CHECKING:
@@ -18,62 +19,71 @@ if TYPE_CHECKING:
 DeliveryCallback: TypeAlias = "Callable[[KafkaError | None, Message], None]"
 
 
-def runs_of_one_partition(partitions: Iterable[int]) -> Iterator[tuple[int, int]]:
+def runs_of_one_partition(partitions: I64 | Iterable[int]) -> Iterator[tuple[int, int]]:
     """Partitions one after the other, each with the number of records in a row that go there."""
-    if not isinstance(partitions, list):
+    if not isinstance(partitions, np.ndarray):
         # asked for one by one: each is decided after the one before was sent
         yield from ((partition, 1) for partition in partitions)
-    elif partitions:
-        column = np.array(partitions)
-        ends = [*(np.flatnonzero(np.diff(column)) + 1).tolist(), len(partitions)]
-        yield from ((partitions[first], end - first) for first, end in zip([0, *ends[:-1]], ends, strict=True))
+    elif len(partitions):
+        firsts = np.concatenate(([0], np.flatnonzero(np.diff(partitions)) + 1))
+        counts = np.diff(firsts, append=len(partitions))
+        yield from zip(partitions[firsts].tolist(), counts.tolist(), strict=True)
 
 
 class RecordHandover:
-    """Hands records over that go to one partition, in a loop that runs within the interpreter's own C code.
-
-    Parameters
-    ----------
-    where
-        Topic, partition, and the report of all of them.
-    """
+    """Hands records over in their order, in loops that run within the interpreter's own C code."""
 
     def __init__(
         self,
         send: Callable[..., object],
-        where: tuple[str, int, DeliveryCallback],
-        values: list[bytes],
-        keys: list[bytes | None] | None,
-        headers: list[Headers] | None,
+        topic: str,
+        values: Sequence[bytes],
+        keys: Sequence[bytes | None] | None,
+        headers: Sequence[Headers] | None,
     ) -> None:
-        self.sent = 0
-        """Records that were taken."""
         self._send = send
-        self._where = where
+        self._topic = repeat(topic)
         self._values, self._keys, self._headers = values, keys, headers
+        self._begin(0)
 
-    def send(self) -> bool:
-        """Hand over what is left; False once the queue is full.
+    @property
+    def sent(self) -> int:
+        """Records that were taken."""
+        return len(self._values) - length_hint(self._left)
+
+    def send(self, partition: int, count: int, report: DeliveryCallback) -> int:
+        """Hand over the next records, which go to one partition; how many there was room for.
 
         Raises
         ------
         Exception
             What the client raises for the first of the records that are left.
         """
-        topic, partition, report = (repeat(each) for each in self._where)
-        keys: Iterable[bytes | None] = repeat(None) if self._keys is None else self._keys[self.sent :]
-        headers: Iterable[Headers | None] = repeat(None) if self._headers is None else self._headers[self.sent :]
-        left = iter(self._values[self.sent :])
+        sent = self.sent
+        taken = map(
+            self._send,
+            self._topic,
+            islice(self._left, count),
+            self._left_keys,
+            repeat(partition),
+            repeat(report),
+            repeat(None),
+            repeat(0),
+            self._left_headers,
+        )
         try:
-            deque(map(self._send, topic, left, keys, partition, report, repeat(None), repeat(0), headers), maxlen=0)
-        except BufferError:
-            self.sent = len(self._values) - length_hint(left) - 1
-            return False
-        except BaseException:
-            self.sent = len(self._values) - length_hint(left) - 1
-            raise
-        self.sent = len(self._values)
-        return True
+            deque(taken, maxlen=0)
+        except BaseException as error:
+            # the one that was not taken has left the iterators
+            self._begin(max(0, self.sent - 1))
+            if not isinstance(error, BufferError):
+                raise
+        return self.sent - sent
+
+    def _begin(self, at: int) -> None:
+        self._left = iter(self._values[at:])
+        self._left_keys = repeat(None) if self._keys is None else iter(self._keys[at:])
+        self._left_headers = repeat(None) if self._headers is None else iter(self._headers[at:])
 
 
 class ReportsByPartition(dict[int, DeliveryCallback]):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import TYPE_CHECKING, Final, overload
 
 from kafkabal.producer.send_manifest import SendManifest
+from kafkabal.sources import Headers
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
@@ -13,8 +15,30 @@ if TYPE_CHECKING:
 RECORD_HEADER: Final = "kafkabal-record"
 """Header that names a record: the id of its manifest, a slash, and its number."""
 
-# names of records are made a thousand at a time
-_THOUSAND = [b"%03d" % number for number in range(1000)]
+# names of records are made a thousand at a time: what stands before the last three digits is put in for each line break
+_THOUSAND = b"".join(b"\n%03d" % number for number in range(1000))
+_LAST_DIGITS_BYTES = 4
+
+
+class NameHeaders(Sequence[Headers]):
+    """Headers of records that have none but their names, each made when it is sent: they are as many as the records."""
+
+    def __init__(self, names: list[bytes]) -> None:
+        self._names = names
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    @overload
+    def __getitem__(self, at: int) -> Headers: ...
+    @overload
+    def __getitem__(self, at: slice) -> NameHeaders: ...
+    def __getitem__(self, at: int | slice) -> Headers | NameHeaders:
+        return NameHeaders(self._names[at]) if isinstance(at, slice) else [(RECORD_HEADER, self._names[at])]
+
+    def __iter__(self) -> Iterator[Headers]:
+        # a list of one pair each, made within the interpreter's own C code
+        return map(list, zip(zip(repeat(RECORD_HEADER), self._names, strict=False), strict=False))
 
 
 def found_records(manifest: SendManifest, messages: Iterable[Message]) -> dict[int, int]:
@@ -37,5 +61,6 @@ def record_names(prefix: bytes, numbers: Sequence[int]) -> list[bytes]:
     names = [b"%b%d" % (prefix, number) for number in range(first, min(end, 1000))]
     for thousand in range(max(first, 1000) // 1000, (end + 999) // 1000):
         head, below = b"%b%d" % (prefix, thousand), 1000 * thousand
-        names += [head + tail for tail in _THOUSAND[max(first - below, 0) : end - below]]
+        digits = _THOUSAND[_LAST_DIGITS_BYTES * max(first - below, 0) : _LAST_DIGITS_BYTES * (end - below)]
+        names += digits.replace(b"\n", b"\n" + head).split(b"\n")[1:]
     return names

@@ -7,7 +7,7 @@ librdkafka does the sending: it batches, retries, keeps records in order within 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
@@ -16,10 +16,12 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
 from kafkabal.config import DEFAULT_REFRESH_S, ClientSetting
 from kafkabal.errors import OperationError, PartialFailureError
+from kafkabal.model import I64
 from kafkabal.producer.deferred_signals import hides_a_signal, signals_held_back
 from kafkabal.producer.librdkafka_errors import error_of
 from kafkabal.producer.record_handover import (
@@ -28,7 +30,7 @@ from kafkabal.producer.record_handover import (
     ReportsByPartition,
     runs_of_one_partition,
 )
-from kafkabal.producer.records_in_flight import Acknowledged, PartitionRecords, RecordsInFlight
+from kafkabal.producer.records_in_flight import Acknowledged, PartitionTally, RecordsInFlight
 from kafkabal.producer.routing_view_source import StateReader
 from kafkabal.producer.sending_client import sending_client, statistics_interval_s
 from kafkabal.producer.topic_router import TopicRouter
@@ -132,7 +134,7 @@ class RecordSender:
         self._refresh_failed = refresh_failed
         self._delivered = 0
         self._failed: Counter[str] = Counter()
-        self._lanes: set[PartitionRecords] = set()
+        self._tallies: set[PartitionTally] = set()
         self._router = TopicRouter(topic, policy, refresh_failed)
         self._refresher = ViewRefresher(
             lambda: cluster,
@@ -155,10 +157,10 @@ class RecordSender:
     def produce_many(
         self,
         values: list[bytes],
-        sizes: list[int],
+        sizes: Sequence[int] | I64,
         *,
         keys: list[bytes | None] | None = None,
-        headers: list[Headers] | None = None,
+        headers: Sequence[Headers] | None = None,
         name_of: Callable[[int], str] = str,
         on_acknowledged: Callable[[Acknowledged], None] = lambda _: None,
         on_failed: Callable[[KafkaError], None] = lambda _: None,
@@ -185,70 +187,63 @@ class RecordSender:
             the records before the one that was refused are queued.
         """
         router = self._router
+        sizes = np.asarray(sizes, np.int64)
         flight = RecordsInFlight(
             values,
             sizes,
             on_acknowledged,
             partial(self._given_up, on_failed),
-            partial(self._finish_lane, router),
+            partial(self._finish_partition, router),
         )
         partitions = self._partitions(router, flight, sizes, keys)
-        reports = ReportsByPartition(lambda partition: self._lane_report(router, flight.lane(partition)))
-        queued = 0
+        reports = ReportsByPartition(lambda partition: self._partition_report(router, flight.of_partition(partition)))
+        handover = RecordHandover(self._send, self.topic, values, keys, headers)
         try:
             for partition, count in runs_of_one_partition(partitions):
-                rows = slice(queued, queued + count)
-                handover = RecordHandover(
-                    self._send,
-                    (self.topic, partition, reports[partition]),
-                    values[rows],
-                    None if keys is None else keys[rows],
-                    None if headers is None else headers[rows],
-                )
-                try:
-                    while not handover.send():
-                        self.poll(_FULL_QUEUE_POLL_S)
-                finally:
-                    queued += handover.sent
+                report, left = reports[partition], count
+                while left := left - handover.send(partition, left, report):
+                    self.poll(_FULL_QUEUE_POLL_S)
         except Exception as error:
-            self._close_flight(router, flight, queued, sizes)
+            at = handover.sent
+            self._close_flight(router, flight, at, sizes)
             if isinstance(error, KafkaException):
                 refused = error_of(error.args[0], self.topic)
-                raise type(refused)(f"{name_of(queued)}: {refused.message}", hint=refused.hint) from error
-            if headers and hides_a_signal(error, headers[queued]):
+                raise type(refused)(f"{name_of(at)}: {refused.message}", hint=refused.hint) from error
+            if headers and hides_a_signal(error, headers[at]):
                 raise KeyboardInterrupt from error
             raise
         except BaseException:
             # the record at hand may or may not be queued: these records must not count as all done
-            self._close_flight(router, flight, queued + 1, sizes)
+            self._close_flight(router, flight, handover.sent + 1, sizes)
             raise
-        self._close_flight(router, flight, queued, sizes)
+        self._close_flight(router, flight, handover.sent, sizes)
         self.poll()
 
     def _partitions(
-        self, router: TopicRouter, flight: RecordsInFlight, sizes: list[int], keys: list[bytes | None] | None
-    ) -> Iterable[int]:
+        self, router: TopicRouter, flight: RecordsInFlight, sizes: I64, keys: list[bytes | None] | None
+    ) -> I64 | Iterable[int]:
         """Partition of each record: of all at once, or each when it is asked for."""
         if keys is not None or not router.picks_blocks:
             return self._partitions_one_by_one(router, flight, sizes, keys)
-        flight.expect(router.pick_block(sizes, self._clock()))
+        partitions = router.pick_block(sizes, self._clock())
+        flight.expect(partitions)
         self._accepted += len(sizes)
-        return flight.partitions
+        return partitions
 
     def _partitions_one_by_one(
-        self, router: TopicRouter, flight: RecordsInFlight, sizes: list[int], keys: list[bytes | None] | None
+        self, router: TopicRouter, flight: RecordsInFlight, sizes: I64, keys: list[bytes | None] | None
     ) -> Iterator[int]:
-        for key, size_bytes in zip(keys or repeat(None), sizes, strict=False):
+        for key, size_bytes in zip(keys or repeat(None), sizes.tolist(), strict=False):
             partition = router.pick(key, size_bytes or 1)
-            lane = flight.expect_one(partition)
+            tally = flight.expect_one(partition)
             if router.learns:
-                lane.picked_bytes.append(size_bytes or 1)
+                tally.picked_bytes.append(size_bytes or 1)
             self._accepted += 1
             yield partition
 
-    def _close_flight(self, router: TopicRouter, flight: RecordsInFlight, queued: int, sizes: list[int]) -> None:
+    def _close_flight(self, router: TopicRouter, flight: RecordsInFlight, queued: int, sizes: I64) -> None:
         """Count the records from a position on as neither sent nor in flight."""
-        unsent = list(zip(flight.partitions[queued:], sizes[queued:], strict=False))
+        unsent = list(zip(flight.partitions[queued:].tolist(), sizes[queued:].tolist(), strict=False))
         self._accepted -= len(unsent)
         for partition, size_bytes in unsent:
             router.settle(partition, size_bytes)
@@ -256,21 +251,21 @@ class RecordSender:
                 router.acked(partition, size_bytes, nan)
         flight.close(queued)
 
-    def _finish_lane(self, router: TopicRouter, lane: PartitionRecords) -> None:
-        self._lanes.discard(lane)
-        self._delivered += lane.records - lane.failed
-        router.settle(lane.partition, lane.size_bytes)
+    def _finish_partition(self, router: TopicRouter, tally: PartitionTally) -> None:
+        self._tallies.discard(tally)
+        self._delivered += tally.records - tally.failed
+        router.settle(tally.partition, tally.size_bytes)
 
-    def _lane_report(self, router: TopicRouter, lane: PartitionRecords) -> DeliveryCallback:
-        """The report of the records of a lane, which a policy that learns hears of too."""
-        self._lanes.add(lane)
+    def _partition_report(self, router: TopicRouter, tally: PartitionTally) -> DeliveryCallback:
+        """The report of the records of a partition, which a policy that learns hears of too."""
+        self._tallies.add(tally)
         if not router.learns:
-            return lane.report
-        acked, start_s, partition = router.acked, self._clock(), lane.partition
+            return tally.report
+        acked, start_s, partition = router.acked, self._clock(), tally.partition
 
         def report(error: KafkaError | None, message: Message) -> None:
-            acked(partition, lane.picked_bytes.popleft(), nan if error is not None else self._clock() - start_s)
-            lane.report(error, message)
+            acked(partition, tally.picked_bytes.popleft(), nan if error is not None else self._clock() - start_s)
+            tally.report(error, message)
 
         return report
 
@@ -329,7 +324,7 @@ class RecordSender:
     @property
     def deliveries(self) -> Deliveries:
         """The fate of the records, as far as :meth:`poll` has reported."""
-        delivered = sum(lane.records - lane.left - lane.failed for lane in self._lanes)
+        delivered = sum(tally.records - tally.left - tally.failed for tally in self._tallies)
         return Deliveries(self._accepted, self._delivered + delivered, dict(self._failed))
 
     @property

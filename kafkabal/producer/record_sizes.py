@@ -14,7 +14,9 @@ from kafkabal.wording import first_of
 OVERHEAD_BYTES: Final = 256
 """At least what surrounds a record: its name, the head of a batch, and lengths and deltas within it."""
 _CHUNK_HEADER_BYTES = 32
+"""Names and numbers of the headers by which pieces of a file are joined again, at most."""
 _NAMED = 5
+"""Enough to look one up; a message is one line."""
 _MOMENT_S = 1.0
 """What takes longer is announced; less would flicker."""
 

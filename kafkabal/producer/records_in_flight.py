@@ -1,13 +1,13 @@
 """Records that were queued together, until all of them are acknowledged.
 
 What is done for each acknowledgement is done a million times a second, so it is next to nothing: of the records of a
-flight that go to one partition, a lane, only how many are left is counted, and everything else is done once for the
-lane. Brokers acknowledge the records of a partition in their order, so the last one has the highest offset.
+flight that go to one partition only how many are left is counted, in a tally, and everything else is done once for all
+of them. Brokers acknowledge the records of a partition in their order, so the last one has the highest offset.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,7 +30,7 @@ class Acknowledged(NamedTuple):
     """By partition: bytes of their values."""
 
 
-class PartitionRecords:
+class PartitionTally:
     """The records of a flight that go to one partition."""
 
     __slots__ = ("_flight", "failed", "last", "left", "partition", "picked_bytes", "records", "size_bytes")
@@ -72,88 +72,96 @@ class RecordsInFlight:
     on_failed
         Called for each that failed.
     on_finished
-        Called for each lane once the fate of its records is known, and the flight is complete.
+        Called for each partition once the fate of its records is known, and the flight is complete.
     """
 
     def __init__(
         self,
         values: list[bytes],
-        sizes: list[int],
+        sizes: I64,
         on_acknowledged: Callable[[Acknowledged], None],
         on_failed: Callable[[KafkaError, Message], None],
-        on_finished: Callable[[PartitionRecords], None],
+        on_finished: Callable[[PartitionTally], None],
     ) -> None:
-        self.partitions: list[int] = []
-        """Of each record that a partition was picked for."""
-        self.lanes: dict[int, PartitionRecords] = {}
-        self._value_bytes = list(map(len, values))
+        self._picked_at_once: I64 | None = None
+        self._picked: list[int] = []
+        self.by_partition: dict[int, PartitionTally] = {}
+        self._value_bytes = np.fromiter(map(len, values), np.int64, len(values))
         self._sizes = sizes
         self._on_acknowledged = on_acknowledged
         self.on_failed = on_failed
         self._on_finished = on_finished
         self._sent_bytes: Mapping[int, int] = {}
+        self._queued = 0
         self._is_complete = False
-        self._open_lanes = 0
+        self._n_open = 0
 
-    def expect(self, partitions: list[int]) -> None:
-        """Count records that will be queued, in this order."""
-        self.partitions += partitions
-        for partition, records in Counter(partitions).items():
-            lane = self.lane(partition)
-            lane.records += records
-            lane.left += records
+    @property
+    def partitions(self) -> I64:
+        """Of each record that a partition was picked for."""
+        return np.array(self._picked, np.int64) if self._picked_at_once is None else self._picked_at_once
 
-    def expect_one(self, partition: int) -> PartitionRecords:
-        """Count one record that will be queued next; its lane."""
-        self.partitions.append(partition)
-        lane = self.lane(partition)
-        lane.records += 1
-        lane.left += 1
-        return lane
+    def expect(self, partitions: I64) -> None:
+        """Count records that will be queued, in this order: all of the flight."""
+        self._picked_at_once = partitions
+        for partition, records in enumerate(np.bincount(partitions).tolist()):
+            if records:
+                tally = self.of_partition(partition)
+                tally.records += records
+                tally.left += records
 
-    def lane(self, partition: int) -> PartitionRecords:
-        """The lane of a partition."""
-        lane = self.lanes.get(partition)
-        if lane is None:
-            lane = self.lanes[partition] = PartitionRecords(self, partition)
-        return lane
+    def expect_one(self, partition: int) -> PartitionTally:
+        """Count one record that will be queued next; the tally of its partition."""
+        self._picked.append(partition)
+        tally = self.of_partition(partition)
+        tally.records += 1
+        tally.left += 1
+        return tally
+
+    def of_partition(self, partition: int) -> PartitionTally:
+        """The tally of a partition."""
+        tally = self.by_partition.get(partition)
+        if tally is None:
+            tally = self.by_partition[partition] = PartitionTally(self, partition)
+        return tally
 
     def close(self, queued: int) -> None:
         """No more records come; those from a position on were not queued."""
-        for partition in self.partitions[queued:]:
-            lane = self.lanes[partition]
-            lane.records -= 1
-            lane.left -= 1
-        del self.partitions[queued:]
-        column = np.array(self.partitions, np.int64)
-        self._sent_bytes = _sums(column, self._value_bytes)
-        for partition, size_bytes in _sums(column, self._sizes).items():
-            self.lanes[partition].size_bytes = size_bytes
+        partitions = self.partitions
+        for partition in partitions[queued:].tolist():
+            tally = self.by_partition[partition]
+            tally.records -= 1
+            tally.left -= 1
+        queued_to = partitions[:queued]
+        self._queued = len(queued_to)
+        self._sent_bytes = _sums(queued_to, self._value_bytes)
+        for partition, size_bytes in _sums(queued_to, self._sizes).items():
+            self.by_partition[partition].size_bytes = size_bytes
         self._is_complete = True
-        self._open_lanes = len(self.lanes)
-        for lane in list(self.lanes.values()):
-            if not lane.left:
-                self.finish(lane)
+        self._n_open = len(self.by_partition)
+        for tally in list(self.by_partition.values()):
+            if not tally.left:
+                self.finish(tally)
 
-    def finish(self, lane: PartitionRecords) -> None:
-        """The fate of the records of a lane is known, if no more of them come."""
+    def finish(self, tally: PartitionTally) -> None:
+        """The fate of the records of a partition is known, if no more of them come."""
         if not self._is_complete:
             return
-        self._on_finished(lane)
-        self._open_lanes -= 1
-        if not self._open_lanes and not any(each.failed for each in self.lanes.values()):
+        self._on_finished(tally)
+        self._n_open -= 1
+        if not self._n_open and not any(each.failed for each in self.by_partition.values()):
             self._on_acknowledged(self._acknowledged())
 
     def _acknowledged(self) -> Acknowledged:
         # a broker that had a record already, from a retry, does not say where
-        offsets = {p: lane.last.offset() for p, lane in self.lanes.items() if lane.last is not None}
+        offsets = {p: tally.last.offset() for p, tally in self.by_partition.items() if tally.last is not None}
         next_offsets = {p: offset + 1 for p, offset in offsets.items() if offset is not None and offset >= 0}
-        return Acknowledged(len(self.partitions), next_offsets, self._sent_bytes)
+        return Acknowledged(self._queued, next_offsets, self._sent_bytes)
 
 
-def _sums(partitions: I64, n_bytes: list[int]) -> dict[int, int]:
+def _sums(partitions: I64, n_bytes: I64) -> dict[int, int]:
     """Bytes of records by partition; those that have none are left out."""
     if not len(partitions):
         return {}
-    sums = np.bincount(partitions, np.array(n_bytes[: len(partitions)], np.float64))
+    sums = np.bincount(partitions, n_bytes[: len(partitions)])
     return {int(p): int(sums[p]) for p in np.flatnonzero(np.bincount(partitions))}

@@ -13,7 +13,7 @@ from kafkabal.model import PRODUCE_LATENCY, PROMETHEUS_VALUE, ClusterState
 from kafkabal.producer.latency_noise import LatencyNoise
 from kafkabal.routing import RoutingView, view_of
 from kafkabal.scoring import Need, WeightedScore, require, supplied
-from kafkabal.telemetry import LatencySource, as_column, with_rates
+from kafkabal.telemetry import LatencySource, with_rates
 
 _COMES_LATER = frozenset({Need.CAPACITY, Need.RATES, Need.TELEMETRY})
 """Needs that are met with assumptions, by a second sample, or once records have been sent."""
@@ -139,8 +139,8 @@ class ViewSource:
         return state
 
     def _measured(self, state: ClusterState) -> ClusterState:
-        ids = state.brokers.id
-        measured = {PRODUCE_LATENCY: as_column(self._noise.without(self._latency.latencies_s()), ids)}
+        column_of = state.brokers.column_of
+        measured = {PRODUCE_LATENCY: column_of(self._noise.without(self._latency.latencies_s()))}
         if self._prometheus is not None:
-            measured[PROMETHEUS_VALUE] = as_column(self._prometheus(), ids)
+            measured[PROMETHEUS_VALUE] = column_of(self._prometheus())
         return state.replace(measured=measured)

@@ -22,12 +22,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Literal, Self
 
 import msgspec
 from filelock import FileLock
 
+from kafkabal.close_on_exit import CloseOnExit
 from kafkabal.errors import BusyError, InputFileError, OutputError
 from kafkabal.file_locks import acquire_file_lock
 from kafkabal.input_files import ROWS, InputFile, open_input
@@ -75,7 +75,7 @@ class _Line(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     state: Literal["running", "clean"] | None = None
 
 
-class SendManifest:
+class SendManifest(CloseOnExit):
     """A manifest that is open for one run; :meth:`open` or :meth:`in_memory` make one."""
 
     def __init__(self, header: ManifestHeader, path: Path | None, file: IO[bytes] | None) -> None:
@@ -207,14 +207,6 @@ class SendManifest:
             self._file.close()
         if self._lock is not None:
             self._lock.release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @classmethod
     def _begin(cls, path: Path, file: IO[bytes], header: ManifestHeader) -> Self:

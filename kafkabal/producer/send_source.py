@@ -7,24 +7,27 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from kafkabal.errors import OperationError
 from kafkabal.gc_pause import cycle_collection_paused
+from kafkabal.model import I64
 from kafkabal.producer.delivery_ledger import DeliveryLedger
-from kafkabal.producer.delivery_listener import DeliveryProgress
 from kafkabal.producer.librdkafka_errors import error_of
-from kafkabal.producer.record_names import RECORD_HEADER, record_names
+from kafkabal.producer.progress_listener import DeliveryProgress
+from kafkabal.producer.record_names import RECORD_HEADER, NameHeaders, record_names
 from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.records_in_flight import Acknowledged
 from kafkabal.producer.same_topic_check import TopicGoneError
 from kafkabal.producer.send_manifest import SendManifest
 from kafkabal.producer.unsent_records import SendOutcome, UnsentRecords
 from kafkabal.routing import PolicyFaultError
-from kafkabal.sources import Block, Listing, Part, RowChecksum, Source
+from kafkabal.sources import Block, Headers, Listing, Part, RowChecksum, Source
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
@@ -43,6 +46,7 @@ _LEAVING_S = 3.0
 """Acknowledgements of records in flight come within it unless the cluster is in trouble; an impatient operator waits
 for it."""
 _POLL_S = 0.1
+"""A signal is obeyed within this time while nothing else happens."""
 _GO_ON = "run the same command again to continue"
 
 
@@ -64,7 +68,7 @@ class SendRun:
 
     def __init__(
         self,
-        producer: RecordSender,
+        sender: RecordSender,
         source: Source,
         manifest: SendManifest,
         *,
@@ -74,7 +78,7 @@ class SendRun:
         progressed: Callable[[DeliveryProgress], None] = lambda _: None,
         clock: Callable[[], float],
     ) -> None:
-        self._producer = producer
+        self._sender = sender
         self._source = source
         self._manifest = manifest
         self._ledger = DeliveryLedger(manifest.through, manifest.offsets, found or {})
@@ -91,7 +95,7 @@ class SendRun:
         self._name = f"{manifest.header.id}/".encode()
         self._given = 0
         self._handed_over = 0
-        self._delivered_before = producer.deliveries.delivered
+        self._delivered_before = sender.deliveries.delivered
         self._finished_bytes = 0
         self._checksums: dict[int, str] = {}
         self._rows: deque[RowChecksum] = deque()
@@ -129,7 +133,7 @@ class SendRun:
             raise self._stopped(self._cause_of(error)) from error
         except KeyboardInterrupt:
             # the next run sends what waits in the queue; this one ends as soon as it may
-            self._producer.drop_queued()
+            self._sender.drop_queued()
             self._wait_for_acknowledgements(_LEAVING_S)
             raise
         except BaseException:
@@ -144,7 +148,7 @@ class SendRun:
 
     @property
     def _sent(self) -> int:
-        return self._producer.deliveries.delivered - self._delivered_before
+        return self._sender.deliveries.delivered - self._delivered_before
 
     @property
     def _is_settled(self) -> bool:
@@ -153,7 +157,7 @@ class SendRun:
         A record behind a gap, which a read-back has found or which was acknowledged before another was dropped, is
         known to this run only.
         """
-        return not self._producer.deliveries.in_flight and self._fault is None and not self._ledger.has_gaps
+        return not self._sender.deliveries.in_flight and self._fault is None and not self._ledger.has_gaps
 
     def _send_blocks(self) -> None:
         with closing(self._source.blocks(self._unsent.wanted())) as blocks:
@@ -171,37 +175,36 @@ class SendRun:
                 self._look()
 
     def _send_block(self, block: Block) -> None:
-        sizes = self._name_records(block)
-        before = self._producer.deliveries.accepted
+        sizes, headers = self._named(block)
+        before = self._sender.deliveries.accepted
         try:
-            self._producer.produce_many(
+            self._sender.produce_many(
                 block.values,
                 sizes,
                 keys=block.keys,
-                headers=block.headers,
+                headers=headers,
                 name_of=block.name_of,
                 on_acknowledged=partial(self._acknowledged, block),
                 on_failed=self._failed,
             )
         finally:
-            self._handed_over += self._producer.deliveries.accepted - before
+            self._handed_over += self._sender.deliveries.accepted - before
             block.headers = None  # the client has its own copy
             self._given = block.numbers[-1] + 1
 
-    def _name_records(self, block: Block) -> list[int]:
-        """Give each record its name, by which a later run finds it; bytes of each record with it."""
+    def _named(self, block: Block) -> tuple[I64, Sequence[Headers] | None]:
+        """Bytes and headers of each record, with its name among them, by which a later run finds it."""
+        sizes: I64 = np.array(block.sizes, np.int64)
         if not self._manifest.is_kept:
-            return block.sizes
-        name = self._name
-        names = record_names(name, block.numbers)
-        if block.headers is None:
-            block.headers = [[(RECORD_HEADER, of_record)] for of_record in names]
-        else:
-            for headers, of_record in zip(block.headers, names, strict=True):
-                headers.append((RECORD_HEADER, of_record))
+            return sizes, block.headers
+        names = record_names(self._name, block.numbers)
         # names of a block are as long as the last, or a digit shorter
-        name_bytes = len(RECORD_HEADER) + len(names[-1])
-        return [size + name_bytes for size in block.sizes]
+        sizes += len(RECORD_HEADER) + len(names[-1])
+        if block.headers is None:
+            return sizes, NameHeaders(names)
+        for headers, of_record in zip(block.headers, names, strict=True):
+            headers.append((RECORD_HEADER, of_record))
+        return sizes, block.headers
 
     def _acknowledged(self, block: Block, acknowledged: Acknowledged) -> None:
         """The first so many records of a block, which are all that were sent of it, are in the topic."""
@@ -221,14 +224,14 @@ class SendRun:
     def _look(self) -> None:
         """Stop at the first record that failed; now and then record how far it is."""
         if self._fault is not None:
-            raise error_of(self._fault, self._producer.topic)
+            raise error_of(self._fault, self._sender.topic)
         now = self._clock()
         if now >= self._next_same_topic_s:
             self._next_same_topic_s = now + _SAME_TOPIC_S
             self._same_topic()
         if now >= self._next_checkpoint_s:
             self._next_checkpoint_s = now + _CHECKPOINT_S
-            self._producer.poll()  # of few records the producer itself is not called back in time
+            self._sender.poll()  # of few records the producer itself is not called back in time
             self._checkpoint()
 
     def _checkpoint(self) -> None:
@@ -253,8 +256,8 @@ class SendRun:
 
     def _wait_for_acknowledgements(self, at_most_s: float | None) -> None:
         end = None if at_most_s is None else self._clock() + at_most_s
-        while self._producer.deliveries.in_flight and (end is None or self._clock() < end):
-            self._producer.poll(_POLL_S)
+        while self._sender.deliveries.in_flight and (end is None or self._clock() < end):
+            self._sender.poll(_POLL_S)
             if end is None:
                 self._look()
         if end is None:

@@ -21,7 +21,7 @@ from kafkabal.clusters import (
     TopicDescription,
 )
 from kafkabal.config import ClientSetting
-from kafkabal.errors import KafkabalError, OperationError, UnreachableError, UnsafeError, UsageError
+from kafkabal.errors import KafkabalError, OperationError, UnreachableError, UnsafeError, unknown_topic
 from kafkabal.model import CLEANUP_POLICY, COMPRESSION_TYPE, MAX_MESSAGE_BYTES
 from kafkabal.producer.librdkafka_errors import config_error_of, error_of
 
@@ -49,7 +49,9 @@ _SILENCE_S = 30.0
 _RECORDS_A_READ = 1000
 """A call of librdkafka costs microseconds: shared by a thousand records it is nothing."""
 _POLL_S = 0.5
+"""A signal is obeyed within this time; a read that ends early is asked again."""
 _DEFAULT_MAX_BYTES = 1_048_588
+"""Kafka's default of max.message.bytes: 1 MiB and the 12 bytes in front of a batch."""
 # compression.type of a topic: brokers compress again what comes otherwise, at their own cost
 _COMPRESSIONS = {name: name for name in ("gzip", "snappy", "lz4", "zstd")} | {"uncompressed": "none"}
 
@@ -93,7 +95,7 @@ def topic_facts(brokers: TopicDescriber, topic: str) -> TopicFacts:
     """
     described = brokers.describe_topic(topic, _ANSWER_S)
     if described is None:
-        raise _missing(topic)
+        raise unknown_topic(topic)
     configs = _configs(brokers, topic)
     return TopicFacts(
         cluster_id=described.cluster_id,
@@ -223,7 +225,7 @@ class MessageReader:
 
     def _missing_or(self, fault: KafkaError) -> KafkabalError:
         if fault.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-            return _missing(self._topic)
+            return unknown_topic(self._topic)
         error = error_of(fault, self._topic)
         if isinstance(error, UnreachableError):
             servers = self._settings.get("bootstrap.servers", "the brokers")
@@ -232,10 +234,6 @@ class MessageReader:
                 hint="check the brokers with 'kafkabal inspect'",
             )
         return error
-
-
-def _missing(topic: str) -> UsageError:
-    return UsageError(f"unknown topic: {topic!r}", hint=f"kafkabal create {topic}")
 
 
 def _configs(brokers: TopicDescriber, topic: str) -> Mapping[str, str]:

@@ -88,13 +88,12 @@ class TopicRouter:
         else:
             self._view = view
 
-    def pick_block(self, sizes: list[int], at_s: float) -> list[int]:
+    def pick_block(self, sizes: I64, at_s: float) -> I64:
         """Partitions of records without keys, in their order; only where :attr:`picks_blocks`."""
-        size_bytes: I64 = np.maximum(np.array(sizes, np.int64), 1)
+        size_bytes: I64 = np.maximum(sizes, 1)
         out = np.empty(len(sizes), np.int32)
         self._policy.pick_batch(RecordBatch(size_bytes=size_bytes, at_s=np.full(len(sizes), at_s)), out)
-        partitions: list[int] = out.tolist()
-        return partitions
+        return out.astype(np.int64)
 
     def settle(self, partition: int, n_bytes: int) -> None:
         """So many bytes more are in the topic, or given up, or were never sent."""

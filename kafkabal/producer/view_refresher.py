@@ -12,8 +12,8 @@ from confluent_kafka import KafkaException
 
 from kafkabal.config import REFRESHES_TO_FORGET
 from kafkabal.errors import OperationError
-from kafkabal.producer.background_refresher import CLOSING_S, BackgroundRefresher
 from kafkabal.producer.librdkafka_errors import error_of
+from kafkabal.producer.periodic_thread import CLOSING_S, PeriodicThread
 from kafkabal.producer.routing_view_source import StateReader, ViewSource
 from kafkabal.producer.topic_router import TopicRouter
 from kafkabal.routing import About, Input
@@ -75,7 +75,7 @@ class ViewRefresher:
         self._refreshed = refreshed
         self._failed = failed
         self._views: ViewSource | None = None
-        self._thread: BackgroundRefresher | None = None
+        self._thread: PeriodicThread | None = None
         self.measured = LatencyTable(max_age_s=REFRESHES_TO_FORGET * refresh_s, clock=clock)
         """Produce latencies by the client's own statistics."""
         self.read_statistics = StatisticsReader(self.measured, memory_s=refresh_s, backlogged=self._backlogged)
@@ -95,7 +95,7 @@ class ViewRefresher:
             The librdkafka client, None once it is gone; asked how much waits in it, and for metadata.
         """
         self._client = client
-        self._thread = BackgroundRefresher(
+        self._thread = PeriodicThread(
             self._refresh_in_thread, self._refresh_s, revise=self._revise, failed=self._failed
         )
 

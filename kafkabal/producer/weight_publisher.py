@@ -24,6 +24,8 @@ WEIGHTS_CONFIGS: Final[Mapping[str, str]] = {
 """How the topic of weights is created."""
 LOCK_PURPOSE: Final = "route"
 _SESSION_S: Final = 30.0
+"""How long the lock outlives a publisher that was killed: as long as half of the time that its weights are
+followed."""
 
 
 class WeightPublisher:

@@ -2,6 +2,7 @@ from .checkpoint import combine_states as combine_states
 from .choose_manifest import pin as pin
 from .dataset import TopicReader as TopicReader
 from .follow_topic import as_json as as_json
+from .follow_topic import ends_after as ends_after
 from .follow_topic import follow as follow
 from .manifest import Manifest as Manifest
 from .manifest import load_manifest as load_manifest

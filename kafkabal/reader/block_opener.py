@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from kafkabal.reader.blocks import BrokerBlocks
 from kafkabal.reader.metrics import ReaderMetrics
+from kafkabal.reader.prefetch import UNKNOWN_BROKER
 from kafkabal.reader.reader_options import ReaderOptions
 from kafkabal.reader.retention_guard import expires_at_s
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kafkabal.clusters.kafka import RangeFetcher, ReadAheadBatches
+    from kafkabal.clusters.kafka import BufferPool, RangeFetcher, ReadAheadBatches
     from kafkabal.reader.block_cache import BlockCache
     from kafkabal.reader.blocks import BlockSource
 
-_KEPT_SHARE = 0.25
+_KEPT_FRACTION = 0.25
 """Of the prefetch, at most as much again for parts of batches that neighbouring blocks want: 64 batches of 1 MB."""
 
 
@@ -39,18 +41,20 @@ class BlockOpener:
         self._options = options
         self._metrics = metrics
         self.manifest = options.manifest
+        self._brokers: Mapping[int, int] = {}
         if options.cache is not None:
             self._cache(options.cache)  # a folder that cannot be written is a mistake to be seen now
 
-    def kept_batches(self) -> ReadAheadBatches:
-        """Parts of batches that neighbouring blocks want, for all threads of one iteration."""
-        from kafkabal.clusters.kafka import ReadAheadBatches
+    def sources(self) -> Callable[[], BlockSource]:
+        """What opens a source for each thread of an iteration; they share memory and parts of batches."""
+        from kafkabal.clusters.kafka import BufferPool, ReadAheadBatches
 
-        return ReadAheadBatches(int(_KEPT_SHARE * self._options.prefetch_bytes))
+        memory = BufferPool()
+        kept = ReadAheadBatches(int(_KEPT_FRACTION * self._options.prefetch_bytes), memory)
+        return lambda: self._open(kept, memory)
 
-    def open(self, kept: ReadAheadBatches) -> BlockSource:
-        """A source for one thread."""
-        fetcher = self._fetcher(kept)
+    def _open(self, kept: ReadAheadBatches, memory: BufferPool) -> BlockSource:
+        fetcher = self._fetcher(kept, memory)
         if not self._metrics.racks:
             self._metrics.racks = fetcher.racks()
         source: BlockSource = BrokerBlocks(self.manifest, fetcher, joins=self._options.join)
@@ -59,6 +63,15 @@ class BlockOpener:
         from kafkabal.reader.block_cache import CachedBlocks
 
         return CachedBlocks(self.manifest, self._cache(self._options.cache), source, joins=self._options.join)
+
+    def broker_of(self, block: int) -> int:
+        """From which broker a block will come; of whole files, the first piece."""
+        files = self.manifest.files
+        partition = int(self.manifest.blocks.partition[block]) if files is None else files[block].ranges[0][0]
+        return self._brokers.get(partition, UNKNOWN_BROKER)
+
+    def _note_brokers(self, brokers: Mapping[int, int]) -> None:
+        self._brokers = brokers
 
     def expires_at_s(self) -> float:
         """When retention deletes the first record that is read, in seconds since 1970."""
@@ -81,10 +94,16 @@ class BlockOpener:
             self._metrics.cache_fault = fault
             warnings.warn(f"{fault}: no further blocks are cached", stacklevel=2)
 
-    def _fetcher(self, kept: ReadAheadBatches | None = None) -> RangeFetcher:
+    def _fetcher(self, kept: ReadAheadBatches | None = None, memory: BufferPool | None = None) -> RangeFetcher:
         from kafkabal.clusters.kafka import RangeFetcher
 
         options = self._options
         return RangeFetcher(
-            options.connection, self.manifest.topic, self.manifest.topic_id, rack=options.rack, kept=kept
+            options.connection,
+            self.manifest.topic,
+            self.manifest.topic_id,
+            rack=options.rack,
+            kept=kept,
+            memory=memory,
+            on_located=self._note_brokers,
         )

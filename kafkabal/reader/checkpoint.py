@@ -93,7 +93,7 @@ class Checkpoint:
         if most > samples + MOST_READERS:  # the samples that are repeated at the end count on
             raise UsageError(f"not a state of this data set: sample {most} of {samples}")
 
-    def resumed_by(self, share: ReaderShard) -> tuple[EpochProgress, int]:
+    def resumed_by(self, shard: ReaderShard) -> tuple[EpochProgress, int]:
         """Where a reader resumes: the progress it starts from, and how many of its samples it has had.
 
         The same reader of as many resumes where it was. For another number of readers all of these are taken to be
@@ -106,7 +106,7 @@ class Checkpoint:
                     hint="combine_states([...]) makes one state of those of all readers",
                 )
             return self.progress.after_ranges(self.ranges), 0
-        if (self.reader, self.readers) == (share.reader, share.readers):
+        if (self.reader, self.readers) == (shard.reader, shard.readers):
             return self.progress, self.taken
         return self.progress.after([self.taken] * self.readers), 0
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 import warnings
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from itertools import islice
 from math import gcd
@@ -21,11 +20,11 @@ from kafkabal.reader.choose_manifest import manifest_of
 from kafkabal.reader.decoders import OnError, decoded, load_decoder
 from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.manifest import Manifest
-from kafkabal.reader.metrics import ReaderMetrics, called_at_times, write_textfile
+from kafkabal.reader.metrics import ReaderMetrics, called_at_times
 from kafkabal.reader.prefetch import DEFAULT_PREFETCH_BYTES
+from kafkabal.reader.progress_listeners import progress_listeners
 from kafkabal.reader.reader_options import ReaderOptions, bytes_of, choice_of
 from kafkabal.reader.reader_shard import Balance, ReaderShard, Tail
-from kafkabal.reader.retention_guard import RetentionGuard
 from kafkabal.reader.sample_sequence import SampleSequence, Supply
 from kafkabal.reader.work_stealing_sequence import WorkStealingSequence
 from kafkabal.wording import counted_noun
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from kafkabal.reader.epoch_progress import Ranges
     from kafkabal.reader.sample import Sample
 
-_THREADS = 2
-"""Threads that load blocks: one receives while the other unpacks (2 reads 1.3 x as much as 1, and 4 no more than 2)."""
 _ASYNC_SAMPLES = 64
 """A hop to a thread costs 0.1 ms: shared by 64 samples it is less than reading one."""
 
@@ -188,8 +185,8 @@ class TopicReader:
 
     def __len__(self) -> int:
         """Samples of a whole iteration that this rank gets, before any are left out by the decoder."""
-        share = ReaderShard(self._rank, self._world_size, self._options.tail)
-        return share.count(self.manifest.samples) * self._epochs
+        shard = ReaderShard(self._rank, self._world_size, self._options.tail)
+        return shard.count(self.manifest.samples) * self._epochs
 
     def set_epoch(self, epoch: int) -> None:
         """Begin the next iteration with this epoch, from 0 on; within it where a state of this epoch was loaded."""
@@ -198,10 +195,10 @@ class TopicReader:
         if self._resumed is None or self._resumed.progress.epoch != epoch:
             self._progress, self._taken, self._ranges, self._resumed = EpochProgress(epoch), 0, None, None
 
-    def __iter__(self) -> Iterator[Sample]:
-        share = self._share()
+    def __iter__(self) -> Generator[Sample, None, None]:
+        shard = self._shard()
         if self._resumed is not None:
-            self._progress, self._taken = self._resumed.resumed_by(share)
+            self._progress, self._taken = self._resumed.resumed_by(shard)
             self._ranges, self._resumed = None, None
         if self._is_finished or not isinstance(self._sequence, WorkStealingSequence):
             self._adopt()
@@ -209,8 +206,16 @@ class TopicReader:
             self._first_epoch, self._is_finished = self._progress.epoch + 1, False
             self._progress, self._taken, self._ranges = EpochProgress(self._first_epoch), 0, None
         with ExitStack() as at_end:
-            listeners = self._listeners(share, at_end)
-            for sequence in self._sequences(share, called_at_times(listeners, self.metrics)):
+            listeners = progress_listeners(
+                options=self._options,
+                shard=shard,
+                position=lambda: self._sequence or self,
+                until_epoch=self._first_epoch + self._epochs,
+                metrics=self.metrics,
+                expires_at_s=self._blocks.expires_at_s,
+                at_end=at_end,
+            )
+            for sequence in self._sequences(shard, called_at_times(listeners, self.metrics)):
                 self._sequence = sequence
                 yield from self._decoded(sequence)
             for listener in listeners:
@@ -219,18 +224,21 @@ class TopicReader:
         self._is_finished = True
 
     def _sequences(
-        self, share: ReaderShard, each_portion: Callable[[], None]
+        self, shard: ReaderShard, each_portion: Callable[[], None]
     ) -> Iterator[SampleSequence | WorkStealingSequence]:
         """Yield one after the other: a single one, or where readers take work from each other, one an epoch."""
         options, until_epoch = self._options, max(self._first_epoch + self._epochs, self._progress.epoch + 1)
-        kept = self._blocks.kept_batches()
-        supply = Supply(source=lambda: self._blocks.open(kept), limit_bytes=options.prefetch_bytes, threads=_THREADS)
+        supply = Supply(
+            source=self._blocks.sources(),
+            limit_bytes=options.prefetch_bytes,
+            broker_of=self._blocks.broker_of,
+        )
         if options.balance is Balance.STATIC:
             yield SampleSequence(
                 self.manifest,
                 supply,
                 seed=options.seed,
-                share=share,
+                shard=shard,
                 progress=self._progress,
                 taken=self._taken,
                 until_epoch=until_epoch,
@@ -243,14 +251,14 @@ class TopicReader:
             yield self._sequence
             self._progress = EpochProgress(self._sequence.progress.epoch + 1)
         elif self._taken:  # a state of readers that were in step
-            self._progress, self._taken = self._progress.after([self._taken] * share.readers), 0
+            self._progress, self._taken = self._progress.after([self._taken] * shard.readers), 0
         while self._progress.epoch < until_epoch:
             yield WorkStealingSequence(
                 self.manifest,
                 supply,
                 options.ledgers,
                 seed=options.seed,
-                share=share,
+                shard=shard,
                 progress=self._progress,
                 metrics=self.metrics,
                 each_portion=each_portion,
@@ -274,14 +282,14 @@ class TopicReader:
         """Where this reader is: what was given out, to the sample; for the checkpoint of the trainer."""
         if self._resumed is not None:
             return self._resumed.as_dict()
-        share = self._share()
+        shard = self._shard()
         position = self._sequence or self
         return Checkpoint(
             identity=self.manifest.identity,
             seed=self._options.seed,
             progress=position.progress,
-            reader=share.reader,
-            readers=share.readers,
+            reader=shard.reader,
+            readers=shard.readers,
             taken=position.taken,
             ranges=position.ranges if isinstance(position, WorkStealingSequence) else self._ranges,
         ).as_dict()
@@ -345,56 +353,24 @@ class TopicReader:
             self._sequence.close()
         self._sequence = None
 
-    def _share(self) -> ReaderShard:
+    def _shard(self) -> ReaderShard:
         worker, workers = _data_loader_worker()
-        share = ReaderShard(self._rank * workers + worker, self._world_size * workers, self._options.tail)
-        times = share.readers // gcd(share.readers, self.manifest.lanes)
-        if times > 1 and share.reader == 0:
+        shard = ReaderShard(self._rank * workers + worker, self._world_size * workers, self._options.tail)
+        times = shard.readers // gcd(shard.readers, self.manifest.lanes)
+        if times > 1 and shard.reader == 0:
             warnings.warn(
-                f"{share.readers} readers share {counted_noun(self.manifest.lanes, 'lane')}: "
+                f"{shard.readers} readers share {counted_noun(self.manifest.lanes, 'lane')}: "
                 f"every block is fetched {times} times; "
                 f"pin the topic for them (num_workers={workers})",
                 stacklevel=3,
             )
-        return share
+        return shard
 
     def _decoded(self, samples: Iterable[Sample]) -> Iterable[Sample]:
         options = self._options
         if options.decode is None:
             return samples
         return decoded(samples, options.decode, options.on_error, self.manifest.topic, self.metrics)
-
-    def _listeners(self, share: ReaderShard, at_end: ExitStack) -> list[Callable[[], None]]:
-        options = self._options
-        found: list[Callable[[], None]] = []
-        if share.reader == 0:
-            guard = RetentionGuard(self.manifest.topic, self._blocks.expires_at_s, time.time)
-            found.append(lambda: guard.look(self._samples_left(share), self.metrics.samples_per_s))
-        if options.metrics_file is not None:
-            path, labels = options.metrics_file, {"topic": self.manifest.topic, "reader": str(share.reader)}
-            found.append(lambda: write_textfile(self.metrics, path, labels))
-        if options.on_metrics is not None:
-            callback = options.on_metrics
-            found.append(lambda: callback(self.metrics))
-        if options.group is not None and share.reader == 0:
-            from kafkabal.reader.group_progress import GroupProgress
-
-            group = GroupProgress(options.connection, options.group, self.manifest)
-            at_end.callback(group.close)
-            found.append(lambda: group.commit(self._share_done(share)))
-        return found
-
-    def _samples_left(self, share: ReaderShard) -> float:
-        """What this reader has still to give out in all epochs of the iteration."""
-        position = self._sequence or self
-        epochs = max(0, self._first_epoch + self._epochs - position.progress.epoch)
-        return max(0.0, epochs * self.manifest.samples / share.readers - position.taken)
-
-    def _share_done(self, share: ReaderShard) -> float:
-        """Part of the epoch that is done, if all readers are where this one is."""
-        position = self._sequence or self
-        left = self.manifest.samples - position.progress.left(self.manifest.samples)
-        return min(1.0, (left + position.taken * share.readers) / self.manifest.samples)
 
 
 def _data_loader_worker() -> tuple[int, int]:

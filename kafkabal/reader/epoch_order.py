@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkabal.model import I64
+from kafkabal.model import I64, Bools
 from kafkabal.reader.permutation import keys, permutation
 
 if TYPE_CHECKING:
@@ -67,13 +67,19 @@ class EpochOrder:
             The block of each, and its number in the order of :meth:`within`.
         """
         position = np.asarray(positions, np.int64)
-        slot, lane = np.divmod(position, self.lanes)
-        at = self.lane_first[lane] + slot
-        late = position >= self.even * self.lanes
-        if late.any():
-            at[late] = self._late(position[late] - self.even * self.lanes)
+        lane, turn = self._lane_and_turn(position)
+        at = self.lane_first[lane] + turn
         row = np.searchsorted(self.first, at, side="right") - 1
         return self.block[row], at - self.first[row]
+
+    def lane_of(self, positions: I64) -> I64:
+        """int64, shape (n,): the lane that the sample at each of these positions is in."""
+        return self._lane_and_turn(positions)[0]
+
+    def is_late(self, positions: I64) -> Bools:
+        """bool, shape (n,): whether some lanes have no sample left at each of these positions."""
+        found: Bools = positions >= self.even * self.lanes
+        return found
 
     def within(self, block: int, samples: int) -> I64:
         """int64, shape (samples,): in which order the records of a block come."""
@@ -81,11 +87,17 @@ class EpochOrder:
             return np.arange(samples, dtype=np.int64)
         return permutation(samples, self.seed, self.epoch, _BLOCK, block)
 
-    def _late(self, number: I64) -> I64:
-        above = np.diff(self.lane_first) - self.even
-        before = np.concatenate(([0], np.cumsum(above)))
-        lane = np.searchsorted(before, number, side="right") - 1
-        return self.lane_first[lane] + self.even + number - before[lane]
+    def _lane_and_turn(self, position: I64) -> tuple[I64, I64]:
+        """The lane of each, and its number among the samples of that lane."""
+        turn, lane = np.divmod(position, self.lanes)
+        late = self.is_late(position)
+        if late.any():
+            above = np.diff(self.lane_first) - self.even
+            before = np.concatenate(([0], np.cumsum(above)))
+            number = position[late] - self.even * self.lanes
+            lane[late] = np.searchsorted(before, number, side="right") - 1
+            turn[late] = self.even + number - before[lane[late]]
+        return lane, turn
 
 
 def epoch_order(blocks: Blocks, lanes: int, seed: int | None, epoch: int) -> EpochOrder:

@@ -58,6 +58,25 @@ def follow(
             sleep(pause_s)
 
 
+def ends_after(seconds: float | None, now_s: Callable[[], float]) -> Callable[[], bool]:
+    """Whether so many seconds are over since it was first asked: reaching the brokers may take longer than all of them.
+
+    Parameters
+    ----------
+    seconds
+        None: never.
+    """
+    end_s: float | None = None
+
+    def is_over() -> bool:
+        nonlocal end_s
+        if seconds is not None and end_s is None:
+            end_s = now_s() + seconds
+        return end_s is not None and now_s() >= end_s
+
+    return is_over
+
+
 def as_json(sample: Sample) -> str:
     """A line for programs; bytes that are not UTF-8 stand under ``value_base64`` and its like."""
     line: dict[str, Any] = {"partition": sample.partition, "offset": sample.offset, "timestamp_ms": sample.timestamp}

@@ -11,7 +11,9 @@ from kafkabal.config import ConnectionSettings, librdkafka_settings
 from kafkabal.reader.manifest import Manifest
 
 _CLOSING_S = 5.0
+"""A commit takes milliseconds; a coordinator that moves, seconds. An epoch that ends must not hang for it."""
 _POLL_S = 0.05
+"""Closing and failed commits are noticed within this time."""
 _LASTING = frozenset(
     {
         KafkaError.GROUP_AUTHORIZATION_FAILED,
@@ -43,12 +45,12 @@ class GroupProgress:
         """Offsets of a commit that failed and may succeed later."""
         self._is_refused = False
 
-    def commit(self, share: float) -> None:
+    def commit(self, fraction: float) -> None:
         """Commit that this part of the epoch is done, 0 to 1; where that is not allowed, that is warned of once."""
         self._consumer.poll(0)
         self._send(
             [
-                TopicPartition(self._manifest.topic, p.partition, p.begin + round((p.end - p.begin) * share))
+                TopicPartition(self._manifest.topic, p.partition, p.begin + round((p.end - p.begin) * fraction))
                 for p in self._manifest.partitions
             ]
         )

@@ -33,6 +33,7 @@ LANES: Final = 24
 BLOCK_BYTES: Final = 8 * 2**20
 """Largest block. Brokers send whole batches, of up to 1 MB: half of one is wasted at either end of a block."""
 _IDENTITY_DIGITS: Final = 16
+"""64 bits: enough to tell the versions of one topic apart."""
 _MOST: Final = 10_000_000
 """Lanes, and blocks of a partition: 80 TB in one."""
 _MOST_IN_BLOCK: Final = 2**24

@@ -5,9 +5,10 @@ from __future__ import annotations
 import multiprocessing as mp
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from threading import BrokenBarrierError
 from typing import Any
@@ -26,7 +27,7 @@ BATCH_SAMPLES = 32
 _EPOCHS = 10**6
 """More than anybody waits for."""
 _STARTING_S = 60.0
-"""Importing torch and opening connections in many processes takes seconds, on a loaded machine tens of them."""
+"""Importing torch in many processes takes seconds, on a loaded machine tens of them; so does connecting them."""
 _LOOKED_AFTER_S = 0.5
 """A reader that the kernel killed reports nothing."""
 _ENDING_S = 30.0
@@ -41,7 +42,7 @@ class MeasureRequest:
     manifest: Manifest
     readers: int = 1
     seconds: float = 30.0
-    """One epoch after the other is read for so long."""
+    """One epoch after the other is read for so long, by each reader from its first sample on."""
     prefetch_bytes: int = DEFAULT_PREFETCH_BYTES
     """Of each reader."""
     cache: Path | None = None
@@ -148,7 +149,7 @@ def measure(request: MeasureRequest) -> Measurement:
     try:
         for process in processes:
             process.start()
-        found = _collect(results, processes, request.seconds + _STARTING_S + _ENDING_S)
+        found = _collect(results, processes, request.seconds + 2 * _STARTING_S + _ENDING_S)
     finally:
         for process in processes:
             process.kill()
@@ -235,12 +236,24 @@ def _measured(request: MeasureRequest, reader: int, start: Any) -> ReaderResult:
         rack=request.rack,
     )
     start.wait(_STARTING_S)
-    samples = iter(data if len(data) else ())
-    batches: list[float] = []
-    began_s = last_s = time.monotonic()
-    while last_s - began_s < request.seconds and sum(1 for _ in islice(samples, BATCH_SAMPLES)) == BATCH_SAMPLES:
-        now_s = time.monotonic()
-        batches.append(now_s - last_s)
-        last_s = now_s
-    data.metrics.elapsed_s = time.monotonic() - began_s
-    return ReaderResult(reader=reader, metrics=data.metrics, batch_s=batches)
+    if not len(data):
+        return ReaderResult(reader=reader, metrics=data.metrics)
+    with closing(iter(data)) as samples:  # what was given out is counted at the latest when it is closed
+        first = next(samples)
+        data.metrics.waited_s = 0.0  # for connections, which a training run opens once
+        batch_s = _batch_times(chain([first], samples), request.seconds, time.monotonic)
+    data.metrics.elapsed_s = sum(batch_s)
+    return ReaderResult(reader=reader, metrics=data.metrics, batch_s=batch_s)
+
+
+def _batch_times(samples: Iterator[Any], seconds: float, now_s: Callable[[], float]) -> list[float]:
+    """How long each batch takes to come, of those that begin within so many seconds from now; the last may be short."""
+    found: list[float] = []
+    began_s = last_s = now_s()
+    while last_s - began_s < seconds and (count := sum(1 for _ in islice(samples, BATCH_SAMPLES))):
+        after_s = now_s()
+        found.append(after_s - last_s)
+        last_s = after_s
+        if count < BATCH_SAMPLES:
+            break
+    return found

@@ -21,7 +21,7 @@ from kafkabal.clusters import (
     TopicDescription,
 )
 from kafkabal.clusters.kafka import LazyRecords, RawRecord
-from kafkabal.errors import NotAuthorizedError, UsageError
+from kafkabal.errors import NotAuthorizedError, UsageError, unknown_topic
 from kafkabal.model import I64, TopicPartition
 from kafkabal.reader.blocks import FetchedRecords, record_bytes
 from kafkabal.reader.manifest import LANES, CountedBlock, FileBlock, Manifest, PartitionRange, block_counts
@@ -36,7 +36,9 @@ _COUNTED_AT_ONCE_BYTES = 4 * 2**20
 _COUNTING_THREADS = 4
 """Brokers answer in turn while others are unpacked; with the interpreter's lock more do not help."""
 _PROBED = 64
+"""Records read at either end: enough to see whether the topic holds pieces of files."""
 _LEAST_PROBED = 4
+"""Even where records are large: a few tell whether the last offsets hold records at all."""
 _PROBED_BYTES = 2 * 2**20
 """At either end of a partition; 64 records of 100 kB each would be a twelfth of a topic of 600 MB."""
 """Records at either end: files in pieces and markers of transactions show in the last few."""
@@ -127,7 +129,7 @@ def pin_topic(
     """
     described = brokers.describe_topic(topic, _ANSWER_S)
     if described is None:
-        raise UsageError(f"unknown topic: {topic}", hint=f"kafkabal create {topic}")
+        raise unknown_topic(topic)
     reader = fetcher(described.topic_id)
     try:
         ranges = reader.ranges()

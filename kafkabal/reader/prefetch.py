@@ -1,4 +1,8 @@
-"""Blocks are loaded by threads in the order in which they will be opened, as many as fit into the memory allowed.
+"""Blocks are loaded by threads, about in the order in which they will be opened, as many as fit into memory.
+
+A broker that is slow, or held back by a quota, would soon have all threads waiting for it while others have nothing to
+do. So a thread takes the first block of a broker that no other thread is asking, of those for which there is memory
+besides all that come before; more than two threads work only where each asks a broker of its own.
 
 Memory is counted by what has been loaded and not been given out yet. A block that the reader waits for is loaded
 even where that exceeds the limit: without it nothing would ever be given out.
@@ -11,7 +15,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from itertools import islice
 from typing import TYPE_CHECKING
+
+from kafkabal.reader.blocks import SampleBlock
 
 if TYPE_CHECKING:
     from kafkabal.reader.block_schedule import Opening, Visits
@@ -19,6 +26,13 @@ if TYPE_CHECKING:
 
 DEFAULT_PREFETCH_BYTES = 256 * 2**20
 """Of each reader: 24 open blocks of 8 MiB, and some of the next."""
+_LEAST_BUSY = 2
+"""Threads, be it with one broker: one receives, the other unpacks (2 read 1.3 x as much as 1, 4 no more than 2)."""
+_MOST_THREADS = 8
+"""Each holds a block that is on its way."""
+_PLANNED_AHEAD = 64
+"""Pieces of the schedule, of 4096 samples, that are searched for blocks of brokers that no thread asks."""
+UNKNOWN_BROKER = -1
 _CLOSING_S = 5.0
 """A thread ends with the fetch that it waits for, half a second without data; a hanging broker delays no end."""
 
@@ -34,8 +48,12 @@ class Prefetch:
         Makes a source of blocks for each thread.
     expected_bytes
         What a block will take in memory.
+    broker_of
+        From which broker a block will come, as far as that is known.
     limit_bytes
         Of all blocks together.
+    brokers
+        Most of them that there may be.
     """
 
     def __init__(
@@ -43,13 +61,15 @@ class Prefetch:
         visits: Iterator[Visits],
         source: Callable[[], BlockSource],
         expected_bytes: Callable[[Opening], int],
+        broker_of: Callable[[int], int] = lambda _: UNKNOWN_BROKER,
         *,
         limit_bytes: int,
-        threads: int,
+        brokers: int,
     ) -> None:
         self._visits = visits
         self._source = source
         self._expected_bytes = expected_bytes
+        self._broker_of = broker_of
         self._limit_bytes = limit_bytes
         self._lock = threading.Lock()
         self._arrived = threading.Condition(self._lock)
@@ -58,18 +78,23 @@ class Prefetch:
         """A block may be loaded: what the threads wait for."""
         self._planned: deque[Visits] = deque()
         """Pieces of the schedule that the reader has not come to."""
-        self._upcoming: deque[Opening] = deque()
-        """Of these pieces, blocks that no thread has begun to load."""
-        self._loaded: dict[int, LoadedBlock] = {}
-        """By their number in the order of opening."""
-        self._begun = 0
+        self._upcoming: dict[int, Opening] = {}
+        """Of these pieces, blocks that no thread has begun to load, by their number in the order of opening."""
+        self._numbered = 0
+        self._asked: list[int] = []
+        """The broker of each block that a thread is loading."""
+        self._waiting = 0
+        """Threads that wait for room."""
+        self._loaded: dict[int, SampleBlock] = {}
+        """By the same number."""
         self._wanted = -1
         self._held_bytes = 0
         self._is_over = False
         self._error: BaseException | None = None
         self.waited_s = 0.0
         """How long the reader has waited for blocks."""
-        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(threads)]
+        count = min(_MOST_THREADS, max(_LEAST_BUSY, brokers))
+        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(count)]
 
     def __enter__(self) -> Prefetch:
         for thread in self._threads:
@@ -94,7 +119,7 @@ class Prefetch:
                 piece = self._planned.popleft()
             yield piece
 
-    def next_block(self) -> LoadedBlock:
+    def next_block(self) -> SampleBlock:
         """The next block in the order of opening, once it is there.
 
         Raises
@@ -119,8 +144,8 @@ class Prefetch:
         with self._lock:
             self._held_bytes -= size_bytes
             # threads that wake up in vain take turns of the interpreter: 2 µs for every sample, measured
-            if self._may_begin():
-                self._room.notify_all()
+            if self._waiting and self._choice() is not None:
+                self._room.notify()
 
     def _plan(self) -> bool:
         """Continue the schedule; False at its end."""
@@ -128,12 +153,14 @@ class Prefetch:
         if piece is None:
             return False
         self._planned.append(piece)
-        self._upcoming.extend(piece.openings)
+        for opening in piece.openings:
+            self._upcoming[self._numbered] = opening
+            self._numbered += 1
         return True
 
     def _work(self) -> None:
         try:
-            with closing(self._source()) as source:
+            with closing(_OnDemand(self._source)) as source:
                 self._load_blocks(source)
         except BaseException as error:  # noqa: BLE001 - handed to the reader, which raises it
             with self._lock:
@@ -143,32 +170,72 @@ class Prefetch:
 
     def _load_blocks(self, source: BlockSource) -> None:
         while (task := self._next_task()) is not None:
-            number, opening, expected = task
-            block = source.load(opening.block, opening.only)
+            number, opening, expected, broker = task
+            block = SampleBlock(source.load(opening.block, opening.only))
             with self._lock:
-                self._held_bytes += block.size_bytes - expected
+                self._held_bytes += block.loaded.size_bytes - expected
                 self._loaded[number] = block
+                self._asked.remove(broker)
                 self._arrived.notify()
 
-    def _next_task(self) -> tuple[int, Opening, int] | None:
-        """A block to load, as soon as there is room for it; None at the end."""
+    def _next_task(self) -> tuple[int, Opening, int, int] | None:
+        """A block to load, as soon as one may be; None at the end."""
         with self._lock:
             while not self._is_over and self._error is None:
                 while not self._upcoming:
                     if not self._plan():
+                        self._room.notify_all()  # others wait for a broker, and nothing is left of any
                         return None
-                if self._may_begin():
-                    number, opening = self._begun, self._upcoming.popleft()
-                    self._begun += 1
-                    expected = self._expected_bytes(opening)
+                number = self._choice(plans=True)
+                if number is not None:
+                    opening = self._upcoming.pop(number)
+                    expected, broker = self._expected_bytes(opening), self._broker_of(opening.block)
                     self._held_bytes += expected
-                    return number, opening, expected
+                    self._asked.append(broker)
+                    self._room.notify()  # there may be a block for another one too
+                    return number, opening, expected, broker
+                self._waiting += 1
                 self._room.wait()
+                self._waiting -= 1
             return None
 
-    def _may_begin(self) -> bool:
-        """Whether the next block fits, or the reader waits for it."""
-        if not self._upcoming:
-            return False
-        fits = self._held_bytes + self._expected_bytes(self._upcoming[0]) <= self._limit_bytes
-        return fits or self._wanted >= self._begun
+    def _choice(self, *, plans: bool = False) -> int | None:
+        """The block to be loaded next, by its number, if one may be."""
+        first = next(iter(self._upcoming), None)
+        if first is None:
+            return None
+        if self._wanted >= first:
+            return first  # the reader waits for it
+        free, looked_at = self._limit_bytes - self._held_bytes, 0
+        while True:
+            for number, opening in islice(self._upcoming.items(), looked_at, None):
+                looked_at += 1
+                free -= self._expected_bytes(opening)
+                if free < 0:
+                    break
+                if self._broker_of(opening.block) not in self._asked:
+                    return number
+            else:
+                if plans and len(self._planned) < _PLANNED_AHEAD and self._plan():
+                    continue
+            fits = self._expected_bytes(self._upcoming[first]) <= self._limit_bytes - self._held_bytes
+            return first if fits and len(self._asked) < _LEAST_BUSY else None
+
+
+class _OnDemand:
+    """A source that is opened when the first block is asked of it: most threads never do."""
+
+    def __init__(self, source: Callable[[], BlockSource]) -> None:
+        self._open = source
+        self._source: BlockSource | None = None
+
+    def load(self, block: int, only: int | None = None) -> LoadedBlock:
+        """See :meth:`BlockSource.load`."""
+        if self._source is None:
+            self._source = self._open()
+        return self._source.load(block, only)
+
+    def close(self) -> None:
+        """Drop all connections, if there are any."""
+        if self._source is not None:
+            self._source.close()

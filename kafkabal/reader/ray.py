@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kafkabal.clusters.kafka import RangeFetcher, RawRecord, unpack_headers
+from kafkabal.clusters.kafka import RangeFetcher, ReadAheadBatches, RecordColumns, unpack_headers
 from kafkabal.config import ConnectionSettings, live_connection
 from kafkabal.errors import DriftError, MissingCapabilityError, UsageError
+from kafkabal.model import I64
 from kafkabal.reader.blocks import Fetcher
 from kafkabal.reader.choose_manifest import pin
 from kafkabal.reader.manifest import BLOCK_BYTES, Manifest, load_manifest
@@ -146,8 +148,7 @@ def read_block_runs(fetcher: Fetcher, topic: str, wanted: Sequence[BlockRun], *,
             records = fetcher.fetch(run.partition, begin, end, run.size_bytes // steps).records
             got += len(records)
             if records:
-                rows = [records.take(at, memoryview)[1:] for at in range(len(records))]
-                yield as_table(run.partition, rows, headers=headers)
+                yield as_table(records.columns(), headers=headers)
         if got != run.samples:
             raise DriftError(
                 f"{topic}-{run.partition}: offsets {run.begin} to {run.end - 1} "
@@ -156,22 +157,36 @@ def read_block_runs(fetcher: Fetcher, topic: str, wanted: Sequence[BlockRun], *,
             )
 
 
-def as_table(partition: int, records: Sequence[RawRecord], *, headers: bool) -> pa.Table:
+def as_table(records: RecordColumns, *, headers: bool) -> pa.Table:
     """Records as an Arrow table; see :func:`read_topic` for its columns."""
     import pyarrow as pa
 
+    rows = np.arange(len(records))
     columns: dict[str, Any] = {
-        "partition": pa.array(np.full(len(records), partition, np.int32)),
-        "offset": pa.array([r[0] for r in records], pa.int64()),
-        "timestamp": pa.array([r[1] for r in records], pa.int64()),
-        "key": pa.array([r[2] for r in records], pa.large_binary()),
-        "value": pa.array([r[3] for r in records], pa.large_binary()),
+        "partition": pa.array(records.partition.astype(np.int32)),
+        "offset": pa.array(records.offset),
+        "timestamp": pa.array(records.timestamp),
+        "key": _binary(records, records.key),
+        "value": _binary(records, records.value),
     }
     if headers:
         kind = pa.list_(pa.struct([("name", pa.string()), ("value", pa.binary())]))
-        unpacked = [[{"name": name, "value": value} for name, value in unpack_headers(bytes(r[4]))] for r in records]
+        packed = islice(records.packed_headers(rows), len(rows))
+        unpacked = [[{"name": name, "value": value} for name, value in unpack_headers(each)] for each in packed]
         columns["headers"] = pa.array(unpacked, kind)
     return pa.table(columns)
+
+
+def _binary(records: RecordColumns, field: I64) -> pa.LargeBinaryArray:
+    """A field as an array of Arrow: every byte is copied once, from where it was received."""
+    import pyarrow as pa
+
+    count = len(records)
+    ends = np.concatenate(([0], np.cumsum(field[1] - field[0])))
+    is_there = np.packbits(field[0] >= 0, bitorder="little")
+    joined = b"".join(records.views(field, np.arange(count)))
+    buffers = [pa.py_buffer(each) for each in (is_there, ends, joined)]
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), count, buffers)
 
 
 def _datasource(connection: ConnectionSettings, manifest: Manifest, rack: str | None, *, headers: bool) -> Any:
@@ -180,7 +195,8 @@ def _datasource(connection: ConnectionSettings, manifest: Manifest, rack: str | 
 
     def task(wanted: list[BlockRun], row_limit: int | None) -> ReadTask:
         def read() -> Iterator[pa.Table]:
-            fetcher = RangeFetcher(connection, manifest.topic, manifest.topic_id, rack=rack)
+            kept = ReadAheadBatches(BLOCK_BYTES)  # the batch that a step ends in is the one that the next begins in
+            fetcher = RangeFetcher(connection, manifest.topic, manifest.topic_id, rack=rack, kept=kept)
             try:
                 yield from read_block_runs(fetcher, manifest.topic, wanted, headers=headers)
             finally:

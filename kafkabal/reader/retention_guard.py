@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import threading
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 
 from kafkabal.clusters import ConfigResource, ResourceKind
 from kafkabal.errors import KafkabalError
@@ -30,8 +32,12 @@ def expires_at_s(brokers: TopicSource, fetcher: TopicFetcher, manifest: Manifest
     if retention_ms < 0 or "delete" not in value.get(_CLEANUP_KEY, "delete"):
         return math.inf
     first = (fetcher.fetch(p.partition, p.begin, p.begin + 1, 0).records for p in manifest.partitions)
-    oldest_ms = min((records[0][1] for records in first if records), default=math.inf)
+    oldest_ms = min((record[1] for records in first for record in records), default=math.inf)
     return (oldest_ms + retention_ms) / 1000
+
+
+def _in_background(task: Callable[[], None]) -> None:
+    threading.Thread(target=task, name="kafkabal-retention", daemon=True).start()
 
 
 class RetentionGuard:
@@ -43,24 +49,32 @@ class RetentionGuard:
         Asked when the first rate is known; without permission or answer nothing is guarded.
     now_s
         Seconds since 1970.
+    start
+        Runs what asks. Training is not to wait for brokers that do not answer, which takes half a minute.
     """
 
-    def __init__(self, topic: str, expires_at_s: Callable[[], float], now_s: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        topic: str,
+        expires_at_s: Callable[[], float],
+        now_s: Callable[[], float],
+        start: Callable[[Callable[[], None]], None] = _in_background,
+    ) -> None:
         self._topic = topic
         self._ask = expires_at_s
         self._now_s = now_s
-        self._expires_at_s: float | None = None
+        self._start = start
+        self._is_asked = False
+        self._expires_at_s = math.inf
         self._has_warned = False
 
     def look(self, left_samples: float, samples_per_s: float) -> None:
         """Compare, with what is left for this reader and the rate at which it has been read so far."""
         if self._has_warned or samples_per_s <= 0 or left_samples <= 0:
             return
-        if self._expires_at_s is None:
-            try:
-                self._expires_at_s = self._ask()
-            except KafkabalError:
-                self._expires_at_s = math.inf
+        if not self._is_asked:
+            self._is_asked = True
+            self._start(self._learn)
         now_s, left_s = self._now_s(), left_samples / samples_per_s
         if now_s + left_s > self._expires_at_s:
             self._has_warned = True
@@ -70,3 +84,7 @@ class RetentionGuard:
                 f"{format_duration(left_s)}: raise retention.ms",
                 stacklevel=2,
             )
+
+    def _learn(self) -> None:
+        with suppress(KafkabalError):
+            self._expires_at_s = self._ask()

@@ -3,42 +3,47 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from operator import length_hint
+from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from kafkabal.model import I64
 from kafkabal.reader.block_schedule import schedule
 from kafkabal.reader.epoch_progress import EpochProgress
-from kafkabal.reader.prefetch import Prefetch
+from kafkabal.reader.prefetch import UNKNOWN_BROKER, Prefetch
 
 if TYPE_CHECKING:
-    from kafkabal.reader.block_schedule import Opening, Visits
-    from kafkabal.reader.blocks import BlockSource, LoadedBlock
+    from kafkabal.reader.block_schedule import Opening, Run, Visits
+    from kafkabal.reader.blocks import BlockSource, SampleBlock
     from kafkabal.reader.manifest import Manifest
     from kafkabal.reader.metrics import ReaderMetrics
     from kafkabal.reader.reader_shard import ReaderShard
     from kafkabal.reader.sample import Sample
 
-# clocks are read, and given-out memory is told to the threads, once for so many samples: a lock and a clock for each
-# of them would cost as much as the sample
-_PORTION = 16
+_PORTION: Final = 32
+"""Clocks are read, samples counted, and given-out memory released once for so many samples: a lock and a clock for each
+of them would cost as much as the sample."""
 
 
 @dataclass(slots=True)
 class _OpenBlock:
     """A block that is being given out."""
 
-    block: LoadedBlock
-    order: list[int]
+    block: SampleBlock
+    order: I64
     """Places of its records, in the order in which they are given out."""
     each_bytes: int
     """Of its memory, what counts for one record."""
     given: int = 0
+    """Samples of it that were given out, or will be in this piece."""
 
     @property
     def left_bytes(self) -> int:
         """Of its memory, what has not been released."""
-        return self.block.size_bytes - self.given * self.each_bytes
+        return self.block.loaded.size_bytes - self.given * self.each_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +53,8 @@ class Supply:
     source: Callable[[], BlockSource]
     """Makes one for each thread."""
     limit_bytes: int
-    threads: int
+    broker_of: Callable[[int], int] = lambda _: UNKNOWN_BROKER
+    """From which broker a block will come."""
 
 
 class SampleSequence:
@@ -63,7 +69,7 @@ class SampleSequence:
         supply: Supply,
         *,
         seed: int | None,
-        share: ReaderShard,
+        shard: ReaderShard,
         progress: EpochProgress,
         taken: int,
         until_epoch: int,
@@ -73,12 +79,14 @@ class SampleSequence:
     ) -> None:
         self.progress = progress
         """When the readers began the current epoch, or this part of it."""
-        self.taken = taken
-        """Samples that this reader has given out since."""
+        self._taken = taken
+        self._portion: Sequence[Iterator[Sample]] = ()
+        """Where the samples come from that are being given out; of these, those that are left:"""
+        self._left: Iterator[Iterator[Sample]] = iter(self._portion)
         self._manifest = manifest
         self._supply = supply
         self._seed = seed
-        self._share = share
+        self._shard = shard
         self._until_epoch = until_epoch
         self._metrics = metrics
         self._each_portion = each_portion
@@ -86,14 +94,25 @@ class SampleSequence:
         self._began_s = 0.0
         self._open: dict[int, _OpenBlock] = {}
 
+    @property
+    def taken(self) -> int:
+        """Samples that this reader has given out since."""
+        return self._taken + self._given
+
+    @property
+    def _given(self) -> int:
+        """Of the portion."""
+        return len(self._portion) - length_hint(self._left)
+
     def __iter__(self) -> Iterator[Sample]:
         self._began_s = time.monotonic() - self._metrics.elapsed_s
         with Prefetch(
             self._visits(),
             self._supply.source,
             self._expected_bytes,
+            self._supply.broker_of,
             limit_bytes=self._supply.limit_bytes,
-            threads=self._supply.threads,
+            brokers=len(self._manifest.partitions),
         ) as prefetch:
             for piece in prefetch.visits():
                 self._turn_to(piece.order.epoch, prefetch)
@@ -101,57 +120,74 @@ class SampleSequence:
         self._metrics.elapsed_s = time.monotonic() - self._began_s
 
     def _visits(self) -> Iterator[Visits]:
-        progress, skip = self.progress, self.taken
+        progress, skip = self.progress, self._taken
         while progress.epoch < self._until_epoch:
-            yield from schedule(self._manifest, self._seed, self._share, progress, skip, self._until)
+            yield from schedule(self._manifest, self._seed, self._shard, progress, skip, self._until)
             progress, skip = EpochProgress(progress.epoch + 1), 0
 
     def _turn_to(self, epoch: int, prefetch: Prefetch) -> None:
         if epoch <= self.progress.epoch:
             return
-        self.progress, self.taken = EpochProgress(epoch), 0
+        self.progress, self._taken = EpochProgress(epoch), 0
         prefetch.release(sum(each.left_bytes for each in self._open.values()))
         self._open.clear()
 
     def _piece(self, piece: Visits, prefetch: Prefetch) -> Iterator[Sample]:
-        openings = iter(piece.openings)
-        metrics, is_open = self._metrics, self._open
-        released, samples, size = 0, 0, 0
-        try:
-            for lane, number, opens in zip(piece.lane, piece.number, piece.opens, strict=True):
-                if opens:
-                    prefetch.release(is_open[lane].left_bytes if lane in is_open else 0)
-                    is_open[lane] = self._opened(piece, next(openings), prefetch)
-                each = is_open[lane]
-                sample = each.block.take(each.order[number])
-                each.given += 1
-                released += each.each_bytes
-                samples += 1
-                size += len(sample.value) + len(sample.key or b"") + len(sample.packed_headers)
-                if samples == _PORTION:
-                    metrics.samples += samples
-                    metrics.size_bytes += size
-                    metrics.elapsed_s = time.monotonic() - self._began_s
-                    prefetch.release(released)
-                    released, samples, size = 0, 0, 0
-                    self._each_portion()
-                self.taken += 1
-                yield sample
-        finally:
-            metrics.samples += samples
-            metrics.size_bytes += size
-            prefetch.release(released)
+        samples: dict[int, Iterator[Sample]] = {}
+        counted = np.zeros((2, len(piece.lane)), np.int64)  # of each visit, bytes given out and memory released
+        for lane, run in piece.continued.items():
+            samples[lane] = _samples(self._open[lane], run, counted)
+        begin = 0
+        for end, opening, run in zip(piece.opens, piece.openings, piece.opened, strict=True):
+            yield from self._portions(piece.lane[begin:end], samples, counted[:, begin:end], prefetch)
+            lane = piece.lane[end]
+            if lane in self._open:
+                prefetch.release(self._open[lane].left_bytes)
+            self._open[lane] = self._opened(piece, opening, prefetch)
+            samples[lane] = _samples(self._open[lane], run, counted)
+            begin = end
+        yield from self._portions(piece.lane[begin:], samples, counted[:, begin:], prefetch)
+
+    def _portions(
+        self, lanes: list[int], samples: Mapping[int, Iterator[Sample]], counted: I64, prefetch: Prefetch
+    ) -> Iterator[Sample]:
+        """Yield the next sample of each of these lanes."""
+        metrics = self._metrics
+        for begin in range(0, len(lanes), _PORTION):
+            self._portion = list(map(samples.__getitem__, lanes[begin : begin + _PORTION]))
+            self._left = iter(self._portion)
+            try:
+                # no step of this runs in the interpreter but the one to whoever takes the samples
+                yield from map(next, self._left)
+            finally:
+                given = self._given
+                size, released = counted[:, begin : begin + given].sum(axis=1).tolist()
+                metrics.samples += given
+                metrics.size_bytes += size
+                self._taken += given
+                self._portion, self._left = (), iter(())
+                prefetch.release(released)
+            metrics.elapsed_s = time.monotonic() - self._began_s
+            self._each_portion()
 
     def _opened(self, piece: Visits, opening: Opening, prefetch: Prefetch) -> _OpenBlock:
         before_s = prefetch.waited_s
         block = prefetch.next_block()
         self._metrics.waited_s += prefetch.waited_s - before_s
-        self._metrics.count_block(block.bytes_by_broker, block.seconds_by_broker, is_cached=block.is_cached)
-        count = len(block.records)
-        order = [0] if opening.only is not None else piece.order.within(opening.block, count).tolist()
-        return _OpenBlock(block, order, block.size_bytes // max(count, 1))
+        loaded, count = block.loaded, len(block)
+        self._metrics.count_block(loaded.bytes_by_broker, loaded.seconds_by_broker, is_cached=loaded.is_cached)
+        order = np.zeros(1, np.int64) if opening.only is not None else piece.order.within(opening.block, count)
+        return _OpenBlock(block, order, loaded.size_bytes // max(count, 1))
 
     def _expected_bytes(self, opening: Opening) -> int:
         blocks = self._manifest.blocks
         size = int(blocks.size_bytes[opening.block])
         return size if opening.only is None else size // int(blocks.samples[opening.block])
+
+
+def _samples(opened: _OpenBlock, run: Run, counted: I64) -> Iterator[Sample]:
+    """What a run of visits gives; ``counted`` gets what each of them counts for."""
+    places = opened.order[run.numbers]
+    counted[:, run.visits] = opened.block.sample_bytes[places], np.full(len(places), opened.each_bytes)
+    opened.given += len(places)
+    return opened.block.samples(places)

@@ -36,7 +36,7 @@ class WorkStealingSequence:
         folder: Path,
         *,
         seed: int | None,
-        share: ReaderShard,
+        shard: ReaderShard,
         progress: EpochProgress,
         metrics: ReaderMetrics,
         each_portion: Callable[[], None] = lambda: None,
@@ -47,7 +47,7 @@ class WorkStealingSequence:
         self._manifest = manifest
         self._supply = supply
         self._seed = seed
-        self._share = share
+        self._shard = shard
         self._metrics = metrics
         self._each_portion = each_portion
         self._had: list[list[int]] = []
@@ -57,9 +57,9 @@ class WorkStealingSequence:
         self._ledger = SharedWorkLedger(
             folder,
             f"seed-{seed}-epoch-{progress.epoch}-from-{progress.position}-{len(progress.rounds)}",
-            reader=share.reader,
-            readers=share.readers,
-            count=lambda stripe: ReaderShard(stripe, share.readers, share.tail).count(progress.left(manifest.samples)),
+            reader=shard.reader,
+            readers=shard.readers,
+            count=lambda stripe: ReaderShard(stripe, shard.readers, shard.tail).count(progress.left(manifest.samples)),
             now_s=now_s,
         )
 
@@ -73,7 +73,7 @@ class WorkStealingSequence:
         """Of each stripe, what this reader has had."""
         return tuple(
             tuple((first, after) for of, first, after in self._had if of == stripe and first < after)
-            for stripe in range(self._share.readers)
+            for stripe in range(self._shard.readers)
         )
 
     def close(self) -> None:
@@ -96,7 +96,7 @@ class WorkStealingSequence:
             self._manifest,
             self._supply,
             seed=self._seed,
-            share=ReaderShard(segment.stripe, self._share.readers, self._share.tail),
+            shard=ReaderShard(segment.stripe, self._shard.readers, self._shard.tail),
             progress=self.progress,
             taken=had[2],
             until_epoch=self.progress.epoch + 1,

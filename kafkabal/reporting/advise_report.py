@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
-from kafkabal.advice import BrokerAdvice, ReliefAdvice
-from kafkabal.history import Relief
+from kafkabal.advice import BrokerAdvice, Relief, ReliefAdvice
 from kafkabal.reporting.report import Chart, Column, Fact, Report, Table, Tone, ValueKind
 from kafkabal.units import format_bytes, format_duration, format_percent
 from kafkabal.wording import counted_noun, plural

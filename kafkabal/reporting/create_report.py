@@ -117,10 +117,10 @@ def _topic_table(creation: Creation) -> Table:
     )
 
 
-def _existing_shape(cluster: ClusterState, name: str) -> tuple[int, int]:
+def _existing_shape(state: ClusterState, name: str) -> tuple[int, int]:
     """Partitions of a topic, and the replicas of its first one."""
-    first, end = np.searchsorted(cluster.partitions.topic, cluster.topics.name.index(name) + np.arange(2)).tolist()
-    return end - first, int(cluster.replication_factor[first])
+    first, end = np.searchsorted(state.partitions.topic, state.topics.name.index(name) + np.arange(2)).tolist()
+    return end - first, int(state.replication_factor[first])
 
 
 def _broker_table(creation: Creation) -> Table:

@@ -20,6 +20,7 @@ _EASY_PROSE: Final = 26
 # names are shortened to this before a column is hidden, and below it only where nothing is left to hide
 _SHORT_NAME: Final = 16
 _LEAST_NAME: Final = 4
+"""Shorter ones cannot be told apart."""
 # parts of the width that stay at the start, tried in turn: the end of a path matters most
 _HEADS: Final = (0.35, 0.15, 0.55, 0.75, 0.0, 0.95)
 

@@ -10,9 +10,11 @@ from kafkabal.reporting.report import LineChart
 from kafkabal.units import format_bytes
 
 WIDTH: Final = 640
+"""Pixels: two side by side on a wide screen, one on a page of print."""
 HEIGHT: Final = 150
 _DAY_S: Final = 86400.0
 _HEADROOM: Final = 1.05
+"""Above the largest value, so that its line is not drawn on the frame."""
 
 
 def drawn_line_chart(chart: LineChart) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.render_table import STYLES, draw, table_grid
 from kafkabal.reporting.report import Column, Table, Tone, ValueKind
 from kafkabal.units import format_bytes, format_duration, format_rate
-from kafkabal.watch import LiveEvent, LiveView, MoveInFlight, MovesInFlight
+from kafkabal.watch import LiveEvent, LiveReading, MoveInFlight, MovesInFlight
 from kafkabal.wording import counted_noun
 
 _TONES: Final = {Severity.BALANCED: Tone.GOOD, Severity.IMBALANCED: Tone.WARNING, Severity.BROKEN: Tone.BAD}
@@ -47,21 +47,15 @@ class LiveFrames:
         self._holders: Table | None = None
         self._verdict = Text("reading the cluster")
 
-    def frame(self, view: LiveView, columns: int, lines: int, now_s: float) -> list[str]:
-        """What a terminal of this size shows, from the top: exactly as many lines as it has, colours included.
-
-        Parameters
-        ----------
-        now_s
-            Seconds since the epoch.
-        """
+    def frame(self, reading: LiveReading, columns: int, lines: int) -> list[str]:
+        """What a terminal of this size shows, from the top: exactly as many lines as it has, colours included."""
         surface = replace(self._surface, width=columns)
-        self._take(view.inspection)
-        top = self._top_lines(view, surface, now_s)
+        self._take(reading.inspection)
+        top = self._top_lines(reading, surface)
         sections = (
             self._holder_lines(surface, lines),
-            _move_lines(view.moves, surface, lines),
-            self._event_lines(view.events[-lines:], surface),
+            _move_lines(reading.moves, surface, lines),
+            self._event_lines(reading.events[-lines:], surface),
         )
         rows = shared_lines([len(section) for section in sections], lines - len(top) - 1)
         holders, moves, events = sections
@@ -78,14 +72,19 @@ class LiveFrames:
         self._inspection, self._holders = inspection, holder_table(inspection, self._by)
         self._verdict = Text(printable(verdict.sentence), STYLES[_TONES[verdict.severity]])
 
-    def _top_lines(self, view: LiveView, surface: OutputCapabilities, now_s: float) -> list[str]:
-        age = f", sizes of {self._time(view.read_at_s)}" if view.inspection is not None else ""
-        brokers = counted_noun(len(view.registered), "registered broker")
-        head = _line(f"{self._name}  {self._time(now_s)}  {brokers}{age}", surface, "bold")
+    def _top_lines(self, reading: LiveReading, surface: OutputCapabilities) -> list[str]:
+        head = _line("  ".join([self._name, *self._ages(reading)]), surface, "bold")
         # the events say so too, but scroll away
-        why = f"the cluster cannot be read: {view.problem}"
-        problem = [_line(why, surface, STYLES[Tone.BAD])] if view.problem else []
+        why = f"the cluster cannot be read: {reading.problem}"
+        problem = [_line(why, surface, STYLES[Tone.BAD])] if reading.problem else []
         return [head, *problem, *draw([self._verdict], surface).splitlines()]
+
+    def _ages(self, reading: LiveReading) -> list[str]:
+        """When what is shown was true: not the time of drawing, which is later, the more so where a broker hangs."""
+        if reading.at_s is None:
+            return []
+        sizes = f", sizes of {self._time(reading.read_at_s)}" if reading.inspection is not None else ""
+        return [self._time(reading.at_s), f"{counted_noun(len(reading.registered), 'registered broker')}{sizes}"]
 
     def _holder_lines(self, surface: OutputCapabilities, lines: int) -> list[str]:
         if self._holders is None:

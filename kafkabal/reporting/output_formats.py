@@ -10,7 +10,7 @@ from kafkabal.errors import UsageError
 from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.report import Report
 
-_VIEWS: Final[Mapping[str, str]] = {
+_RENDERERS: Final[Mapping[str, str]] = {
     "table": "kafkabal.reporting.render_table",
     "json": "kafkabal.reporting.render_json",
     "jsonl": "kafkabal.reporting.render_jsonl",
@@ -37,7 +37,7 @@ def render(report: Report, form: str, surface: OutputCapabilities) -> str:
     UsageError
         If the report has no such form.
     """
-    if form not in _VIEWS:
-        raise UsageError(f"unknown output format: {form!r}", hint=f"choose from: {', '.join(_VIEWS)}")
-    text: str = import_module(_VIEWS[form]).render(report, surface)
+    if form not in _RENDERERS:
+        raise UsageError(f"unknown output format: {form!r}", hint=f"choose from: {', '.join(_RENDERERS)}")
+    text: str = import_module(_RENDERERS[form]).render(report, surface)
     return text

@@ -10,13 +10,14 @@ from kafkabal.config import DEFAULT_PLAN_TOLERANCE
 from kafkabal.model import I64
 from kafkabal.plan import NO_BROKER, Plan, Traffic
 from kafkabal.planner import BUDGETS
-from kafkabal.reporting.band_notes import rounding_note
 from kafkabal.reporting.plan_moves import FIRST_MOVES, moves_table
 from kafkabal.reporting.report import Column, Fact, Report, ShareChart, Table, ValueKind
+from kafkabal.reporting.rounding_note import rounding_note
 from kafkabal.units import format_bytes
 from kafkabal.wording import counted_noun
 
 _SHOWN_PAIRS = 20
+"""A screenful, the largest first."""
 
 
 def plan_report(plan: Plan, command: str, shown_moves: int | None = FIRST_MOVES) -> Report:

@@ -8,6 +8,7 @@ from kafkabal.model import F64
 from kafkabal.producer import SendOutcome
 from kafkabal.reporting.report import Column, Fact, Report, Table, ValueKind
 from kafkabal.routing import RoutingView
+from kafkabal.scoring import shares_by_group
 from kafkabal.units import format_bytes
 from kafkabal.wording import counted_noun
 
@@ -38,7 +39,8 @@ def _broker_table(outcome: SendOutcome, view: RoutingView) -> Table:
     leads = np.flatnonzero(np.bincount(view.leader[view.leader >= 0], minlength=view.n_brokers))
     if not outcome.sent:
         leads = leads[:0]
-    share = sent / (sent.sum() or 1.0) * len(leads)
+    is_leading = np.isin(np.arange(view.n_brokers), leads)
+    share, _ = shares_by_group(sent, np.ones(view.n_brokers), is_leading, np.zeros(view.n_brokers, np.int32))
     return Table(
         key="brokers",
         columns=(

@@ -6,11 +6,10 @@ import csv
 import io
 from typing import Any
 
-from kafkabal.errors import UsageError
 from kafkabal.printable import printable
 from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.report import Report
-from kafkabal.reporting.report_document import machine_columns
+from kafkabal.reporting.report_document import first_table, machine_columns
 
 _FORMULA = ("=", "+", "-", "@")
 
@@ -23,9 +22,7 @@ def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001
     UsageError
         If the report has no table.
     """
-    if not report.tables:
-        raise UsageError(f"csv output not supported: {report.command}", hint="use -o json")
-    columns = dict(machine_columns(report.tables[0]))
+    columns = dict(machine_columns(first_table(report, "csv")))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

@@ -19,6 +19,7 @@ _LEFT: Final = frozenset({ValueKind.TEXT, ValueKind.MAP}) | BARS
 # a page with more rows is slow to open; programs have all of them in the other formats
 _MOST_ROWS: Final = 1000
 _MOST_BARS: Final = 60
+"""What fits on a screen without scrolling; the table has all of them."""
 # shares from here on have the strongest colour
 _HOTTEST: Final = 2.0
 

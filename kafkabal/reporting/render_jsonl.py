@@ -6,10 +6,9 @@ from typing import Any
 
 import msgspec
 
-from kafkabal.errors import UsageError
 from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.report import Report
-from kafkabal.reporting.report_document import as_document, rows
+from kafkabal.reporting.report_document import as_document, first_table, rows
 
 
 def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001
@@ -20,7 +19,6 @@ def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001
     UsageError
         If the report has no table.
     """
-    if not report.tables:
-        raise UsageError(f"jsonl output not supported: {report.command}", hint="use -o json")
+    table = first_table(report, "jsonl")
     head: dict[str, Any] = {"kafkabal": as_document(report)["kafkabal"]}
-    return "".join(f"{msgspec.json.encode(line).decode()}\n" for line in (head, *rows(report.tables[0])))
+    return "".join(f"{msgspec.json.encode(line).decode()}\n" for line in (head, *rows(table)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from kafkabal.errors import UsageError
 from kafkabal.reporting.report import BARS, Report, Table
 
 FORMAT_VERSION: Final = 3
@@ -24,6 +25,19 @@ def rows(table: Table) -> Iterator[dict[str, Any]]:
     columns = dict(machine_columns(table))
     for values in zip(*columns.values(), strict=True):
         yield dict(zip(columns, values, strict=True))
+
+
+def first_table(report: Report, form: str) -> Table:
+    """The first table, for forms that can hold no more.
+
+    Raises
+    ------
+    UsageError
+        If the report has no table.
+    """
+    if not report.tables:
+        raise UsageError(f"{form} output not supported: {report.command}", hint="use -o json")
+    return report.tables[0]
 
 
 def machine_columns(table: Table) -> Iterator[tuple[str, Sequence[Any]]]:

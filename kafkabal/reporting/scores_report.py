@@ -19,14 +19,14 @@ class _Listed:
     """Why it cannot be used; empty where it can, or where no cluster was asked."""
 
 
-def scores_report(names: Sequence[str] = (), cluster: ClusterState | None = None) -> Report:
+def scores_report(names: Sequence[str] = (), state: ClusterState | None = None) -> Report:
     """List scores.
 
     Parameters
     ----------
     names
         Scores to list, ``package.module:object`` included; none means all that the registry knows.
-    cluster
+    state
         Whose supply is judged; None leaves that out.
 
     Raises
@@ -34,7 +34,7 @@ def scores_report(names: Sequence[str] = (), cluster: ClusterState | None = None
     UsageError
         If a named score is unknown.
     """
-    listed = [_listed(name, cluster, strict=bool(names)) for name in names or score_names()]
+    listed = [_listed(name, state, strict=bool(names)) for name in names or score_names()]
     moves_data = [entry.score.band is not None if entry.score else None for entry in listed]
     needs = [sorted(entry.score.needs) if entry.score else [] for entry in listed]
     return Report(
@@ -52,18 +52,18 @@ def scores_report(names: Sequence[str] = (), cluster: ClusterState | None = None
                         values=[e.score.grain if e.score else None for e in listed],
                     ),
                     Column(key="unit", title="", values=[e.score.unit if e.score else None for e in listed]),
-                    Column(key="needs", title="" if cluster else "needs", values=needs),
-                    *_supply(listed, asked=cluster is not None),
+                    Column(key="needs", title="" if state else "needs", values=needs),
+                    *_supply(listed, asked=state is not None),
                     Column(key="moves_data", title="", values=moves_data),
                     Column(key="meaning", title="measures", values=[_meaning(entry) for entry in listed], wraps=True),
                 ),
             ),
         ),
-        notes=() if cluster else ("Name a cluster to see which scores it supplies.",),
+        notes=() if state else ("Name a cluster to see which scores it supplies.",),
     )
 
 
-def _listed(name: str, cluster: ClusterState | None, *, strict: bool) -> _Listed:
+def _listed(name: str, state: ClusterState | None, *, strict: bool) -> _Listed:
     try:
         score = load_score(name)
     except UsageError as error:
@@ -71,8 +71,8 @@ def _listed(name: str, cluster: ClusterState | None, *, strict: bool) -> _Listed
             raise
         return _Listed(name, None, error.message)
     try:
-        if cluster is not None:
-            require(score, cluster)
+        if state is not None:
+            require(score, state)
     except UsageError as error:
         return _Listed(score.name, score, error.hint or error.message)
     return _Listed(score.name, score, "")
@@ -95,4 +95,6 @@ def _supply(listed: Sequence[_Listed], *, asked: bool) -> Iterator[Column]:
 def _meaning(entry: _Listed) -> str:
     if entry.score is None:
         return entry.missing
-    return entry.score.meaning if entry.score.band else f"{entry.score.meaning} (routing and new topics only)"
+    return (
+        entry.score.meaning if entry.score.band else f"{entry.score.meaning} (routing, leadership and new topics only)"
+    )

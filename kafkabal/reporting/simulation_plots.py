@@ -9,7 +9,7 @@ from typing import Any
 
 from kafkabal.atomic_files import check_replaceable, replacing
 from kafkabal.errors import UsageError
-from kafkabal.reporting.simulation_report import PolicyComparison
+from kafkabal.reporting.policy_comparison import PolicyComparison
 
 _FORMS = (".svg", ".png", ".html")
 _PAGE = """<!doctype html>
@@ -72,11 +72,10 @@ def _draw(simulated: PolicyComparison, form: str) -> bytes:
 
 
 def _draw_ratios(simulated: PolicyComparison, axes: Any) -> None:
-    """A dot for each live broker, at its used ratio over the mean."""
+    """A dot for each live broker, at its share."""
     for row, runs in enumerate(simulated.policies):
-        live = runs.runs[0].live
-        ratio = runs.column(lambda run: run.used_ratio)[live]
-        axes.plot(ratio / (ratio.mean() or 1.0), [row] * len(ratio), "o", alpha=0.6, color="tab:blue")
+        shares = runs.column(lambda run: run.shares)[runs.runs[0].live]
+        axes.plot(shares, [row] * len(shares), "o", alpha=0.6, color="tab:blue")
     axes.axvline(1.0, color="grey", linewidth=0.8)
     axes.set_yticks(range(len(simulated.policies)), [runs.label for runs in simulated.policies])
     axes.invert_yaxis()

@@ -22,23 +22,23 @@ def snapshot_diff_report(first: Inspection, second: Inspection, shown_rows: int 
     shown_rows
         How many topics and partitions people see; programs see all.
     """
-    found = compare(first.cluster, second.cluster)
+    found = compare(first.state, second.state)
     return Report(
         command="inspect diff",
         headline=_headline(found),
         facts=(
-            Fact(key="first_cluster_id", value=first.cluster.cluster_id or None),
-            Fact(key="second_cluster_id", value=second.cluster.cluster_id or None),
-            Fact(key="first_taken_at", value=first.cluster.taken_at or None, title="first"),
-            Fact(key="second_taken_at", value=second.cluster.taken_at or None, title="second"),
+            Fact(key="first_cluster_id", value=first.state.cluster_id or None),
+            Fact(key="second_cluster_id", value=second.state.cluster_id or None),
+            Fact(key="first_taken_at", value=first.state.taken_at or None, title="first"),
+            Fact(key="second_taken_at", value=second.state.taken_at or None, title="second"),
         ),
         tables=(
             _scores(first, second),
-            _brokers(found, first.cluster, second.cluster),
+            _brokers(found, first.state, second.state),
             _topics(found, shown_rows),
-            _partitions(found, first.cluster, second.cluster, shown_rows),
+            _partitions(found, first.state, second.state, shown_rows),
         ),
-        notes=("these are snapshots of two clusters",) if _are_of_two_clusters(first.cluster, second.cluster) else (),
+        notes=("these are snapshots of two clusters",) if _are_of_two_clusters(first.state, second.state) else (),
     )
 
 
@@ -114,8 +114,8 @@ def _brokers(found: Comparison, first: ClusterState, second: ClusterState) -> Ta
     )
 
 
-def _states(cluster: ClusterState, rows: Sequence[int]) -> list[str]:
-    live = cluster.brokers.is_live
+def _states(state: ClusterState, rows: Sequence[int]) -> list[str]:
+    live = state.brokers.is_live
     return ["absent" if row < 0 else "online" if live[row] else "dead" for row in rows]
 
 
@@ -182,15 +182,15 @@ def _partitions(found: Comparison, first: ClusterState, second: ClusterState, sh
     )
 
 
-def _replicas(cluster: ClusterState, row: int) -> list[int]:
-    begin, end = cluster.partitions.first[row : row + 2].tolist()
-    brokers: list[int] = cluster.brokers.id[cluster.replicas.broker[begin:end]].tolist()
+def _replicas(state: ClusterState, row: int) -> list[int]:
+    begin, end = state.partitions.first[row : row + 2].tolist()
+    brokers: list[int] = state.brokers.id[state.replicas.broker[begin:end]].tolist()
     return brokers
 
 
-def _leader(cluster: ClusterState, row: int) -> int | None:
-    leader = int(cluster.partitions.leader[row])
-    return int(cluster.brokers.id[leader]) if leader >= 0 else None
+def _leader(state: ClusterState, row: int) -> int | None:
+    leader = int(state.partitions.leader[row])
+    return int(state.brokers.id[leader]) if leader >= 0 else None
 
 
 def _in_words(one: list[int], two: list[int], led_a: int | None, led_b: int | None) -> str:

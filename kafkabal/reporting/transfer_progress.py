@@ -11,6 +11,7 @@ from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.units import format_bytes, format_duration, format_rate
 
 _SECONDS_BETWEEN_LINES: Final = 30.0
+"""A log of a night stays readable: 1,000 lines."""
 _LEAST_RATED_S: Final = 1.0
 """What arrived before the first look counts as done at once: a run of seconds would end at 80 GiB/s."""
 

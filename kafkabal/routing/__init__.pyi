@@ -14,6 +14,7 @@ from .compiled_kernels import write_back as write_back
 from .java_partitioner.build_partitioner import PARTITIONER_CLASS as PARTITIONER_CLASS
 from .java_partitioner.build_partitioner import build_partitioner as build_partitioner
 from .key_hashes import KeyTable as KeyTable
+from .marginal_load import MarginalLoad as MarginalLoad
 from .per_record_policy import PerRecordPolicy as PerRecordPolicy
 from .per_record_policy import learn_nothing as learn_nothing
 from .policy_protocol import About as About
@@ -31,6 +32,5 @@ from .registry import options_of as options_of
 from .registry import policy_names as policy_names
 from .routing_view import RoutingView as RoutingView
 from .routing_view import view_of as view_of
-from .score_pressure import ScorePressure as ScorePressure
 from .weight_record import WEIGHTS_TOPIC as WEIGHTS_TOPIC
 from .weight_record import WeightRecord as WeightRecord

@@ -67,7 +67,7 @@ class ByteStride:
         self._counted_records = self._counted_bytes = 0
         # what a slot had too much at most: nearly all of the largest record
         self._largest_excess_bytes = 0
-        # together, so that another thread never sees those of two rings
+        # together, so that another thread never sees weights of one and booked bytes of another time
         self._weights_and_booked: tuple[list[float], list[float]] = [1.0], [0.0]
         self._broker_weights: list[float] = [1.0]
         self._broker_booked = [0.0]

@@ -1,7 +1,7 @@
 """Weights of partitions under which every broker gets what it still lacks to its fair share.
 
 Let w be the part of the traffic that each partition gets. After ``horizon`` more bytes the load of a holder is
-linear in w (see :mod:`kafkabal.routing.score_pressure`), and so is its share of the mean. The weights minimise::
+linear in w (see :mod:`kafkabal.routing.marginal_load`), and so is its share of the mean. The weights minimise::
 
     sum over scores of weight x mean over holders of (share - 1)^2  +  0.001 x mean over partitions of (w / even - 1)^2
 
@@ -20,8 +20,8 @@ from math import sqrt
 import numpy as np
 
 from kafkabal.model import F64, I32, I64, Bools
+from kafkabal.routing.marginal_load import MarginalLoad
 from kafkabal.routing.routing_view import RoutingView
-from kafkabal.routing.score_pressure import ScorePressure
 
 _ITERATIONS = 200
 """An end for cases that converge slowly: the loop stops as soon as the weights are close enough."""
@@ -34,7 +34,7 @@ _EXACT = 1e-12
 
 
 class FairWeights:
-    """Finds the weights that even out the pressures of a view, as often as is asked while bytes are written.
+    """Finds the weights that even out the loads of a view, as often as is asked while bytes are written.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class FairWeights:
         """float64, shape (n_partitions,): 1 for every partition that has a live leader, 0 for the others."""
         self.even: F64 = self.available / n_available
         """float64, shape (n_partitions,): the same weight for every available partition."""
-        self._reaches = [r for p in view.pressures if (r := _Reach.of(p, view)) is not None]
+        self._reaches = [r for p in view.marginal_loads if (r := _Reach.of(p, view)) is not None]
 
     def weights(
         self, written_bytes: F64, horizon_bytes: float, start: F64, low: F64, high: F64, close_enough: float
@@ -102,7 +102,7 @@ class FairWeights:
 class _Reach:
     """The replicas by which the topic can load the holders of a score; the same for all weights."""
 
-    pressure: ScorePressure
+    marginal: MarginalLoad
     replica_partition: I32
     """Of each replica of the topic."""
     leads: tuple[I64, I64]
@@ -114,7 +114,7 @@ class _Reach:
     holder: I64
     """Of each replica that counts, numbered over the holders that are reached."""
     per_byte: F64
-    per_share: F64
+    per_fraction: F64
     reached: I64
     capacity: F64
     """Of each holder that is reached."""
@@ -124,29 +124,29 @@ class _Reach:
     n_partitions: int
 
     @classmethod
-    def of(cls, pressure: ScorePressure, view: RoutingView) -> _Reach | None:
+    def of(cls, marginal: MarginalLoad, view: RoutingView) -> _Reach | None:
         """None where no replica that may be written to loads a holder that counts."""
         leader = view.leader[view.replica_partition]
         leads = leader == view.replica_broker
-        follows = leads & pressure.follows_traffic[pressure.holder]
-        adds = pressure.per_byte + pressure.per_share + np.where(follows, pressure.load[pressure.holder], 0.0)
-        rows = np.flatnonzero((pressure.holder >= 0) & (adds > 0) & (leader >= 0))
-        rows = rows[pressure.counted[pressure.holder[rows]]]
+        follows = leads & marginal.follows_traffic[marginal.holder]
+        adds = marginal.per_byte + marginal.per_fraction + np.where(follows, marginal.load[marginal.holder], 0.0)
+        rows = np.flatnonzero((marginal.holder >= 0) & (adds > 0) & (leader >= 0))
+        rows = rows[marginal.counted[marginal.holder[rows]]]
         if not rows.size:
             return None
-        leading = np.flatnonzero(leads & pressure.follows_traffic.any())
-        reached, holder = np.unique(pressure.holder[rows], return_inverse=True)
-        capacity = pressure.capacity[reached]
-        group = np.unique(pressure.group[reached], return_inverse=True)[1]
+        leading = np.flatnonzero(leads & marginal.follows_traffic.any())
+        reached, holder = np.unique(marginal.holder[rows], return_inverse=True)
+        capacity = marginal.capacity[reached]
+        group = np.unique(marginal.group[reached], return_inverse=True)[1]
         return cls(
-            pressure=pressure,
+            marginal=marginal,
             replica_partition=view.replica_partition,
-            leads=(pressure.holder[leading].astype(np.int64), view.replica_partition[leading].astype(np.int64)),
+            leads=(marginal.holder[leading].astype(np.int64), view.replica_partition[leading].astype(np.int64)),
             does_lead=leads[rows],
             partition=view.replica_partition[rows].astype(np.int64),
             holder=holder,
-            per_byte=pressure.per_byte[rows],
-            per_share=pressure.per_share[rows],
+            per_byte=marginal.per_byte[rows],
+            per_fraction=marginal.per_fraction[rows],
             reached=reached.astype(np.int64),
             capacity=capacity,
             group=group,
@@ -156,8 +156,8 @@ class _Reach:
 
     def term(self, written_bytes: F64, horizon_bytes: float, start: F64) -> _Term:
         """The score as a function of the weights from now on."""
-        load = self.pressure.load_after(written_bytes, self.replica_partition)
-        gain = self.per_byte * horizon_bytes + self.per_share
+        load = self.marginal.load_after(written_bytes, self.replica_partition)
+        gain = self.per_byte * horizon_bytes + self.per_fraction
         if self.leads[0].size:
             per_traffic, load = self._following(load, start)
             gain = gain + np.where(self.does_lead, per_traffic[self.reached[self.holder]], 0.0)
@@ -174,7 +174,7 @@ class _Reach:
         """Load that each holder has for its part of the traffic, over that part, and the load that it has anyway."""
         holder, partition = self.leads
         traffic = np.bincount(holder, start[partition], len(load))
-        follows = self.pressure.follows_traffic & (traffic > 0)
+        follows = self.marginal.follows_traffic & (traffic > 0)
         return np.where(follows, load / np.where(traffic > 0, traffic, 1.0), 0.0), np.where(follows, 0.0, load)
 
 
@@ -196,7 +196,7 @@ class _Term:
         added = np.bincount(reach.holder, self.gain * weights[reach.partition], len(self.fixed))
         utilisation = self.fixed + added
         mean = self._mean(utilisation)
-        scale = 2 * reach.pressure.weight / len(self.fixed)
+        scale = 2 * reach.marginal.weight / len(self.fixed)
         pull = scale * (utilisation - mean) / mean**2
         gradient = np.bincount(reach.partition, self.gain * pull[reach.holder], reach.n_partitions)
         return np.asarray(gradient, np.float64), scale * self.coupling / float(mean.min()) ** 2

@@ -26,29 +26,29 @@ class HeavyKeys(NamedTuple):
     counts: list[int]
     """Ascending; a count is never too low, and too high by at most (records / counters)."""
     key: list[int]
-    slot: list[int]
-    """Place in the hash table of each counter."""
+    bucket: list[int]
+    """Where each counter is in the hash table."""
     table: list[int]
-    """Counter in each place of the hash table, -1 where it is free; a power of two of them."""
+    """The hash table: the counter in each bucket, -1 where it is free; a power of two of them."""
 
     @classmethod
     def empty(cls, n_counters: int) -> HeavyKeys:
         """No key counted yet."""
-        n_slots = 1 << (4 * n_counters - 1).bit_length()
-        return cls([0] * n_counters, [_FREE] * n_counters, [_FREE] * n_counters, [_FREE] * n_slots)
+        n_buckets = 1 << (4 * n_counters - 1).bit_length()
+        return cls([0] * n_counters, [_FREE] * n_counters, [_FREE] * n_counters, [_FREE] * n_buckets)
 
 
 @kernel
 def count_key(heavy: HeavyKeys, key: int) -> int:
     """Count a key (a number from 0 to 2^31 - 1), and return how often it came."""
-    slot = _find(heavy, key)
-    at = heavy.table[slot]
+    bucket = _find(heavy, key)
+    at = heavy.table[bucket]
     if at < 0:
         at = 0
-        if heavy.slot[0] >= 0:
-            _release(heavy, heavy.slot[0])
-            slot = _find(heavy, key)
-        _place(heavy, at, key, slot)
+        if heavy.bucket[0] >= 0:
+            _release(heavy, heavy.bucket[0])
+            bucket = _find(heavy, key)
+        _place(heavy, at, key, bucket)
     count = heavy.counts[at]
     last = _last_of_equals(heavy.counts, at)
     _swap(heavy, at, last)
@@ -58,12 +58,12 @@ def count_key(heavy: HeavyKeys, key: int) -> int:
 
 @kernel
 def _find(heavy: HeavyKeys, key: int) -> int:
-    """Slot that holds the key, or the free one where it belongs."""
+    """Bucket that holds the key, or the free one where it belongs."""
     mask = len(heavy.table) - 1
-    slot = _home(key, mask)
-    while heavy.table[slot] >= 0 and heavy.key[heavy.table[slot]] != key:
-        slot = (slot + 1) & mask
-    return slot
+    bucket = _home(key, mask)
+    while heavy.table[bucket] >= 0 and heavy.key[heavy.table[bucket]] != key:
+        bucket = (bucket + 1) & mask
+    return bucket
 
 
 @kernel
@@ -72,28 +72,28 @@ def _home(key: int, mask: int) -> int:
 
 
 @kernel
-def _release(heavy: HeavyKeys, slot: int) -> None:
-    """Free a slot; those that were pushed past it move up, so that searches still find them."""
+def _release(heavy: HeavyKeys, bucket: int) -> None:
+    """Free a bucket; those that were pushed past it move up, so that searches still find them."""
     mask = len(heavy.table) - 1
-    heavy.table[slot] = -1
-    probe = (slot + 1) & mask
+    heavy.table[bucket] = -1
+    probe = (bucket + 1) & mask
     while heavy.table[probe] >= 0:
         at = heavy.table[probe]
         home = _home(heavy.key[at], mask)
-        if ((probe - home) & mask) >= ((probe - slot) & mask):
-            heavy.table[slot] = at
-            heavy.slot[at] = slot
+        if ((probe - home) & mask) >= ((probe - bucket) & mask):
+            heavy.table[bucket] = at
+            heavy.bucket[at] = bucket
             heavy.table[probe] = -1
-            slot = probe
+            bucket = probe
         probe = (probe + 1) & mask
 
 
 @kernel
-def _place(heavy: HeavyKeys, at: int, key: int, slot: int) -> None:
+def _place(heavy: HeavyKeys, at: int, key: int, bucket: int) -> None:
     heavy.key[at] = key
-    heavy.slot[at] = slot
-    if slot >= 0:
-        heavy.table[slot] = at
+    heavy.bucket[at] = bucket
+    if bucket >= 0:
+        heavy.table[bucket] = at
 
 
 @kernel
@@ -113,6 +113,6 @@ def _last_of_equals(counts: list[int], at: int) -> int:
 def _swap(heavy: HeavyKeys, a: int, b: int) -> None:
     """Exchange two counters of the same count."""
     key = heavy.key[a]
-    slot = heavy.slot[a]
-    _place(heavy, a, heavy.key[b], heavy.slot[b])
-    _place(heavy, b, key, slot)
+    bucket = heavy.bucket[a]
+    _place(heavy, a, heavy.key[b], heavy.bucket[b])
+    _place(heavy, b, key, bucket)

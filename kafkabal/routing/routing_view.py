@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.errors import OperationError, UsageError
+from kafkabal.errors import OperationError, unknown_topic
 from kafkabal.model import F64, I32, I64, Bools, ClusterState, broker_capacity_bytes, replica_bytes
-from kafkabal.routing.score_pressure import ScorePressure, pressure_of
+from kafkabal.routing.marginal_load import MarginalLoad, marginal_load_of
 from kafkabal.scoring import Need, WeightedScore, require
 
 
@@ -39,7 +39,7 @@ class RoutingView:
     """float64, shape (n_partitions,): bytes of one copy."""
     latency_s: F64
     """float64, shape (n_brokers,): mean time that a produce request takes, NaN where not known."""
-    pressures: tuple[ScorePressure, ...] = ()
+    marginal_loads: tuple[MarginalLoad, ...] = ()
     """The scores to route by, seen as what a routed byte does to them."""
     settled_bytes: F64 | None = None
     """float64, shape (n_partitions,): of the records that the asking policy picked, those that were acknowledged or
@@ -78,7 +78,7 @@ class RoutingView:
 
 
 def view_of(
-    cluster: ClusterState,
+    state: ClusterState,
     topic: str,
     scores: Iterable[WeightedScore] = (),
     *,
@@ -104,35 +104,35 @@ def view_of(
     UsageError
         If the topic is unknown, or the cluster does not supply what a score needs.
     """
-    first, end = _partition_rows(cluster, topic)
-    replicas = slice(int(cluster.partitions.first[first]), int(cluster.partitions.first[end]))
-    sizes = replica_bytes(cluster)
-    broker = cluster.replicas.broker
-    partition = (cluster.replicas.partition[replicas] - first).astype(np.int32)
-    n_brokers = len(cluster.brokers)
+    first, end = _partition_rows(state, topic)
+    replicas = slice(int(state.partitions.first[first]), int(state.partitions.first[end]))
+    sizes = replica_bytes(state)
+    broker = state.replicas.broker
+    partition = (state.replicas.partition[replicas] - first).astype(np.int32)
+    n_brokers = len(state.brokers)
     return RoutingView(
         topic=topic,
         at_s=at_s,
-        broker_id=cluster.brokers.id,
-        racks=cluster.racks,
-        rack=cluster.brokers.rack,
-        live=cluster.brokers.is_live,
-        leader=_live_leader(cluster.partitions.leader[first:end], cluster.brokers.is_live),
+        broker_id=state.brokers.id,
+        racks=state.racks,
+        rack=state.brokers.rack,
+        live=state.brokers.is_live,
+        leader=_live_leader(state.partitions.leader[first:end], state.brokers.is_live),
         replica_partition=partition,
         replica_broker=broker[replicas],
         used_bytes=np.bincount(broker, sizes, n_brokers).astype(np.float64),
-        capacity_bytes=_capacity(cluster),
+        capacity_bytes=_capacity(state),
         partition_bytes=_largest_copy(sizes[replicas], partition, end - first),
         latency_s=np.full(n_brokers, np.nan) if latency_s is None else latency_s,
-        pressures=tuple(_pressures(cluster, scores, supplied, first, end)),
+        marginal_loads=tuple(_marginal_loads(state, scores, supplied, first, end)),
     )
 
 
-def _partition_rows(cluster: ClusterState, topic: str) -> tuple[int, int]:
-    if topic not in cluster.topics.name:
-        raise UsageError(f"unknown topic: {topic!r}", hint="list topics with 'kafkabal inspect --by topic'")
-    row = cluster.topics.name.index(topic)
-    first, end = np.searchsorted(cluster.partitions.topic, [row, row + 1])
+def _partition_rows(state: ClusterState, topic: str) -> tuple[int, int]:
+    if topic not in state.topics.name:
+        raise unknown_topic(topic)
+    row = state.topics.name.index(topic)
+    first, end = np.searchsorted(state.partitions.topic, [row, row + 1])
     return int(first), int(end)
 
 
@@ -140,10 +140,10 @@ def _live_leader(leader: I32, live: Bools) -> I32:
     return np.where((leader >= 0) & live[leader], leader, -1).astype(np.int32)
 
 
-def _capacity(cluster: ClusterState) -> F64:
+def _capacity(state: ClusterState) -> F64:
     """Bytes of each broker's volumes; all 1 where some live broker's are not known."""
-    known = broker_capacity_bytes(cluster)
-    if np.isnan(known[cluster.brokers.is_live]).any():
+    known = broker_capacity_bytes(state)
+    if np.isnan(known[state.brokers.is_live]).any():
         return np.ones(len(known))
     return np.where(np.isnan(known), 1.0, known)
 
@@ -154,10 +154,10 @@ def _largest_copy(sizes: I64, partition: I32, n: int) -> F64:
     return largest
 
 
-def _pressures(
-    cluster: ClusterState, scores: Iterable[WeightedScore], supplied: Collection[Need], first: int, end: int
-) -> Iterable[ScorePressure]:
+def _marginal_loads(
+    state: ClusterState, scores: Iterable[WeightedScore], supplied: Collection[Need], first: int, end: int
+) -> Iterable[MarginalLoad]:
     for weighted in scores:
         if not weighted.score.needs <= set(supplied):
-            require(weighted.score, cluster)
-        yield pressure_of(weighted, cluster, first, end)
+            require(weighted.score, state)
+        yield marginal_load_of(weighted, state, first, end)

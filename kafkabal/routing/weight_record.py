@@ -39,7 +39,7 @@ class WeightRecord(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(
         cls,
-        ring: ClientWeights,
+        weights: ClientWeights,
         view: RoutingView,
         *,
         scores: Mapping[str, float],
@@ -47,7 +47,7 @@ class WeightRecord(msgspec.Struct, frozen=True, kw_only=True):
         published_at: str,
         publisher: str,
     ) -> Self:
-        """The record of a ring that a policy made of a view.
+        """The record of the weights that a policy made of a view.
 
         Parameters
         ----------
@@ -66,11 +66,11 @@ class WeightRecord(msgspec.Struct, frozen=True, kw_only=True):
             publisher=publisher,
             scores=dict(scores),
             valid_ms=round(valid_s * 1000),
-            slot_bytes=ring.slot_bytes,
-            slot_part=None if isinf(ring.slot_part) else ring.slot_part,
+            slot_bytes=weights.slot_bytes,
+            slot_part=None if isinf(weights.slot_part) else weights.slot_part,
             brokers=view.broker_id.tolist(),
-            leaders=ring.leader.tolist(),
-            weights=ring.weights.tolist(),
+            leaders=weights.leader.tolist(),
+            weights=weights.weights.tolist(),
         )
 
     def to_json(self) -> bytes:

@@ -1,4 +1,5 @@
 from .exit_diagnosis import last_lines as last_lines
+from .extra_packages import expect_extra as expect_extra
 from .extra_packages import extra_module as extra_module
 from .jars import ensure_client_jars as ensure_client_jars
 from .jars import ensure_jars as ensure_jars

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from kafkabal.sandbox.nodes import Node
 
 _ANSWER_TIMEOUT_S: Final = 5.0
+"""A broker that starts accepts connections before it answers; asked again until the limit of the whole wait."""
 
 
 class Readiness:

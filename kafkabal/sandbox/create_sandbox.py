@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kafkabal.sandbox.kafka_installation import KafkaInstallation
 
 _CLASS_CACHE_GRACE_S: Final = 300.0
+"""A JVM writes the cache as it exits, which is slow on a busy machine; one that is killed leaves none."""
 
 
 def bring_up(

@@ -9,7 +9,9 @@ from typing import Final
 
 _START_LINE: Final = "--- started by the sandbox ---"
 _TAIL_BYTES: Final = 256 * 1024
+"""The cause is in the last lines; stack traces of a dying broker are tens of kB."""
 _LONGEST_CAUSE: Final = 300
+"""Characters: two or three lines of a terminal."""
 _OUT_OF_MEMORY: Final = "Terminating due to java.lang.OutOfMemoryError"
 # Of a stack trace the innermost cause comes last; Java's own complaints are followed by two that say nothing.
 _CAUSE: Final = re.compile(

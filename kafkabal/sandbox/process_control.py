@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kafkabal.errors import OperationError
 from kafkabal.sandbox import exit_diagnosis
 from kafkabal.sandbox.await_ready import Readiness
-from kafkabal.sandbox.find_processes import ProcessTable, ProcessView
+from kafkabal.sandbox.find_processes import ProcessStats, ProcessTable
 from kafkabal.sandbox.java_runtime import java_environment
 from kafkabal.sandbox.node_command import ensure_files, node_command
 from kafkabal.sandbox.node_status import NodeState
@@ -45,10 +45,10 @@ class NodeControl:
             if (folder := self.files(node).folder) in by_folder
         }
 
-    def views(self) -> dict[int, ProcessView]:
+    def stats(self) -> dict[int, ProcessStats]:
         """Return how the living processes are, by the id of their node."""
-        views = ((node_id, self._table.look_at(process)) for node_id, process in self.processes().items())
-        return {node_id: view for node_id, view in views if view is not None}
+        stats = ((node_id, self._table.look_at(process)) for node_id, process in self.processes().items())
+        return {node_id: each for node_id, each in stats if each is not None}
 
     def send(self, nodes: Collection[Node], which: signal.Signals) -> None:
         """Signal those of the nodes that have a process."""

@@ -8,7 +8,9 @@ import numpy as np
 
 _LABELS = ("cat", "dog", "bird", "fish")
 _MEDIAN_BYTES = 90_000
+"""Photographs of ImageNet have some 110 kB on average; with the spread below these have 102."""
 _SPREAD = 0.5
+"""Standard deviation of the logarithm: a tenth is half as large, a tenth twice as large."""
 
 
 def write_data_set(folder: Path, *, seed: int, files: int = 2_400) -> Path:

@@ -126,8 +126,8 @@ class Sandbox:
 
     def status(self) -> list[NodeStatus]:
         """Say how every node is."""
-        views = self._control.views()
-        return [node_status_of(node, self._control.files(node), views.get(node.id)) for node in self.record.nodes]
+        stats = self._control.stats()
+        return [node_status_of(node, self._control.files(node), stats.get(node.id)) for node in self.record.nodes]
 
     def start(self, *node_ids: int, on_step: Callable[[str], None] = lambda _step: None) -> None:
         """Bring nodes back, paused or ended; without ids all that are not running. Return when they answer.

@@ -16,10 +16,13 @@ CONTROLLER_LISTENER: Final = "CONTROLLER"
 
 _MIB: Final = 2**20
 _MAX_BROKERS: Final = 50
+"""At 270 MB each they take 13 GB; more is a typing error."""
 _MAX_LOG_DIRS: Final = 50
+"""Real brokers have up to some dozens."""
 _CONTROLLERS: Final = (1, 3, 5)
 _MIN_HEAP_BYTES: Final = 128 * _MIB
 _BASE_HEAP_BYTES: Final = 256 * _MIB
+"""Of a broker with up to a thousand replicas."""
 _HEAP_BYTES_PER_REPLICA: Final = 192 * 1024
 _OWN_PROPERTIES: Final = frozenset(
     {

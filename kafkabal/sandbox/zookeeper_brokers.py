@@ -10,11 +10,12 @@ from kafkabal.sandbox.free_ports import LOOPBACK
 
 _REGISTRATION: Final = re.compile(rb"^\s*/brokers/ids/(\d+)$", re.MULTILINE)
 _TIMEOUT_S: Final = 2.0
+"""On this machine; asked again until the limit of the whole wait."""
 _END: Final = b"Connections dump:"
 
 
 def registered_brokers(port: int) -> frozenset[int] | None:
-    """Return the brokers whose sessions are alive for the ZooKeeper on that port; None if it does not answer.
+    """Return the brokers whose sessions are alive for the ZooKeeper on that port; None if it does not respond.
 
     A broker that was killed stays among them until its session has run out, and one of the same id that starts before
     that ends at once.

@@ -12,29 +12,29 @@ HINTS = {
     Need.LOG_DIRS: "no broker reported its log dirs",
     Need.CAPACITY: "no broker reports the size of its volumes; set capacity in the profile",
     Need.RATES: "rates require two samples; add --sample 10s",
-    Need.TELEMETRY: "no latency measured; add --telemetry topic to inspect, create or produce",
-    Need.PROMETHEUS: "nothing queried; add --prometheus to inspect, create or produce",
+    Need.TELEMETRY: "no latency measured; add --telemetry topic to inspect, create, produce, rebalance --leaders-only",
+    Need.PROMETHEUS: "nothing queried; add --prometheus to inspect, create, produce, rebalance --leaders-only",
 }
 
 
-def supplied(cluster: ClusterState) -> frozenset[Need]:
+def supplied(state: ClusterState) -> frozenset[Need]:
     """What can be read from this state; log dirs and capacity where they are known of some live broker."""
-    live = cluster.brokers.is_live
+    live = state.brokers.is_live
     found = {
-        Need.LOG_DIRS: bool((cluster.replicas.size_bytes >= 0).any()) or not is_silent(cluster)[live].all(),
-        Need.CAPACITY: bool((~np.isnan(broker_capacity_bytes(cluster)[live])).any()),
-        Need.RATES: bool((~np.isnan(cluster.partitions.in_bytes_per_s)).any()),
-        Need.TELEMETRY: _is_measured(cluster, PRODUCE_LATENCY),
-        Need.PROMETHEUS: _is_measured(cluster, PROMETHEUS_VALUE),
+        Need.LOG_DIRS: bool((state.replicas.size_bytes >= 0).any()) or not is_silent(state)[live].all(),
+        Need.CAPACITY: bool((~np.isnan(broker_capacity_bytes(state)[live])).any()),
+        Need.RATES: bool((~np.isnan(state.partitions.in_bytes_per_s)).any()),
+        Need.TELEMETRY: _is_measured(state, PRODUCE_LATENCY),
+        Need.PROMETHEUS: _is_measured(state, PROMETHEUS_VALUE),
     }
     return frozenset(need for need, there in found.items() if there)
 
 
-def _is_measured(cluster: ClusterState, name: str) -> bool:
-    return name in cluster.measured and bool((~np.isnan(cluster.measured[name])).any())
+def _is_measured(state: ClusterState, name: str) -> bool:
+    return name in state.measured and bool((~np.isnan(state.measured[name])).any())
 
 
-def require(score: Score, cluster: ClusterState) -> None:
+def require(score: Score, state: ClusterState) -> None:
     """Refuse a score whose input this state lacks; an unknown capacity is taken as equal.
 
     Raises
@@ -42,7 +42,7 @@ def require(score: Score, cluster: ClusterState) -> None:
     UsageError
         Naming the score and what it lacks.
     """
-    missing = sorted(score.needs - supplied(cluster) - {Need.CAPACITY})
+    missing = sorted(score.needs - supplied(state) - {Need.CAPACITY})
     if missing:
         raise UsageError(
             f"score {score.name!r} needs {missing[0]}, which this cluster does not supply", hint=HINTS[missing[0]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Protocol
 
@@ -60,9 +61,13 @@ def _as_quotient(value: float) -> float:
     return near if abs(near - value) <= _NOISE * abs(value) else value
 
 
+@dataclass(frozen=True, slots=True)
 class SpreadBand:
     """At most ``ceil(fair) + 1``, whatever the tolerance; as few as none."""
 
+    widened_by: float = 0.0
+    """Share of the fair load that is allowed on top: ``ceil(fair x (1 + widened_by)) + 1``."""
+
     def edges(self, fair_load: F64, tolerance: float) -> tuple[F64, F64]:  # noqa: ARG002
         """See :meth:`Band.edges`."""
-        return np.zeros_like(fair_load), np.ceil(fair_load - SHARE_EPSILON) + 1
+        return np.zeros_like(fair_load), np.ceil(fair_load * (1 + self.widened_by) - SHARE_EPSILON) + 1

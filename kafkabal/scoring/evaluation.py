@@ -8,10 +8,11 @@ import numpy as np
 
 from kafkabal.model import F64, I32, Bools, ClusterState, LogDirState, is_silent
 from kafkabal.scoring.bands import CountBand
+from kafkabal.scoring.due_under_rules import PlaceableLoads, Rules, placeable_loads, rules_of
 from kafkabal.scoring.grouped_evaluation import GroupLoads, group_loads
-from kafkabal.scoring.loads_under_rules import PlaceableLoads, Rules, placeable_loads, rules_of
 from kafkabal.scoring.score_parts import Parts, parts_of
 from kafkabal.scoring.score_protocol import Grain, Need, Score
+from kafkabal.scoring.shares import fair_shares, shares_by_group
 
 DISK_NAME = "disk"
 """The score that is limited by the room in the log dirs."""
@@ -55,12 +56,12 @@ class Evaluation:
         due = np.where(self.counted & ~np.isnan(self.fair), self.fair, 0.0)
         capacity = np.where(self.counted, self.capacity, 0.0)
         mean = due.sum() / (capacity.sum() or 1.0)
-        return np.where(self.counted & (mean > 0), self.fair / self.capacity / (mean or 1.0), 1.0)
+        return np.where(self.counted & (mean > 0), fair_shares(self.fair, self.capacity, mean or 1.0), 1.0)
 
 
 def evaluate(
     score: Score,
-    cluster: ClusterState,
+    state: ClusterState,
     *,
     tolerance: float,
     drained: Bools | None = None,
@@ -84,38 +85,38 @@ def evaluate(
     ConfigError
         If the capacity of only some brokers is known.
     """
-    parts = parts_of(score, cluster)
-    counted = _counted(score, cluster, parts, drained)
-    load = _load(score, cluster, parts)
-    rules = rules or rules_of(cluster, drained)
+    parts = parts_of(score, state)
+    counted = _counted(score, state, parts, drained)
+    load = _load(score, state, parts)
+    rules = rules or rules_of(state, drained)
     if parts.group is None or parts.holder_group is not None:
-        due = _due(score, parts, load, cluster, counted, rules)
+        due = _due(score, parts, load, state, counted, rules)
         return _evaluate(score, parts, due, counted, load, tolerance)
-    groups = group_loads(parts, _holders(score, cluster)[0], cluster, counted, rules)
+    groups = group_loads(parts, _holders(score, state)[0], state, counted, rules)
     return _evaluate_shared(score, parts, counted, load, groups, tolerance)
 
 
-def due_of(score: Score, cluster: ClusterState, rules: Rules) -> F64:
+def due_of(score: Score, state: ClusterState, rules: Rules) -> F64:
     """float64, shape (n_holders,): in proportion to what each holder is due, the capacity where no rule binds."""
-    loads = loads_of(score, cluster, rules)
-    return score.capacity(cluster) if loads is None else loads.due()
+    loads = loads_of(score, state, rules)
+    return score.capacity(state) if loads is None else loads.due()
 
 
-def loads_of(score: Score, cluster: ClusterState, rules: Rules) -> PlaceableLoads | None:
+def loads_of(score: Score, state: ClusterState, rules: Rules) -> PlaceableLoads | None:
     """What decides on the fair loads of a score; None for one on which the rules of placement have no bearing."""
-    if not _is_bound(score) or score.group(cluster) is not None:
+    if not _is_bound(score) or score.group(state) is not None:
         return None
-    parts = parts_of(score, cluster)
-    counted = _counted(score, cluster, parts, rules.leaves)
-    load = _load(score, cluster, parts)
-    return _placeable(score, parts, load, cluster, counted, rules)
+    parts = parts_of(score, state)
+    counted = _counted(score, state, parts, rules.leaves)
+    load = _load(score, state, parts)
+    return _placeable(score, parts, load, state, counted, rules)
 
 
 def _placeable(
-    score: Score, parts: Parts, load: F64, cluster: ClusterState, counted: Bools, rules: Rules
+    score: Score, parts: Parts, load: F64, state: ClusterState, counted: Bools, rules: Rules
 ) -> PlaceableLoads:
     of_bytes, is_number = score.name == DISK_NAME, isinstance(score.band, CountBand)
-    return placeable_loads(parts, load, cluster, counted, rules, of_bytes=of_bytes, is_number=is_number)
+    return placeable_loads(parts, load, state, counted, rules, of_bytes=of_bytes, is_number=is_number)
 
 
 def _is_bound(score: Score) -> bool:
@@ -123,72 +124,52 @@ def _is_bound(score: Score) -> bool:
     return score.band is not None and score.grain is Grain.BROKER
 
 
-def _due(score: Score, parts: Parts, load: F64, cluster: ClusterState, counted: Bools, rules: Rules) -> F64:
+def _due(score: Score, parts: Parts, load: F64, state: ClusterState, counted: Bools, rules: Rules) -> F64:
     if not _is_bound(score) or parts.group is not None:
         return parts.capacity
-    return _placeable(score, parts, load, cluster, counted, rules).due()
+    return _placeable(score, parts, load, state, counted, rules).due()
 
 
-def holder_load(score: Score, cluster: ClusterState) -> F64:
+def holder_load(score: Score, state: ClusterState) -> F64:
     """float64, shape (n_holders,): base load plus what replicas and leaders add; NaN where it is not known."""
-    return _load(score, cluster, parts_of(score, cluster))
+    return _load(score, state, parts_of(score, state))
 
 
-def counted_holders(score: Score, cluster: ClusterState, drained: Bools | None = None) -> Bools:
+def counted_holders(score: Score, state: ClusterState, drained: Bools | None = None) -> Bools:
     """bool, shape (n_holders,): live, not drained, not offline, and known as far as the score needs."""
-    return _counted(score, cluster, parts_of(score, cluster), drained)
+    return _counted(score, state, parts_of(score, state), drained)
 
 
-def share_of(load: F64, capacity: F64, counted: Bools, group: I32) -> tuple[F64, F64]:
-    """Share of each counted holder within its group (NaN for the others), and its fair load.
-
-    A group without load gives each of its holders a share of 1, and so does a capacity of 0.
-
-    Parameters
-    ----------
-    capacity
-        What the holders are due is proportional to it.
-    """
-    n = int(group.max()) + 1 if group.size else 0
-    total_load = np.bincount(group[counted], load[counted], n)
-    total_capacity = np.bincount(group[counted], capacity[counted], n)
-    mean = np.divide(total_load, total_capacity, out=np.zeros(n), where=total_capacity > 0)[group]
-    share = np.where(counted, 1.0, np.nan)
-    loaded = counted & (mean > 0) & (capacity > 0)
-    share[loaded] = load[loaded] / capacity[loaded] / mean[loaded]
-    return share, mean * capacity
-
-
-def _counted(score: Score, cluster: ClusterState, parts: Parts, drained: Bools | None) -> Bools:
-    brokers = cluster.brokers.is_live & ~drained if drained is not None else cluster.brokers.is_live
+def _counted(score: Score, state: ClusterState, parts: Parts, drained: Bools | None) -> Bools:
+    brokers = state.brokers.is_live & ~drained if drained is not None else state.brokers.is_live
     if Need.LOG_DIRS in score.needs:
-        brokers = brokers & ~is_silent(cluster)
+        brokers = brokers & ~is_silent(state)
     known = ~np.isnan(parts.base_load)
     if score.grain is Grain.BROKER:
         return np.asarray(brokers & known)
-    dirs = cluster.log_dirs
+    dirs = state.log_dirs
     return np.asarray(brokers[dirs.broker] & known & (dirs.state != LogDirState.OFFLINE))
 
 
-def _load(score: Score, cluster: ClusterState, parts: Parts) -> F64:
-    holder, leads_from = _holders(score, cluster)
+def _load(score: Score, state: ClusterState, parts: Parts) -> F64:
+    holder, leads_from = _holders(score, state)
     placed, led = holder >= 0, leads_from >= 0
     load = parts.base_load + np.bincount(holder[placed], parts.replica_load[placed], len(parts.base_load))
     return np.asarray(load + np.bincount(leads_from[led], parts.leader_load[led], len(load)))
 
 
-def _holders(score: Score, cluster: ClusterState) -> tuple[I32, I32]:
+def _holders(score: Score, state: ClusterState) -> tuple[I32, I32]:
     """Holder of each replica and of each partition's leader, -1 where there is none or it is not known."""
     if score.grain is Grain.BROKER:
-        return cluster.replicas.broker, cluster.partitions.leader
-    leader = cluster.leader_replica
-    return cluster.replicas.log_dir, np.where(leader >= 0, cluster.replicas.log_dir[leader], -1).astype(np.int32)
+        return state.replicas.broker, state.partitions.leader
+    leader = state.leader_replica
+    return state.replicas.log_dir, np.where(leader >= 0, state.replicas.log_dir[leader], -1).astype(np.int32)
 
 
 def _evaluate(score: Score, parts: Parts, due: F64, counted: Bools, load: F64, tolerance: float) -> Evaluation:
     """Evaluate where every holder belongs to one group: the whole cluster, or its own."""
     group = parts.holder_group if parts.holder_group is not None else np.zeros(len(load), np.int32)
-    share, fair = share_of(load, due, counted, group)
+    share, fair = shares_by_group(load, due, counted, group)
     low, high = (
         score.band.edges(fair, tolerance) if score.band else (np.full(len(load), -np.inf), np.full(len(load), np.inf))
     )

@@ -12,8 +12,9 @@ import numpy as np
 
 from kafkabal.model import F64, I32, I64, Bools, ClusterState
 from kafkabal.scoring.bands import Band
-from kafkabal.scoring.loads_under_rules import Rules, due_of_factors
+from kafkabal.scoring.due_under_rules import Rules, due_of_factors
 from kafkabal.scoring.score_parts import Parts
+from kafkabal.scoring.shares import fair_shares
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -39,7 +40,7 @@ class GroupLoads:
 
     def share(self) -> F64:
         """Share of each pair."""
-        share = self.load / self.due[self.kind[self.group], self.holder] / self.mean[self.group]
+        share = fair_shares(self.load, self.due[self.kind[self.group], self.holder], self.mean[self.group])
         return np.where(self.judged[self.group], share, 1.0)
 
     def worst_share(self) -> F64:
@@ -77,7 +78,7 @@ class GroupLoads:
         return number
 
 
-def group_loads(parts: Parts, holder: I32, cluster: ClusterState, counted: Bools, rules: Rules) -> GroupLoads:
+def group_loads(parts: Parts, holder: I32, state: ClusterState, counted: Bools, rules: Rules) -> GroupLoads:
     """Add up replicas and leaders by group and holder; a base load belongs to no group and is left out.
 
     Parameters
@@ -97,7 +98,7 @@ def group_loads(parts: Parts, holder: I32, cluster: ClusterState, counted: Bools
     load = np.asarray(np.bincount(index, each[rows], len(pairs)), np.float64)
     mean = np.bincount(group, load, int(parts.group.max(initial=-1)) + 1) / (parts.capacity[counted].sum() or 1.0)
     loaded = mean[group] > 0
-    kind, due, judged = _kinds(parts, cluster, counted, rules, len(mean))
+    kind, due, judged = _kinds(parts, state, counted, rules, len(mean))
     return GroupLoads(
         group=group[loaded],
         holder=(pairs % max(len(counted), 1)).astype(np.int32)[loaded],
@@ -110,14 +111,14 @@ def group_loads(parts: Parts, holder: I32, cluster: ClusterState, counted: Bools
     )
 
 
-def _kinds(parts: Parts, cluster: ClusterState, counted: Bools, rules: Rules, n_groups: int) -> tuple[I32, F64, Bools]:
+def _kinds(parts: Parts, state: ClusterState, counted: Bools, rules: Rules, n_groups: int) -> tuple[I32, F64, Bools]:
     """What decides on the due of a group: the replication factor of its partitions, the largest where they differ."""
     assert parts.group is not None
     factor = np.zeros(n_groups, rules.factor.dtype)
-    if len(parts.capacity) != len(cluster.brokers):
+    if len(parts.capacity) != len(state.brokers):
         return factor.astype(np.int32), parts.capacity[None, :], np.ones(n_groups, np.bool_)
     movable = np.flatnonzero(rules.movable)
-    np.maximum.at(factor, parts.group[cluster.partitions.first[movable]], rules.factor[movable])
+    np.maximum.at(factor, parts.group[state.partitions.first[movable]], rules.factor[movable])
     by_factor = due_of_factors(parts.capacity, counted, rules)
     distinct = sorted(by_factor)
     due = np.array([parts.capacity, *(by_factor[f] for f in distinct)])

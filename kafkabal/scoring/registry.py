@@ -87,6 +87,12 @@ def load_scores(texts: Iterable[str], options: ScoreOptions | None = None) -> tu
     return scores
 
 
+def split_weight(text: str) -> tuple[str, str | None]:
+    """Name of a score and its weight as it is written; None where it has none."""
+    name, given, weight = text.partition("=")
+    return name.strip(), weight if given else None
+
+
 def default_scores(*, several_log_dirs: bool, options: ScoreOptions | None = None) -> tuple[WeightedScore, ...]:
     """The scores of ``rebalance`` and ``inspect``; ``log-dir`` only where a broker has several."""
     return load_scores((name for name in DEFAULT_SCORES if several_log_dirs or name != "log-dir"), options)
@@ -101,14 +107,14 @@ def _locations() -> dict[str, str]:
 
 
 def _weighted(text: str, options: ScoreOptions) -> WeightedScore:
-    name, given, number = text.partition("=")
+    name, number = split_weight(text)
     try:
-        weight = parse_number(number) if given else 1.0
+        weight = 1.0 if number is None else parse_number(number)
     except UsageError:
         weight = math.nan
     if not weight > 0:
         raise UsageError(f"weight must be a number above 0: {text!r}", hint="write it like disk=3")
-    score = load_score(name.strip())
+    score = load_score(name)
     return WeightedScore(score.configured(options) if isinstance(score, Configurable) else score, weight)
 
 

@@ -24,9 +24,9 @@ class CountScore(ScoreBase):
         """See :class:`~kafkabal.scoring.capacity_options.Configurable`."""
         return type(self)(options)
 
-    def capacity(self, cluster: ClusterState) -> F64:
+    def capacity(self, state: ClusterState) -> F64:
         """1 for all, or the bytes of the disks."""
-        return disk_capacity(cluster) if self._by_disk else super().capacity(cluster)
+        return disk_capacity(state) if self._by_disk else super().capacity(state)
 
 
 class NetworkScore(ScoreBase):
@@ -42,7 +42,7 @@ class NetworkScore(ScoreBase):
         """See :class:`~kafkabal.scoring.capacity_options.Configurable`."""
         return type(self)(options)
 
-    def capacity(self, cluster: ClusterState) -> F64:
+    def capacity(self, state: ClusterState) -> F64:
         """1 for all, or the configured bytes a second.
 
         Raises
@@ -50,10 +50,10 @@ class NetworkScore(ScoreBase):
         ConfigError
             If only some live brokers are configured.
         """
-        return network_capacity(cluster, self._rates)
+        return network_capacity(state, self._rates)
 
 
-def disk_capacity(cluster: ClusterState) -> F64:
+def disk_capacity(state: ClusterState) -> F64:
     """float64, shape (n_brokers,): bytes of the volumes; 1 for all where none reports. Dead and unknown: the mean.
 
     Raises
@@ -61,21 +61,21 @@ def disk_capacity(cluster: ClusterState) -> F64:
     ConfigError
         If only some brokers report.
     """
-    known = broker_capacity_bytes(cluster)
-    asked = cluster.brokers.is_live & ~is_silent(cluster)
+    known = broker_capacity_bytes(state)
+    asked = state.brokers.is_live & ~is_silent(state)
     missing = asked & np.isnan(known)
     if (missing == asked).all():
         return np.ones(len(known))
     if missing.any():
         raise ConfigError(
-            f"capacity unknown for some brokers only: {_ids(cluster, missing)}",
+            f"capacity unknown for some brokers only: {_ids(state, missing)}",
             hint="set it in the profile, as in  capacity: {default: 4TiB, 7: {/d0: 2TiB}}",
         )
     # a broker that did not report has replicas and leaders, and may count by its disk
     return np.where(np.isnan(known), known[asked].mean(), known)
 
 
-def network_capacity(cluster: ClusterState, rates: Mapping[int | Default, int]) -> F64:
+def network_capacity(state: ClusterState, rates: Mapping[int | Default, int]) -> F64:
     """float64, shape (n_brokers,): bytes a second; 1 for all where none is configured.
 
     Raises
@@ -83,17 +83,17 @@ def network_capacity(cluster: ClusterState, rates: Mapping[int | Default, int]) 
     ConfigError
         If only some live brokers are configured.
     """
-    capacity = np.full(len(cluster.brokers), np.nan)
-    for row, rate in stated_of_brokers(cluster, rates):
+    capacity = np.full(len(state.brokers), np.nan)
+    for row, rate in stated_of_brokers(state, rates):
         capacity[row] = rate
-    missing = cluster.brokers.is_live & np.isnan(capacity)
+    missing = state.brokers.is_live & np.isnan(capacity)
     if rates and missing.any():
         raise ConfigError(
-            f"NIC rate configured for some brokers only; missing: {_ids(cluster, missing)}",
+            f"NIC rate configured for some brokers only; missing: {_ids(state, missing)}",
             hint="set it in the profile, as in  nic_rate: {default: 1GB/s, 7: 3GB/s}",
         )
     return np.where(np.isnan(capacity), 1.0, capacity)
 
 
-def _ids(cluster: ClusterState, rows: np.ndarray) -> str:
-    return ", ".join(map(str, cluster.brokers.id[rows].tolist()))
+def _ids(state: ClusterState, rows: np.ndarray) -> str:
+    return ", ".join(map(str, state.brokers.id[rows].tolist()))

@@ -34,7 +34,7 @@ class Parts:
     """Of the cluster, which looks for it each time it is asked."""
 
 
-def parts_of(score: Score, cluster: ClusterState) -> Parts:
+def parts_of(score: Score, state: ClusterState) -> Parts:
     """Ask a score for its parts.
 
     Raises
@@ -44,13 +44,13 @@ def parts_of(score: Score, cluster: ClusterState) -> Parts:
         and part.
     """
     parts = Parts(
-        base_load=base_load_of(score, cluster),
-        replica_load=replica_load_of(score, cluster),
-        leader_load=leader_load_of(score, cluster),
-        capacity=capacity_of(score, cluster),
-        group=group_of(score, cluster),
-        holder_group=holder_group_of(score, cluster),
-        leader_replica=cluster.leader_replica,
+        base_load=base_load_of(score, state),
+        replica_load=replica_load_of(score, state),
+        leader_load=leader_load_of(score, state),
+        capacity=capacity_of(score, state),
+        group=group_of(score, state),
+        holder_group=holder_group_of(score, state),
+        leader_replica=state.leader_replica,
     )
     led = parts.leader_replica >= 0
     carried = parts.replica_load[parts.leader_replica[led]]
@@ -59,9 +59,9 @@ def parts_of(score: Score, cluster: ClusterState) -> Parts:
     return parts
 
 
-def base_load_of(score: Score, cluster: ClusterState) -> F64:
+def base_load_of(score: Score, state: ClusterState) -> F64:
     """The checked ``base_load`` of a score; :func:`parts_of` says what is refused, here and below."""
-    load = _column(score, "base_load", score.base_load, cluster, n_holders(score.grain, cluster))
+    load = _column(score, "base_load", score.base_load, state, n_holders(score.grain, state))
     _check(score, "base_load", "finite or NaN", ~np.isinf(load))
     known = load[~np.isnan(load)]
     _check(score, "base_load", "0 or more", known >= 0)
@@ -69,54 +69,54 @@ def base_load_of(score: Score, cluster: ClusterState) -> F64:
     return load
 
 
-def replica_load_of(score: Score, cluster: ClusterState) -> F64:
+def replica_load_of(score: Score, state: ClusterState) -> F64:
     """The checked ``replica_load`` of a score."""
-    load = _column(score, "replica_load", score.replica_load, cluster, len(cluster.replicas))
+    load = _column(score, "replica_load", score.replica_load, state, len(state.replicas))
     _check(score, "replica_load", "finite", np.isfinite(load))
     _check(score, "replica_load", "0 or more", load >= 0)
     _check_sum(score, "replica_load", load)
     return load
 
 
-def leader_load_of(score: Score, cluster: ClusterState) -> F64:
+def leader_load_of(score: Score, state: ClusterState) -> F64:
     """The checked ``leader_load`` of a score; below 0 where leaders carry less than followers."""
-    load = _column(score, "leader_load", score.leader_load, cluster, len(cluster.partitions))
+    load = _column(score, "leader_load", score.leader_load, state, len(state.partitions))
     _check(score, "leader_load", "finite", np.isfinite(load))
     _check_sum(score, "leader_load", load)
     return load
 
 
-def capacity_of(score: Score, cluster: ClusterState) -> F64:
+def capacity_of(score: Score, state: ClusterState) -> F64:
     """The checked ``capacity`` of a score."""
-    capacity = _column(score, "capacity", score.capacity, cluster, n_holders(score.grain, cluster))
+    capacity = _column(score, "capacity", score.capacity, state, n_holders(score.grain, state))
     _check(score, "capacity", "above 0 and finite", np.isfinite(capacity) & (capacity > 0))
     _check(score, "capacity", f"within {1 / _MOST:g} and {_MOST:g}", (capacity >= 1 / _MOST) & (capacity <= _MOST))
     return capacity
 
 
-def group_of(score: Score, cluster: ClusterState) -> I32 | None:
+def group_of(score: Score, state: ClusterState) -> I32 | None:
     """The checked ``group`` of a score."""
-    return _groups(score, "group", score.group, cluster, len(cluster.replicas))
+    return _groups(score, "group", score.group, state, len(state.replicas))
 
 
-def holder_group_of(score: Score, cluster: ClusterState) -> I32 | None:
+def holder_group_of(score: Score, state: ClusterState) -> I32 | None:
     """The checked ``holder_group`` of a score."""
-    return _groups(score, "holder_group", score.holder_group, cluster, n_holders(score.grain, cluster))
+    return _groups(score, "holder_group", score.holder_group, state, n_holders(score.grain, state))
 
 
-def _column(score: Score, part: str, ask: Callable[[ClusterState], F64], cluster: ClusterState, length: int) -> F64:
+def _column(score: Score, part: str, ask: Callable[[ClusterState], F64], state: ClusterState, length: int) -> F64:
     with naming_faults(score.name, part):
-        column = np.asarray(ask(cluster))
+        column = np.asarray(ask(state))
     _check(score, part, f"of shape ({length},)", column.shape == (length,))
     _check(score, part, "a column of numbers", column.dtype.kind in "biuf")
     return column.astype(np.float64, copy=False)
 
 
 def _groups(
-    score: Score, part: str, ask: Callable[[ClusterState], I32 | None], cluster: ClusterState, length: int
+    score: Score, part: str, ask: Callable[[ClusterState], I32 | None], state: ClusterState, length: int
 ) -> I32 | None:
     with naming_faults(score.name, part):
-        answer = ask(cluster)
+        answer = ask(state)
         if answer is None:
             return None
         column = np.asarray(answer)

@@ -65,7 +65,7 @@ class Score(Protocol):
 
     @property
     def band(self) -> Band | None:
-        """What counts as balanced; None where the score serves routing and new topics only."""
+        """What counts as balanced; None where the score serves routing, leadership and new topics only."""
 
     def base_load(self, cluster: ClusterState) -> F64:
         """float64, shape (n_holders,): load that no replica carries."""

@@ -11,7 +11,7 @@ from kafkabal.errors import UsageError
 from kafkabal.model import ClusterState, LogDirState
 from kafkabal.scoring.available_needs import require
 from kafkabal.scoring.capacity_options import ScoreOptions
-from kafkabal.scoring.registry import WeightedScore, default_scores, load_scores
+from kafkabal.scoring.registry import WeightedScore, default_scores, load_scores, split_weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class SelectedScores:
 
 
 def select_scores(
-    cluster: ClusterState, names: Sequence[str] = (), options: ScoreOptions | None = None
+    state: ClusterState, names: Sequence[str] = (), options: ScoreOptions | None = None
 ) -> SelectedScores:
     """Load scores by name, and check that the cluster supplies what they need.
 
@@ -41,12 +41,12 @@ def select_scores(
     if names:
         selected = load_scores(names, options)
         for weighted in selected:
-            require(weighted.score, cluster)
+            require(weighted.score, state)
         return SelectedScores(selected)
     supplied, unavailable = [], []
-    for weighted in default_scores(several_log_dirs=has_several_log_dirs(cluster), options=options):
+    for weighted in default_scores(several_log_dirs=has_several_log_dirs(state), options=options):
         try:
-            require(weighted.score, cluster)
+            require(weighted.score, state)
             supplied.append(weighted)
         except UsageError as error:
             unavailable.append(f"{error.message}: {error.hint}")
@@ -62,16 +62,16 @@ def refuse_weights(names: Sequence[str]) -> None:
         Naming the first that has one.
     """
     for text in names:
-        name, given, _ = text.partition("=")
-        if given:
+        name, weight = split_weight(text)
+        if weight is not None:
             raise UsageError(
                 f"weights have no effect here: {text!r}",
-                hint=f"write {name.strip()}; weights count in 'rebalance', 'create', 'produce' and 'route'",
+                hint=f"write {name}; weights count in 'rebalance', 'create', 'produce' and 'route'",
             )
 
 
-def has_several_log_dirs(cluster: ClusterState) -> bool:
+def has_several_log_dirs(state: ClusterState) -> bool:
     """Whether some live broker has more than one log dir that works."""
-    dirs = cluster.log_dirs
-    working = dirs.broker[(dirs.state != LogDirState.OFFLINE) & cluster.brokers.is_live[dirs.broker]]
+    dirs = state.log_dirs
+    working = dirs.broker[(dirs.state != LogDirState.OFFLINE) & state.brokers.is_live[dirs.broker]]
     return bool((np.bincount(working, minlength=1) > 1).any())

@@ -3,7 +3,7 @@
 A batch is closed when it is full or has lingered. A producer makes ``m`` records in a linger time; the first
 opens the batch, so that it gets one record and those of the next ``m`` that go to the same partition.
 
-*How many of the next m.* Of all records a share ``f`` goes to the partition. Were each decided by itself, ``f m`` would
+*How many of the next m.* A fraction ``f`` of all records goes to the partition. Decided one by one, ``f m`` would
 follow. A policy that stays is taken for a chain: with probability ``k`` a record goes where the one before went, else
 it is decided by itself. The i-th record after one in the partition is then there with probability
 ``f + (1 - f) k^i``, and
@@ -30,12 +30,12 @@ import numpy as np
 from kafkabal.model import F64, I64
 
 
-def records_until_closed(share: F64, staying: float | None, linger_records: float, full_records: float) -> F64:
+def records_until_closed(fraction: F64, staying: float | None, linger_records: float, full_records: float) -> F64:
     """Mean number of records in a batch of each partition: float64, shape (n_partitions,), 1 or more.
 
     Parameters
     ----------
-    share
+    fraction
         float64, shape (n_partitions,), sum 1: of a producer's records, those that go to each partition.
     staying
         Part of its records, 0 to 1, that go where its record before went; None for as many as would by chance.
@@ -44,16 +44,16 @@ def records_until_closed(share: F64, staying: float | None, linger_records: floa
     full_records
         How many fill a batch, see :func:`records_until_full`.
     """
-    by_chance = float((share**2).sum())
-    following = share * linger_records
+    by_chance = float((fraction**2).sum())
+    following = fraction * linger_records
     if staying is None:
         return np.minimum(1 + following, full_records)
     if staying < by_chance:
         in_turns = 1 - staying / by_chance
-        following -= in_turns * np.minimum(following, (1 - share) / 2)
+        following -= in_turns * np.minimum(following, (1 - fraction) / 2)
     elif by_chance < 1:
         again = min((staying - by_chance) / (1 - by_chance), 1 - 1e-9)
-        following += (1 - share) * again * (1 - again**linger_records) / (1 - again)
+        following += (1 - fraction) * again * (1 - again**linger_records) / (1 - again)
     return np.minimum(1 + following, full_records)
 
 

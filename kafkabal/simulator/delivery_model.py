@@ -17,115 +17,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafkabal.routing import kernel
-
-NONE = -1
-
-
-class Batches(NamedTuple):
-    """Pool of batches by slot."""
-
-    size_bytes: list[int]
-    first_record: list[int]
-    last_record: list[int]
-    opened_s: list[float]
-    sent_s: list[float]
-    place: list[int]
-    """producer x partitions + partition"""
-    link: list[int]
-    """producer x brokers + broker once it is ready, -1 before."""
-    earlier: list[int]
-    """Neighbours in the list of those that linger, oldest first."""
-    later: list[int]
-    behind: list[int]
-    """The next in the queue of its connection."""
-    spare: list[int]
-    """Slots that are free; a stack."""
-
-
-class Records(NamedTuple):
-    """Pool of records that are not acknowledged."""
-
-    following: list[int]
-    """The next record of the same batch."""
-    at_s: list[float]
-    offered_s: list[float]
-    size_bytes: list[int]
-    spare: list[int]
-
-
-class Links(NamedTuple):
-    """Connections of producers to brokers."""
-
-    in_flight: list[int]
-    first: list[int]
-    """Queue of batches that are ready and have to wait."""
-    last: list[int]
-
-
-class Servers(NamedTuple):
-    """Brokers by row."""
-
-    free_s: list[float]
-    """When the queue of each is empty."""
-    bytes_per_s: list[float]
-    request_s: list[float]
-    latency_s: list[float]
-    """Sum over the batches since the last measurement, from sending to acknowledgement."""
-    batches: list[int]
-    acked_bytes: list[int]
-    """Since the beginning."""
-
-
-class DeliveryTopic(NamedTuple):
-    """Placement of the partitions."""
-
-    leader: list[int]
-    first: list[int]
-    """Followers of partition p are ``follower[first[p]:first[p + 1]]``."""
-    follower: list[int]
-
-
-class Agenda(NamedTuple):
-    """Acknowledgements to come: a binary heap by time."""
-
-    at_s: list[float]
-    batch: list[int]
-
-
-class DeliveryLimits(NamedTuple):
-    """Settings; one item each."""
-
-    linger_s: list[float]
-    half_round_trip_s: list[float]
-    batch_bytes: list[int]
-    in_flight: list[int]
-    acks_all: list[int]
-
-
-class DeliveryState(NamedTuple):
-    """All that moves."""
-
-    batches: Batches
-    records: Records
-    links: Links
-    servers: Servers
-    topic: DeliveryTopic
-    agenda: Agenda
-    limits: DeliveryLimits
-    open_batch: list[int]
-    """By producer x partitions + partition, -1 where none is open."""
-    sent: list[int]
-    """By partition: batches sent."""
-    counts: list[int]
-    """Free batches, free records, acknowledgements to come, first and last lingering batch, refused records."""
-    now_s: list[float]
-
-
-# places in ``counts``
-FREE_BATCHES, FREE_RECORDS, TO_COME, OLDEST, YOUNGEST, REFUSED = range(6)
+from kafkabal.simulator.delivery_agenda import schedule_event, take_first
+from kafkabal.simulator.delivery_state import (
+    FREE_BATCHES,
+    FREE_RECORDS,
+    NONE,
+    OLDEST,
+    REFUSED,
+    TO_COME,
+    YOUNGEST,
+    DeliveryState,
+)
 
 
 @kernel
@@ -359,43 +264,6 @@ def acknowledge(sim: DeliveryState, learn: Any, states: Any, latency_s: list[flo
         sim.links.first[link] = sim.batches.behind[waiting]
         send(sim, waiting)
     return acked
-
-
-@kernel
-def schedule_event(sim: DeliveryState, at_s: float, batch: int) -> None:
-    """Put an acknowledgement on the agenda."""
-    at = sim.counts[TO_COME]
-    sim.counts[TO_COME] += 1
-    while at > 0 and sim.agenda.at_s[(at - 1) // 2] > at_s:
-        sim.agenda.at_s[at] = sim.agenda.at_s[(at - 1) // 2]
-        sim.agenda.batch[at] = sim.agenda.batch[(at - 1) // 2]
-        at = (at - 1) // 2
-    sim.agenda.at_s[at] = at_s
-    sim.agenda.batch[at] = batch
-
-
-@kernel
-def take_first(sim: DeliveryState) -> int:
-    """Take the earliest acknowledgement off the agenda."""
-    first = sim.agenda.batch[0]
-    sim.counts[TO_COME] -= 1
-    n = sim.counts[TO_COME]
-    at_s = sim.agenda.at_s[n]
-    batch = sim.agenda.batch[n]
-    at = 0
-    child = 1
-    while child < n:
-        if child + 1 < n and sim.agenda.at_s[child + 1] < sim.agenda.at_s[child]:
-            child += 1
-        if sim.agenda.at_s[child] >= at_s:
-            break
-        sim.agenda.at_s[at] = sim.agenda.at_s[child]
-        sim.agenda.batch[at] = sim.agenda.batch[child]
-        at = child
-        child = 2 * at + 1
-    sim.agenda.at_s[at] = at_s
-    sim.agenda.batch[at] = batch
-    return first
 
 
 @kernel

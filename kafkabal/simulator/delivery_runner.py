@@ -22,7 +22,8 @@ from kafkabal.routing import (
     per_record_policy_of,
     write_back,
 )
-from kafkabal.simulator.delivery_model import (
+from kafkabal.simulator.delivery_model import advance, deliver, pick_none
+from kafkabal.simulator.delivery_state import (
     FREE_RECORDS,
     REFUSED,
     Agenda,
@@ -33,9 +34,6 @@ from kafkabal.simulator.delivery_model import (
     Links,
     Records,
     Servers,
-    advance,
-    deliver,
-    pick_none,
 )
 from kafkabal.simulator.simulated_brokers import SimulatedBrokers
 from kafkabal.simulator.statistics import LatencyHistogram

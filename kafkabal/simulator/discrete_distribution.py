@@ -19,7 +19,9 @@ import numpy as np
 from kafkabal.model import F64, I32
 
 _PARTS_AN_OUTCOME: Final = 16
+"""15 of 16 parts then lie within one outcome, and need no search."""
 _MOST_PARTS: Final = 2**20
+"""The table then has 5 MB."""
 
 
 class DiscreteDistribution:

@@ -84,8 +84,8 @@ class LogBytes:
     def _delta_bytes(self) -> F64:
         """What time and place take in a record of each partition; a batch lasts no longer than it lingers."""
         records = self._records / np.maximum(self._batches, 1)
-        share = self._records / max(int(self._records.sum()), 1)
-        lasts_s = np.maximum(records - 1, 0) / np.maximum(self._records_per_s / self._producers * share, 1e-9)
+        fraction = self._records / max(int(self._records.sum()), 1)
+        lasts_s = np.maximum(records - 1, 0) / np.maximum(self._records_per_s / self._producers * fraction, 1e-9)
         return mean_varint_bytes(records) + mean_varint_bytes(1000 * np.minimum(lasts_s, self._linger_s))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from kafkabal.model import F64, I32, I64, Bools
 from kafkabal.routing import About
+from kafkabal.scoring import shares_by_group
 from kafkabal.simulator.statistics import jain, max_over_mean, variation
 
 
@@ -65,14 +66,20 @@ class PolicyOutcome:
         return self.used_bytes / max(float(self.used_bytes.max()), 1.0)
 
     @property
+    def shares(self) -> F64:
+        """float64, shape (n_brokers,): used bytes over what is fair by capacity, as the score ``disk`` has it."""
+        shares, _ = shares_by_group(self.used_bytes, self.capacity_bytes, self.live, np.zeros(len(self.live), np.int32))
+        return shares
+
+    @property
     def max_over_mean(self) -> float:
-        """Largest used ratio of a live broker over the mean; 1.0 is even."""
-        return max_over_mean(self.used_ratio[self.live])
+        """Largest share of a live broker; 1.0 is even."""
+        return max_over_mean(self.used_bytes[self.live], self.capacity_bytes[self.live])
 
     @property
     def written_max_over_mean(self) -> float:
         """The same of what was written alone."""
-        return max_over_mean((self.added_bytes / self.capacity_bytes)[self.live])
+        return max_over_mean(self.added_bytes[self.live], self.capacity_bytes[self.live])
 
     @property
     def variation(self) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from kafkabal.errors import UsageError
 from kafkabal.model import F64, I32, Bools
-from kafkabal.routing import RoutingView, ScorePressure
+from kafkabal.routing import MarginalLoad, RoutingView
 from kafkabal.simulator.workload import BrokerEvent, BrokerEventKind, Workload
 
 _LATENCY = "latency"
@@ -45,7 +45,7 @@ class SimulatedBrokers:
         self.partition_bytes = np.zeros(start.n_partitions)
         """One copy of what was written."""
         self.added_bytes = np.zeros(start.n_brokers)
-        self.pressures = start.pressures
+        self.marginal_loads = start.marginal_loads
         self.leader = self._leaders()
 
     @property
@@ -74,7 +74,7 @@ class SimulatedBrokers:
         added = partition_bytes[start.replica_partition[copies]]
         self.added_bytes += np.bincount(start.replica_broker[copies], added, start.n_brokers)
         self.partition_bytes += partition_bytes
-        self.pressures = tuple(p.after(partition_bytes, start.replica_partition) for p in self.pressures)
+        self.marginal_loads = tuple(p.after(partition_bytes, start.replica_partition) for p in self.marginal_loads)
 
     def view(self, at_s: float, latency_s: F64) -> RoutingView:
         """What policies get to see now."""
@@ -86,25 +86,25 @@ class SimulatedBrokers:
             used_bytes=self.used_bytes,
             partition_bytes=self._start.partition_bytes + self.partition_bytes,
             latency_s=latency_s,
-            pressures=tuple(self._seen(p, latency_s) for p in self.pressures),
+            marginal_loads=tuple(self._seen(p, latency_s) for p in self.marginal_loads),
         )
 
     @property
     def latency_counts(self) -> bool:
         """Whether latency is among the scores to route by."""
-        return any(pressure.name == _LATENCY for pressure in self.pressures)
+        return any(marginal.name == _LATENCY for marginal in self.marginal_loads)
 
     def revised(self, view: RoutingView, latency_s: F64) -> RoutingView:
         """A view as old as it is, with the latencies of now."""
-        pressures = tuple(self._seen(pressure, latency_s) for pressure in view.pressures)
-        return replace(view, latency_s=latency_s, pressures=pressures)
+        marginal_loads = tuple(self._seen(marginal, latency_s) for marginal in view.marginal_loads)
+        return replace(view, latency_s=latency_s, marginal_loads=marginal_loads)
 
-    def _seen(self, pressure: ScorePressure, latency_s: F64) -> ScorePressure:
-        counted = pressure.counted & self.live if len(pressure.counted) == len(self.live) else pressure.counted
-        if pressure.name != _LATENCY:
-            return replace(pressure, counted=counted)
+    def _seen(self, marginal: MarginalLoad, latency_s: F64) -> MarginalLoad:
+        counted = marginal.counted & self.live if len(marginal.counted) == len(self.live) else marginal.counted
+        if marginal.name != _LATENCY:
+            return replace(marginal, counted=counted)
         known = self.live & ~np.isnan(latency_s)
-        return replace(pressure, load=latency_s, counted=known, follows_traffic=known)
+        return replace(marginal, load=latency_s, counted=known, follows_traffic=known)
 
     def _leaders(self) -> I32:
         """The leader of the start where it is live, else the first live replica, else -1."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkabal.model import F64
+from kafkabal.scoring import shares_by_group
 
 # latencies from 1 us to 10^5 s in steps of 1 %
 _LEAST_S = 1e-6
@@ -21,10 +22,14 @@ _NORMAL95 = 1.959964
 _ROOT = 5
 
 
-def max_over_mean(values: F64) -> float:
-    """Largest value over the mean; 1.0 is even, and so is all zero."""
-    mean = float(values.mean()) if values.size else 0.0
-    return float(values.max()) / mean if mean else 1.0
+def max_over_mean(load: F64, capacity: F64 | None = None) -> float:
+    """Largest share of a broker by load over capacity, equal by default; 1.0 is even, and so is all zero."""
+    if not load.size:
+        return 1.0
+    n = len(load)
+    due = np.ones(n) if capacity is None else capacity
+    share, _ = shares_by_group(load, due, np.ones(n, np.bool_), np.zeros(n, np.int32))
+    return float(share.max())
 
 
 def variation(values: F64) -> float:

@@ -45,7 +45,6 @@ from kafkabal.config import (
 )
 from kafkabal.errors import UsageError
 from kafkabal.simulator.data_set_sizes import folder_sizes, manifest_sizes
-from kafkabal.simulator.synthetic_topic import Leaders, SyntheticCluster
 from kafkabal.simulator.workload import (
     MOST_BYTES,
     MOST_RECORDS,
@@ -62,6 +61,7 @@ from kafkabal.simulator.workload import (
     Workload,
     ZipfKeys,
 )
+from kafkabal.simulator.workload_cluster import Leaders, SyntheticCluster
 
 _ENDINGS = (".yaml", ".yml")
 # a batch of Kafka, and with it a record, has its length in 32 bits

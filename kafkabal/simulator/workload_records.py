@@ -12,6 +12,7 @@ from kafkabal.routing import KeyTable, RecordBatch
 from kafkabal.simulator.workload import ArrivalProcess, Workload
 
 _CHUNK = 131_072
+"""Records: columns of 1 MB each, and the cost of a call is shared by many."""
 _SIZES, _KEYS, _TIMES = 1, 2, 3
 
 

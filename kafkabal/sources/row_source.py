@@ -6,25 +6,18 @@ import io
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from hashlib import sha256
-from itertools import chain
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import msgspec
 
 from kafkabal.errors import InputFileError, UsageError
-from kafkabal.sources.file_store import FileVersion, LocalFile, RemoteFile
-from kafkabal.sources.record_headers import LABEL_HEADER, header_bytes
-from kafkabal.sources.row_formats import (
-    BadRowError,
-    Fields,
-    RowFormat,
-    Rows,
-    WantedFields,
-    field_of,
-    format_by_name,
-    reader_of,
-)
+from kafkabal.sources.file_store import FileVersion
+from kafkabal.sources.local_files import LocalFile
+from kafkabal.sources.remote_files import RemoteFile
+from kafkabal.sources.row_columns import RowColumns, add_to_digest, cut_rows, with_label
+from kafkabal.sources.row_formats import RowFormat, format_by_name, reader_of
+from kafkabal.sources.rows import BadRowError, Fields, Rows, WantedFields, field_of
 from kafkabal.sources.source_protocol import (
     Block,
     ChangedRowsError,
@@ -37,14 +30,6 @@ from kafkabal.sources.source_protocol import (
 )
 from kafkabal.sources.transform import Transform, transformed
 from kafkabal.wording import counted_noun
-
-
-class _Columns(NamedTuple):
-    """Parts of records, of one length."""
-
-    values: list[bytes]
-    keys: list[bytes | None] | None
-    headers: list[Headers] | None
 
 
 class RowSource:
@@ -192,7 +177,7 @@ class RowSource:
             left = read
             for end in (known.rows, wanted.start):
                 if passed < end and left.texts:
-                    before, left = _cut(left, end - passed)
+                    before, left = cut_rows(left, end - passed)
                     passed += self._pass(before, digest)
                     skipped_bytes += before.n_bytes
                 if passed == end == known.rows and digest.hexdigest() != known.sha256:
@@ -201,13 +186,13 @@ class RowSource:
                 skipped_bytes += left.n_bytes
                 continue
             columns, fault = self._columns(left)
-            _digest(digest, columns)
+            add_to_digest(digest, columns)
             first, passed = passed, passed + len(columns.values)
             if columns.values:
                 block = Block(
                     numbers=range(wanted.first + first, wanted.first + passed),
                     values=columns.values,
-                    sizes=_sizes(columns),
+                    sizes=columns.sizes(),
                     keys=columns.keys,
                     headers=columns.headers,
                     name_of=lambda at, places=left.places: self._row_name(places[at]),  # type: ignore[misc]
@@ -230,13 +215,13 @@ class RowSource:
         columns, fault = self._columns(rows)
         if fault is not None:
             raise fault
-        _digest(digest, columns)
+        add_to_digest(digest, columns)
         return len(columns.values)
 
-    def _columns(self, rows: Rows) -> tuple[_Columns, InputFileError | None]:
+    def _columns(self, rows: Rows) -> tuple[RowColumns, InputFileError | None]:
         """Parts of the records, up to the first row that cannot be sent, and why."""
         if rows.fields is None or not self._wanted.any:
-            return _Columns(rows.texts, None, rows.headers), None
+            return RowColumns(rows.texts, None, rows.headers), None
         key, value, label = self._wanted.key, self._wanted.value, self._wanted.label
         keys: list[bytes | None] = []
         values: list[bytes] = []
@@ -249,14 +234,14 @@ class RowSource:
                 row_value = text if value is None else self._value(fields, value, place)
                 row_headers = [] if rows.headers is None else rows.headers[at]
                 if label is not None:
-                    row_headers = _labelled(row_headers, self._nullable(fields, label, "label field", place))
+                    row_headers = with_label(row_headers, self._nullable(fields, label, "label field", place))
                 keys.append(row_key)
                 values.append(row_value)
                 headers.append(row_headers)
         except InputFileError as error:
             fault = error
         has_headers = label is not None or rows.headers is not None
-        return _Columns(values, None if key is None else keys, headers if has_headers else None), fault
+        return RowColumns(values, None if key is None else keys, headers if has_headers else None), fault
 
     def _other_rows(self, known: RowChecksum, found: int | None = None) -> ChangedRowsError:
         if found is None:
@@ -368,50 +353,6 @@ class _Unclosed(io.RawIOBase):
         data = self._stream.read1(len(buffer))
         buffer[: len(data)] = data
         return len(data)
-
-
-def _cut(rows: Rows, at: int) -> tuple[Rows, Rows]:
-    """The first so many rows, and the others; bytes in proportion to their texts."""
-    if at >= len(rows.texts):
-        return rows, Rows([], None, (), 0)
-    before, after = rows.texts[:at], rows.texts[at:]
-    fields = (None, None) if rows.fields is None else (rows.fields[:at], rows.fields[at:])
-    headers = (None, None) if rows.headers is None else (rows.headers[:at], rows.headers[at:])
-    n_before, n_after = sum(map(len, before)) + at, sum(map(len, after)) + len(after)
-    n_bytes = rows.n_bytes * n_before // (n_before + n_after)
-    return (
-        Rows(before, fields[0], rows.places[:at], n_bytes, headers[0]),
-        Rows(after, fields[1], rows.places[at:], rows.n_bytes - n_bytes, headers[1]),
-    )
-
-
-def _digest(digest: Any, columns: _Columns) -> None:
-    """Take rows into a checksum, which must not depend on how rows are cut into blocks."""
-    by_row = [columns.values]
-    if columns.keys is not None:
-        by_row.insert(0, [b"" if key is None else b"=" + key for key in columns.keys])
-    if columns.headers is not None:
-        by_row.append([msgspec.json.encode(of_row) for of_row in columns.headers])
-    if columns.values:
-        parts = columns.values if len(by_row) == 1 else chain.from_iterable(zip(*by_row, strict=True))
-        digest.update(b"\n".join(parts))
-        digest.update(b"\n")
-
-
-def _sizes(columns: _Columns) -> list[int]:
-    """Bytes of each record, key and headers included."""
-    sizes = list(map(len, columns.values))
-    if columns.keys is not None:
-        sizes = [n + len(key or b"") for n, key in zip(sizes, columns.keys, strict=True)]
-    if columns.headers is not None:
-        sizes = [n + header_bytes(of_row) for n, of_row in zip(sizes, columns.headers, strict=True)]
-    return sizes
-
-
-def _labelled(headers: Headers, label: bytes | None) -> Headers:
-    """With this label in place of any other."""
-    others = [header for header in headers if header[0] != LABEL_HEADER]
-    return others if label is None else [*others, (LABEL_HEADER, label)]
 
 
 def _format_of(file: LocalFile | RemoteFile | None) -> RowFormat:

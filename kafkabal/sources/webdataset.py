@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import IO, Any, Final
 
 from kafkabal.sources.record_headers import LABEL_HEADER, PATH_HEADER
-from kafkabal.sources.row_formats import BadRowError, Fields, Rows, WantedFields
+from kafkabal.sources.rows import BadRowError, Fields, Rows, WantedFields
 from kafkabal.sources.source_protocol import Headers
 
 SAMPLE_FIELD: Final = "__key__"
@@ -65,7 +65,7 @@ def webdataset_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> I
 def _samples(file: IO[bytes]) -> Iterator[Fields]:
     """Files of each sample by extension, in the order of the archive."""
     sample: Fields = {}
-    with tarfile.open(fileobj=file, mode="r|*") as archive:
+    with _opened(file) as archive:
         for member in archive:
             folder, slash, name = member.name.rpartition("/")
             stem, dot, extension = name.partition(".")
@@ -83,6 +83,14 @@ def _samples(file: IO[bytes]) -> Iterator[Fields]:
                 raise EOFError("unexpected end of data")
     if sample:
         yield sample
+
+
+def _opened(file: IO[bytes]) -> tarfile.TarFile:
+    try:
+        return tarfile.open(fileobj=file, mode="r|*")
+    except TypeError:
+        # tarfile takes the code of a byte of the gzip header without asking whether there is one
+        raise EOFError("the gzip header ends early") from None
 
 
 def _value_of(sample: Fields) -> str:

@@ -4,8 +4,9 @@ from .broker_plugin.build_jar import build_plugin as build_plugin
 from .broker_plugin.build_jar import kafka_jars as kafka_jars
 from .client_metrics import ClientMetric as ClientMetric
 from .client_metrics import ClientMetrics as ClientMetrics
-from .column_by_broker import as_column as as_column
-from .http_intake import HttpIntake as HttpIntake
+from .intake_from_topic import TELEMETRY_TOPIC as TELEMETRY_TOPIC
+from .intake_from_topic import TopicIntake as TopicIntake
+from .intake_over_http import HttpIntake as HttpIntake
 from .lagging_groups import groups_behind as groups_behind
 from .latency_store import LatencySource as LatencySource
 from .latency_store import LatencyTable as LatencyTable
@@ -21,5 +22,3 @@ from .subscriptions import LATENCY_METRICS as LATENCY_METRICS
 from .subscriptions import Subscription as Subscription
 from .subscriptions import checked as checked
 from .subscriptions import parse_matches as parse_matches
-from .topic_intake import TELEMETRY_TOPIC as TELEMETRY_TOPIC
-from .topic_intake import TopicIntake as TopicIntake

@@ -9,28 +9,68 @@ from typing import Final
 from kafkabal.telemetry.otlp_metrics import MetricSample
 from kafkabal.telemetry.subscriptions import NODE_LATENCY, REQUEST_LATENCY
 
-_NODE_ATTRIBUTES: Final = ("node.id", "node_id", "node-id")
+_LIBRDKAFKA_ATTRIBUTE: Final = "node.id"
+_NODE_ATTRIBUTES: Final = (_LIBRDKAFKA_ATTRIBUTE, "node_id", "node-id")
 _NODE_PREFIX: Final = "node-"
 _MILLISECONDS: Final = 1e-3
 _ID_DIGITS: Final = 10
+"""Of the largest 32-bit number: an attribute with more is no broker id."""
+_LEAST_SHARE: Final = 0.05
+"""Of the produce requests of a client, below which a broker got none: means are rounded, and other requests are among
+them."""
 
 
-def produce_latencies_s(samples: Iterable[MetricSample]) -> Mapping[int, float]:
-    """Mean seconds of a request by broker id, from one push of one producer.
+def produce_latencies_s(samples: Iterable[MetricSample], *, is_first: bool = False) -> Mapping[int, float]:
+    """Mean seconds of a produce request by broker id, from one push of one producer.
 
+    Parameters
+    ----------
+    is_first
+        Whether nothing was heard of the client before: it has just connected, which takes requests of other kinds.
+
+    Notes
+    -----
     A client that made no request to a broker since the last push says 0 or NaN: then nothing is known of the broker.
     A client that produced nothing at all, such as an admin client, has latencies of other requests, which say
     nothing of producing.
+
+    What Java says of a broker is about produce requests. librdkafka counts all requests to the broker, also those of
+    connecting and the pushes themselves, so that the broker that it pushes to has a latency though nothing was
+    produced to it. Its mean over all produce requests tells what share of them a broker got.
     """
     listed = list(samples)
-    overall = [sample.value for sample in listed if sample.name == REQUEST_LATENCY]
-    if overall and not any(_is_measured(value) for value in overall):
-        return {}
-    return {
+    by_broker = {
         broker: sample.value * _MILLISECONDS
         for sample in listed
         if sample.name == NODE_LATENCY and _is_measured(sample.value) and (broker := _broker(sample)) >= 0
     }
+    overall = [sample.value for sample in listed if sample.name == REQUEST_LATENCY]
+    if not overall:
+        return by_broker
+    if not any(map(_is_measured, overall)):
+        return {}
+    if len(overall) > 1 or not any(_LIBRDKAFKA_ATTRIBUTE in sample.attributes for sample in listed):
+        return by_broker
+    return {} if is_first else _of_produce_requests(by_broker, overall[0] * _MILLISECONDS)
+
+
+def _of_produce_requests(by_broker: Mapping[int, float], overall_s: float) -> Mapping[int, float]:
+    """Latencies without a broker that got only other requests; one mean does not tell shares of three."""
+    if len(by_broker) == 1:
+        return dict.fromkeys(by_broker, overall_s)
+    if len(by_broker) != 2:
+        return by_broker
+    (one, one_s), (other, other_s) = by_broker.items()
+    if one_s == other_s:
+        return by_broker
+    share = (overall_s - one_s) / (other_s - one_s)
+    if not -_LEAST_SHARE < share < 1 + _LEAST_SHARE:
+        return {}
+    if share < _LEAST_SHARE:
+        return {one: overall_s}
+    if share > 1 - _LEAST_SHARE:
+        return {other: overall_s}
+    return by_broker
 
 
 def _is_measured(value: float) -> bool:

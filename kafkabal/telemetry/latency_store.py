@@ -53,6 +53,7 @@ class LatencyTable:
         self._clock = clock
         self._lock = Lock()
         self._figures: dict[int, dict[str, _Figure]] = {}
+        self._heard_of: dict[str, bool] = {}
 
     def put(self, client: str, broker: int, mean_s: float, requests: float = 1.0) -> None:
         """Take the newest figure of a client for a broker.
@@ -68,7 +69,10 @@ class LatencyTable:
 
     def take(self, client: str, samples: Sequence[MetricSample]) -> None:
         """Put what a push of a client says of brokers."""
-        for broker, mean_s in produce_latencies_s(samples).items():
+        with self._lock:
+            is_first = client not in self._heard_of
+            _put_last(self._heard_of, client, True, self._max_clients)
+        for broker, mean_s in produce_latencies_s(samples, is_first=is_first).items():
             self.put(client, broker, mean_s)
 
     def latencies_s(self) -> Mapping[int, float]:

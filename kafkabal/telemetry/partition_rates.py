@@ -22,6 +22,7 @@ from kafkabal.errors import UsageError
 from kafkabal.model import F64, I32, I64, ClusterState, freeze, move_bytes
 
 _NUMBER_BITS = 32
+"""Partition numbers are 32 bits wide in Kafka's protocol: topic and number fit into one sortable key."""
 
 
 def with_rates(before: ClusterState, after: ClusterState, elapsed_s: float, *, group_offsets: bool) -> ClusterState:
@@ -56,10 +57,10 @@ def with_rates(before: ClusterState, after: ClusterState, elapsed_s: float, *, g
     return after.replace(partitions=replace(after.partitions, in_bytes_per_s=in_rate, out_bytes_per_s=out_rate))
 
 
-def bytes_per_record(cluster: ClusterState) -> F64:
+def bytes_per_record(state: ClusterState) -> F64:
     """float64, shape (n_partitions,): mean bytes of a record as stored in the log; NaN for an empty or unknown log."""
-    p = cluster.partitions
-    local = move_bytes(cluster)
+    p = state.partitions
+    local = move_bytes(state)
     size = (local + np.maximum(p.remote_bytes, 0)).astype(np.float64)
     records = (p.end_offset - p.start_offset).astype(np.float64)
     known = (local >= 0) & (size > 0) & (p.start_offset >= 0) & (records > 0)

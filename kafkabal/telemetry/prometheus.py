@@ -13,6 +13,7 @@ from kafkabal.errors import ConfigError, OperationError, UnreachableError
 _TIMEOUT_S = 10.0
 """Prometheus gives a query up after two minutes; a command that waits for a table does so much sooner."""
 _ID_DIGITS = 10
+"""Of the largest 32-bit number: a label with more is no broker id."""
 _PATH = "/api/v1/query"
 
 
@@ -61,7 +62,7 @@ class PrometheusSource:
         Raises
         ------
         UnreachableError
-            If Prometheus does not answer.
+            If Prometheus does not respond.
         OperationError
             If it refuses the query, or what answers is no Prometheus.
         ConfigError

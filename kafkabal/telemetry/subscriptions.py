@@ -32,6 +32,7 @@ LATENCY_METRICS: Final = (NODE_LATENCY, REQUEST_LATENCY)
 
 DEFAULT_NAME: Final = "kafkabal"
 DEFAULT_INTERVAL_S: Final = 10.0
+"""A latency is known after 10 s; of 1,000 clients a cluster then gets 100 pushes of some kB a second."""
 
 _LEAST_S: Final = 0.1
 """Kafka's own limits for interval.ms: 100 ms to an hour."""

@@ -13,6 +13,7 @@ from kafkabal.plan import ANY_DIR, Action, PartitionChange, Plan
 from kafkabal.testing.brute_force_fair import brute_force_fair
 
 _EPSILON = 1e-9
+"""What sums of shares in another order may differ by."""
 _Placement: TypeAlias = Mapping[tuple[str, int], tuple[tuple[int, ...], int]]
 """Replicas and leader of each partition."""
 
@@ -29,7 +30,7 @@ class PlanVerdict:
 
 
 def check_plan(
-    cluster: ClusterState, plan: Plan, *, tolerance: float, drain: Iterable[int] = (), repaired: bool = True
+    state: ClusterState, plan: Plan, *, tolerance: float, drain: Iterable[int] = (), repaired: bool = True
 ) -> PlanVerdict:
     """Judge a plan by the rules that hold for every one.
 
@@ -38,14 +39,14 @@ def check_plan(
     repaired
         Every partition must end in as many racks as it can, and off dead and drained brokers.
     """
-    return _Check(cluster, plan, frozenset(drain)).verdict(tolerance, repaired=repaired)
+    return _Check(state, plan, frozenset(drain)).verdict(tolerance, repaired=repaired)
 
 
 class _Check:
-    def __init__(self, cluster: ClusterState, plan: Plan, drain: frozenset[int]) -> None:
-        self.brokers: dict[int, BrokerRow] = {row.broker: row for row in broker_rows(cluster)}
+    def __init__(self, state: ClusterState, plan: Plan, drain: frozenset[int]) -> None:
+        self.brokers: dict[int, BrokerRow] = {row.broker: row for row in broker_rows(state)}
         self.parts: dict[tuple[str, int], PartitionRow] = {
-            (t.topic, p.partition): p for t in topic_rows(cluster) for p in t.partitions
+            (t.topic, p.partition): p for t in topic_rows(state) for p in t.partitions
         }
         self.plan, self.drain = plan, drain
         self.dead = {b for b, row in self.brokers.items() if row.state == "dead"}

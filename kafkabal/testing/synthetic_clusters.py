@@ -10,7 +10,9 @@ from kafkabal.model import BrokerRow, ClusterState, LogDirRow, PartitionRow, Top
 from kafkabal.testing.cluster_builders import cluster
 
 _MEAN_BYTES = 100 * 2**20
+"""A segment or so: sizes only count against each other."""
 _FULLNESS = 0.4
+"""Disks with room for a plan, as operators keep them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

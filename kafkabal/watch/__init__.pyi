@@ -5,7 +5,7 @@ from .heal_policy import HealLevel as HealLevel
 from .heal_policy import HealPolicy as HealPolicy
 from .live_cluster import LiveCluster as LiveCluster
 from .live_cluster import LiveEvent as LiveEvent
-from .live_cluster import LiveView as LiveView
+from .live_cluster import LiveReading as LiveReading
 from .live_moves import MoveInFlight as MoveInFlight
 from .live_moves import MovesInFlight as MovesInFlight
 from .one_observation import WatchSummary as WatchSummary

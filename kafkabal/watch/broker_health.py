@@ -1,6 +1,6 @@
 """The health of each broker, judged from its answers at each observation.
 
-A broker is *slow* when its response time exceeds both its own median and its peers' by a share, several observations
+A broker is *slow* when its response time exceeds both its own median and its peers' by a fraction, several observations
 in a row. Medians alone would call noise slow, so that the excess over its own median must also be larger than the
 spread of its measurements (four median absolute deviations, which three looks in a row of pure noise hardly ever
 reach) and than what any producer would notice.
@@ -44,7 +44,7 @@ class HealthRules:
     """When a broker is what."""
 
     slow_fraction: float = 0.20
-    """Above its own median and its peers' by this share."""
+    """Above its own median and its peers' by this fraction."""
     slow_looks: int = 3
     """So many looks in a row, into the state and out of it."""
     unreachable_looks: int = 2

@@ -1,8 +1,8 @@
 """What to heal next, if anything: a pure function of what is seen, what is allowed and what was done before.
 
 One thing is healed at a time, the worst first; what has to wait does not keep what comes after it from being done.
-Nothing is moved twice within a day, nothing while replicas on live brokers are out of sync, and nothing at all while
-more brokers are missing at once than die by themselves.
+Nothing is moved twice within a day for the sake of balance, nothing but a repair is done while replicas on live brokers
+are out of sync, and nothing at all while more brokers are missing at once than die by themselves.
 """
 
 from __future__ import annotations

@@ -99,7 +99,10 @@ class Healer(Protocol):
 
 
 def plan_of(healing: Healing, state: ClusterState, policy: HealPolicy, ledger: HealingLedger, at_s: float) -> Plan:
-    """What to change; nothing that moved within a day moves again, but for repairs.
+    """What to change.
+
+    A replica that arrived within a day does not move again for the sake of balance; it does where a rule asks for it:
+    off a dead or slow broker, off an offline log dir, into a rack that its partition lacks.
 
     Raises
     ------

@@ -50,6 +50,15 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
     demoted: Mapping[int, Plan] = {}
     """What took the leadership of a broker away, by broker: what to undo once it is well."""
 
+    def not_after(self, at_s: float) -> HealingLedger:
+        """With what happened later than now, since the clock was set back, as if it happened now.
+
+        It counts for a day from now on; by the former clock it could stand in the way for years.
+        """
+        if all(e.at_s <= at_s and e.last_s <= at_s for e in self.entries):
+            return self
+        return msgspec.structs.replace(self, entries=tuple(_not_after(e, at_s) for e in self.entries))
+
     def since(self, at_s: float) -> tuple[HealingEntry, ...]:
         """Entries that moved anything in the day that ends at a time."""
         return tuple(e for e in self.entries if e.last_s > at_s - DAY_S)
@@ -103,6 +112,11 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
     def with_demoted(self, demoted: Mapping[int, Plan]) -> HealingLedger:
         """With other demoted brokers."""
         return msgspec.structs.replace(self, demoted=dict(demoted))
+
+
+def _not_after(entry: HealingEntry, at_s: float) -> HealingEntry:
+    ended_at_s = None if entry.ended_at_s is None else min(entry.ended_at_s, at_s)
+    return msgspec.structs.replace(entry, at_s=min(entry.at_s, at_s), ended_at_s=ended_at_s)
 
 
 _DECODER: Final = msgspec.json.Decoder(HealingLedger)

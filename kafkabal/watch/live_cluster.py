@@ -27,11 +27,13 @@ from kafkabal.watch.watch_events import ENDS, NO_ALERTS, EventKind
 from kafkabal.wording import counted_noun
 
 _STATE_EVERY_S = 30.0
+"""Sizes, which a live view shows, change little within it; on large clusters the share below makes it longer."""
 _LARGEST_PART = 0.02
 """Of a core, for whole readings: the rest of the 3 % is for looks and for drawing."""
 _SOONEST_AGAIN_S = 4.0
 """After a change, in multiples of what the last reading took: a cluster that restarts must not be read all the time."""
 _KEPT_EVENTS = 100
+"""More than any screen shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,11 @@ class LiveEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LiveView:
-    """All that a live view shows."""
+class LiveReading:
+    """All that a frame of the live view shows."""
 
+    at_s: float | None = None
+    """When it was true, in seconds since the epoch; None before the first look."""
     inspection: Inspection | None = None
     """None until the first reading."""
     read_at_s: float = 0.0
@@ -96,8 +100,8 @@ class LiveCluster:
         self._cost_s = 0.0
         self._has_changed = False
 
-    def look(self) -> LiveView:
-        """What is true now; a cluster that does not respond is a problem of the view, and shown with what is known."""
+    def look(self) -> LiveReading:
+        """What is true now; a cluster that does not respond is a problem of the reading, shown with what is known."""
         try:
             self._ask_often()
             if self._is_reading_due():
@@ -106,7 +110,8 @@ class LiveCluster:
             self._note_problem(error.message)
         else:
             self._note_problem("")
-        return LiveView(
+        return LiveReading(
+            at_s=self._now_s(),
             inspection=self._inspection,
             read_at_s=self._read_at_s,
             registered=self._registered or frozenset(),
@@ -147,7 +152,7 @@ class LiveCluster:
         for change in changes_between(self._findings, found, inspection.tolerance):
             self._note(change.message, _is_good(change.event))
         self._findings, self._inspection = found, inspection
-        self._read_s, self._read_at_s = self._clock.monotonic(), self._clock.utc_now().timestamp()
+        self._read_s, self._read_at_s = self._clock.monotonic(), self._now_s()
         self._cost_s = self._processor_s() - begin_s
 
     def _note_problem(self, problem: str) -> None:
@@ -157,7 +162,10 @@ class LiveCluster:
         self._problem = problem
 
     def _note(self, message: str, is_good: bool | None) -> None:
-        self._events.append(LiveEvent(self._clock.utc_now().timestamp(), message, is_good))
+        self._events.append(LiveEvent(self._now_s(), message, is_good))
+
+    def _now_s(self) -> float:
+        return self._clock.utc_now().timestamp()
 
 
 def _is_good(kind: EventKind) -> bool | None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from kafkabal.inspection import Inspection, inspect_cluster, lagging_partitions
 from kafkabal.model import ClusterState, LogDirState, offline_replicas
+from kafkabal.watch.outer_band import outer_scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +34,12 @@ NOTHING_FOUND = StateFindings(frozenset(), frozenset(), frozenset(), 0, (), froz
 
 def find(state: ClusterState, outer_tolerance: float) -> StateFindings:
     """What is wrong with a state."""
-    return findings_of(inspect_cluster(state, tolerance=outer_tolerance))
+    return findings_of(inspect_cluster(state, outer_scores(state, outer_tolerance), tolerance=outer_tolerance))
 
 
 def findings_of(inspection: Inspection) -> StateFindings:
     """What is wrong with a state whose scores are known already."""
-    state = inspection.cluster
+    state = inspection.state
     brokers, dirs, replicas = state.brokers, state.log_dirs, state.replicas
     offline = np.flatnonzero(dirs.state == LogDirState.OFFLINE)
     lost_on = np.bincount(replicas.broker[offline_replicas(state)], minlength=len(brokers)) > 0

@@ -22,6 +22,7 @@ _EVENT_OF_HEALTH = {
     BrokerHealth.DEAD: EventKind.BROKER_DEAD,
 }
 _NAMED = 3
+"""Enough to look one up; a message is one line."""
 
 
 class WatchReports:

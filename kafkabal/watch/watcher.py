@@ -67,7 +67,9 @@ class Watcher:
         self._cluster, self._options, self._clock = cluster, options, clock
         self._reports, self._healer, self._completed = WatchReports(clock, listener), healer, completed
         self._ledger_path, self._may_heal = ledger_path, may_heal
-        self._ledger: HealingLedger = read_ledger(ledger_path)
+        heals = options.policy.level is not HealLevel.NONE
+        # whoever only reports needs no budgets, and must not be stopped by a file of them that is damaged
+        self._ledger: HealingLedger = read_ledger(ledger_path) if heals else HealingLedger()
         self._is_saved = True
         self._monitor = HealthMonitor(options.rules)
         self._findings = NOTHING_FOUND
@@ -78,7 +80,7 @@ class Watcher:
         self._why_stopped = ""
         self._continued: Healing | None = None
         # a watch that was killed may have left a run, and so may a healing that failed
-        self._may_be_unfinished = options.policy.level is not HealLevel.NONE
+        self._may_be_unfinished = heals
         self._asked_at_s = float("-inf")
 
     def run(self, should_end: Callable[[], bool], after_look: Callable[[WatchSummary], None] = lambda _: None) -> None:
@@ -168,6 +170,7 @@ class Watcher:
 
     def _heal_next(self, state: ClusterState) -> None:
         at_s, local = self._clock.utc_now().timestamp(), self._clock.utc_now().astimezone()
+        self._ledger = self._ledger.not_after(at_s)
         if self._may_be_unfinished and self._resume_unfinished(at_s):
             return
         decision = decide(self._sight(), self._options.policy, self._ledger, at_s=at_s, local=local)

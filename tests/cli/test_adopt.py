@@ -64,11 +64,8 @@ def test_they_are_cancelled(simulation: Simulation) -> None:
 @pytest.mark.parametrize(("word", "replicas"), [("--finish", (1, 3)), ("--cancel", (1, 2))])
 def test_throttles_of_the_other_tool_are_named(simulation: Simulation, word: str, replicas: tuple[int, ...]) -> None:
     """What it set and will not remove any more is named with the command that removes it, and that leaves none."""
-    parts, before = simulation.memory.kafka.parts, _configs(simulation)
-    for broker in (1, 2, 3):
-        parts.brokers[broker].own_configs |= {LEADER_RATE: "200000000", FOLLOWER_RATE: "200000000"}
-    parts.brokers[4].own_configs[LEADER_RATE] = "300000000"
-    parts.topics["img"].configs |= {LEADER_REPLICAS: "0:1,1:1,2:1,3:1", FOLLOWER_REPLICAS: "0:3,1:3,2:3,3:3"}
+    before = _configs(simulation)
+    _set_throttles(simulation)
     done = simulation.run("rebalance", "adopt", word, "--yes")
     assert done.code == 0, done.err
     assert set(simulation.replicas().values()) == {replicas}
@@ -76,6 +73,57 @@ def test_throttles_of_the_other_tool_are_named(simulation: Simulation, word: str
     assert "'kafkabal rebalance repair --remove' deletes them" in done.err
     assert simulation.run("rebalance", "repair", "--remove", "--yes").code == 0
     assert _configs(simulation) == before
+
+
+@pytest.fixture
+def throttled(simulation: Simulation) -> Simulation:
+    """The other tool has set throttles, and an operator one on a broker that has nothing to do with it."""
+    _set_throttles(simulation)
+    return simulation
+
+
+def _set_throttles(simulation: Simulation) -> None:
+    parts = simulation.memory.kafka.parts
+    for broker in (1, 2, 3):
+        parts.brokers[broker].own_configs |= {LEADER_RATE: "200000000", FOLLOWER_RATE: "200000000"}
+    parts.brokers[4].own_configs[LEADER_RATE] = "300000000"
+    parts.topics["img"].configs |= {LEADER_REPLICAS: "0:1,1:1,2:1,3:1", FOLLOWER_REPLICAS: "0:3,1:3,2:3,3:3"}
+
+
+_OPERATORS = [{}, {}, {}, {LEADER_RATE: "300000000"}, {}]
+"""Throttles of brokers 1 to 4 and the topic once those of the other tool are gone."""
+
+
+@pytest.mark.parametrize("word", ["--finish", "--cancel"])
+def test_throttles_of_the_other_tool_are_removed(throttled: Simulation, word: str) -> None:
+    """All of them in the end; that of an operator elsewhere stays, and so it is after a rollback."""
+    done = throttled.run("rebalance", "adopt", word, "--yes", "--remove-throttles", "--throttle", "300MB")
+    assert (done.code, "remain" in done.err) == (0, False), done.err
+    assert _configs(throttled) == _OPERATORS
+    (run,) = json.loads(throttled.run("rebalance", "history", "-o", "json").out)["runs"]
+    back = throttled.run("rebalance", "rollback", run["run_id"], "--yes")
+    assert back.code == 0, back.err
+    assert set(throttled.replicas().values()) == {(1, 2)}
+    assert _configs(throttled) == _OPERATORS
+
+
+def test_throttles_that_are_set_meanwhile_are_not_removed(throttled: Simulation) -> None:
+    """A rate that an operator sets during the run is not the other tool's: it stays, and is named."""
+    clock, parts = throttled.memory.kafka.clock, throttled.memory.kafka.parts
+    clock.at(clock.monotonic() + 2.0, lambda: parts.brokers[2].own_configs.update({LEADER_RATE: "150000000"}))
+    done = throttled.run("rebalance", "adopt", "--finish", "--yes", "--remove-throttles")
+    assert done.code == 0, done.err
+    assert _configs(throttled) == [{}, {LEADER_RATE: "150000000"}, *_OPERATORS[2:]]
+    assert "1 throttle that kafkabal did not set" in done.err
+
+
+@pytest.mark.parametrize("answers", ["y\ny\n", "y\nn\n"])
+def test_a_terminal_is_asked_whether_to_remove_throttles(throttled: Simulation, answers: str) -> None:
+    """The second question counts what the other tool has set; a no leaves it there."""
+    done = throttled.run("rebalance", "adopt", "--cancel", stdin=answers)
+    assert done.code == 0, done.err
+    assert "also delete 8 throttles that kafkabal did not set on broker 1, broker 2, broker 3, topic img?" in done.err
+    assert (_configs(throttled) == _OPERATORS) is (answers == "y\ny\n")
 
 
 def test_without_a_terminal_it_has_to_be_said(simulation: Simulation) -> None:
@@ -99,7 +147,9 @@ def test_one_that_was_interrupted_is_listed_as_a_run(simulation: Simulation) -> 
             raise Crash
 
     clock.sleep = die  # type: ignore[method-assign]
-    adopting = simulation.run("rebalance", "adopt", "--finish", "--yes", "--throttle", "20MB")
+    _set_throttles(simulation)
+    words = ("--finish", "--yes", "--throttle", "20MB", "--remove-throttles")
+    adopting = simulation.run("rebalance", "adopt", *words)
     assert adopting.code == 1
     assert "take them over with" not in adopting.out
     clock.sleep = sleep  # type: ignore[method-assign]
@@ -114,3 +164,4 @@ def test_one_that_was_interrupted_is_listed_as_a_run(simulation: Simulation) -> 
     assert "0 B between brokers" not in asked.err
     assert simulation.run("rebalance", "resume", "--yes").code == 0
     assert simulation.run("rebalance", "status").code == 0
+    assert _configs(simulation) == _OPERATORS  # as was asked of the one that was interrupted

@@ -1,5 +1,6 @@
 """``kafkabal demo``: what it does before there is any cluster."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,3 +36,14 @@ def test_a_second_demo_is_refused_while_one_runs(
     assert "error: another kafkabal demo is running" in refusal
     assert "KAFKABAL_SANDBOX_HOME" in hint
     assert run_cli("demo").code == ExitCode.FAILED, "it is free again"
+
+
+def test_without_its_extra_it_begins_nothing(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is missing is said once, before any command is shown or run."""
+    monkeypatch.setitem(sys.modules, "psutil", None)
+    refused = run_cli("demo")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err.splitlines() == [
+        "kafkabal: error: missing Python package: psutil",
+        "kafkabal: hint: pip install 'kafkabal[sandbox]'",
+    ]

@@ -175,6 +175,15 @@ def test_a_profile_counts_where_neither_flag_nor_environment_does(run_cli: Calla
 
 
 @pytest.mark.parametrize(
+    ("option", "hint"), [("--tolerence", "did you mean '--tolerance'?"), ("--check", "see 'kafkabal probe --help'")]
+)
+def test_a_misspelt_option_is_named_with_a_guess(run_cli: Callable[..., Any], option: str, hint: str) -> None:
+    """Only one that is close: '--check' is not taken for '--help'."""
+    refused = run_cli("probe", option)
+    assert refused.err == f"kafkabal: error: no such option: {option}\nkafkabal: hint: {hint}\n"
+
+
+@pytest.mark.parametrize(
     ("words", "environ", "message"),
     [
         (["prob"], {}, "unknown command: kafkabal prob"),
@@ -187,7 +196,8 @@ def test_a_profile_counts_where_neither_flag_nor_environment_does(run_cli: Calla
         (["probe"], {"KAFKABAL_COUNT": "x"}, "KAFKABAL_COUNT: "),
         (["probe"], {"KAFKABAL_TOLERANCE": "x"}, "KAFKABAL_TOLERANCE: invalid percentage: 'x'"),
         (["failing"], {}, "missing argument"),
-        (["asking", "more"], {}, "unexpected extra argument"),
+        (["asking", "more"], {}, "too many arguments: 'more'"),
+        (["asking", ""], {}, "too many arguments: ''"),
         (["group", "--force", "inner"], {}, "option before the command: --force"),
         (["group", "--tolerance", "5%", "inner"], {}, "option before the command: --tolerance"),
         (["bare", "outer"], {}, "unknown command: kafkabal bare outer"),

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from importlib import import_module
+from itertools import combinations
 from typing import Any
 
 import pytest
 
-from kafkabal.cli.framework.completion.command_pages import Page, pages
+from kafkabal.cli.framework.command_table import COMMANDS
+from kafkabal.cli.framework.completion.command_descriptions import Page, pages
 from kafkabal.cli.framework.help_text import ordered
-from kafkabal.reporting.help_pages import page_names
+from kafkabal.cli.framework.shared_options import CLUSTER_SECTION, OUTPUT_SECTION
+from kafkabal.cli.framework.typer_parameters import read_signature
+from kafkabal.reporting.documentation_pages import page_names
 
 PAGES = pages()
 
@@ -30,6 +35,38 @@ def test_help_is_laid_out_alike_in_every_command(run_cli: Callable[..., Any], pa
         assert all(f"  {example}" in lines for example in page.examples)
         prose = [line for line in lines if line.strip() not in page.examples]
         assert max(map(len, prose)) <= min(columns, 120)
+
+
+def test_options_that_commands_share_stand_in_one_order() -> None:
+    """Two options that stand together in a section of several commands stand in the same order in each."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    # the limits of watch are options of its own
+    for page in (page for page in PAGES if page.title != "kafkabal watch"):
+        for first, second in combinations(page.options, 2):
+            if first.section == second.section != "Options":
+                found.setdefault((first.section, first.flags[-1], second.flags[-1]), []).append(page.title)
+    assert [(pair, found[pair]) for pair in found if (pair[0], pair[2], pair[1]) in found] == []
+
+
+def test_options_that_commands_share_say_the_same() -> None:
+    """An option of the cluster or of the output is explained in one way, but for those that take something else."""
+    told: dict[str, set[str]] = {}
+    for page in PAGES:
+        for option in page.options:
+            if option.section in (CLUSTER_SECTION, OUTPUT_SECTION):
+                told.setdefault(option.flags[-1], set()).add(option.help.partition(" [default")[0])
+    # several profiles of inspect; every format, rather than a choice; rows of plans, rather than of snapshots
+    assert {flag for flag, ways in told.items() if len(ways) > 1} <= {"--profile", "--output", "--all"}
+
+
+def test_defaults_are_shown_as_they_are_typed() -> None:
+    """What help shows as a default, typed as the value of its option, is that default."""
+    rows = [*COMMANDS.values(), *(row for group in COMMANDS.values() for row in (group.commands or {}).values())]
+    functions = [row.function.split(":") for row in rows if row.function]
+    leaves = [leaf for at, name in functions for leaf in read_signature(getattr(import_module(at), name)).leaves()]
+    shown = [leaf for leaf in leaves if leaf.parse and leaf.text_default is not None]
+    assert {"1m30s", "20%"} <= {leaf.text_default for leaf in shown}
+    assert [leaf.name for leaf in shown if leaf.parse and leaf.parse(str(leaf.text_default)) != leaf.default] == []
 
 
 def test_help_takes_the_width_of_the_terminal(run_cli: Callable[..., Any]) -> None:

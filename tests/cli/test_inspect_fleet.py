@@ -10,6 +10,10 @@ from typing import Any
 
 import pytest
 
+import kafkabal.clusters as clusters_room
+from kafkabal.config import ConnectionSettings
+from kafkabal.errors import RefusedByClusterError
+
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 
 
@@ -88,6 +92,35 @@ def test_a_cluster_that_does_not_answer_is_a_row(run_cli: Callable[..., Any], pr
     )
     assert rows[0]["problem"]
     assert clusters(shown.out)[1:] == [("lab", "broken"), ("prod-b", "imbalanced"), ("prod-a", "balanced")]
+
+
+def test_a_cluster_that_rejects_the_password_is_a_row(
+    run_cli: Callable[..., Any], profiles: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says so in its row, without the password, and in the line of a monitoring plugin; the others are shown."""
+    properties = profiles.parent / "client.properties"
+    properties.write_text(
+        "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\n"
+        'sasl.jaas.config=PlainLoginModule required username="alice" password="wrong-pw";\n'
+    )
+    added = f"  locked:\n    bootstrap_servers: k:9092\n    command_config: {properties}\n"
+    profiles.write_text(f"{profiles.read_text()}{added}")
+    connect = clusters_room.connect
+
+    def rejected(address: Any) -> Any:
+        if isinstance(address, ConnectionSettings):
+            raise RefusedByClusterError("k:9092 rejected the credentials: Authentication failed")
+        return connect(address)
+
+    monkeypatch.setattr(clusters_room, "connect", rejected)
+    shown = run_cli("inspect", "--all-profiles", "-o", "json")
+    rows = json.loads(shown.out)["clusters"]
+    assert (shown.code, rows[0]["cluster"], len(rows)) == (1, "locked", 4)
+    assert rows[0]["problem"] == "k:9092 rejected the credentials: Authentication failed"
+    nagios = run_cli("inspect", "--all-profiles", "--nagios")
+    assert nagios.code == 2
+    assert "locked: k:9092 rejected the credentials" in nagios.out
+    assert "wrong-pw" not in shown.out + shown.err + nagios.out + nagios.err
 
 
 def test_a_profile_with_a_wrong_value_is_a_row_too(run_cli: Callable[..., Any], profiles: Path) -> None:

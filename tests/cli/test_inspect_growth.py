@@ -66,6 +66,24 @@ def test_recorded_twice_tells_when_it_is_full(run_cli: Callable[..., Any], tmp_p
     assert run_cli(*words, "-o", "csv").out.count("\n") == 2
 
 
+def test_a_history_that_cannot_be_written_hides_nothing(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Metrics are written all the same, of one cluster and of several; exit 1 and one line say what is missing."""
+    now = snapshot(tmp_path, 4)
+    assert run_cli("profiles", "add", "p", "--snapshot", now).code == 0
+    (tmp_path / "state").mkdir(exist_ok=True)
+    (tmp_path / "state" / "history").write_text("a file where the folder should be")
+
+    for words in (["--snapshot", now], ["--all-profiles"]):
+        shown = run_cli("inspect", "--record", "-q", "-o", "prometheus", *words)
+        assert shown.code == 1
+        assert 'kafkabal_brokers{cluster="' in shown.out
+        assert shown.err.count("\n") == 1
+        assert "history not recorded: " in shown.err
+    nagios = run_cli("inspect", "--record", "--nagios", "--snapshot", now)
+    assert nagios.code == run_cli("inspect", "--nagios", "--snapshot", now).code
+    assert "history not recorded: " in nagios.err
+
+
 def test_retention_keeps_it_from_becoming_full(run_cli: Callable[..., Any], tmp_path: Path) -> None:
     """Ten hours of retention are 500 bytes: never full, where a straight line says 15 hours."""
     limit = 10 * 3600 * 1000

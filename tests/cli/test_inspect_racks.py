@@ -49,6 +49,19 @@ def test_bytes_and_price_across_racks(run_cli: Callable[..., Any], snapshot: str
     )
 
 
+def test_an_idle_cluster_shows_that_nothing_crosses(run_cli: Callable[..., Any], snapshot: str) -> None:
+    """Rates that were measured as zero are figures; without them the table was a list of racks."""
+    idle = Path(snapshot)
+    idle.write_text(
+        idle.read_text().replace(str(2 * MB), "0").replace(f'"in_bytes_per_s": {MB}', '"in_bytes_per_s": 0')
+    )
+    table = run_cli("inspect", "--by", "rack", "--snapshot", snapshot, "--price-per-gb", "0.02").out
+    _, _, across = table.partition("Across racks\n")
+    assert "copied out" in across.splitlines()[0]
+    assert "clients* a month" in across.splitlines()[0]
+    assert across.splitlines()[1].count("0 B/s") == 5
+
+
 def test_a_level_groups_racks(run_cli: Callable[..., Any], snapshot: str) -> None:
     """Only what leaves the data centre is left, in both tables."""
     shown = run_cli("inspect", "--by", "rack", "--rack-level", "1", "--snapshot", snapshot, "-o", "json")

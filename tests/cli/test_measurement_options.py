@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -68,6 +69,23 @@ def test_create_places_by_what_is_queried(run_cli: Callable[..., Any], prometheu
     placed = run_cli(*words, "--score", "prometheus", "--prometheus", prometheus, "--prometheus-query", "load")
     assert placed.code == 0, placed.err
     assert '"fresh"' in placed.out
+
+
+def test_leaders_are_planned_by_what_is_queried(run_cli: Callable[..., Any], prometheus: str) -> None:
+    """The broker with the lowest value takes over leadership, the one with the highest takes none; not a byte moves."""
+    words = ("rebalance", "plan", "--leaders-only", "--score", "prometheus", "--snapshot", str(SNAPSHOT), "-o", "json")
+    planned = run_cli(*words, "--prometheus", prometheus, "--prometheus-query", "load")
+    assert planned.code == 0, planned.err
+    document = json.loads(planned.out)
+    assert document["moved_bytes"] == 0
+    taken = Counter(move["leader"] for move in document["moves"])
+    given = Counter(move["previous_leader"] for move in document["moves"])
+    assert taken[1] > given[1] == 0
+    assert taken[3] == 0
+
+    refused = run_cli("rebalance", "plan", *words[3:], "--prometheus", prometheus, "--prometheus-query", "load")
+    assert refused.code == 2
+    assert "--telemetry and --prometheus require --leaders-only" in refused.err
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,20 @@ def test_max_runtime_holds_for_a_run_that_is_resumed_first(
     assert max(tmp_path.rglob("*.jsonl")) == journal
 
 
+def test_a_stopped_run_is_rolled_back_unnamed(
+    run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path
+) -> None:
+    """A run that has stopped before its end needs no name, as ``status`` and the pages say."""
+    before = _replicas(snapshot)
+    words = ("--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
+    run_cli("rebalance", "apply", str(plan_file), *words)
+    _crash(tmp_path)
+    assert run_cli("rebalance", *words, "--max-runtime", "0.001ms").code == 3
+    back = run_cli("rebalance", "rollback", *words)
+    assert (back.code, back.out.count("rolled back")) == (0, 1)
+    assert _replicas(snapshot) == before
+
+
 def test_a_crashed_run_of_another_host_is_left_to_it(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.errors import ExitCode
 from kafkabal.routing.registry import policy_names
-from kafkabal.simulator.synthetic_topic import Leaders, SyntheticCluster, build_synthetic
+from kafkabal.simulator.workload_cluster import Leaders, SyntheticCluster, build_synthetic
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kafkabal.cli.commands.sandbox import ShapeOptions, parse_broker_assignment, parse_listener, parse_node
+from kafkabal.cli.commands.sandbox import parse_node
+from kafkabal.cli.commands.sandbox_shape import ShapeOptions, parse_broker_assignment, parse_listener
 from kafkabal.errors import ExitCode
 from kafkabal.sandbox import KafkaListener, Node, Role, SandboxSpec
 from kafkabal.sandbox.sandbox_record import SandboxRecord, write_record
@@ -37,7 +38,7 @@ def home(tmp_path: Path) -> Path:
         (["up", "--listener", "TLS=TSL"], "--listener: unknown security protocol: 'TSL'"),
         (["up", "--capacity", "much"], "--capacity: invalid size: 'much'"),
         (["up", "--timeout", "0s"], "--timeout: duration must be above 0: '0s'"),
-        (["kill", "one"], "NODE...: not a node: 'one'"),
+        (["kill", "one"], "NODE: not a node: 'one'"),
         (["kill"], "missing argument"),
         (["kill", "1"], "unknown sandbox: default"),
         (["logs", "3", "--name", "ended"], "sandbox ended: unknown node: 3"),

@@ -12,7 +12,7 @@ import pytest
 import kafkabal.cli
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.errors import ExitCode
-from kafkabal.simulator.synthetic_topic import SyntheticCluster, build_synthetic
+from kafkabal.simulator.workload_cluster import SyntheticCluster, build_synthetic
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from kafkabal.errors import ExitCode
 from tests.cli.test_inspect import check_golden
 
 PROGRAM = Path(__file__).parent / "top_on_simulation.py"
+FOOT = "q to quit"
 LEAVES = "\x1b[?25h\x1b[?1049l"
 # on a machine that does much else a process may take long to start
 LONGEST_S = 60.0
@@ -67,10 +68,16 @@ class Terminal:
         """What the screen shows."""
         return "".join(f"{line.rstrip()}\n" for line in self.screen.display)
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the frame has come as a whole: it is drawn from the top, and may be read in pieces."""
+        cursor = self.screen.cursor
+        return (cursor.y, cursor.x) == (self.screen.lines - 1, len(FOOT)) and FOOT in self.screen.display[-1]
+
     def until(self, shown: str) -> None:
-        """Read until the screen shows a text."""
+        """Read until the screen shows a text, in a frame that is complete."""
         end_s = time.monotonic() + LONGEST_S
-        while shown not in self.text:
+        while shown not in self.text or not self.is_drawn:
             assert time.monotonic() < end_s, self.text
             self.read()
 

@@ -26,7 +26,8 @@ LONG = "a" * 5000
         ((*PLAN, "--drain", ""), "--drain: empty value"),
         ((*PLAN, "--out", ""), "--out: empty value"),
         (("inspect", "--snapshot", SNAPSHOT, "--output-file", ""), "--output-file: empty value"),
-        (("create", "", "--snapshot", SNAPSHOT, "--dry-run"), "empty value"),
+        (("create", "", "--snapshot", SNAPSHOT, "--dry-run"), "error: TOPIC: empty value"),
+        (("route", "", "--snapshot", SNAPSHOT), "error: TOPIC: empty value\nkafkabal: hint: see whether"),
         (("produce", "img", "-", "-b", "b:1"), "standard input is closed"),
         (("policies", ""), "empty value"),
         # what matches nothing

@@ -10,16 +10,18 @@ import pytest
 from kafkabal.clusters.cluster_protocol import (
     Capability,
     Cluster,
-    ConfigChange,
-    ConfigOperation,
-    ConfigResource,
-    ConfigSource,
-    ConfigValue,
     Fault,
     NewTopic,
     PartitionStatus,
     ReadRequest,
     ReplicaOn,
+)
+from kafkabal.clusters.config_items import (
+    ConfigChange,
+    ConfigOperation,
+    ConfigResource,
+    ConfigSource,
+    ConfigValue,
     ResourceKind,
 )
 from kafkabal.errors import BusyError, MissingCapabilityError

@@ -23,6 +23,8 @@ import pytest
 from kafkabal.sandbox import Sandbox, SandboxSpec, list_sandboxes, up
 
 _HERE = Path(__file__).parent
+_LONGEST_S = 900
+"""Processes of Kafka and of commands take ten times as long to start on a machine with ten times the load."""
 
 
 class MakeSandbox(Protocol):
@@ -34,10 +36,12 @@ class MakeSandbox(Protocol):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test below this folder as live."""
+    """Mark every test below this folder as live, and give it more time than others unless it says how much."""
     for item in items:
         if _HERE in item.path.parents:
             item.add_marker(pytest.mark.live)
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(_LONGEST_S))
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from kafkabal.sandbox import Sandbox
 
@@ -29,11 +30,14 @@ def _run(*words: str | Path, folder: Path) -> subprocess.Popen[str]:
 
 
 def _done(process: subprocess.Popen[str]) -> str:
-    out, err = process.communicate(timeout=120)
+    with process:
+        out, err = process.communicate()
     assert process.returncode == 0, err
     return out
 
 
+# a network in plain numpy and five processes to start: minutes on a busy machine
+@pytest.mark.timeout(900)
 def test_the_network_learns_through_a_kill(three_brokers: Sandbox, tmp_path: Path) -> None:
     """Killed in the middle and started again, it sees the samples that were left, and ends above 85 %."""
     topic, profile = f"shapes-{os.getpid()}", str(three_brokers.profile_path)
@@ -44,8 +48,7 @@ def test_the_network_learns_through_a_kill(three_brokers: Sandbox, tmp_path: Pat
     saved = tmp_path / "shapes.npz"
     train = (EXAMPLE / "train.py", topic, "--profile", profile, "--epochs", str(EPOCHS), "--checkpoint", saved)
     first = _run(*train, folder=tmp_path)
-    end_s = time.monotonic() + 60
-    while not saved.exists() and first.poll() is None and time.monotonic() < end_s:
+    while not saved.exists() and first.poll() is None:
         time.sleep(0.01)
     time.sleep(0.3)
     first.kill()

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from confluent_kafka import Producer
 
+from kafkabal.advice import ReliefKind, relief_of
 from kafkabal.clusters import (
     Cluster,
     ConfigChange,
@@ -24,13 +25,11 @@ from kafkabal.clusters import (
 from kafkabal.config import ConnectionSettings
 from kafkabal.history import (
     HistoryFolder,
-    ReliefKind,
     chosen_times,
     dir_growth,
     measure_growth,
     point_of,
     read_defaults,
-    relief_of,
     retention_of,
 )
 from kafkabal.model import F64, ClusterState, with_capacity

@@ -23,8 +23,8 @@ from tests.live.conftest import MakeSandbox
 from tools.java_clients import BY_WEIGHTS, Load, build_jar, kafkabal_command, max_over_mean, published, write
 
 HERE = Path(__file__).parent
-VECTORS = HERE.parent / "unit" / "routing" / "ring_vectors.json"
-LOAD = Load(records=60_000, record_bytes=1000)
+VECTORS = HERE.parent / "unit" / "routing" / "stride_vectors.json"
+LOAD = Load(records=120_000, record_bytes=1000)
 # what brokers hold already would be made up for
 EMPTY = SandboxSpec(brokers=3, racks=0)
 
@@ -47,7 +47,7 @@ def test_java_picks_what_python_picks(jar: Path, tmp_path: Path) -> None:
         check=True,
         timeout=60,
     )
-    run = [java, "-cp", f"{class_path}:{tmp_path}", "kafkabal.routing.RingCheck", str(VECTORS)]
+    run = [java, "-cp", f"{class_path}:{tmp_path}", "kafkabal.routing.StrideCheck", str(VECTORS)]
     done = subprocess.run(run, capture_output=True, text=True, timeout=60, check=True)
     answers, known = map(int, done.stdout.split())
     assert answers == known > 5000
@@ -94,7 +94,7 @@ def fill(sandbox: Sandbox, jar: Path, scratch: Path, version: str) -> None:
 
 
 def logged(sandbox: Sandbox, jar: Path, scratch: Path, version: str, topic: str) -> str:
-    """Write sixty thousand records of a kilobyte with the partitioner; what the client logs."""
+    """Write records of a kilobyte with the partitioner; what the client logs."""
     log = scratch / "log4j2.properties"
     log.write_text(
         "rootLogger.level=INFO\nrootLogger.appenderRef.out.ref=OUT\n"
@@ -104,5 +104,5 @@ def logged(sandbox: Sandbox, jar: Path, scratch: Path, version: str, topic: str)
     options = (f"-Dlog4j2.configurationFile={log}",)
     done = write(sandbox, topic, version, LOAD, jar, scratch, settings=(BY_WEIGHTS,), options=options)
     assert done.exit_code == 0, done.stdout + done.stderr
-    assert "60000 records sent" in done.stdout, done.stdout
+    assert f"{LOAD.records} records sent" in done.stdout, done.stdout
     return done.stdout + done.stderr

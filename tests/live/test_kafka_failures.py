@@ -8,15 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkabal.clusters.cluster_protocol import (
-    ConfigChange,
-    ConfigResource,
-    NewTopic,
-    Reading,
-    ReadRequest,
-    ReplicaOn,
-    ResourceKind,
-)
+from kafkabal.clusters.cluster_protocol import NewTopic, Reading, ReadRequest, ReplicaOn
+from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ResourceKind
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.model.cluster_state import LogDirState

@@ -11,14 +11,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as Position
 
-from kafkabal.clusters.cluster_protocol import (
-    ConfigChange,
-    ConfigResource,
-    NewTopic,
-    ReadRequest,
-    ReplicaOn,
-    ResourceKind,
-)
+from kafkabal.clusters.cluster_protocol import NewTopic, ReadRequest, ReplicaOn
+from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ResourceKind
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.model.cluster_state import ClusterState

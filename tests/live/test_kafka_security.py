@@ -28,14 +28,8 @@ from kafka.admin import (
 )
 
 from kafkabal.clusters import SystemClock
-from kafkabal.clusters.cluster_protocol import (
-    ConfigChange,
-    ConfigResource,
-    NewTopic,
-    ReadRequest,
-    ReplicaOn,
-    ResourceKind,
-)
+from kafkabal.clusters.cluster_protocol import NewTopic, ReadRequest, ReplicaOn
+from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ResourceKind
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.config.connection_settings import (
     ConnectionSettings,

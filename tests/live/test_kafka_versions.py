@@ -12,14 +12,8 @@ from confluent_kafka import Producer
 
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.main import main
-from kafkabal.clusters.cluster_protocol import (
-    Capability,
-    ConfigChange,
-    ConfigResource,
-    NewTopic,
-    ReadRequest,
-    ResourceKind,
-)
+from kafkabal.clusters.cluster_protocol import Capability, NewTopic, ReadRequest
+from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ResourceKind
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.clusters.open_cluster import connect
 from kafkabal.clusters.zookeeper.znodes import Znodes

@@ -22,7 +22,7 @@ from kafkabal.sandbox import Sandbox
 
 MB = 10**6
 RECORD_BYTES = 10_000
-OPTIONS = RunOptions(throttle=Throttle(bytes_per_s=8 * MB), limits=RunLimits(disk_share=1.0))
+OPTIONS = RunOptions(throttle=Throttle(bytes_per_s=8 * MB), limits=RunLimits(disk_fraction=1.0))
 
 
 class _Prediction:

@@ -7,7 +7,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from time import monotonic
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -40,7 +43,12 @@ def plugin(compiler: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def kafkabal(sandbox: Sandbox, *words: str) -> str:
     """What a command of ``telemetry`` prints."""
-    command = [sys.executable, "-m", "kafkabal.cli.main", "telemetry", *words, "--profile", str(sandbox.profile_path)]
+    return run(sandbox, "telemetry", *words)
+
+
+def run(sandbox: Sandbox, *words: str) -> str:
+    """What a command prints."""
+    command = [sys.executable, "-m", "kafkabal.cli.main", *words, "--profile", str(sandbox.profile_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -70,6 +78,16 @@ def produce_to_broker(sandbox: Sandbox, partitions: list[int], stop: threading.E
     return thread
 
 
+def measured_latencies(sandbox: Sandbox, broker: int) -> dict[int, Any]:
+    """Latencies by broker, once this one is measured: a busy machine pushes late."""
+    end_s = monotonic() + 120
+    while True:
+        brokers = json.loads(kafkabal(sandbox, "latency", "--for", "5s", "-o", "json"))["brokers"]
+        found = {row["broker"]: row["latency_s"] for row in brokers}
+        if found[broker] is not None or monotonic() > end_s:
+            return found
+
+
 def test_what_clients_push_is_read_again(make_sandbox: MakeSandbox, plugin: Path, traffic: threading.Event) -> None:
     """Subscribed by our command and forwarded by our plug-in, latencies come back by broker; the rest is unknown."""
     sandbox = make_sandbox(
@@ -81,14 +99,59 @@ def test_what_clients_push_is_read_again(make_sandbox: MakeSandbox, plugin: Path
     admin = AdminClient({"bootstrap.servers": sandbox.bootstrap_servers})
     admin.create_topics([NewTopic("t", 2, replica_assignment=[[1], [2]])])["t"].result()
     thread = produce_to_broker(sandbox, [1], traffic)
-    brokers = json.loads(kafkabal(sandbox, "latency", "--for", "5s", "-o", "json"))["brokers"]
+    found = measured_latencies(sandbox, 2)
+    run(sandbox, "rebalance", "--yes", "--leaders-only", "--score", "latency", "--telemetry", "topic")
     traffic.set()
     thread.join(20)
-    found = {row["broker"]: row["latency_s"] for row in brokers}
-    assert found[1] is None, "nobody wrote to broker 1"
-    assert 0 < found[2] < 5
+    assert found[1] is None, "broker 1 answered other requests, but no records were sent to it"
+    assert found[2] is not None
+    assert found[2] > 0
     kafkabal(sandbox, "remove", "kafkabal")
     assert json.loads(kafkabal(sandbox, "list", "-o", "json")).get("subscriptions", []) == []
+
+
+@pytest.fixture
+def prometheus() -> Iterator[str]:
+    """Address of a server that says of broker 2 three times what it says of broker 1."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._answer()
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self._answer()
+
+        def _answer(self) -> None:
+            found = [{"metric": {"broker": str(b)}, "value": [0, str(v)]} for b, v in ((1, 1.0), (2, 3.0))]
+            body = json.dumps({"status": "success", "data": {"resultType": "vector", "result": found}}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_leadership_follows_what_is_measured(make_sandbox: MakeSandbox, prometheus: str) -> None:
+    """The broker of a third of the other's figure leads three times as many partitions; no replica moves."""
+    sandbox = make_sandbox(SandboxSpec(brokers=2), "leaders")
+    admin = AdminClient({"bootstrap.servers": sandbox.bootstrap_servers})
+    ring = [[1, 2] if n % 2 else [2, 1] for n in range(24)]
+    admin.create_topics([NewTopic("t", 24, replica_assignment=ring)])["t"].result()
+    words = ("rebalance", "--yes", "--leaders-only", "--score", "prometheus", "--prometheus", prometheus)
+    run(sandbox, *words, "--prometheus-query", "load")
+
+    partitions = admin.list_topics("t", timeout=30).topics["t"].partitions.values()
+    assert [sorted(partition.replicas) for partition in partitions] == [[1, 2]] * 24
+    assert 17 <= sum(partition.leader == 1 for partition in partitions) <= 19
 
 
 def test_a_full_queue_drops_and_never_blocks(plugin: Path, compiler: Path, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ rack = st.integers(NOWHERE, N_RACKS - 1)
 
 @st.composite
 def matrices(draw: st.DrawFn) -> I32:
-    """Racks of the replicas of up to six partitions with up to five slots each."""
+    """Racks of the replicas of up to six partitions with up to five positions each."""
     width = draw(st.integers(1, 5))
     rows = draw(st.lists(st.lists(rack, min_size=width, max_size=width), min_size=1, max_size=6))
     return np.array(rows, np.int32)

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkabal.routing.byte_stride import ByteStride
+from kafkabal.routing.cyclic_sequence_policy import apportion, evenly_spaced, replay
 from kafkabal.routing.heavy_keys import HeavyKeys, count_key
 from kafkabal.routing.key_hashes import KeyTable, murmur2
-from kafkabal.routing.weighted_rings import evenly_spaced, replay, whole_shares
 
 weights = st.lists(st.floats(0.01, 10), min_size=1, max_size=12).map(lambda w: np.array(w) / sum(w))
 sizes = st.lists(st.integers(1, 200_000), min_size=1, max_size=400).map(lambda s: np.array(s, np.int64))
@@ -21,8 +21,8 @@ def test_byte_ring_does_not_care_how_it_is_asked(
 ) -> None:
     """One by one or in batches cut anywhere, records go to the same partitions, and their bytes are booked."""
     single, batched = ByteStride(slot, 0.3, lambda: None), ByteStride(slot, 0.3, lambda: None)
-    for ring in (single, batched):
-        ring.set_weights(w, span)
+    for stride in (single, batched):
+        stride.set_weights(w, span)
     cut = data.draw(st.integers(0, len(size_bytes)))
     out = np.empty(len(size_bytes), np.int32)
     batched.fill(size_bytes[:cut], out[:cut])
@@ -35,11 +35,11 @@ def test_byte_ring_does_not_care_how_it_is_asked(
 @given(weights, st.integers(1, 50_000))
 def test_byte_ring_gives_every_partition_its_weight(w: np.ndarray, size: int) -> None:
     """Over many records of one size, bytes follow the weights to a few slots a partition."""
-    ring = ByteStride(16384, 0.7, lambda: None)
-    ring.set_weights(w, 1e7)
+    stride = ByteStride(16384, 0.7, lambda: None)
+    stride.set_weights(w, 1e7)
     n = 30_000
     out = np.empty(n, np.int32)
-    ring.fill(np.full(n, size), out)
+    stride.fill(np.full(n, size), out)
 
     off_bytes = np.abs(np.bincount(out, minlength=len(w)) - w * n) * size
     assert off_bytes.max() <= 4 * max(16384, size) + 0.01 * n * size
@@ -52,9 +52,9 @@ def test_hashes_in_bulk_are_hashes_one_by_one(keys: list[bytes], seed: int) -> N
 
 
 @given(weights, st.integers(1, 5000))
-def test_whole_shares_are_as_near_as_whole_numbers_get(w: np.ndarray, total: int) -> None:
+def test_apportioned_numbers_are_as_near_as_whole_numbers_get(w: np.ndarray, total: int) -> None:
     """They add up, and none is a whole turn away from its exact part."""
-    counts = whole_shares(w, total)
+    counts = apportion(w, total)
 
     assert counts.sum() == total
     assert np.abs(counts - w * total).max() < 1 + 1e-6

@@ -11,7 +11,7 @@ from kafkabal.routing.key_hashes import KeyTable
 from kafkabal.routing.policy_protocol import RecordBatch
 from kafkabal.routing.routing_view import RoutingView, view_of
 from kafkabal.scoring.registry import load_scores
-from kafkabal.simulator.synthetic_topic import TOPIC, Leaders, SyntheticCluster, build_synthetic
+from kafkabal.simulator.workload_cluster import TOPIC, Leaders, SyntheticCluster, build_synthetic
 
 
 @pytest.fixture

@@ -221,12 +221,14 @@ def test_a_unit_stands_once_the_largest_first(text: str) -> None:
         (50_000_000, "50 MB/s"),
         (10**12, "1 TB/s"),
         (5_000, "5 kB/s"),
+        (1_500_000, "1.5 MB/s"),
         (52_428_800, "50.0 MiB/s"),
+        (1_572_864, "1.50 MiB/s"),
         (12_345_678, "11.8 MiB/s"),
     ],
 )
 def test_a_stated_rate_is_shown_as_it_was_written(rate: int, shown: str) -> None:
-    """Whole numbers of a decimal unit stay in it; all else is shown in binary units."""
+    """Up to two decimals of a decimal unit stay in it; all else is shown in binary units."""
     assert units.format_stated_rate(rate) == shown
 
 

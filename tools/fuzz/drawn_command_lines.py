@@ -14,7 +14,7 @@ from tools.fuzz.damage import WORDS
 
 # it fills a real cluster
 _LEFT_OUT: Final = frozenset({"demo"})
-# what would start programs, listen or go on for ever, with words at its end that keep it from that
+# what would start programs, listen, go on for ever or compute for long, with words at its end that keep it from that
 _KEPT_SHORT: Final[Mapping[tuple[str, ...], tuple[str, ...]]] = {
     ("sandbox", "up"): ("--brokers", "0"),
     ("telemetry", "plugin"): ("--out", "no/such/folder/x.jar"),
@@ -23,7 +23,7 @@ _KEPT_SHORT: Final[Mapping[tuple[str, ...], tuple[str, ...]]] = {
     ("watch",): ("--once",),
     ("rebalance", "simulate"): ("--days", "1"),
     ("read",): ("--for", "1s"),
-    ("route-simulate",): ("--seeds", "1"),
+    ("route-simulate",): ("--seeds", "1", "--records", "2000"),
 }
 # they name files to write, or would have the command go on for ever
 _NEVER_FITTING: Final = frozenset(

@@ -18,8 +18,8 @@ from kafkabal.executor import (
     Journal,
     Original,
     Phase,
-    PlannedPartition,
     RunOptions,
+    RunPartition,
     RunRecord,
     Throttle,
 )
@@ -195,7 +195,7 @@ def write_sound_files(folder: Path) -> None:
 def _write_journal(path: Path, cluster_id: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     planned = tuple(
-        PlannedPartition(
+        RunPartition(
             topic="t",
             partition=number,
             previous=Placement(replicas=(1, 2), leader=1, log_dirs=("/d0", "/d0")),

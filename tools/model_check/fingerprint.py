@@ -38,7 +38,7 @@ from kafkabal.executor.safety.fenced_requests import FencedRequests
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.journal import Journal
 from kafkabal.executor.state.read_journal import JournalContent
-from kafkabal.executor.state.run_record import PlannedPartition, RunRecord
+from kafkabal.executor.state.run_record import RunPartition, RunRecord
 from kafkabal.executor.state.run_request import LOOK_EVERY_S, RunRequests
 from kafkabal.executor.state.run_states import RunState
 from kafkabal.isolated_listeners import IsolatedListener
@@ -57,7 +57,7 @@ _CONSTANT = (
     FaultyCluster,
     FencedRequests,
     RunRecord,
-    PlannedPartition,
+    RunPartition,
     RunOptions,
     RunLimits,
     Timeouts,
@@ -124,7 +124,12 @@ def cluster(world: World) -> tuple[_Frozen, ...]:
     return (
         tuple(
             [
-                (b.alive, b.hung_since_s and now_s - b.hung_since_s, _sorted(b.own_configs), repr(b.preferred_log_dirs))
+                (
+                    b.registered,
+                    b.hung_since_s and now_s - b.hung_since_s,
+                    _sorted(b.own_configs),
+                    repr(b.preferred_log_dirs),
+                )
                 for b in parts.brokers.values()
             ]
         ),

@@ -111,7 +111,7 @@ class World:
         return [
             name
             for name, p in sorted(parts.moving.items())
-            if p.leader >= 0 and all(parts.brokers[b].alive for b in (p.leader, *p.adding))
+            if p.leader >= 0 and all(parts.brokers[b].registered for b in (p.leader, *p.adding))
         ]
 
     def arrive(self, name: TopicPartition) -> None:

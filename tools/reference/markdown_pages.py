@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
-from kafkabal.cli.framework.completion.command_pages import Option, Page
+from kafkabal.cli.framework.completion.command_descriptions import Option, Page
 from kafkabal.errors import EXIT_CODE_MEANINGS
 from kafkabal.routing import About, load_policy, options_of, policy_names
 from kafkabal.scoring import BUILT_IN, DEFAULT_SCORES, load_score
 
 _GENERATED = "<!-- Generated: change the code, then run  python -m tools.reference -->\n\n"
 _PLUGIN_CODES = (
-    ("0", "OK: even within `-w`, nothing broken"),
-    ("1", "WARNING: uneven beyond `-w`"),
-    ("2", "CRITICAL: uneven beyond `-c`, something broken, or the cluster cannot be reached"),
-    ("3", "UNKNOWN: bad usage, or it could not be found out"),
+    ("0", "OK: balanced within `-w`, nothing broken"),
+    ("1", "WARNING: skew above `-w`"),
+    ("2", "CRITICAL: skew above `-c`, something broken, or the cluster cannot be reached"),
+    ("3", "UNKNOWN: bad usage, or the check itself failed"),
 )
 
 
@@ -78,15 +79,15 @@ def scores() -> str:
             score.unit,
             ", ".join(sorted(score.needs)) or "nothing",
             "yes" if score.name in DEFAULT_SCORES else "no",
-            "yes" if score.band else "routing and new topics only",
+            "yes" if score.band else "routing, leadership and new topics only",
         )
         for score in found
     ]
     return (
         f"{_GENERATED}# Scores\n\n"
         "A score says how loaded each broker or log dir is. One registry serves every command: what `inspect` shows is "
-        "what `create` places by, `produce` routes by and `rebalance` evens. Choose with `--score NAME[=WEIGHT]`; "
-        "write your own as told in [own-score.md](own-score.md).\n\n"
+        "what `create` places, `produce` routes and `rebalance` balances by. Choose with `--score NAME[=WEIGHT]`; "
+        "write your own as described in [own-score.md](own-score.md).\n\n"
         f"{_table(('score', 'measures', 'of a', 'unit', 'needs', 'by default', 'moves data'), rows)}"
         f"\n{_FAIR}"
     )
@@ -94,7 +95,8 @@ def scores() -> str:
 
 def _page(page: Page) -> Iterator[str]:
     yield f"## {page.title}\n\n{page.summary}\n\n```\n{page.usage}\n```\n\n"
-    yield from (f"{paragraph.replace('<', '&lt;')}\n\n" for paragraph in page.paragraphs)
+    # as code: a name in angle brackets alone would be taken for a tag
+    yield from (re.sub(r"\w*<\w+>", r"`\g<0>`", paragraph) + "\n\n" for paragraph in page.paragraphs)
     if page.commands:
         yield _table(("command", "does"), [(f"`{name}`", text) for name, text in page.commands.items()]) + "\n"
     if page.arguments:

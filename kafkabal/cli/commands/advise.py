@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from kafkabal.reporting.inspection.measured_growth import MeasuredGrowth
 
 DEFAULT_TARGET: Final = 0.60
+"""A disk at 60 % takes a broker's data when one of three fails (60 % x 3/2 = 90 %), and leaves room for a day's
+growth."""
 _DEFAULT_RATE_BYTES_PER_S: Final = 50_000_000
 """A twentieth of a 10 Gbit/s network card: what an operator lets a run take without asking."""
 
@@ -32,9 +34,7 @@ def advise(
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown", "html")],
     target: Annotated[
         float,
-        typer.Option(
-            "--target", metavar="PERCENT", parser=parse_percent, help="How full brokers may be. [default: 60%]"
-        ),
+        typer.Option("--target", metavar="PERCENT", parser=parse_percent, help="How full brokers may be."),
     ] = DEFAULT_TARGET,
     broker: Annotated[
         int | None,
@@ -46,7 +46,7 @@ def advise(
             "--limit",
             metavar="PERCENT",
             parser=parse_percent,
-            help="How full a disk may be after relief. [default: 85%]",
+            help="How full a disk may be after relief.",
         ),
     ] = DEFAULT_LOG_DIR_LIMIT,
     after_s: Annotated[

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 _SANDBOX: Final = "demo"
 _TOPIC: Final = "images"
 _PARTITIONS: Final = 48
+"""Enough that a balance within the tolerance exists."""
 _PLACEMENT: Final = "binomial:0.5:1"
 _LEAST_SKEW: Final = 0.3
+"""Well above the tolerance, so that every step of the story shows a change."""
 _TOLERANCE: Final = 0.10
 _NEXT: Final = """\
 The cluster stays up; kafkabal uses it by default. Try:
@@ -44,6 +46,9 @@ def demo(
     it, and runs the commands that you would run. Nothing is staged: the exit code is 1 if the cluster is not
     unbalanced at the start or not balanced at the end.
     """
+    from kafkabal.sandbox import expect_extra
+
+    expect_extra()
     started_s = context.monotonic()
     with ExitStack() as cleaning:
         cleaning.enter_context(_only_one(context))

@@ -9,8 +9,8 @@ import typer
 
 from kafkabal.atomic_files import STDOUT, check_replaceable
 from kafkabal.cli.commands.inspect_fleet import (
+    FleetOptions,
     FleetReader,
-    FleetView,
     cluster_limit_s,
     fleet_exit_code,
     fleet_nagios,
@@ -23,6 +23,7 @@ from kafkabal.cli.commands.inspect_growth import (
     has_history,
     measured_growth,
     no_history,
+    not_recorded,
     read_at_s,
     record,
     seconds_of,
@@ -117,24 +118,26 @@ def inspect(
 
       kafkabal inspect --all-profiles --topics 'images*'
 
-      kafkabal inspect --record -q
+      kafkabal inspect --record -q > /dev/null
 
       kafkabal inspect --growth --by log-dir --full-within 14d
     """
     fleet_only = (tuple(clusters.flags.get("data_sets") or ()), cluster_timeout_s)
-    view = _View(by=by, top=top, sample_s=sample_s, save=save, history=history, racks=racks, measurements=measurements)
-    limit_s = _checked(view, output, checks)
+    options = _InspectOptions(
+        by=by, top=top, sample_s=sample_s, save=save, history=history, racks=racks, measurements=measurements
+    )
+    limit_s = _checked(options, output, checks)
     if clusters.one is None:
-        return _inspect_fleet(clusters, view.of_fleet(*fleet_only, limit_s), output, checks, context)
+        return _inspect_fleet(clusters, options.of_fleet(*fleet_only, limit_s), output, checks, context)
     if any(fleet_only):
         flag = "--topics" if fleet_only[0] else "--cluster-timeout"
         raise UsageError(f"{flag} needs several clusters", hint="add --all-profiles, or repeat --profile")
     with time_limit(limit_s):
-        return _inspect_one(clusters.one, view, output, checks, context)
+        return _inspect_one(clusters.one, options, output, checks, context)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _View:
+class _InspectOptions:
     """What is wanted of a cluster."""
 
     by: Grouping | None
@@ -155,7 +158,7 @@ class _View:
         """Whether offsets and configs have to be read."""
         return self.save is not None or self.by is Grouping.TOPIC or self.history.is_wanted
 
-    def of_fleet(self, topics: tuple[str, ...], cluster_timeout_s: float | None, limit_s: float | None) -> FleetView:
+    def of_fleet(self, topics: tuple[str, ...], cluster_timeout_s: float | None, limit_s: float | None) -> FleetOptions:
         """The same of several clusters.
 
         Raises
@@ -167,7 +170,7 @@ class _View:
             raise UsageError("--save and --growth take one cluster", hint="choose it with --profile NAME")
         if self.measurements != MeasurementOptions():
             raise UsageError("--telemetry and --prometheus take one cluster", hint="choose it with --profile NAME")
-        return FleetView(
+        return FleetOptions(
             by=self.by,
             shown_rows=self.top,
             topics=topics,
@@ -177,35 +180,38 @@ class _View:
         )
 
 
-def _checked(view: _View, output: OutputOptions, checks: CheckOptions) -> float | None:
+def _checked(options: _InspectOptions, output: OutputOptions, checks: CheckOptions) -> float | None:
     """See that the options fit together; gives after how many seconds ``--nagios`` gives up."""
     checks.thresholds()
-    view.history.check(nagios=checks.nagios)
-    view.racks.check(view.by)
+    options.history.check(nagios=checks.nagios)
+    options.racks.check(options.by)
     if checks.nagios and (output.output is not Format.TABLE or output.output_file is not None):
         raise UsageError("--nagios has its own output format", hint="remove -o and --output-file")
-    return checks.limit_s(view.sample_s)
+    return checks.limit_s(options.sample_s)
 
 
 def _inspect_one(
-    settings: Settings, view: _View, output: OutputOptions, checks: CheckOptions, context: CommandContext
+    settings: Settings, options: _InspectOptions, output: OutputOptions, checks: CheckOptions, context: CommandContext
 ) -> ExitCode | int:
     with open_cluster(settings, context) as cluster:
-        state = state_with_rates(cluster, settings, context, sample_s=view.sample_s, detailed=view.is_detailed)
-        inspection = inspection_of(settings, view.measurements.completed(state, cluster, settings, context))
-        if view.save is not None:
-            _save(state, view.save, context)
-        growth = _growth(cluster, state, view.history, context) if view.history.is_wanted else None
-        if view.history.record:
-            record(state, read_at_s(state, context), context)
+        state = state_with_rates(cluster, settings, context, sample_s=options.sample_s, detailed=options.is_detailed)
+        inspection = inspection_of(settings, options.measurements.completed(state, cluster, settings, context))
+        if options.save is not None:
+            _save(state, options.save, context)
+        growth = _growth(cluster, state, options.history, context) if options.history.is_wanted else None
+        problem = record(state, read_at_s(state, context), context) if options.history.record else ""
         if checks.nagios:
+            if problem:
+                context.warn(str(not_recorded([problem])))
             return _nagios(inspection, checks.thresholds(), context)
-        racks = _consumer_racks(cluster) if view.by is Grouping.RACK and view.sample_s is not None else None
-        show_report(_report(inspection, growth, racks, view, settings, context), output, context)
+        racks = _consumer_racks(cluster) if options.by is Grouping.RACK and options.sample_s is not None else None
+        show_report(_report(inspection, growth, racks, options, settings, context), output, context)
+    if problem:
+        raise not_recorded([problem])
     if (
-        view.history.growth
+        options.history.growth
         and growth is not None
-        and growth_exit_code(growth, view.history.full_within_s) is not ExitCode.DONE
+        and growth_exit_code(growth, options.history.full_within_s) is not ExitCode.DONE
     ):
         return ExitCode.FINDINGS
     return _exit_code(inspection) if checks.check else ExitCode.DONE
@@ -223,31 +229,40 @@ def _growth(
 
 
 def _inspect_fleet(
-    clusters: ChosenClusters, view: "FleetView", output: OutputOptions, checks: CheckOptions, context: CommandContext
+    clusters: ChosenClusters,
+    options: "FleetOptions",
+    output: OutputOptions,
+    checks: CheckOptions,
+    context: CommandContext,
 ) -> ExitCode | int:
     quiet = replace(context, quiet=True)
+    problems: list[str] = []
 
     def read(cluster: "Cluster", settings: Settings) -> "Reading":
-        detailed = view.needs_details or has_history(cluster.cluster_id(), context)
+        detailed = options.needs_details or has_history(cluster.cluster_id(), context)
         plainly = partial(read_plainly, cluster, settings)
-        return reading_with_rates(plainly, cluster, quiet, sample_s=view.sample_s, detailed=detailed)
+        return reading_with_rates(plainly, cluster, quiet, sample_s=options.sample_s, detailed=detailed)
 
     def inspect_one(name: str, reading: "Reading", cluster: "Cluster", settings: Settings) -> "Member":
         from kafkabal.inspection import member_of
 
         state = reading.state
         now_s = read_at_s(state, context)
-        has_offsets = view.needs_details or has_history(state.cluster_id, context)
+        has_offsets = options.needs_details or has_history(state.cluster_id, context)
         growth = measured_growth(cluster, state, DEFAULT_OVER_S, now_s, quiet) if has_offsets else None
-        if view.record:
-            record(state, now_s, quiet)
+        if options.record and (problem := record(state, now_s, quiet)):
+            problems.append(f"{name}: {problem}")
         return member_of(name, inspection_of(settings, state), None if growth is None else soonest_full(growth))
 
     reader = FleetReader(chosen=clusters, context=context, read=read, inspect=inspect_one)
-    members = reader.members(view.limit_s)
+    members = reader.members(options.limit_s)
     if checks.nagios:
+        if problems:
+            context.warn(str(not_recorded(problems)))
         return fleet_nagios(members, checks.thresholds(), context)
-    show_fleet(members, view, output, context, context.wall_clock())
+    show_fleet(members, options, output, context, context.wall_clock())
+    if problems:
+        raise not_recorded(problems)
     return fleet_exit_code(members, check=checks.check)
 
 
@@ -261,7 +276,7 @@ def _report(
     inspection: "Inspection",
     growth: "MeasuredGrowth | None",
     consumer_racks: "ConsumerRacks | None",
-    view: _View,
+    options: _InspectOptions,
     settings: Settings,
     context: CommandContext,
 ) -> "Report":
@@ -269,18 +284,18 @@ def _report(
     from kafkabal.reporting.inspection.inspection_report import inspection_report
 
     label = cluster_label(settings, context)
-    if growth is not None and view.history.growth:
-        within_s = view.history.full_within_s
-        return growth_report(growth, view.rows, shown_rows=view.top, full_within_s=within_s, cluster_label=label)
+    if growth is not None and options.history.growth:
+        within_s = options.history.full_within_s
+        return growth_report(growth, options.rows, shown_rows=options.top, full_within_s=within_s, cluster_label=label)
     return inspection_report(
         inspection,
-        view.rows,
-        shown_rows=view.top,
+        options.rows,
+        shown_rows=options.top,
         cluster_flags=cluster_flags(settings, context),
-        read_at_s=seconds_of(inspection.cluster.taken_at),
+        read_at_s=seconds_of(inspection.state.taken_at),
         cluster_label=label,
-        rack_level=view.racks.level,
-        price_per_gb=view.racks.price_per_gb,
+        rack_level=options.racks.level,
+        price_per_gb=options.racks.price_per_gb,
         full_s=None if growth is None else soonest_full(growth),
         consumer_racks=consumer_racks,
     )

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from kafkabal.reporting.inspection.grouping import Grouping
 
 DEFAULT_CLUSTER_TIMEOUT_S: Final = 60.0
+"""Twice the timeout of a request: one retry; a cluster that takes longer must not hold back the table of the
+others."""
 # what is left of the time of a monitoring plugin to say which cluster did not respond
 _SAYING_S: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FleetView:
+class FleetOptions:
     """What is wanted of several clusters."""
 
     by: Grouping | None
@@ -93,21 +95,21 @@ class FleetReader:
 
 
 def show_fleet(
-    members: Sequence[Member], view: FleetView, output: OutputOptions, context: CommandContext, read_at_s: float
+    members: Sequence[Member], options: FleetOptions, output: OutputOptions, context: CommandContext, read_at_s: float
 ) -> None:
     """Write one row a cluster, and the rows that are wanted of all; or where data sets are."""
     from kafkabal.inspection import data_set_copies
     from kafkabal.reporting.inspection.fleet_report import data_set_report, fleet_report
     from kafkabal.reporting.inspection.grouping import Grouping
 
-    if view.topics:
-        states = {m.name: m.inspection.cluster for m in members if m.inspection is not None}
-        show_report(data_set_report(data_set_copies(states, view.topics), view.topics, members), output, context)
+    if options.topics:
+        states = {m.name: m.inspection.state for m in members if m.inspection is not None}
+        show_report(data_set_report(data_set_copies(states, options.topics), options.topics, members), output, context)
         return
     # monitoring wants the same series of a broker as from one cluster
-    by = Grouping.BROKER if view.by is None and output.output is Format.PROMETHEUS else view.by
+    by = Grouping.BROKER if options.by is None and output.output is Format.PROMETHEUS else options.by
     rows_first = output.output in (Format.CSV, Format.JSONL)
-    report = fleet_report(members, by, shown_rows=view.shown_rows, rows_first=rows_first, read_at_s=read_at_s)
+    report = fleet_report(members, by, shown_rows=options.shown_rows, rows_first=rows_first, read_at_s=read_at_s)
     show_report(report, output, context)
 
 

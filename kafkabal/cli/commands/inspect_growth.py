@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.errors import ExitCode, OperationError, UsageError
+from kafkabal.errors import ExitCode, OperationError, OutputError, UsageError
 from kafkabal.units import format_duration, parse_some_time
+from kafkabal.wording import first_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kafkabal.clusters import Cluster
     from kafkabal.model import ClusterState
     from kafkabal.reporting.inspection.measured_growth import MeasuredGrowth
 
 DEFAULT_OVER_S = 7 * 86400.0
+"""A week: training and retention follow days of the week, and less history would take a weekend for the trend."""
 _SECTION = "History"
 
 
@@ -137,12 +141,24 @@ def no_history(over_s: float) -> OperationError:
     )
 
 
-def record(state: "ClusterState", now_s: float, context: CommandContext) -> None:
-    """Keep what is known of a cluster now."""
+def record(state: "ClusterState", now_s: float, context: CommandContext) -> str:
+    """Keep what is known of a cluster now; why that failed, empty if it did not.
+
+    It raises nothing: a disk of this host that is full must not hide what was read of the cluster.
+    """
     from kafkabal.history import HistoryFolder, point_of
 
-    path = HistoryFolder(context.state_dir, state.cluster_id, context.warn).record(point_of(state, now_s))
+    try:
+        path = HistoryFolder(context.state_dir, state.cluster_id, context.warn).record(point_of(state, now_s))
+    except OutputError as error:
+        return error.message
     context.detail(f"recorded {path}")
+    return ""
+
+
+def not_recorded(problems: "Iterable[str]") -> OutputError:
+    """The error of clusters that were shown, and could not be recorded."""
+    return OutputError(f"history not recorded: {first_of(sorted(problems))}")
 
 
 def growth_exit_code(growth: "MeasuredGrowth", full_within_s: float | None) -> ExitCode:

@@ -10,6 +10,7 @@ from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.units import parse_percent, parse_some_time
 
 _DEFAULT_THRESHOLDS = (0.10, 0.25)
+"""Warning where a rebalance would have work to do (its own tolerance is 9 %), critical well above that."""
 # monitoring servers end a plugin after 60 s, and then report nothing but that
 _DEFAULT_TIMEOUT_S = 30.0
 _SECTION = "Checks"

@@ -18,10 +18,10 @@ _ADDRESSES = "Addresses"
 
 
 def _parse_full(text: str) -> float:
-    share = parse_percent(text)
-    if not 0 < share < 1:
+    fraction = parse_percent(text)
+    if not 0 < fraction < 1:
         raise UsageError(f"must be between 0% and 100%: {text!r}")
-    return share
+    return fraction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.open_transfer_textfile import open_textfile
 from kafkabal.cli.framework.selected_scores import profile_watcher, unchecked_scores
-from kafkabal.cli.framework.shared_options import Forms, OutputOptions, TextfileOption, Uses
+from kafkabal.cli.framework.shared_options import Forms, TransferOutput, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.termination_signals import Terminated
 from kafkabal.config import DEFAULT_REFRESH_S, DEFAULT_ROUTED_SCORES, Settings
@@ -39,7 +39,7 @@ _ID_BITS = 64
 def produce(
     context: CommandContext,
     settings: Annotated[Settings, Uses("bootstrap_servers", "command_config", "profile", "scores")],
-    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
+    output: Annotated[TransferOutput, Forms("table", "json", "yaml", "csv")],
     source_options: SourceOptions,
     sending: SendingOptions,
     measurements: MeasurementOptions,
@@ -47,7 +47,6 @@ def produce(
     source: Annotated[
         str, typer.Argument(metavar="SOURCE", help="Folder, file of rows, URL of either, or - for rows on stdin.")
     ],
-    textfile: TextfileOption = None,
 ) -> ExitCode:
     """Produce files or rows to the least loaded brokers.
 
@@ -75,7 +74,7 @@ def produce(
         order = _order(topic, chosen, settings, sending, context)
         if not is_plain and measurements.telemetry is None:
             _await_broker(cluster, topic, chosen, sending, context)
-        return _produce(order, cluster, settings, measurements, prometheus, output, textfile, context)
+        return _produce(order, cluster, settings, measurements, prometheus, output, context)
 
 
 def _await_broker(
@@ -93,13 +92,12 @@ def _produce(
     settings: Settings,
     measurements: MeasurementOptions,
     prometheus: "Callable[[], Mapping[int, float]] | None",
-    output: OutputOptions,
-    textfile: Path | None,
+    output: TransferOutput,
     context: CommandContext,
 ) -> ExitCode:
     from kafkabal.reporting.delivery_display import DeliveryDisplay
 
-    with open_textfile(textfile, "produce", order.topic, settings, context) as written:
+    with open_textfile(output.textfile, "produce", order.topic, settings, context) as written:
         with DeliveryDisplay(context, partial(context.progress, "sending"), written) as display:
             try:
                 delivery = _deliver(order, cluster, settings, measurements, prometheus, display, context)

@@ -12,6 +12,7 @@ from kafkabal.units import parse_bytes, parse_duration
 
 _SECTION = "Source"
 _MOST_READERS = 256
+"""Threads: object stores answer hundreds at once; a typing error must not start a million."""
 
 
 def _parse_refresh(text: str) -> float:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kafkabal.reporting.profiles_report import CheckedProfile
 
 _DEFAULT_TIMEOUT_S = 15.0
+"""Longer than a connection to a host that drops packets takes to fail (10 s), so that the reason is shown."""
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Profile.")]
 Output = Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")]
@@ -26,7 +27,7 @@ Output = Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")]
 def list_profiles(context: CommandContext, output: Output) -> None:
     """List profiles: which cluster each names, and which one is in use.
 
-    Nothing is connected to.
+    Connects to nothing.
 
     Examples:
 
@@ -88,13 +89,13 @@ def check(
             "--timeout",
             metavar="TIME",
             parser=parse_some_time,
-            help="How long each cluster may take. [default: 15s]",
+            help="How long each cluster may take.",
         ),
     ] = _DEFAULT_TIMEOUT_S,
 ) -> ExitCode:
     """Connect to the clusters of profiles, all at once, and show which respond.
 
-    Exit 3 if a profile cannot be read or its cluster does not answer.
+    Exit 3 if a profile cannot be read or its cluster does not respond.
 
     Examples:
 
@@ -144,8 +145,8 @@ def add(
 ) -> None:
     """Add a profile.
 
-    Comments and profiles that the file has already stay as they are. Secrets belong into the client.properties that
-    --command-config names, not into a profile.
+    Comments and profiles that the file has already stay as they are. Secrets belong in the client.properties that
+    --command-config names, not in a profile.
 
     Examples:
 

@@ -11,11 +11,11 @@ import typer
 from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.open_transfer_textfile import open_textfile
-from kafkabal.cli.framework.shared_options import Format, Forms, OutputOptions, TextfileOption, Uses
+from kafkabal.cli.framework.shared_options import Format, Forms, OutputOptions, TransferOutput, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.termination_signals import Terminated
 from kafkabal.config import Settings
-from kafkabal.errors import ConfigError, ExitCode, InterruptedRunError, PartialFailureError, UsageError
+from kafkabal.errors import ConfigError, ExitCode, InterruptedRunError, PartialFailureError, UsageError, unknown_topic
 from kafkabal.printable import printable
 from kafkabal.units import parse_bytes, parse_duration
 from kafkabal.wording import counted_noun
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 _MEASURING = "Measuring"
 _MOST_READERS = 256
+"""Processes; a typing error must not start a million."""
 _DEFAULT_S = 30.0
+"""Long enough that opening connections and filling caches, a few seconds, changes the rate little."""
 _DEFAULT_CACHE_BYTES = 100 * 10**9
 
 
@@ -121,11 +123,10 @@ class MeasureOptions:
 def read(
     context: CommandContext,
     settings: Annotated[Settings, Uses("bootstrap_servers", "command_config", "profile")],
-    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
+    output: Annotated[TransferOutput, Forms("table", "json", "yaml", "csv")],
     options: ReadOptions,
     measuring: MeasureOptions,
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="An existing topic.")],
-    textfile: TextfileOption = None,
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Existing topic.")],
 ) -> ExitCode:
     """Measure how fast a topic can be read, restore its files, or print its records.
 
@@ -141,7 +142,7 @@ def read(
       kafkabal read events --follow -o json | jq .value
     """
     _check(options, measuring, output)
-    with open_textfile(textfile, "read", topic, settings, context) as written:
+    with open_textfile(output.textfile, "read", topic, settings, context) as written:
         if options.follow:
             _follow(topic, settings, options, output, written, context)
         elif options.to is not None:
@@ -237,7 +238,7 @@ def _restore(
                     bar.update(data.metrics.size_bytes, note=counted_noun(data.metrics.samples, "record"))
 
             restored = restore.write_all(shown())
-            bar.update(data.manifest.size_bytes, note=f"{data.metrics.samples} records")
+            bar.update(data.manifest.size_bytes, note=counted_noun(data.metrics.samples, "record"))
     _warn_of_rack(options.rack, data.metrics.racks, context)
     show_report(restore_report(topic, folder, restored), output, context)
     if restored.failures:
@@ -258,12 +259,11 @@ def _follow(
     context: CommandContext,
 ) -> None:
     connection = _connection(settings)
-    end_s = None if options.seconds is None else context.monotonic() + options.seconds
     count = size_bytes = 0
     try:
         topic_id = _topic_id(connection, topic)
         from kafkabal.clusters.kafka import RangeFetcher
-        from kafkabal.reader import as_json, follow
+        from kafkabal.reader import as_json, ends_after, follow
 
         fetcher = RangeFetcher(connection, topic, topic_id, rack=options.rack)
         try:
@@ -272,7 +272,7 @@ def _follow(
             for sample in follow(
                 fetcher,
                 from_start=options.from_start,
-                is_over=lambda: end_s is not None and context.monotonic() >= end_s,
+                is_over=ends_after(options.seconds, context.monotonic),
                 sleep=context.sleep,
             ):
                 _print(as_json(sample).encode() if output.output is Format.JSON else sample.value, context)
@@ -312,7 +312,7 @@ def _topic_id(connection: "ConnectionSettings", topic: str) -> str:
     with KafkaCluster(connection) as cluster:
         described = cluster.describe_topic(topic, connection.request_timeout_s)
     if described is None:
-        raise UsageError(f"unknown topic: {topic}", hint=f"kafkabal create {topic}")
+        raise unknown_topic(topic)
     return described.topic_id
 
 

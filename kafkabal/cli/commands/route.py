@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from kafkabal.reporting.report import Report
 
 _VALID_S = 60.0
+"""After a minute without a reading the cluster may have changed: clients then go back to their own routing."""
 # so that one reading that fails, and one that is late, leave clients their weights
 _REFRESHES_VALID = 3
 

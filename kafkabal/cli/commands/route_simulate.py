@@ -195,7 +195,8 @@ def route_simulate(
     # what is given is checked before a cluster is asked; where nothing is, a cluster is asked before numpy is imported
     is_plain = (policy, workload_options, training_options) == (None, WorkloadOptions(), TrainingOptions())
     state = _read_state(settings, context) if is_plain and topic is not None else None
-    from kafkabal.reporting.simulation_report import PolicyComparison, simulation_report
+    from kafkabal.reporting.policy_comparison import PolicyComparison
+    from kafkabal.reporting.route_simulation_report import route_simulation_report
     from kafkabal.routing import load_policy, policy_names
     from kafkabal.simulator import SimulationOptions, compare
 
@@ -216,7 +217,7 @@ def route_simulate(
 
         plot_simulation(simulated, plot)
         context.say(f"wrote plot {plot}")
-    show_report(simulation_report(simulated), output, context)
+    show_report(route_simulation_report(simulated), output, context)
 
 
 def _read_state(settings: Settings, context: CommandContext) -> "ClusterState":

@@ -23,7 +23,7 @@ def diff(
     context: CommandContext,
     settings: Annotated[Settings, Uses("shown_scores", "tolerance")],
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown")],
-    first: Annotated[Path, typer.Argument(metavar="FIRST", help="A snapshot, or - for standard input.")],
+    first: Annotated[Path, typer.Argument(metavar="FIRST", help="Snapshot, or - for standard input.")],
     second: Annotated[Path, typer.Argument(metavar="SECOND", help="Another snapshot.")],
     all_rows: Annotated[
         bool,
@@ -63,15 +63,13 @@ def import_snapshot(
     ] = None,
     assignment: Annotated[
         Path | None,
-        typer.Option(
-            "--assignment", metavar="FILE", help="JSON of kafka-reassign-partitions, where --topics cannot be had."
-        ),
+        typer.Option("--assignment", metavar="FILE", help="JSON of kafka-reassign-partitions, instead of --topics."),
     ] = None,
     log_dirs: Annotated[
         Path | None, typer.Option("--log-dirs", metavar="FILE", help="What 'kafka-log-dirs --describe' printed.")
     ] = None,
     cluster_id: Annotated[
-        str, typer.Option("--cluster-id", metavar="ID", help="Id of the cluster, which these texts do not tell.")
+        str, typer.Option("--cluster-id", metavar="ID", help="Id of the cluster, which these texts do not contain.")
     ] = _IMPORTED,
 ) -> None:
     """Import a snapshot from the output of Kafka's own tools.

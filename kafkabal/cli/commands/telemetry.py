@@ -8,7 +8,7 @@ import typer
 
 from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.latency_source import open_http_intake, open_topic_intake
+from kafkabal.cli.framework.open_telemetry_intake import open_http_intake, open_topic_intake
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
@@ -37,9 +37,13 @@ if TYPE_CHECKING:
 
 _CLUSTER = ("bootstrap_servers", "command_config", "profile")
 _COLLECT_S = 15.0
+"""Clients push every 10 s by default: each is seen once."""
 _BEFORE_S = 60.0
+"""Clients push every 10 s by default, and a subscription may ask for less: some pushes of each are seen."""
 _PARTITIONS = 3
+"""So that the forwarder's load is spread over brokers; a push is some kB, so more have no use."""
 _REPLICAS = 3
+"""What may be lost is a minute of metrics; three survive a restart with a dead broker, as for other topics."""
 _TOPIC_CONFIGS = {
     CLEANUP_POLICY: "delete",
     RETENTION_MS: "600000",
@@ -172,8 +176,8 @@ def remove(
         known = cluster.client_metrics_names()
         for name in names:
             if name not in known:
-                listed = ", ".join(known) or "none"
-                raise UsageError(f"unknown subscription: {name!r}", hint=f"choose from: {listed}")
+                hint = f"choose from: {', '.join(known)}" if known else "the cluster has no subscriptions"
+                raise UsageError(f"unknown subscription: {name!r}", hint=hint)
         _expect_done(
             cluster.alter_configs([ConfigChange(_resource(name), key, None) for name in names for key in KEYS])
         )
@@ -246,7 +250,7 @@ def show_metrics(
 ) -> None:
     """Show the metrics that clients push, with their latest values.
 
-    Programs get all of them: -o jsonl and -o csv are for export.
+    -o jsonl and -o csv export all of them.
 
     Examples:
 

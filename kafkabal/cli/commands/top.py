@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kafkabal.inspection import Inspection
     from kafkabal.model import ClusterState
     from kafkabal.reporting.live_frame import LiveFrames
-    from kafkabal.watch import LiveCluster, LiveView
+    from kafkabal.watch import LiveCluster, LiveReading
 
 _KEY_WAIT_S: Final = 0.2
 """Within which a key, a new size or a new reading shows; five wake-ups a second cost a thousandth of a core."""
@@ -40,7 +40,7 @@ def top(
             "--every",
             metavar="TIME",
             parser=parse_some_time,
-            help="Interval between readings of brokers and moves. [default: 5s]",
+            help="Interval between readings of brokers and moves.",
         ),
     ] = 5.0,
 ) -> None:
@@ -74,7 +74,7 @@ def top(
         follower = _Follower(_live(cluster, settings, by).look, every_s)
         with FullScreen(context.stdin, context.stdout) as screen:
             follower.start()
-            _show(screen, LiveFrames(name, by, context.out), follower, context.wall_clock)
+            _show(screen, LiveFrames(name, by, context.out), follower)
 
 
 def _live(cluster: "Cluster", settings: Settings, by: Grouping) -> "LiveCluster":
@@ -93,14 +93,14 @@ def _inspection(state: "ClusterState", settings: Settings) -> "Inspection":
     return inspection_of(settings, with_profile_disks(state, settings))
 
 
-def _show(screen: "FullScreen", frames: "LiveFrames", follower: "_Follower", wall_clock: Callable[[], float]) -> None:
+def _show(screen: "FullScreen", frames: "LiveFrames", follower: "_Follower") -> None:
     """Draw what is new until it is to end."""
     drawn: tuple[object, ...] = ()
     while True:
-        view, size = follower.view, screen.size()
-        if drawn != (id(view), size) or screen.must_redraw:
-            screen.draw(frames.frame(view, *size, wall_clock()))
-            drawn = (id(view), size)
+        reading, size = follower.reading, screen.size()
+        if drawn != (id(reading), size) or screen.must_redraw:
+            screen.draw(frames.frame(reading, *size))
+            drawn = (id(reading), size)
         if "q" in screen.key(_KEY_WAIT_S).lower():
             return
 
@@ -108,21 +108,21 @@ def _show(screen: "FullScreen", frames: "LiveFrames", follower: "_Follower", wal
 class _Follower:
     """Looks at the cluster on a thread of its own, so that keys are heard while a broker takes its time."""
 
-    def __init__(self, look: "Callable[[], LiveView]", every_s: float) -> None:
-        from kafkabal.watch import LiveView
+    def __init__(self, look: "Callable[[], LiveReading]", every_s: float) -> None:
+        from kafkabal.watch import LiveReading
 
         self._look, self._every_s = look, every_s
-        self._view, self._error = LiveView(), None
+        self._reading, self._error = LiveReading(), None
         self._thread = threading.Thread(target=self._follow, name="kafkabal-top", daemon=True)
 
     _error: BaseException | None
 
     @property
-    def view(self) -> "LiveView":
+    def reading(self) -> "LiveReading":
         """The latest look; what a look raised is raised here."""
         if self._error is not None:
             raise self._error
-        return self._view
+        return self._reading
 
     def start(self) -> None:
         """Begin to look."""
@@ -132,7 +132,7 @@ class _Follower:
         try:
             while True:
                 next_s = time.monotonic() + self._every_s
-                self._view = self._look()
+                self._reading = self._look()
                 time.sleep(max(next_s - time.monotonic(), 0.0))
         except BaseException as error:  # noqa: BLE001 - raised again where it ends the command
             self._error = error

@@ -19,11 +19,18 @@ if TYPE_CHECKING:
     from kafkabal.model import ClusterState
 
 _STARTING_S: Final = 3.0
+"""A broker that is starting opens its port within seconds; people who mistyped an address wait no longer."""
 _PAUSE_S: Final = 0.25
+"""A refused connection costs a millisecond."""
 
 
-def open_cluster(settings: Settings, context: CommandContext) -> Cluster:
+def open_cluster(settings: Settings, context: CommandContext, save_to: Path | None = None) -> Cluster:
     """Connect to the cluster that the settings name; to be used in a ``with`` block.
+
+    Parameters
+    ----------
+    save_to
+        Where what becomes of a snapshot is written.
 
     Raises
     ------
@@ -32,7 +39,15 @@ def open_cluster(settings: Settings, context: CommandContext) -> Cluster:
     UnreachableError
         If no broker responds.
     """
-    return _connected(settings, context)
+    from kafkabal.clusters import connect
+    from kafkabal.config import SnapshotAddress, cluster_address
+
+    address = cluster_address(settings)
+    if isinstance(address, SnapshotAddress) and save_to is not None:
+        address = replace(address, save_to=str(save_to))
+    cluster = connect(address)
+    context.detail(f"cluster: {cluster.name}")
+    return cluster
 
 
 def open_cluster_to_change(
@@ -72,19 +87,7 @@ def open_cluster_to_change(
     is_same = saved.exists() and settings.snapshot.exists() and saved.samefile(settings.snapshot)
     if is_same and not yes and not context.confirm(f"overwrite {saved}?", flag="--yes"):
         raise UsageError("nothing was changed", hint="name another file with --save")
-    return _connected(settings, context, save_to=saved)
-
-
-def _connected(settings: Settings, context: CommandContext, save_to: Path | None = None) -> Cluster:
-    from kafkabal.clusters import connect
-    from kafkabal.config import SnapshotAddress, cluster_address
-
-    address = cluster_address(settings)
-    if isinstance(address, SnapshotAddress) and save_to is not None:
-        address = replace(address, save_to=str(save_to))
-    cluster = connect(address)
-    context.detail(f"cluster: {cluster.name}")
-    return cluster
+    return open_cluster(settings, context, save_to=saved)
 
 
 def live_connection(settings: Settings, command: str) -> ConnectionSettings:

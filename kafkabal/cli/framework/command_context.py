@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 PROGRAM = "kafkabal"
 _YES = frozenset({"y", "yes"})
 _MOST_HELD = 100
+"""Lines: more than a screen holds; older ones are dropped while a full screen is shown."""
 
 
 class Colour(StrEnum):

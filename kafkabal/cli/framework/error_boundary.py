@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from kafkabal.cli.framework.command_context import CommandContext
 
 _FAILURES_SHOWN = 20
+"""Of thousands that fail alike the first screenful tells enough."""
+_EXTRA = "Got unexpected extra argument(s) "
+_CLOSE = 0.75
+"""Of difflib's ratio: two letters of ten may differ. With its 0.6 ``--check`` is taken for ``--help``."""
 
 
 def exit_code_of(run: Callable[[], int], words: Sequence[str], context: CommandContext) -> int:
@@ -75,15 +79,28 @@ def _as_ours(error: BaseException) -> BaseException:
 
 
 def _usage_error(error: typer.TyperException) -> UsageError:
-    message = error.format_message().rstrip(".").replace("\n\t", " ").replace("\n", " ").replace("Value error, ", "")
+    message, hint = _reworded(error)
     ctx, parameter = getattr(error, "ctx", None), getattr(error, "param", None)
     if ctx is None:
-        return UsageError(message[:1].lower() + message[1:], hint="see 'kafkabal --help'")
+        return UsageError(message[:1].lower() + message[1:], hint=hint or "see 'kafkabal --help'")
     if parameter is not None and getattr(ctx.get_parameter_source(parameter.name), "name", "") == "DEFAULT_MAP":
         message = f"{environment_name(parameter)}: {message}"
     else:
         message = message[:1].lower() + message[1:]
-    return UsageError(message, hint=f"see '{ctx.command_path} --help'")
+    return UsageError(message, hint=hint or f"see '{ctx.command_path} --help'")
+
+
+def _reworded(error: typer.TyperException) -> tuple[str, str]:
+    """What typer says in the words of our other messages, and a hint where it has a guess."""
+    if options := getattr(error, "possibilities", None):
+        from difflib import get_close_matches
+
+        near = get_close_matches(getattr(error, "option_name", ""), options, n=1, cutoff=_CLOSE)
+        return error.message, f"did you mean {near[0]!r}?" if near else ""
+    message = error.format_message().rstrip(".").replace("\n\t", " ").replace("\n", " ").replace("Value error, ", "")
+    if message.startswith(_EXTRA):
+        message = f"too many arguments: {message.removeprefix(_EXTRA).strip('()')!r}"
+    return message, ""
 
 
 def _report(error: BaseException, words: Sequence[str], context: CommandContext) -> int:

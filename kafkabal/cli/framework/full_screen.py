@@ -20,6 +20,7 @@ _LEAVE: Final = "\x1b[?25h\x1b[?1049l"
 _HOME: Final = "\x1b[H"
 _CLEAR_LINE: Final = "\x1b[K"
 _MOST_KEYS: Final = 64
+"""Bytes read at once: keys pressed while a frame is drawn, with room to spare."""
 
 
 class FullScreen:

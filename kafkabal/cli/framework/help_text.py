@@ -19,6 +19,7 @@ _LAST: Final = ("Scope", "Limits", "Cluster", _OUTPUT)
 # lines of prose longer than this are hard to read, however wide the terminal is
 _WIDEST: Final = 120
 _NARROWEST: Final = 40
+"""Columns: below it descriptions would be a word a line."""
 
 
 @dataclass(frozen=True, slots=True)

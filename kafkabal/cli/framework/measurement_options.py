@@ -8,7 +8,7 @@ import typer
 
 from kafkabal.cli.framework.cluster_access import await_broker
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.latency_source import open_http_intake, open_topic_intake
+from kafkabal.cli.framework.open_telemetry_intake import open_http_intake, open_topic_intake
 from kafkabal.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 _MEASUREMENTS = "Measurements"
 _TOPIC = "topic"
 _TELEMETRY_AGE_S = 60.0
+"""Six pushes at the default interval: one that is lost changes nothing, and an old load does not count."""
 _COLLECTING_S: Final = 15.0
 """Longest: clients push every ten seconds unless a subscription says otherwise."""
 _PAUSE_S: Final = 0.5
+"""Between two looks at what has arrived: in memory, and a person waits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,20 @@ class MeasurementOptions:
             rich_help_panel=_MEASUREMENTS,
         ),
     ] = "broker"
+
+    def check_plans_leaders(self, *, is_leaders_only: bool) -> None:
+        """See that a plan by what is measured changes leaders only.
+
+        Raises
+        ------
+        UsageError
+            If replicas may move too.
+        """
+        if not is_leaders_only and self != MeasurementOptions():
+            raise UsageError(
+                "--telemetry and --prometheus require --leaders-only",
+                hint="no replica carries what is measured of a broker, so that moving one would not even it",
+            )
 
     def query(self) -> "Callable[[], Mapping[int, float]] | None":
         """The Prometheus query, if one is given.
@@ -127,21 +143,20 @@ class MeasurementOptions:
         UsageError
             If nothing forwards telemetry, an address cannot be listened on, or options contradict each other.
         KafkabalError
-            If Prometheus does not answer.
+            If Prometheus does not respond.
         """
         query = self.query()
         if query is None and self.telemetry is None:
             return state
         from kafkabal.model import PRODUCE_LATENCY, PROMETHEUS_VALUE
-        from kafkabal.telemetry import as_column
 
         measured = dict(state.measured)
         if query is not None:
-            measured[PROMETHEUS_VALUE] = as_column(query(), state.brokers.id)
+            measured[PROMETHEUS_VALUE] = state.brokers.column_of(query())
         if self.telemetry is not None:
             live = frozenset(state.brokers.id[state.brokers.is_live].tolist())
             found = self._collected(cluster, settings, live, context)
-            measured[PRODUCE_LATENCY] = as_column(found, state.brokers.id)
+            measured[PRODUCE_LATENCY] = state.brokers.column_of(found)
         return state.replace(measured=measured)
 
     def _collected(

@@ -16,6 +16,7 @@ LIST_FILE: Final = "environment_variables.txt"
 """Beside this module: all names without their prefix, one a line; generated, so that no command need be imported."""
 
 _LIKENESS: Final = 0.8
+"""One letter wrong of five."""
 
 
 def warn_of_misspelt(context: CommandContext) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kafkabal.scoring import SelectedScores, WeightedScore
 
 
-def selected_scores(settings: Settings, cluster: ClusterState) -> SelectedScores:
+def selected_scores(settings: Settings, state: ClusterState) -> SelectedScores:
     """The scores that the settings name, else the default ones that this cluster supplies.
 
     Raises
@@ -31,7 +31,7 @@ def selected_scores(settings: Settings, cluster: ClusterState) -> SelectedScores
     from kafkabal.scoring import score_options, select_scores
 
     with settings.naming("scores"):
-        return select_scores(cluster, settings.scores, score_options(settings))
+        return select_scores(state, settings.scores, score_options(settings))
 
 
 def unchecked_scores(settings: Settings, default: Sequence[str] = ()) -> tuple[WeightedScore, ...]:
@@ -48,7 +48,7 @@ def unchecked_scores(settings: Settings, default: Sequence[str] = ()) -> tuple[W
         return load_scores(settings.scores or default, score_options(settings))
 
 
-def inspection_of(settings: Settings, cluster: ClusterState) -> Inspection:
+def inspection_of(settings: Settings, state: ClusterState) -> Inspection:
     """A cluster by the selected scores, each on its own.
 
     Raises
@@ -60,11 +60,11 @@ def inspection_of(settings: Settings, cluster: ClusterState) -> Inspection:
     from kafkabal.inspection import inspect_cluster
     from kafkabal.scoring import refuse_weights
 
-    selected = selected_scores(settings, cluster)
+    selected = selected_scores(settings, state)
     if settings.source("scores") == "--score":
         refuse_weights(settings.scores)
     tolerance = DEFAULT_CHECK_TOLERANCE if settings.tolerance is None else settings.tolerance
-    return inspect_cluster(cluster, selected, tolerance=tolerance)
+    return inspect_cluster(state, selected, tolerance=tolerance)
 
 
 def profile_watcher(settings: Settings, context: CommandContext, default: Sequence[str]) -> ProfileWatcher:

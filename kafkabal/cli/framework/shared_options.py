@@ -47,10 +47,8 @@ SEVERAL_CLUSTERS: Final = (*(key for key in CLUSTER if key != "profile"), "profi
 :class:`~kafkabal.cli.framework.chosen_clusters.ChosenClusters`."""
 
 SETTINGS: Final[Mapping[str, SettingOption]] = {
+    # in the order in which help lists them
     "bootstrap_servers": SettingOption("Bootstrap brokers.", "HOST:PORT[,...]", CLUSTER_SECTION, "-b"),
-    "bootstrap_controllers": SettingOption(
-        "KRaft controllers; needed to change configs of dead brokers.", "HOST:PORT[,...]", CLUSTER_SECTION
-    ),
     "command_config": SettingOption("client.properties file, as for Kafka's own tools.", "FILE", CLUSTER_SECTION),
     "profile": SettingOption("Profile to use: a name, FILE or FILE#NAME.", "NAME", CLUSTER_SECTION),
     "profiles": SettingOption(
@@ -68,6 +66,9 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
     "snapshot": SettingOption("Use a saved snapshot instead of a live cluster.", "FILE", CLUSTER_SECTION),
     "zookeeper": SettingOption("ZooKeeper servers, for Kafka 3.9 and older.", "HOST:PORT[/PATH]", CLUSTER_SECTION),
     "broker_timeout": SettingOption("Timeout per broker request. [default: 10s]", "TIME", CLUSTER_SECTION),
+    "bootstrap_controllers": SettingOption(
+        "KRaft controllers; needed to change configs of dead brokers.", "HOST:PORT[,...]", CLUSTER_SECTION
+    ),
     "scores": SettingOption(
         "Score to balance by (see 'kafkabal scores'), or package.module:object. Repeatable.",
         "NAME[=WEIGHT]",
@@ -83,20 +84,20 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
     "count_capacity": SettingOption(
         "Target replica and leader counts per broker: 'equal', or proportional to 'disk'.", "HOW"
     ),
-    "throttle": SettingOption(
-        "Replication throttle per broker: a rate, 'auto' or 'none'. [default: auto]", "RATE", SAFETY_SECTION
-    ),
-    "log_dir_throttle": SettingOption("Throttle for moves between log dirs of one broker.", "RATE", SAFETY_SECTION),
+    "max_bytes": SettingOption("Maximum bytes to move between brokers.", "SIZE", SAFETY_SECTION),
+    "max_moves": SettingOption("Maximum replicas to move.", "COUNT", SAFETY_SECTION),
+    "max_leader_changes": SettingOption("Maximum leader changes; followers move instead.", "COUNT", SAFETY_SECTION),
+    "max_duration": SettingOption("Maximum duration of the moves at the throttle.", "TIME", SAFETY_SECTION),
     "dead_after": SettingOption(
         "How long a broker must have been dead before its replicas are copied elsewhere; 0: now. [default: 10m]",
         "TIME",
         SAFETY_SECTION,
     ),
+    "throttle": SettingOption(
+        "Replication throttle per broker: a rate, 'auto' or 'none'. [default: auto]", "RATE", SAFETY_SECTION
+    ),
+    "log_dir_throttle": SettingOption("Throttle for moves between log dirs of one broker.", "RATE", SAFETY_SECTION),
     "window": SettingOption("Only move data in this time window, local time.", "01:00-05:00", SAFETY_SECTION),
-    "max_bytes": SettingOption("Maximum bytes to move between brokers.", "SIZE", SAFETY_SECTION),
-    "max_moves": SettingOption("Maximum replicas to move.", "COUNT", SAFETY_SECTION),
-    "max_leader_changes": SettingOption("Maximum leader changes; followers move instead.", "COUNT", SAFETY_SECTION),
-    "max_duration": SettingOption("Maximum duration of the moves at the throttle.", "TIME", SAFETY_SECTION),
     "topics": SettingOption(
         "Only topics that match this glob pattern. Repeatable.", "PATTERN", SCOPE_SECTION, repeated=True
     ),
@@ -113,11 +114,14 @@ ONE_CLUSTER: Final = tuple(key for key in SETTINGS if key not in _NOT_OF_ONE)
 """All settings, for a command about one cluster."""
 
 
+_PLACES: Final = {key: place for place, key in enumerate(SETTINGS)}
+
+
 class Uses:
-    """The settings that a command takes as options, by their keys in a profile."""
+    """The settings that a command takes as options, by their keys in a profile; help lists them in one order."""
 
     def __init__(self, *keys: str) -> None:
-        self.keys = keys
+        self.keys = tuple(sorted(keys, key=_PLACES.__getitem__))
 
 
 class Format(StrEnum):
@@ -213,9 +217,19 @@ TextfileOption = Annotated[
     ),
 ]
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferOutput(OutputOptions):
+    """Where the result of a transfer goes, and how far it is meanwhile."""
+
+    textfile: TextfileOption = None
+
+
 OverwriteOption = Annotated[
     bool, typer.Option("--yes", help="Do not prompt where --save overwrites the snapshot that is read.")
 ]
+
+YesOption = Annotated[bool, typer.Option("--yes", help="Do not prompt; required without a terminal.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import signal
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
+
+from kafkabal.errors import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,3 +38,10 @@ def raising_on_termination() -> Iterator[None]:
 
 def _raise(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001
     raise Terminated
+
+
+def end_at_next_interrupt() -> None:
+    """Let Ctrl-C end an interrupted process at once, with the code and the line that the first one gave it."""
+    signal.signal(signal.SIGINT, lambda *_: os._exit(ExitCode.INTERRUPTED))
+    # once no thread is waited for: as the interpreter ends it resets handlers, but leaves what is ignored
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)

@@ -26,7 +26,14 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.lazy_commands import variable_of
 from kafkabal.cli.framework.shared_options import SETTINGS, CommonOptions, Format, Forms, Uses
 from kafkabal.errors import UsageError
-from kafkabal.units import parse_number, parse_whole_number
+from kafkabal.units import (
+    format_duration,
+    parse_duration,
+    parse_number,
+    parse_percent,
+    parse_some_time,
+    parse_whole_number,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -42,6 +49,18 @@ _ONLY_FLAGS = {
     "all_profiles": "--all-profiles",
     "data_sets": "--topics",
 }
+
+
+def _typed_duration(seconds: float) -> str:
+    return format_duration(seconds).replace(" ", "").replace("min", "m")
+
+
+_WRITERS: Mapping[Any, Callable[[float], str]] = {
+    parse_percent: lambda fraction: f"{fraction * 100:g}%",
+    parse_duration: _typed_duration,
+    parse_some_time: _typed_duration,
+}
+"""By what reads the text of an option: what writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +109,13 @@ class Leaf:
     def _expect_something(self, given: Any) -> None:
         """Refuse an empty text, often a variable of a shell that is not set: read as none, it would widen the scope."""
         if any(isinstance(text, str) and not text.strip() for text in (given if isinstance(given, list) else [given])):
-            raise UsageError("empty value", hint="leave it out, or see whether a variable in it is set")
+            way_out = "leave it out, or see" if self.is_option else "see"
+            raise UsageError("empty value", hint=f"{way_out} whether a variable in it is set")
 
     @property
     def _title(self) -> str:
         if not self.is_option:
-            return self.info.metavar or self.name.upper()
+            return (self.info.metavar or self.name.upper()).strip("[].")
         return self._flags[0]
 
     @property
@@ -233,7 +253,13 @@ def _leaf(name: str, hint: Any, default: Any) -> Leaf:
     # what stands in the annotation may be read again
     info = copy(info)
     parse, info.parser = info.parser, None
-    return Leaf(name, _as_text(annotation, default), info, default, parse)
+    return Leaf(name, _as_text(annotation, default), info, default, parse, _default_as_typed(parse, default))
+
+
+def _default_as_typed(parse: Callable[[str], Any] | None, default: Any) -> str | None:
+    """A default as a user would type it, which help shows; None where it is not one value of a unit."""
+    write = _WRITERS.get(parse)
+    return write(default) if write and isinstance(default, int | float) else None
 
 
 def _strict_parser(annotation: Any, info: ParameterInfo) -> Callable[[str], Any] | None:

@@ -4,12 +4,12 @@ from .broker_reachability import BrokerReachability as BrokerReachability
 from .broker_requests import KafkaClient as KafkaClient
 from .broker_requests import KnownBroker as KnownBroker
 from .broker_requests import KnownBrokers as KnownBrokers
+from .buffer_pool import BufferPool as BufferPool
 from .cluster import KafkaCluster as KafkaCluster
 from .compacted_topic_store import RECORDS_TOPIC as RECORDS_TOPIC
 from .group_lock import LOCK_GROUP as LOCK_GROUP
 from .lazy_records import BatchHead as BatchHead
 from .lazy_records import LazyRecords as LazyRecords
-from .lazy_records import PlacedRecord as PlacedRecord
 from .lazy_records import RawRecord as RawRecord
 from .range_fetcher import RangeFetcher as RangeFetcher
 from .read_ahead_batches import ReadAheadBatches as ReadAheadBatches
@@ -17,3 +17,4 @@ from .read_state import KafkaReader as KafkaReader
 from .reassignments import factor_changes as factor_changes
 from .record_batches import Headers as Headers
 from .record_batches import unpack_headers as unpack_headers
+from .record_columns import RecordColumns as RecordColumns

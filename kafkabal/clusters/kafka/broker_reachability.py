@@ -13,6 +13,7 @@ from kafkabal.clusters.kafka.controller_quorum import quorum_request
 from kafkabal.errors import KafkabalError
 
 _TIMESTAMPS_VERSION = 1
+"""First version of DescribeQuorum that tells when a replica last fetched (KIP-836)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,7 @@ _FIRST_PAUSE_S = 0.05
 """Metadata follows a change of leader or controller within tens of milliseconds: the first retry mostly succeeds."""
 _LONGEST_PAUSE_S = 1.0
 """A new controller is elected within seconds; one question a second is no load for a cluster in trouble."""
-_BROKERS_SHARE = 0.8
+_FRACTION_FOR_A_BROKER = 0.8
 """The rest is for the way there and back: a broker that waits as long as we do responds after we have hung up, and what
 it did is then unknown."""
 # how many known brokers a question is put to before the bootstrap servers are tried again
@@ -73,7 +73,7 @@ class KafkaClient:
     @property
     def broker_timeout_ms(self) -> int:
         """How long a broker may wait for others before it responds: a little less than we wait for it."""
-        return int(self.settings.request_timeout_s * _BROKERS_SHARE * 1000)
+        return int(self.settings.request_timeout_s * _FRACTION_FOR_A_BROKER * 1000)
 
     def close(self) -> None:
         """Drop all connections."""

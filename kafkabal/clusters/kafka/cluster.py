@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from types import TracebackType
-from typing import Self
 
 from kafka.protocol.admin import (
     AlterPartitionReassignmentsRequest,
@@ -17,13 +15,11 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.consumer import JoinGroupRequest, ListOffsetsRequest, OffsetFetchRequest
 
+from kafkabal.close_on_exit import CloseOnExit
 from kafkabal.clusters.clock import Clock, SystemClock
 from kafkabal.clusters.cluster_protocol import (
     Capability,
     ClusterLock,
-    ConfigChange,
-    ConfigResource,
-    ConfigValue,
     ConsumerRacks,
     Fault,
     IsGone,
@@ -38,6 +34,7 @@ from kafkabal.clusters.cluster_protocol import (
     TopicDescription,
     nobody_is_gone,
 )
+from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigValue
 from kafkabal.clusters.kafka.authorized_operations import (
     Operation,
     cluster_operations,
@@ -46,6 +43,7 @@ from kafkabal.clusters.kafka.authorized_operations import (
 )
 from kafkabal.clusters.kafka.broker_reachability import BrokerReachability, controller_time_s, reach_brokers
 from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.clusters.kafka.client_metrics_names import client_metrics_names
 from kafkabal.clusters.kafka.compacted_topic_store import CompactedTopicStore
 from kafkabal.clusters.kafka.configs import alter_configs, describe_configs
 from kafkabal.clusters.kafka.consumer_racks import consumer_racks
@@ -57,7 +55,6 @@ from kafkabal.clusters.kafka.log_dirs import move_log_dirs, replica_logs
 from kafkabal.clusters.kafka.metadata import describe_topic, partition_status
 from kafkabal.clusters.kafka.reassignments import GUARD_VERSION, alter_reassignments, list_reassignments
 from kafkabal.clusters.kafka.response_times import response_times
-from kafkabal.clusters.kafka.telemetry_subscriptions import client_metrics_names
 from kafkabal.config import ConnectionSettings
 from kafkabal.model import TopicPartition
 
@@ -78,7 +75,7 @@ _NEEDS = {
 }
 
 
-class KafkaCluster:
+class KafkaCluster(CloseOnExit):
     """A cluster reached through its brokers; connections open with the first call.
 
     Parameters
@@ -95,17 +92,6 @@ class KafkaCluster:
         self._settings = settings
         self._clock = clock or SystemClock()
         self._client = KafkaClient(settings, self._clock)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @property
     def name(self) -> str:

@@ -9,13 +9,13 @@ from typing import Any
 from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 
 from kafkabal.clusters.clock import Deadline
-from kafkabal.clusters.cluster_protocol import (
+from kafkabal.clusters.cluster_protocol import Fault
+from kafkabal.clusters.config_items import (
     ConfigChange,
     ConfigOperation,
     ConfigResource,
     ConfigSource,
     ConfigValue,
-    Fault,
     ResourceKind,
 )
 from kafkabal.clusters.kafka.broker_requests import KafkaClient

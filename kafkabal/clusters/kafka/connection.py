@@ -43,7 +43,7 @@ _SOFTWARE_VERSION = re.sub(r"[^a-zA-Z0-9.-]", "-", __version__)
 _SMALLEST_TIMEOUT_S = 0.001
 """0 means "without end" or "not blocking" to sockets: a deadline that is all but over must not turn into either."""
 # a session that needs new credentials from time to time (KIP-368) is given up a little before it ends
-_USED_SHARE_OF_SESSION = 0.9
+_USED_FRACTION_OF_SESSION = 0.9
 
 _PORT_HINT = "check that the broker is running and that this is the port of its listener."
 _REFUSED_HINT = f"{_PORT_HINT} Listeners with TLS or SASL use separate ports"
@@ -199,7 +199,7 @@ class BrokerConnection:
             with translated(f"the response of {self.address} to the credentials"):
                 conversation.receive(bytes(response.auth_bytes))
         if response.session_lifetime_ms:
-            lifetime_s = response.session_lifetime_ms / 1000 * _USED_SHARE_OF_SESSION
+            lifetime_s = response.session_lifetime_ms / 1000 * _USED_FRACTION_OF_SESSION
             self._session_ends_s = self._clock.monotonic() + lifetime_s
 
     def _exchange(self, request: Any, version: int, deadline: Deadline, in_place: ResponseInPlace | None = None) -> Any:
@@ -232,21 +232,21 @@ class BrokerConnection:
             raise UnreachableError(f"not a Kafka broker: {self.address}", hint=hint)
         return self._receive(memoryview(bytearray(size)) if in_place is None else in_place.memory(size), deadline)
 
-    def _receive(self, view: memoryview, deadline: Deadline) -> memoryview:
+    def _receive(self, buffer: memoryview, deadline: Deadline) -> memoryview:
         at = 0
-        while at < len(view):
+        while at < len(buffer):
             self._limit(deadline)
-            received = self._receive_some(view[at:])
+            received = self._receive_some(buffer[at:])
             if not received:
                 raise ConnectionResetError("the broker closed the connection")
             at += received
-        return view
+        return buffer
 
-    def _receive_some(self, view: memoryview) -> int:
+    def _receive_some(self, buffer: memoryview) -> int:
         if isinstance(self._sock, ssl.SSLSocket):
-            return self._sock.recv_into(view)
+            return self._sock.recv_into(buffer)
         # all in one call: between two calls, a thread that computes keeps the interpreter for 5 ms
-        return self._sock.recv_into(view, len(view), socket.MSG_WAITALL)
+        return self._sock.recv_into(buffer, len(buffer), socket.MSG_WAITALL)
 
     def _limit(self, deadline: Deadline) -> None:
         """Bound the next calls of the socket; a plain one by the kernel, which takes no turn of the interpreter."""

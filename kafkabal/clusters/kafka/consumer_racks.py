@@ -21,6 +21,7 @@ from kafkabal.clusters.kafka.request_chunks import chunked
 from kafkabal.errors import KafkabalError
 
 _GROUPS_A_REQUEST = 200
+"""A response lists every member with its assignment: 200 groups of 100 members are a few MB."""
 
 
 def consumer_racks(client: KafkaClient) -> ConsumerRacks:

@@ -15,6 +15,7 @@ from kafkabal.errors import UnreachableError
 from kafkabal.model import TopicPartition
 
 _PARTITIONS_A_REQUEST = 1000
+"""The controller works at a request in one go, and other requests wait for it."""
 _SUCCESS = (NO_ERROR, ELECTION_NOT_NEEDED)
 
 

@@ -26,6 +26,8 @@ class PartitionResponse:
     records: memoryview
     aborted: tuple[tuple[int, int], ...] = ()
     """Producer id and first offset of the aborted transactions in it, by offset."""
+    throttle_ms: int = 0
+    """How long the broker reads nothing more of this connection, since a quota is used up."""
 
 
 def fetch_response(frame: memoryview, version: int) -> PartitionResponse:
@@ -38,9 +40,9 @@ def fetch_response(frame: memoryview, version: int) -> PartitionResponse:
     """
     cursor = _Cursor(frame, 4, flexible=version >= _FIRST_FLEXIBLE)
     cursor.tags()
-    _, error_code, _ = cursor.take(_HEAD)
+    throttle_ms, error_code, _ = cursor.take(_HEAD)
     if error_code != _NO_ERROR or not cursor.length():
-        return PartitionResponse(error_code, frame[:0])
+        return PartitionResponse(error_code, frame[:0], throttle_ms=throttle_ms)
     cursor.skip(_ID_BYTES if version >= _FIRST_WITH_IDS else cursor.length(of_text=True))
     cursor.length()
     _, error_code, _, _, _ = cursor.take(_PARTITION)
@@ -53,7 +55,7 @@ def fetch_response(frame: memoryview, version: int) -> PartitionResponse:
         cursor.skip(_REPLICA_BYTES)
     size = cursor.length()
     records = frame[cursor.at : cursor.at + size]
-    return PartitionResponse(error_code, records, tuple(sorted(aborted, key=lambda each: each[1])))
+    return PartitionResponse(error_code, records, tuple(sorted(aborted, key=lambda each: each[1])), throttle_ms)
 
 
 class _Cursor:

@@ -17,7 +17,6 @@ from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGro
 from kafkabal.clusters.clock import Clock
 from kafkabal.clusters.cluster_protocol import IsGone, nobody_is_gone
 from kafkabal.clusters.kafka.broker_requests import KafkaClient
-from kafkabal.clusters.kafka.consumer_groups import GroupMember, call_coordinator, describe_group
 from kafkabal.clusters.kafka.error_mapping import (
     INCONSISTENT_GROUP_PROTOCOL,
     MEMBER_ID_REQUIRED,
@@ -25,6 +24,12 @@ from kafkabal.clusters.kafka.error_mapping import (
     REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
     check,
+)
+from kafkabal.clusters.kafka.group_coordinator import (
+    GroupMember,
+    await_coordinator,
+    call_coordinator,
+    describe_group,
 )
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import BusyError, KafkabalError, RefusedByClusterError, UnreachableError
@@ -79,6 +84,7 @@ class GroupLock:
         self._released = threading.Event()
         self._last_heartbeat_s = clock.monotonic()
         try:
+            await_coordinator(self._client, self._group, self._client.deadline())
             self._join()
         except BaseException:
             self._client.close()

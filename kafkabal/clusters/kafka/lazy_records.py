@@ -1,4 +1,4 @@
-"""Records where they were received: each is read when it is asked for, and only then are its bytes copied.
+"""Records where they were received: their fields are found in whole blocks, and bytes copied when one is given out.
 
 A reader that shuffles holds thousands of records until their turn comes. To copy each of them out of the response as it
 arrives costs four times as much as to note where it begins (3.7 against 0.6 µs for 10 kB on the machine of
@@ -8,16 +8,17 @@ the one before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+import numpy as np
+
+from kafkabal.clusters.kafka.record_columns import CorruptRecordError, RecordColumns, record_fields
 from kafkabal.errors import RefusedByClusterError
 
 RawRecord: TypeAlias = "tuple[int, int, bytes | None, bytes | None, bytes]"
 """Offset, timestamp in ms, key, value, and the headers as they are packed; see :func:`unpack_headers`."""
-PlacedRecord: TypeAlias = "tuple[int, int, int, bytes | None, bytes | None, bytes]"
-"""The same after its partition."""
 
 
 class BatchHead(NamedTuple):
@@ -32,18 +33,15 @@ class BatchHead(NamedTuple):
     """The bytes that their positions count in."""
 
 
-NO_HEADERS: Final = b"\0"
-"""Packed."""
-
-
 @dataclass(slots=True)
 class LazyRecords:
     """A sequence of records, read in place; layout: ``DefaultRecord`` of Apache Kafka."""
 
     heads: list[BatchHead] = field(default_factory=list)
-    """Of each record."""
+    counts: list[int] = field(default_factory=list)
+    """Records of each head."""
     begins: list[int] = field(default_factory=list)
-    """Where it begins in the bytes of its head, after its length."""
+    """Where each record begins in the bytes of its head, after its length."""
     ends: list[int] = field(default_factory=list)
 
     @classmethod
@@ -59,67 +57,76 @@ class LazyRecords:
         return len(self.begins)
 
     def __iter__(self) -> Iterator[RawRecord]:
-        return (self.take(at)[1:] for at in range(len(self.begins)))
+        if not self.begins:
+            return iter(())
+        columns = self.columns()
+        rows = np.arange(len(columns))
+        return zip(
+            columns.offset.tolist(),
+            columns.timestamp.tolist(),
+            columns.optional(columns.key, rows),
+            columns.optional(columns.value, rows),
+            columns.packed_headers(rows),
+            strict=False,  # columns without any entry have no end
+        )
 
-    def __getitem__(self, at: int) -> RawRecord:
-        return self.take(at)[1:]
-
-    def take(self, at: int, own: Callable[[memoryview], Any] = bytes) -> PlacedRecord:
-        """The record at a place; written out with the short form of every number inline, for speed.
-
-        Parameters
-        ----------
-        own
-            Makes key, value and headers of the bytes in the batch: ``memoryview`` leaves them there.
+    def columns(self) -> RecordColumns:
+        """The fields of all records.
 
         Raises
         ------
         RefusedByClusterError
-            If its bytes are not those of a record.
+            If the bytes of one are not those of a record.
         """
-        end = self.ends[at]
-        partition, base, first_ms, append_ms, packed = self.heads[at]
-        at = self.begins[at] + 1  # after the attributes, which are unused
-        b = packed[at]
-        delta_ms, at = ((b >> 1) ^ -(b & 1), at + 1) if b < 128 else varint(packed, at)
-        b = packed[at]
-        delta, at = (b >> 1, at + 1) if b < 128 else varint(packed, at)
-        b = packed[at]
-        size, at = ((b >> 1) ^ -(b & 1), at + 1) if b < 128 else varint(packed, at)
-        key = None
-        if size >= 0:
-            key = own(packed[at : at + size])
-            at += size
-        number, shift = 0, 0
-        while (b := packed[at]) & 0x80:
-            number |= (b & 0x7F) << shift
-            shift += 7
-            at += 1
-        size = (number | b << shift) >> 1
-        at += 1
-        value = None
-        if not b & 1 or shift:  # -1 is the single byte 1
-            value = own(packed[at : at + size])
-            at += size
-        if at >= end:
-            raise RefusedByClusterError(f"offset {base + delta}: the record is corrupt: it ends before its headers")
-        headers = NO_HEADERS if at + 1 == end else own(packed[at:end])
-        stamp = first_ms + delta_ms if append_ms is None else append_ms
-        return partition, base + delta, stamp, key, value, headers
+        pieces: list[memoryview] = []
+        pieces_of_heads = []
+        for head in self.heads:
+            if not pieces or pieces[-1] is not head.packed:
+                pieces.append(head.packed)
+            pieces_of_heads.append(len(pieces) - 1)
+        heads = [
+            (h.partition, h.base_offset, h.first_ms, h.append_ms is not None, h.append_ms or 0) for h in self.heads
+        ]
+        by_head = np.array(heads, np.int64).reshape(-1, 5).T
+        partition, base, first_ms, has_append_ms, append_ms = np.repeat(by_head, self.counts, axis=1)
+        piece = np.repeat(np.array(pieces_of_heads, np.int64), self.counts)
+        begin, end = np.array(self.begins, np.int64), np.array(self.ends, np.int64)
+        try:
+            delta_ms, delta, key, value, headers = record_fields(pieces, piece, begin, end)
+        except CorruptRecordError as error:
+            raise RefusedByClusterError(
+                f"partition {partition[error.row]}: a record in the batch at offset {base[error.row]} "
+                f"is corrupt: {error}"
+            ) from error
+        return RecordColumns(
+            partition=partition,
+            offset=base + delta,
+            timestamp=np.where(has_append_ms, append_ms, first_ms + delta_ms),
+            key=key,
+            value=value,
+            headers=headers,
+            packed=pieces,
+            piece=piece,
+        )
 
     def only(self, at: int) -> LazyRecords:
         """The one at a place."""
-        return LazyRecords([self.heads[at]], [self.begins[at]], [self.ends[at]])
+        head = self.heads[int(np.searchsorted(np.cumsum(self.counts), at, side="right"))]
+        return LazyRecords([head], [1], [self.begins[at]], [self.ends[at]])
 
     def add(self, head: BatchHead, begins: Sequence[int], ends: Sequence[int]) -> None:
-        """Append records of one batch."""
-        self.heads += [head] * len(begins)
+        """Append records of one batch, if there are any."""
+        if not begins:
+            return
+        self.heads.append(head)
+        self.counts.append(len(begins))
         self.begins += begins
         self.ends += ends
 
     def extend(self, others: LazyRecords) -> None:
         """Append others."""
         self.heads += others.heads
+        self.counts += others.counts
         self.begins += others.begins
         self.ends += others.ends
 
@@ -140,11 +147,12 @@ def varint(packed: bytes | memoryview, at: int) -> tuple[int, int]:
 def _packed(record: RawRecord) -> bytes:
     body = [b"\0\0\0"]  # attributes, and no difference to the timestamp and offset of the head
     for text in (record[2], record[3]):
-        body += [_number(-1)] if text is None else [_number(len(text)), text]
+        body += [packed_varint(-1)] if text is None else [packed_varint(len(text)), text]
     return b"".join([*body, record[4]])
 
 
-def _number(value: int) -> bytes:
+def packed_varint(value: int) -> bytes:
+    """A number as records hold it: zigzag, seven bits to a byte, the lowest first (KIP-98)."""
     zigzag, out = (value << 1) ^ (value >> 63), bytearray()
     while zigzag >= 0x80:
         out.append(zigzag & 0x7F | 0x80)

@@ -20,6 +20,7 @@ Logs = dict[str, dict[int, tuple[int, int]]]
 """Topic, partition -> index of the log dir, bytes."""
 
 _PARTITIONS_A_REQUEST = 1000
+"""Of a request that times out nothing is known: a thousand can be asked for again."""
 _REMOTE = "remote://"
 """Redpanda lists what it keeps in an object store as a log dir of each broker; no move copies it."""
 _MOST_NAMED_PARTITIONS = 100_000

@@ -20,6 +20,7 @@ _TOPICS_A_REQUEST = 2000
 """A metadata response of 2,000 topics has some MB; without a limit that of a large cluster holds up all other
 requests."""
 _NAMED_IN_A_MESSAGE = 3
+"""Enough to look one up; a message is one line."""
 
 
 def partition_status(client: KafkaClient, topics: Collection[str]) -> dict[TopicPartition, PartitionStatus]:

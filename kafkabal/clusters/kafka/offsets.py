@@ -20,10 +20,13 @@ _EARLIEST, _LATEST, _EARLIEST_LOCAL = -2, -1, -4
 _LOCAL_VERSION = 8
 """First version of ListOffsets that tells where the log on disk begins (KIP-405, Kafka 3.4)."""
 _PARTITIONS_A_REQUEST = 10_000
+"""A response of 10,000 partitions has some 300 kB; each partition costs the leader a lookup in memory."""
 # how long a leader may search tiered storage
 _REMOTE_TIMEOUT_MS = 10_000
 _GROUPS_A_REQUEST = 200
+"""A response lists the offset of every partition of each group."""
 _FIRST_BATCHED_VERSION = 8
+"""Of OffsetFetch: several groups in one request (KIP-709, Kafka 3.0)."""
 # from version 10 on topics are named by id
 _LAST_VERSION_WITH_NAMES = 9
 

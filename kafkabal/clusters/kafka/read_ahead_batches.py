@@ -11,6 +11,11 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kafkabal.clusters.kafka.buffer_pool import BufferPool
+
+_LEAST_POOLED_BYTES = 2**18
+"""Memory of responses comes in whole MiB: of smaller spans there may be thousands."""
+
 
 class BatchSpan(NamedTuple):
     """Neighbouring whole batches with visible records, within the bytes of a response."""
@@ -32,10 +37,17 @@ class _Kept:
 
 
 class ReadAheadBatches:
-    """Kept spans of one topic, those kept last within ``limit_bytes``; threads may share it."""
+    """Kept spans of one topic, those kept last within ``limit_bytes``; threads may share it.
 
-    def __init__(self, limit_bytes: int) -> None:
+    Parameters
+    ----------
+    memory
+        Where they are copied to; that of responses serves both.
+    """
+
+    def __init__(self, limit_bytes: int, memory: BufferPool | None = None) -> None:
         self._limit_bytes = limit_bytes
+        self._memory = memory or BufferPool()
         self._size_bytes = 0
         self._kept: OrderedDict[tuple[int, int], _Kept] = OrderedDict()
         """By partition and first offset, the oldest first."""
@@ -49,7 +61,8 @@ class ReadAheadBatches:
         with self._lock:
             if size > self._limit_bytes or not left or (partition, span.first) in self._kept:
                 return
-            packed = memoryview(bytes(response[span.begin : span.end]))
+            packed = self._memory.take(size) if size >= _LEAST_POOLED_BYTES else memoryview(bytearray(size))
+            packed[:] = response[span.begin : span.end]
             self._kept[partition, span.first] = _Kept(span, packed, left)
             self._size_bytes += size
             while self._size_bytes > self._limit_bytes:

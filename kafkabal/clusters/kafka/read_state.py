@@ -10,15 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from kafkabal.clusters.clock import Deadline
-from kafkabal.clusters.cluster_protocol import (
-    BrokerProblem,
-    ConfigResource,
-    ConfigSource,
-    Reading,
-    ReadRequest,
-    Reassignment,
-    ResourceKind,
-)
+from kafkabal.clusters.cluster_protocol import BrokerProblem, Reading, ReadRequest, Reassignment
+from kafkabal.clusters.config_items import ConfigResource, ConfigSource, ResourceKind
 from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.configs import describe_configs
 from kafkabal.clusters.kafka.error_mapping import TOPIC_AUTHORIZATION_FAILED

@@ -28,6 +28,7 @@ Targets = Mapping[TopicPartition, tuple[int, ...] | None]
 GUARD_VERSION = 1
 """First version of the request that can refuse a change of the replication factor."""
 _PARTITIONS_A_REQUEST = 1000
+"""The controller writes a record for each, and refuses more than 10,000 in one go."""
 
 
 def list_reassignments(client: KafkaClient) -> dict[TopicPartition, Reassignment]:

@@ -13,6 +13,7 @@ from kafkabal.clusters.kafka.request_chunks import chunked
 from kafkabal.model import TopicPartition
 
 _GROUPS_A_REQUEST = 200
+"""As for consumer groups: the response lists the offset of every partition."""
 
 
 def share_group_offsets(

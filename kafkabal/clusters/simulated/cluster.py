@@ -8,15 +8,11 @@ session, records. Wrap it in :class:`~kafkabal.clusters.simulated.fault_injectio
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from types import TracebackType
 
+from kafkabal.close_on_exit import CloseOnExit
 from kafkabal.clusters.cluster_protocol import (
     BrokerProblem,
     Capability,
-    ConfigChange,
-    ConfigResource,
-    ConfigSource,
-    ConfigValue,
     Fault,
     IsGone,
     NewTopic,
@@ -26,26 +22,20 @@ from kafkabal.clusters.cluster_protocol import (
     Reassignment,
     ReplicaLog,
     ReplicaOn,
-    ResourceKind,
     nobody_is_gone,
 )
-from kafkabal.clusters.simulated import configs, controller, state_rows
-from kafkabal.clusters.simulated.cluster_parts import (
-    BUILT_IN_TOPIC_CONFIGS,
-    SimulatedBroker,
-    SimulatedLock,
-    SimulatedLog,
-)
+from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigValue, ResourceKind
+from kafkabal.clusters.simulated import configs, controller, memory_lock, state_rows
 from kafkabal.clusters.simulated.fake_clock import FakeClock
+from kafkabal.clusters.simulated.memory_lock import MemoryLock
+from kafkabal.clusters.simulated.memory_records import MemoryRecords
 from kafkabal.clusters.simulated.simulated_kafka import SimulatedKafka
-from kafkabal.errors import BusyError, MissingCapabilityError, UnreachableError
+from kafkabal.errors import MissingCapabilityError, UnreachableError
 from kafkabal.model import (
     SNAPSHOT_VERSION,
     ClusterState,
     HeaderRow,
-    PartitionRow,
     TopicPartition,
-    TopicRow,
     broker_rows,
     build_cluster,
     can_choose_log_dir,
@@ -55,7 +45,7 @@ from kafkabal.model import (
 _NO_RESPONSE = Fault("timeout", "no response within the deadline", retriable=True)
 
 
-class InMemoryCluster:
+class InMemoryCluster(CloseOnExit):
     """One client of a simulated Kafka; :meth:`connect` gives another client of the same one.
 
     Parameters
@@ -99,16 +89,12 @@ class InMemoryCluster:
 
     def stop(self) -> None:
         """From now on this client's process is as good as stopped or dead: its lock gets no heartbeats."""
-        for lock in self.kafka.parts.locks.values():
-            _beat(lock, self.kafka.clock.monotonic())
+        memory_lock.beat_all(self.kafka)
         self._is_stopped = True
 
     def go_on(self) -> None:
         """Its process is continued; a lock whose session has ended meanwhile stays lost."""
-        locks, now = self.kafka.parts.locks, self.kafka.clock.monotonic()
-        for lock in list(locks.values()):
-            if lock.client is self and now - lock.heartbeat_s >= lock.session_s:
-                del locks[lock.purpose]
+        memory_lock.drop_expired(self.kafka, self)
         self._is_stopped = False
 
     @property
@@ -129,7 +115,7 @@ class InMemoryCluster:
     def read(self, request: ReadRequest) -> Reading:
         """The whole state; brokers that hang cost their deadline and are named."""
         parts = self.kafka.catch_up()
-        silent = [b for b in parts.brokers.values() if b.alive and not b.responds]
+        silent = [b for b in parts.brokers.values() if b.registered and not b.responds]
         if silent:
             self.kafka.clock.sleep(request.deadline_s)
             parts = self.kafka.catch_up()
@@ -150,7 +136,7 @@ class InMemoryCluster:
 
     def broker_ids(self) -> frozenset[int]:
         """Ids of the brokers whose session is alive."""
-        return frozenset(b.id for b in self.kafka.catch_up().brokers.values() if b.alive)
+        return frozenset(b.id for b in self.kafka.catch_up().brokers.values() if b.registered)
 
     def quorum_voters(self) -> frozenset[int] | None:
         """Those that a test has set."""
@@ -158,7 +144,7 @@ class InMemoryCluster:
 
     def response_times(self, deadline_s: float) -> Mapping[int, float | None]:  # noqa: ARG002
         """A steady two milliseconds, or what a test has set; None for brokers that hang."""
-        brokers = [b for b in self.kafka.catch_up().brokers.values() if b.alive]
+        brokers = [b for b in self.kafka.catch_up().brokers.values() if b.registered]
         if not any(b.responds for b in brokers):
             raise UnreachableError("no broker responds")
         return {b.id: b.response_s if b.responds else None for b in brokers}
@@ -185,7 +171,7 @@ class InMemoryCluster:
             partition = parts.partition(name)
             for broker, log in partition.logs.items() if partition else ():
                 if broker in brokers and broker not in faults and parts.brokers[broker].log_dirs[log.log_dir].online:
-                    found[ReplicaOn(*name, broker)] = _replica_log(log)
+                    found[ReplicaOn(*name, broker)] = state_rows.replica_log(log)
         return found, faults
 
     def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> Mapping[str, Fault]:
@@ -199,7 +185,7 @@ class InMemoryCluster:
             elif strangers:
                 faults[topic.name] = Fault("INVALID_REPLICA_ASSIGNMENT", f"broker {min(strangers)} is not registered")
             elif not validate_only:
-                self.kafka.add_topic(_topic_row(topic))
+                self.kafka.add_topic(state_rows.new_topic_row(topic))
         return faults
 
     def alter_reassignments(
@@ -254,7 +240,11 @@ class InMemoryCluster:
         """Values in force with their sources; a broker's own can only be asked of that broker."""
         faults = self._resource_faults(resources)
         found = {
-            resource: {key: value for key in keys if (value := self._config(resource, key)) is not None}
+            resource: {
+                key: value
+                for key in keys
+                if (value := configs.value_in_force(self.kafka.parts, resource, key)) is not None
+            }
             for resource in resources
             if resource not in faults
         }
@@ -268,26 +258,18 @@ class InMemoryCluster:
             if change.resource not in faults:
                 by_resource.setdefault(change.resource, []).append(change)
         for resource, own in by_resource.items():
-            fault = configs.alter(self._own_configs(resource), own)
+            fault = configs.alter(configs.own_configs(self.kafka.parts, resource), own)
             if fault is not None:
                 faults[resource] = fault
         return faults
 
     def lock(self, owner: str, session_s: float, purpose: str = "", is_gone: IsGone = nobody_is_gone) -> MemoryLock:
         """Take the lock, unless a holder whose session is alive has it."""
-        locks, now = self.kafka.parts.locks, self.kafka.clock.monotonic()
-        holder = locks.get(purpose)
-        _beat(holder, now)
-        if holder is not None and now - holder.heartbeat_s < holder.session_s and not is_gone(holder.owner):
-            raise BusyError(f"cluster locked by {holder.owner}")
-        held = locks[purpose] = SimulatedLock(owner, self, now, session_s, purpose)
-        return MemoryLock(self, held)
+        return memory_lock.take(self.kafka, self, owner, session_s, purpose=purpose, is_gone=is_gone)
 
     def lock_holders(self) -> tuple[str, ...]:
         """Who holds the lock and whose session is alive."""
-        holder, now = self.kafka.parts.locks.get(""), self.kafka.clock.monotonic()
-        _beat(holder, now)
-        return (holder.owner,) if holder is not None and now - holder.heartbeat_s < holder.session_s else ()
+        return memory_lock.holders(self.kafka)
 
     def records(self) -> MemoryRecords:
         """Records that all clients share.
@@ -304,21 +286,10 @@ class InMemoryCluster:
     def close(self) -> None:
         """Nothing to drop."""
 
-    def __enter__(self) -> InMemoryCluster:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def _silent(self, brokers: Collection[int]) -> dict[int, Fault]:
         parts = self.kafka.catch_up()
         silent = {b: _NO_RESPONSE for b in brokers if b not in parts.brokers or not parts.brokers[b].responds}
-        if any(b in parts.brokers and parts.brokers[b].alive for b in silent):
+        if any(b in parts.brokers and parts.brokers[b].registered for b in silent):
             self.kafka.clock.sleep(self._request_timeout_s)
             self.kafka.catch_up()
         return silent
@@ -352,104 +323,3 @@ class InMemoryCluster:
         topics = self.kafka.parts.topics
         faults.update((r, gone) for r in resources if r.kind is ResourceKind.TOPIC and r.name not in topics)
         return faults
-
-    def _own_configs(self, resource: ConfigResource) -> dict[str, str]:
-        parts = self.kafka.parts
-        if resource.kind is ResourceKind.BROKER_DEFAULT:
-            return parts.default_configs
-        if resource.kind is ResourceKind.BROKER:
-            return parts.brokers[int(resource.name)].own_configs
-        return parts.topics[resource.name].configs
-
-    def _config(self, resource: ConfigResource, key: str) -> ConfigValue | None:
-        parts, own = self.kafka.parts, self._own_configs(resource)
-        if key in own:
-            is_default = resource.kind is ResourceKind.BROKER_DEFAULT
-            return ConfigValue(own[key], ConfigSource.CLUSTER_DEFAULT if is_default else ConfigSource.OWN)
-        if resource.kind is ResourceKind.TOPIC:
-            if key in parts.default_configs:
-                return ConfigValue(parts.default_configs[key], ConfigSource.CLUSTER_DEFAULT)
-            built_in = BUILT_IN_TOPIC_CONFIGS.get(key)
-            return None if built_in is None else ConfigValue(built_in, ConfigSource.BUILT_IN)
-        return _inherited(parts.default_configs, parts.brokers.get(int(resource.name or -1)), key)
-
-
-class MemoryLock:
-    """The lock of a simulated cluster; heartbeats happen by themselves unless its client is stopped."""
-
-    def __init__(self, client: InMemoryCluster, lock: SimulatedLock) -> None:
-        self._client = client
-        self._lock = lock
-
-    @property
-    def scope(self) -> str:
-        """Every client of the same simulated cluster."""
-        return "simulated cluster"
-
-    def seconds_since_heartbeat(self) -> float:
-        """Age of the last heartbeat; 0 while the client runs."""
-        now = self._client.kafka.clock.monotonic()
-        if self._is_ours():
-            _beat(self._lock, now)
-        return now - self._lock.heartbeat_s
-
-    def is_held(self) -> bool:
-        """False once its session has ended."""
-        return self.seconds_since_heartbeat() < self._lock.session_s and self._is_ours()
-
-    def release(self) -> None:
-        """Give it up."""
-        if self._is_ours():
-            del self._client.kafka.parts.locks[self._lock.purpose]
-
-    def _is_ours(self) -> bool:
-        return self._client.kafka.parts.locks.get(self._lock.purpose) is self._lock
-
-
-class MemoryRecords:
-    """Records in a dictionary."""
-
-    def __init__(self, records: dict[str, bytes]) -> None:
-        self._records = records
-
-    def put(self, key: str, value: bytes | None) -> None:
-        """Keep a value, or delete the key."""
-        if value is None:
-            self._records.pop(key, None)
-        else:
-            self._records[key] = value
-
-    def get_all(self) -> Mapping[str, bytes]:
-        """A copy of everything."""
-        return dict(self._records)
-
-
-def _beat(lock: SimulatedLock | None, now: float) -> None:
-    """Count the heartbeats that a holder which runs has sent up to now."""
-    if lock is not None and not lock.client.is_stopped:
-        lock.heartbeat_s = now
-
-
-def _inherited(defaults: Mapping[str, str], broker: SimulatedBroker | None, key: str) -> ConfigValue | None:
-    if key in defaults:
-        return ConfigValue(defaults[key], ConfigSource.CLUSTER_DEFAULT)
-    if broker is not None and key in broker.static_configs:
-        return ConfigValue(broker.static_configs[key], ConfigSource.STATIC)
-    return None
-
-
-def _replica_log(log: SimulatedLog) -> ReplicaLog:
-    return ReplicaLog(
-        log_dir=log.log_dir,
-        size_bytes=int(log.copied_bytes),
-        future_log_dir=log.future_log_dir,
-        future_bytes=int(log.future_bytes),
-    )
-
-
-def _topic_row(topic: NewTopic) -> TopicRow:
-    partitions = [
-        PartitionRow(partition=i, leader=replicas[0], replicas=list(replicas), isr=list(replicas))
-        for i, replicas in enumerate(topic.assignment)
-    ]
-    return TopicRow(topic=topic.name, partitions=partitions, configs=dict(topic.configs))

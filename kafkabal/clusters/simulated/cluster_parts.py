@@ -43,7 +43,7 @@ class SimulatedBroker:
     log_dirs: dict[str, SimulatedLogDir]
     host: str = ""
     port: int = -1
-    alive: bool = True
+    registered: bool = True
     hung_since_s: float | None = None
     """When it stopped responding; it loses its session a little later."""
     own_configs: dict[str, str] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class SimulatedBroker:
     @property
     def responds(self) -> bool:
         """Whether a request to this very broker gets a response."""
-        return self.alive and self.hung_since_s is None
+        return self.registered and self.hung_since_s is None
 
 
 @dataclass(slots=True)

@@ -1,13 +1,53 @@
-"""How a controller changes the configs of one resource (KIP-339)."""
+"""Configs of a simulated cluster: which value is in force, and how a controller changes them (KIP-339)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from kafkabal.clusters.cluster_protocol import ConfigChange, ConfigOperation, Fault
+from kafkabal.clusters.cluster_protocol import Fault
+from kafkabal.clusters.config_items import (
+    ConfigChange,
+    ConfigOperation,
+    ConfigResource,
+    ConfigSource,
+    ConfigValue,
+    ResourceKind,
+)
+from kafkabal.clusters.simulated.cluster_parts import BUILT_IN_TOPIC_CONFIGS, ClusterParts, SimulatedBroker
 from kafkabal.model import FOLLOWER_REPLICAS, LEADER_REPLICAS
 
 _ALL = "*"
+
+
+def own_configs(parts: ClusterParts, resource: ConfigResource) -> dict[str, str]:
+    """What is set on a resource itself."""
+    if resource.kind is ResourceKind.BROKER_DEFAULT:
+        return parts.default_configs
+    if resource.kind is ResourceKind.BROKER:
+        return parts.brokers[int(resource.name)].own_configs
+    return parts.topics[resource.name].configs
+
+
+def value_in_force(parts: ClusterParts, resource: ConfigResource, key: str) -> ConfigValue | None:
+    """The value of a key and where it comes from; None where it has none."""
+    own = own_configs(parts, resource)
+    if key in own:
+        is_default = resource.kind is ResourceKind.BROKER_DEFAULT
+        return ConfigValue(own[key], ConfigSource.CLUSTER_DEFAULT if is_default else ConfigSource.OWN)
+    if resource.kind is ResourceKind.TOPIC:
+        if key in parts.default_configs:
+            return ConfigValue(parts.default_configs[key], ConfigSource.CLUSTER_DEFAULT)
+        built_in = BUILT_IN_TOPIC_CONFIGS.get(key)
+        return None if built_in is None else ConfigValue(built_in, ConfigSource.BUILT_IN)
+    return _inherited(parts.default_configs, parts.brokers.get(int(resource.name or -1)), key)
+
+
+def _inherited(defaults: Mapping[str, str], broker: SimulatedBroker | None, key: str) -> ConfigValue | None:
+    if key in defaults:
+        return ConfigValue(defaults[key], ConfigSource.CLUSTER_DEFAULT)
+    if broker is not None and key in broker.static_configs:
+        return ConfigValue(broker.static_configs[key], ConfigSource.STATIC)
+    return None
 
 
 def alter(values: dict[str, str], changes: Sequence[ConfigChange]) -> Fault | None:

@@ -20,7 +20,7 @@ def start_reassignment(
         return Fault("UNKNOWN_TOPIC_OR_PARTITION", f"unknown partition: {name}")
     if not target or len(set(target)) != len(target):
         return Fault("INVALID_REPLICA_ASSIGNMENT", "replica list empty or with duplicates")
-    unknown = [b for b in target if b not in parts.brokers or not parts.brokers[b].alive]
+    unknown = [b for b in target if b not in parts.brokers or not parts.brokers[b].registered]
     if unknown:
         return Fault("INVALID_REPLICA_ASSIGNMENT", f"broker {unknown[0]} is not registered")
     if guarded and len(target) != len(partition.target if partition.is_moving else partition.replicas):
@@ -55,7 +55,7 @@ def elect_preferred(parts: ClusterParts, name: TopicPartition) -> Fault | None:
     if partition is None:
         return Fault("UNKNOWN_TOPIC_OR_PARTITION", f"unknown partition: {name}")
     preferred = partition.replicas[0]
-    if preferred not in partition.isr or not parts.brokers[preferred].alive:
+    if preferred not in partition.isr or not parts.brokers[preferred].registered:
         return Fault("PREFERRED_LEADER_NOT_AVAILABLE", f"broker {preferred} is not in sync")
     partition.leader = preferred
     return None
@@ -132,6 +132,6 @@ def _drop_log(parts: ClusterParts, partition: SimulatedPartition, broker: int) -
 
 def _elect_any(parts: ClusterParts, partition: SimulatedPartition) -> None:
     """Keep a leader that is alive and in sync, else take the first replica that is."""
-    able = [b for b in partition.replicas if b in partition.isr and parts.brokers[b].alive]
+    able = [b for b in partition.replicas if b in partition.isr and parts.brokers[b].registered]
     if partition.leader not in able:
         partition.leader = able[0] if able else -1

@@ -10,16 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from types import TracebackType
 from typing import Any, TypeVar
 
+from kafkabal.close_on_exit import CloseOnExit
 from kafkabal.clusters.cluster_protocol import (
     Capability,
     Cluster,
     ClusterLock,
-    ConfigChange,
-    ConfigResource,
-    ConfigValue,
     Fault,
     IsGone,
     NewTopic,
@@ -32,6 +29,7 @@ from kafkabal.clusters.cluster_protocol import (
     ReplicaOn,
     nobody_is_gone,
 )
+from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigValue
 from kafkabal.errors import NoResponseError, RefusedByClusterError
 from kafkabal.model import TopicPartition
 
@@ -73,7 +71,7 @@ class Call:
     arguments: tuple[Any, ...]
 
 
-class FaultyCluster:
+class FaultyCluster(CloseOnExit):
     """Passes calls on, unless its script says otherwise.
 
     Attributes
@@ -208,17 +206,6 @@ class FaultyCluster:
     def close(self) -> None:
         """Close the wrapped cluster."""
         self.inner.close()
-
-    def __enter__(self) -> FaultyCluster:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def call(self, method: str, action: Callable[[], _T], *arguments: Any) -> _T:
         """Count a call and let it go as the script says."""

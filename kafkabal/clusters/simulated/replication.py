@@ -119,8 +119,8 @@ def _throttle(parts: ClusterParts, flows: list[_Flow], key: str) -> None:
     busy = Counter(getattr(f, side) for f in flows)
     for flow in flows:
         broker_id = getattr(flow, side)
-        share = _rate(parts, parts.brokers[broker_id], key) / busy[broker_id]
-        flow.bytes_per_s = min(flow.bytes_per_s, share)
+        quotient = _rate(parts, parts.brokers[broker_id], key) / busy[broker_id]
+        flow.bytes_per_s = min(flow.bytes_per_s, quotient)
 
 
 def _rate(parts: ClusterParts, broker: SimulatedBroker, key: str) -> float:

@@ -59,9 +59,9 @@ class SimulatedKafka:
         """Let everything happen that time has brought since the last call, and return the parts."""
         now = self.clock.monotonic()
         for broker in self.parts.brokers.values():
-            if broker.alive and broker.hung_since_s is not None and now - broker.hung_since_s >= BROKER_SESSION_S:
+            if broker.registered and broker.hung_since_s is not None and now - broker.hung_since_s >= BROKER_SESSION_S:
                 self._advance_to(broker.hung_since_s + BROKER_SESSION_S)
-                broker.alive = False
+                broker.registered = False
                 controller.broker_lost(self.parts, broker)
         self._advance_to(now)
         return self.parts
@@ -74,7 +74,7 @@ class SimulatedKafka:
     def kill(self, broker_id: int) -> None:
         """Let a broker die at once."""
         broker = self.catch_up().brokers[broker_id]
-        broker.alive = False
+        broker.registered = False
         broker.preferred_log_dirs.clear()
         controller.broker_lost(self.parts, broker)
 
@@ -85,7 +85,7 @@ class SimulatedKafka:
     def start(self, broker_id: int) -> None:
         """Bring a dead or hung broker back; it is in sync again at once."""
         broker = self.catch_up().brokers[broker_id]
-        broker.alive, broker.hung_since_s = True, None
+        broker.registered, broker.hung_since_s = True, None
         controller.broker_back(self.parts, broker)
 
     def add_broker(self, row: BrokerRow) -> None:
@@ -145,7 +145,7 @@ def _broker(row: BrokerRow) -> SimulatedBroker:
         )
         for d in row.log_dirs
     } or {"/data": SimulatedLogDir("/data", -1)}
-    return SimulatedBroker(row.broker, row.rack, dirs, row.host, row.port, alive=row.state == "online")
+    return SimulatedBroker(row.broker, row.rack, dirs, row.host, row.port, registered=row.state == "online")
 
 
 def _leave_room_as_reported(parts: ClusterParts, broker: SimulatedBroker) -> None:

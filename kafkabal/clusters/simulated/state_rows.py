@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkabal.clusters.simulated.cluster_parts import ClusterParts, SimulatedBroker, SimulatedLogDir, SimulatedPartition
+from kafkabal.clusters.cluster_protocol import NewTopic, ReplicaLog
+from kafkabal.clusters.simulated.cluster_parts import (
+    ClusterParts,
+    SimulatedBroker,
+    SimulatedLog,
+    SimulatedLogDir,
+    SimulatedPartition,
+)
 from kafkabal.clusters.simulated.simulated_kafka import SimulatedKafka
 from kafkabal.model import BrokerRow, FutureRow, LogDirRow, PartitionRow, TopicRow
 
@@ -20,7 +27,7 @@ def broker_rows(kafka: SimulatedKafka) -> list[BrokerRow]:
             rack=b.rack,
             host=b.host,
             port=b.port,
-            state="online" if b.alive else "dead",
+            state="online" if b.registered else "dead",
             log_dirs=[_dir_row(kafka, b, d) for d in b.log_dirs.values()] if b.responds else [],
         )
         for b in kafka.parts.brokers.values()
@@ -37,6 +44,25 @@ def topic_rows(kafka: SimulatedKafka, *, configs: bool) -> Iterator[TopicRow]:
             internal=topic.internal,
             topic_id=topic.topic_id,
         )
+
+
+def new_topic_row(topic: NewTopic) -> TopicRow:
+    """The row of a topic that is created."""
+    partitions = [
+        PartitionRow(partition=i, leader=replicas[0], replicas=list(replicas), isr=list(replicas))
+        for i, replicas in enumerate(topic.assignment)
+    ]
+    return TopicRow(topic=topic.name, partitions=partitions, configs=dict(topic.configs))
+
+
+def replica_log(log: SimulatedLog) -> ReplicaLog:
+    """A replica as its broker reports it."""
+    return ReplicaLog(
+        log_dir=log.log_dir,
+        size_bytes=int(log.copied_bytes),
+        future_log_dir=log.future_log_dir,
+        future_bytes=int(log.future_bytes),
+    )
 
 
 def _dir_row(kafka: SimulatedKafka, broker: SimulatedBroker, log_dir: SimulatedLogDir) -> LogDirRow:

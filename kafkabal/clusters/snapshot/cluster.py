@@ -11,9 +11,6 @@ from typing import NoReturn, Self
 from kafkabal.clusters.cluster_protocol import (
     Capability,
     ClusterLock,
-    ConfigChange,
-    ConfigResource,
-    ConfigValue,
     Fault,
     IsGone,
     NewTopic,
@@ -26,6 +23,7 @@ from kafkabal.clusters.cluster_protocol import (
     ReplicaOn,
     nobody_is_gone,
 )
+from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigValue
 from kafkabal.clusters.snapshot.mutable_rows import MutableRows
 from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot

@@ -15,7 +15,7 @@ _GZIP_LEVEL = 3
 """A snapshot shrinks to 18 % at 3, to 14 % at 9 in seven times the time (2026-11)."""
 
 
-def write_snapshot(cluster: ClusterState, path: Path | str) -> None:
+def write_snapshot(state: ClusterState, path: Path | str) -> None:
     """Write a snapshot, gzipped where the name ends in ``.gz``; the file appears whole or not at all.
 
     Raises
@@ -26,13 +26,13 @@ def write_snapshot(cluster: ClusterState, path: Path | str) -> None:
     with replacing(path) as file:
         if str(path).endswith(".gz"):
             with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=_GZIP_LEVEL, mtime=0) as packed:
-                _write_rows(cluster, packed)
+                _write_rows(state, packed)
         else:
-            _write_rows(cluster, file)
+            _write_rows(state, file)
 
 
-def _write_rows(cluster: ClusterState, file: IO[bytes] | gzip.GzipFile) -> None:
+def _write_rows(state: ClusterState, file: IO[bytes] | gzip.GzipFile) -> None:
     encode = msgspec.json.Encoder().encode
-    for rows in ([header_row(cluster)], broker_rows(cluster), topic_rows(cluster)):
+    for rows in ([header_row(state)], broker_rows(state), topic_rows(state)):
         for row in rows:
             file.write(encode(row) + b"\n")

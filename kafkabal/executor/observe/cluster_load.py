@@ -10,7 +10,7 @@ import numpy as np
 
 from kafkabal.clusters import Capability, Clock, Cluster, ReadRequest
 from kafkabal.errors import NotAuthorizedError
-from kafkabal.executor.state.run_record import PlannedPartition
+from kafkabal.executor.state.run_record import RunPartition
 from kafkabal.model import ClusterState, TopicPartition
 from kafkabal.plan import PartitionChange, partition_rows
 from kafkabal.telemetry import groups_behind, with_rates
@@ -111,6 +111,6 @@ def moves_of_plan(changes: Iterable[PartitionChange]) -> dict[TopicPartition, Co
     return {c.name: c.adding for c in changes if c.previous}
 
 
-def moves_of_run(partitions: Iterable[PlannedPartition]) -> dict[TopicPartition, Collection[int]]:
+def moves_of_run(partitions: Iterable[RunPartition]) -> dict[TopicPartition, Collection[int]]:
     """Brokers to which each partition of a run comes."""
     return {p.name: list(p.adding) for p in partitions}

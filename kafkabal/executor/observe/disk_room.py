@@ -17,17 +17,17 @@ class DiskRoom:
 
     Parameters
     ----------
-    share
-        No volume may be fuller than this share of its total, nor have less than 5 % usable.
+    limit
+        No volume may be fuller than this fraction of its total, nor have less than 5 % usable.
     """
 
-    def __init__(self, state: ClusterState, share: float) -> None:
+    def __init__(self, state: ClusterState, limit: float) -> None:
         self._room: dict[int, int] = {}
         self._volume: dict[tuple[int, str], int] = {}
         self._dirs: defaultdict[int, list[str]] = defaultdict(list)
         self._offline: set[tuple[int, str | None]] = set()
         self._unknown = frozenset(state.brokers.id[did_not_report(state)].tolist())
-        dirs, room = state.log_dirs, volume_room_bytes(state, share)
+        dirs, room = state.log_dirs, volume_room_bytes(state, limit)
         for row, path in enumerate(dirs.path):
             broker = int(state.brokers.id[dirs.broker[row]])
             if dirs.state[row] == LogDirState.ONLINE:

@@ -14,7 +14,7 @@ from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reassign.target_placement import target_by_plan
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.safety.retry import PASSING_ERRORS
-from kafkabal.executor.state.run_record import PlannedPartition
+from kafkabal.executor.state.run_record import RunPartition
 from kafkabal.model import TopicPartition
 
 _NOT_REGISTERED = "INVALID_REPLICA_ASSIGNMENT"
@@ -22,7 +22,7 @@ _MOVING = frozenset({Stage.MOVING, Stage.LAGGING, Stage.ASTRAY})
 
 
 def cancel_in_flight(
-    context: RunContext, partitions: Sequence[PlannedPartition], lagging_since_s: Mapping[TopicPartition, float]
+    context: RunContext, partitions: Sequence[RunPartition], lagging_since_s: Mapping[TopicPartition, float]
 ) -> dict[TopicPartition, str]:
     """Cancel what is in flight of these partitions, wait until it is gone, and restore the order of replicas.
 
@@ -62,7 +62,7 @@ def cancel_in_flight(
 
 
 def _turn(
-    context: RunContext, tasks: Sequence[PartitionTask], planned: Mapping[TopicPartition, PlannedPartition]
+    context: RunContext, tasks: Sequence[PartitionTask], planned: Mapping[TopicPartition, RunPartition]
 ) -> tuple[list[PartitionTask], dict[TopicPartition, str]]:
     """One try; returns what was in flight or out of order, and what could not be cancelled."""
     seen = observe(context.cluster, [t.target for t in tasks])
@@ -99,6 +99,6 @@ def _copies(seen: Observation, tasks: Sequence[PartitionTask]) -> dict[ReplicaOn
     return found
 
 
-def _is_out_of_order(task: PartitionTask, planned: PlannedPartition) -> bool:
+def _is_out_of_order(task: PartitionTask, planned: RunPartition) -> bool:
     previous = planned.previous.replicas
     return set(task.current) == set(previous) and task.current != previous

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence, Set
 
 from kafkabal.clusters import PartitionStatus
 from kafkabal.executor.run_context import RunContext
-from kafkabal.executor.state.run_record import PlannedPartition
+from kafkabal.executor.state.run_record import RunPartition
 from kafkabal.model import TopicPartition
 
 _ROUNDS = 5
@@ -21,7 +21,7 @@ _ROUNDS = 5
 _LED_BY_ANOTHER = "moved by another tool, or another leader elected, since planning"
 
 
-def elect_preferred(context: RunContext, partitions: Sequence[PlannedPartition]) -> dict[TopicPartition, str]:
+def elect_preferred(context: RunContext, partitions: Sequence[RunPartition]) -> dict[TopicPartition, str]:
     """Elect the preferred leader of every partition that is in place.
 
     Returns
@@ -46,7 +46,7 @@ def elect_preferred(context: RunContext, partitions: Sequence[PlannedPartition])
     return {name: why.get(name, _LED_BY_ANOTHER) for name in wrong}
 
 
-def give_back_leaders(context: RunContext, partitions: Sequence[PlannedPartition]) -> dict[TopicPartition, str]:
+def give_back_leaders(context: RunContext, partitions: Sequence[RunPartition]) -> dict[TopicPartition, str]:
     """Restore the leader of every partition that is placed as before the run.
 
     Returns
@@ -71,7 +71,7 @@ def give_back_leaders(context: RunContext, partitions: Sequence[PlannedPartition
     return {p.name: why.get(p.name, _LED_BY_ANOTHER) for p in lost}
 
 
-def _leader_first(planned: PlannedPartition) -> tuple[int, ...]:
+def _leader_first(planned: RunPartition) -> tuple[int, ...]:
     previous = planned.previous
     return (previous.leader, *(b for b in previous.replicas if b != previous.leader))
 
@@ -118,13 +118,13 @@ def _elect_in_steps(context: RunContext, names: Sequence[TopicPartition]) -> dic
 
 
 def _status(
-    context: RunContext, partitions: Mapping[TopicPartition, PlannedPartition]
+    context: RunContext, partitions: Mapping[TopicPartition, RunPartition]
 ) -> Mapping[TopicPartition, PartitionStatus]:
     topics = {name.topic for name in partitions}
     return context.retries.until_success(lambda: context.cluster.partition_status(topics)) if topics else {}
 
 
-def _is_lost(planned: PlannedPartition, status: Mapping[TopicPartition, PartitionStatus]) -> bool:
+def _is_lost(planned: RunPartition, status: Mapping[TopicPartition, PartitionStatus]) -> bool:
     """Whether it is not led as before the run; a topic that was deleted has nothing to give back."""
     now, previous = status.get(planned.name), planned.previous
     return now is not None and not _is_led_by(previous.leader, previous.replicas, now)

@@ -2,8 +2,8 @@
 
 The waiting partitions are gone through in order of size, largest first: a large copy that starts late makes the run
 late. A leader sends a copy to every adding replica, so caps on outgoing copies spread the work over source leaders.
-A copy that takes less time than one observation takes only its share of a slot, or small partitions would leave
-the brokers idle between two looks.
+A copy that takes less time than one observation counts as a fraction of a move, or small partitions would leave
+the brokers idle between two observations.
 """
 
 from __future__ import annotations
@@ -17,62 +17,62 @@ from kafkabal.executor.observe.observation import Stage
 from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.run_options import RunLimits
 
-_LEAST_SHARE = 0.02
-"""Of a slot: so at most 50 tiny partitions take one. Nearer to 0 a broker would be asked for thousands at once."""
+_LEAST_FRACTION = 0.02
+"""Of a move: so at most 50 tiny partitions count as one. Nearer to 0 a broker would be asked for thousands at once."""
 _NEARLY_FULL = 1e-9
-"""What sums of shares may be off by; without it ten tenths would not fit one slot."""
+"""What sums of fractions may be off by; without it ten tenths would be more than one move."""
 
 
 @dataclass(slots=True)
-class MoveSlots:
-    """Slots in use, by broker and direction, by log dir, and in all."""
+class ConcurrentMoves:
+    """Moves in flight at the same time, by broker and direction, by log dir, and in all, against their limits."""
 
     limits: RunLimits
-    bytes_a_look: float
-    """What one broker copies between two looks; 0 where that is not known."""
+    bytes_per_observation: float
+    """What one broker copies between two observations; 0 where that is not known."""
     inbound: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
     outbound: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
     copying: defaultdict[tuple[int, str], float] = field(default_factory=lambda: defaultdict(float))
     in_all: float = 0.0
-    full_senders: set[int] = field(default_factory=set)
+    full_leaders: set[int] = field(default_factory=set)
     """Brokers that can lead nothing more that is copied."""
 
     def take(self, task: PartitionTask) -> None:
-        """Occupy the slots of a task that runs, or is about to."""
-        share = self._share(task)
+        """Count the moves of a task that runs, or is about to."""
+        fraction = self._fraction(task)
         if task.stage in (Stage.MISPLACED, Stage.COPYING):
             for target in task.misplaced.items():
-                self.copying[target] += share
+                self.copying[target] += fraction
             return
         adding = task.arriving if task.is_running else task.adding
         for broker in adding:
-            self.inbound[broker] += share
-        self.outbound[task.leader] += share * len(adding)
-        if not _fits(self.outbound[task.leader], _LEAST_SHARE, self.limits.moves_out_per_broker):
-            self.full_senders.add(task.leader)
-        self.in_all += share
+            self.inbound[broker] += fraction
+        self.outbound[task.leader] += fraction * len(adding)
+        if not _fits(self.outbound[task.leader], _LEAST_FRACTION, self.limits.moves_out_per_broker):
+            self.full_leaders.add(task.leader)
+        self.in_all += fraction
 
     def fits(self, task: PartitionTask) -> bool:
         """Whether a task may start; one that is larger than a cap may where nothing else is."""
-        share, limits = self._share(task), self.limits
+        fraction, limits = self._fraction(task), self.limits
         if task.stage is Stage.MISPLACED:
-            return all(_fits(self.copying[t], share, limits.copies_per_log_dir) for t in task.misplaced.items())
+            return all(_fits(self.copying[t], fraction, limits.copies_per_log_dir) for t in task.misplaced.items())
         adding = task.adding
         return (
-            _fits(self.in_all, share, limits.moves_per_cluster)
-            and _fits(self.outbound[task.leader], share * len(adding), limits.moves_out_per_broker)
-            and all(_fits(self.inbound[b], share, limits.moves_in_per_broker) for b in adding)
+            _fits(self.in_all, fraction, limits.moves_per_cluster)
+            and _fits(self.outbound[task.leader], fraction * len(adding), limits.moves_out_per_broker)
+            and all(_fits(self.inbound[b], fraction, limits.moves_in_per_broker) for b in adding)
         )
 
     @property
     def is_full(self) -> bool:
         """Whether the cluster as a whole takes nothing more."""
-        return self.in_all + _LEAST_SHARE > self.limits.moves_per_cluster + _NEARLY_FULL
+        return self.in_all + _LEAST_FRACTION > self.limits.moves_per_cluster + _NEARLY_FULL
 
-    def _share(self, task: PartitionTask) -> float:
-        if not self.bytes_a_look:
+    def _fraction(self, task: PartitionTask) -> float:
+        if not self.bytes_per_observation:
             return 1.0
-        return min(max(task.target.copy_bytes / self.bytes_a_look, _LEAST_SHARE), 1.0)
+        return min(max(task.target.copy_bytes / self.bytes_per_observation, _LEAST_FRACTION), 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +83,16 @@ class MoveBatch:
     held_up: dict[PartitionTask, str]
 
 
-def choose_batch(waiting: Iterable[PartitionTask], slots: MoveSlots, disks: DiskRoom) -> MoveBatch:
-    """Pick the tasks to start, from the largest to the smallest; slots and room of those picked are taken."""
+def choose_batch(waiting: Iterable[PartitionTask], concurrent: ConcurrentMoves, disks: DiskRoom) -> MoveBatch:
+    """Pick the tasks to start, from the largest to the smallest; their moves are counted and their room reserved."""
     starting: list[PartitionTask] = []
     held_up: dict[PartitionTask, str] = {}
     for task in waiting:
-        if task.adding and task.leader in slots.full_senders:
+        if task.adding and task.leader in concurrent.full_leaders:
             continue
         if not task.adding and not task.misplaced:
             starting.append(task)  # an order, or fewer replicas: done at once
-        elif slots.fits(task):
+        elif concurrent.fits(task):
             arriving = arrivals(task)
             obstacles = (disks.obstacle(b, path, task.target.copy_bytes) for b, path in arriving)
             if (obstacle := next(filter(None, obstacles), None)) is not None:
@@ -100,9 +100,9 @@ def choose_batch(waiting: Iterable[PartitionTask], slots: MoveSlots, disks: Disk
                 continue
             for broker, path in arriving:
                 disks.reserve(broker, path, task.target.copy_bytes)
-            slots.take(task)
+            concurrent.take(task)
             starting.append(task)
-            if slots.is_full:
+            if concurrent.is_full:
                 break
     return MoveBatch(starting, held_up)
 
@@ -114,5 +114,5 @@ def arrivals(task: PartitionTask) -> list[tuple[int, str | None]]:
     return [(b, task.target.log_dirs.get(b)) for b in task.adding]
 
 
-def _fits(used: float, share: float, limit: int) -> bool:
-    return used <= _NEARLY_FULL or used + share <= limit + _NEARLY_FULL
+def _fits(used: float, fraction: float, limit: int) -> bool:
+    return used <= _NEARLY_FULL or used + fraction <= limit + _NEARLY_FULL

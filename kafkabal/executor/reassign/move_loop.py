@@ -9,22 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, auto
 
-from msgspec.structs import replace
-
-from kafkabal.executor.observe import stalled_copies
-from kafkabal.executor.observe.cluster_load import Moves
 from kafkabal.executor.observe.copy_progress import CopyProgress
 from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.executor.observe.failed_destinations import FailedDestinations
 from kafkabal.executor.observe.observation import Observation, Stage, observe, observe_again
-from kafkabal.executor.reassign.move_batches import MoveSlots, choose_batch
+from kafkabal.executor.observe.stall_reasons import stall_reasons
+from kafkabal.executor.reassign.move_batches import ConcurrentMoves, choose_batch
 from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reassign.start_moves import endangers_isr, start_moves
 from kafkabal.executor.reassign.target_placement import TargetPlacement
+from kafkabal.executor.reassign.throttle_changes import ThrottleChanges
 from kafkabal.executor.run_context import RunContext
-from kafkabal.executor.run_events import PartitionAside, PartitionDone, PartitionFailed, RunProgress, ThrottleChanged
+from kafkabal.executor.run_events import PartitionAside, PartitionDone, PartitionFailed
 from kafkabal.executor.safety.retry import PASSING_ERRORS
-from kafkabal.executor.throttle.auto_rate import AutoRate, next_rate
 
 _PAUSE_S = 10.0
 """Before what a dead broker or the ISR held up is looked at again: brokers restart in 10 s to minutes, and shorter
@@ -34,13 +31,6 @@ _REASONS = {
     Stage.FOREIGN: "moved by another tool since planning; skipped",
     Stage.GONE: "topic deleted",
 }
-
-
-def _auto_rate(context: RunContext) -> AutoRate | None:
-    throttle = context.throttling.throttle
-    if not throttle.is_auto:
-        return None
-    return AutoRate(context.cluster, context.clock, throttle.behind, context.broker_timeout_s)
 
 
 class MoveEnd(Enum):
@@ -81,7 +71,7 @@ class MoveLoop:
         """What is known of the tasks may be wrong: observe all of them."""
         self._is_verified = False
         """All was over, and is looked at once more."""
-        self._auto = _auto_rate(context)
+        self._throttle_changes = ThrottleChanges(context)
         self._destinations = FailedDestinations(self._timeouts.broker_grace_s)
         self._idle_since_s: float | None = None
 
@@ -130,7 +120,7 @@ class MoveLoop:
         # a reassignment of ours to somewhere else, as from before a rollback, has to end before its partition can start
         self._cancel([t for t in self._running if t.stage is Stage.ASTRAY])
         self._watch(seen)
-        self._take_request()
+        self._throttle_changes.take_request()
         starting = [] if finish_only else self._choose(seen)
         # before anything starts: a copy that begins without its throttle takes all bandwidth until the next turn
         refused = self._context.throttling.cover(starting, self._running, seen.brokers)
@@ -181,14 +171,14 @@ class MoveLoop:
         """Tasks to start now, each looked at once more."""
         now_s = self._now()
         rate = self._context.throttling.rate
-        slots = MoveSlots(self._context.options.limits, rate * self._timeouts.poll_s if rate else 0.0)
+        concurrent = ConcurrentMoves(self._context.options.limits, rate * self._timeouts.poll_s if rate else 0.0)
         for task in self._running:
             if not task.is_given_up:
-                slots.take(task)
+                concurrent.take(task)
         ready = [t for t in self._open if t.can_start and t.is_ready(seen.responding, now_s)]
         if not ready:
             return []
-        batch = choose_batch(ready, slots, self._disks_now())
+        batch = choose_batch(ready, concurrent, self._disks_now())
         for task, obstacle in batch.held_up.items():
             self._put_aside(task, obstacle, pause_s=self._timeouts.room_s)
             self._disks = None
@@ -202,8 +192,8 @@ class MoveLoop:
                 self._end(task)
         return [t for t in batch.starting if t.can_start and self._may_start(t, seen.responding)]
 
-    def _may_start(self, task: PartitionTask, alive: frozenset[int]) -> bool:
-        dead = (frozenset(task.adding) | task.misplaced.keys()) - alive
+    def _may_start(self, task: PartitionTask, responding: frozenset[int]) -> bool:
+        dead = (frozenset(task.adding) | task.misplaced.keys()) - responding
         if dead:
             self._put_aside(task, f"broker {min(dead)} is dead", brokers=dead)
         elif task.leader < 0:
@@ -219,7 +209,7 @@ class MoveLoop:
         now_s = self._now()
         if self._disks is None or now_s - self._disks_read_s >= 10 * self._timeouts.room_s:
             state = self._context.read_state()
-            self._disks, self._disks_read_s = DiskRoom(state, self._context.options.limits.disk_share), now_s
+            self._disks, self._disks_read_s = DiskRoom(state, self._context.options.limits.disk_fraction), now_s
             for task in self._running:
                 for broker in (*task.arriving, *task.misplaced):
                     self._disks.reserve(broker, task.target.log_dirs.get(broker), task.target.copy_bytes)
@@ -227,7 +217,7 @@ class MoveLoop:
 
     def _start(self, tasks: Sequence[PartitionTask]) -> None:
         for task in tasks:
-            task.problem = ""
+            task.release()
         self._is_unsure = True  # until the answer is here
         faults = start_moves(self._context.effects, tasks)
         self._is_unsure = False
@@ -242,7 +232,7 @@ class MoveLoop:
                 self._context.listener.on_event(PartitionAside(partition=str(task.name), reason=task.problem))
 
     def _watch(self, seen: Observation) -> None:
-        """Cancel moves whose destinations are gone for too long, so that they keep no slot and the rest continues."""
+        """Cancel moves whose destinations are gone for too long, so that they count no more and the rest continues."""
         now_s = self._now()
         gone = self._destinations.gone_brokers(self._running, seen, now_s)
         lost = self._destinations.lost_copies(self._running, seen, now_s)
@@ -282,48 +272,11 @@ class MoveLoop:
             task.give_up(task.problem or reason)
             self._context.listener.on_event(PartitionFailed(partition=str(task.name), reason=task.problem))
 
-    def _take_request(self) -> None:
-        request, throttling = self._context.take_request(), self._context.throttling
-        if request is None:
-            return
-        before = throttling.throttle
-        throttling.change(request.requested.applied_to(before), request.asked_at)
-        if throttling.throttle != before:
-            # a request to pause changes no rate
-            self._auto = _auto_rate(self._context)
-            self._tell_throttle("asked for")
-
-    def _tell_throttle(self, reason: str) -> None:
-        throttle = self._context.throttling.throttle
-        self._context.listener.on_event(
-            ThrottleChanged(
-                bytes_per_s=throttle.bytes_per_s, reason=reason, log_dir_bytes_per_s=throttle.log_dir_bytes_per_s
-            )
-        )
-
     def _tell(self, seen: Observation) -> None:
         assert self._meter is not None
         progress = self._meter.measure(self._open, self._running, seen, self._now())
         self._context.listener.on_event(progress)
-        self._adjust_rate(progress)
-
-    def _adjust_rate(self, progress: RunProgress) -> None:
-        """Adapt an automatic throttle to the load of the cluster; the next turn sets it."""
-        rate, running = self._context.throttling.rate, [t for t in self._running if t.arriving]
-        if self._auto is None or rate is None or not running or not self._auto.is_due():
-            return
-        leaders = {t.leader for t in running}
-        busy = min(len(leaders), len({b for t in running for b in t.arriving}))
-        try:
-            moves: Moves = {t.name: t.missing_on for t in self._open if not t.is_over}
-            impact = self._auto.observe(moves, leaders, progress.bytes_per_s / (rate * busy))
-        except PASSING_ERRORS:
-            return  # the moves continue, and the next step observes again
-        judged = next_rate(rate, impact) if impact is not None else None
-        if judged is not None:
-            throttling = self._context.throttling
-            throttling.change(replace(throttling.throttle, bytes_per_s=judged[0]))
-            self._tell_throttle(judged[1])
+        self._throttle_changes.adapt(progress, self._open, self._running)
 
     def _is_finished(self, *, finish_only: bool) -> bool:
         if any(not t.is_given_up for t in self._running):
@@ -359,9 +312,7 @@ class MoveLoop:
         if not running or stalled_s < self._timeouts.stall_s:
             return
         context = self._context
-        why = stalled_copies.stall_reasons(
-            context.cluster, running, context.throttling.rate, context.elapsed_s, stalled_s
-        )
+        why = stall_reasons(context.cluster, running, context.throttling.rate, context.elapsed_s, stalled_s)
         # copies between log dirs are cancelled on the way out, by asking for the dir that they leave
         self._cancel([t for t in running if t.stage is not Stage.COPYING])
         self._meter.restart_stall(self._now())

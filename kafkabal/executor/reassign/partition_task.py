@@ -122,9 +122,17 @@ class PartitionTask:
         """Wait for brokers, or for a time."""
         self.problem, self.aside_for, self.not_before_s = reason, brokers, until_s
 
-    def is_ready(self, alive: frozenset[int], now_s: float) -> bool:
+    def release(self) -> None:
+        """Wait for nothing any more.
+
+        The brokers go with the reason: a task that kept them without one would neither start nor be given up once they
+        died again, and its run would have no end.
+        """
+        self.put_aside("")
+
+    def is_ready(self, responding: frozenset[int], now_s: float) -> bool:
         """Whether nothing that it waits for is missing."""
-        return self.aside_for <= alive and now_s >= self.not_before_s
+        return self.aside_for <= responding and now_s >= self.not_before_s
 
     def fail(self, fault: Fault, now_s: float, attempts: int) -> None:
         """Count a failed try: give up where that is final, else wait longer each time."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kafkabal.executor.state.run_record import PlannedPartition
+from kafkabal.executor.state.run_record import RunPartition
 from kafkabal.executor.state.run_states import Goal
 from kafkabal.model import TopicPartition
 from kafkabal.plan import Placement
@@ -40,17 +40,17 @@ class TargetPlacement:
         return next_step(current, self.replicas) if self.by_steps else self.replicas
 
 
-def target_by_plan(planned: PlannedPartition, *, by_steps: bool) -> TargetPlacement:
+def target_by_plan(planned: RunPartition, *, by_steps: bool) -> TargetPlacement:
     """Where the plan brings it."""
     return _target_placement(planned, planned.target, planned.target_dirs, by_steps=by_steps)
 
 
-def target_of_rollback(planned: PlannedPartition, *, by_steps: bool) -> TargetPlacement:
+def target_of_rollback(planned: RunPartition, *, by_steps: bool) -> TargetPlacement:
     """Back to where it was when the run began."""
     return _target_placement(planned, planned.previous, planned.previous_dirs, by_steps=by_steps)
 
 
-def targets_of_run(partitions: Iterable[PlannedPartition], goal: Goal, *, by_steps: bool) -> list[TargetPlacement]:
+def targets_of_run(partitions: Iterable[RunPartition], goal: Goal, *, by_steps: bool) -> list[TargetPlacement]:
     """Where a run with this goal brings its partitions: back to the previous placement, or to that of the plan.
 
     Parameters
@@ -78,7 +78,7 @@ def next_step(current: Replicas, target: Replicas) -> Replicas:
 
 
 def _target_placement(
-    planned: PlannedPartition, end: Placement, dirs: Mapping[int, str], *, by_steps: bool
+    planned: RunPartition, end: Placement, dirs: Mapping[int, str], *, by_steps: bool
 ) -> TargetPlacement:
     previous, target = planned.previous.replicas, planned.replicas
     steps = _steps(previous, target) if by_steps else {(frozenset(previous), frozenset(target))}

@@ -18,7 +18,7 @@ from kafkabal.executor.observe.cluster_load import incoming_bytes_per_s, moves_o
 from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
-from kafkabal.executor.safety.overridable_checks import Overridable
+from kafkabal.executor.safety.overridable_check_names import Overridable
 from kafkabal.executor.safety.plan_rules import PlannedRows
 from kafkabal.executor.state.find_run import FoundRun
 from kafkabal.model import Bools, ClusterState, TopicPartition, can_choose_log_dir, offline_replicas
@@ -27,6 +27,7 @@ from kafkabal.units import format_rate
 from kafkabal.wording import brokers_by_id, counted_noun
 
 _NAMED = 5
+"""Enough to look one up; a message is one line."""
 _TRUSTED_RATE_BYTES_PER_S = 10**6
 """Kafka's quota counts whole fetch responses, of up to 1 MB a partition: below one a second its rate is a matter of
 luck."""
@@ -46,7 +47,7 @@ class PreflightCheck:
     """One thing that was looked at."""
 
     name: str
-    """One of :class:`~kafkabal.executor.safety.overridable_checks.Overridable` where the verdict may be overridable."""
+    """One of :class:`~kafkabal.executor.safety.overridable_check_names.Overridable` where it can be overridden."""
     verdict: CheckVerdict
     message: str
 
@@ -283,7 +284,7 @@ def _log_dirs(plan: Plan) -> PreflightCheck:
 
 def _disks(plan: Plan, state: ClusterState, options: RunOptions) -> PreflightCheck:
     """Whether everything fits at once, before anything is deleted where it comes from."""
-    disks = DiskRoom(state, options.limits.disk_share)
+    disks = DiskRoom(state, options.limits.disk_fraction)
     tight = set()
     for change in plan.partitions:
         copies = len(change.adding)

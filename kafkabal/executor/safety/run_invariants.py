@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kafkabal.clusters import ConfigChange, ConfigOperation
-from kafkabal.executor.state.run_record import PlannedPartition, RunRecord
+from kafkabal.executor.state.run_record import RunPartition, RunRecord
 from kafkabal.executor.state.run_states import RunState
 from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS, list_entries
 from kafkabal.model import TopicPartition
@@ -70,5 +70,5 @@ class RunInvariants:
             raise BrokenInvariantError(f"{change.key} of {change.resource}: {sorted(entries)} are not of the run")
 
 
-def _least_replicas(planned: PlannedPartition) -> int:
+def _least_replicas(planned: RunPartition) -> int:
     return min(len(planned.previous.replicas), len(planned.replicas))

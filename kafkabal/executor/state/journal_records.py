@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 
 from kafkabal.executor.run_options import RunOptions, Throttle
-from kafkabal.executor.state.run_record import Original, PlannedPartition
+from kafkabal.executor.state.run_record import Original, RunPartition
 from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome
 
 JOURNAL_VERSION = 1
@@ -106,7 +106,7 @@ class Closed(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag=
 
 Record: TypeAlias = (
     Header
-    | PlannedPartition
+    | RunPartition
     | Original
     | Entered
     | ThrottleRate

@@ -22,7 +22,7 @@ from kafkabal.executor.state.journal_records import (
     ThrottleTaken,
     Unanswered,
 )
-from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord
+from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
 from kafkabal.executor.state.run_states import Phase, RunState
 from kafkabal.input_files import ROWS, STDIN, InputFile, open_input
 
@@ -80,7 +80,7 @@ class _Fold:
 
     path: Path
     header: Header | None = None
-    planned: list[PlannedPartition] = field(default_factory=list)
+    planned: list[RunPartition] = field(default_factory=list)
     originals: list[Original] = field(default_factory=list)
     state: RunState = field(default_factory=RunState)
     effects: int = 0
@@ -119,7 +119,7 @@ class _Fold:
         match record:
             case Header():
                 self.header = record
-            case PlannedPartition():
+            case RunPartition():
                 self.planned.append(record)
             case Original():
                 (self.state.later_originals if self.is_started else self.originals).append(record)

@@ -18,8 +18,13 @@ from kafkabal.plan import ANY_DIR, Placement
 from kafkabal.wording import counted_noun
 
 
-class PlannedPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="planned"):
-    """One partition of the run: its placement when the run began, and its target."""
+class RunPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="planned"):
+    """One partition of a run: its placement when the run began, and its target.
+
+    A :class:`~kafkabal.plan.PartitionChange` is what a plan asks for, made hours ago, perhaps by another tool and
+    without the past, with the bytes and the reason that people read. This is what a run makes of it: true when it
+    begins, so that it can be resumed and rolled back, with the bytes of one copy and the identity of the topic.
+    """
 
     topic: str
     partition: Int32
@@ -70,7 +75,7 @@ class PlannedPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="rec
     def _chosen(self, brokers: tuple[int, ...], paths: tuple[str, ...]) -> Mapping[int, str]:
         from kafkabal.model import can_choose_log_dir  # needs numpy, which a record that is only read does not
 
-        # asking for a dir is refused for the longest names, and the move that waits for it never previous
+        # asking for a dir is refused for the longest names, and the move that waits for it never starts
         if not can_choose_log_dir(self.topic, self.partition):
             return {}
         return {b: d for b, d in zip(brokers, paths, strict=True) if d != ANY_DIR}
@@ -112,7 +117,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     started_at: str
     host: str
     options: RunOptions
-    partitions: tuple[PlannedPartition, ...]
+    partitions: tuple[RunPartition, ...]
     originals: tuple[Original, ...] = ()
     cordons: tuple[Original, ...] = ()
     """What was set on the brokers that are to be drained, where they can be cordoned (KIP-1066)."""

@@ -15,10 +15,12 @@ from kafkabal.clusters import (
     ResourceKind,
 )
 from kafkabal.errors import PartialFailureError
+from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import release_lock
 from kafkabal.executor.safety.lock_across_runs import lock_cluster
+from kafkabal.executor.state.run_record import Original
 from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS
 from kafkabal.model import TopicPartition
 from kafkabal.wording import counted_noun
@@ -48,11 +50,14 @@ def find_leftover_throttles(
     """
     running = cluster.reassignments()
     busy = resources_of((name, r.replicas) for name, r in running.items())
-    idle = (_all_resources(cluster) if among is None else set(among)) - busy
-    brokers = {r for r in idle if r.kind is ResourceKind.BROKER}
-    topics = {r for r in idle if r.kind is ResourceKind.TOPIC}
-    found = [*_own(cluster, brokers, RATE_KEYS), *_own(cluster, topics, LIST_KEYS)]
-    return tuple(sorted(found))
+    return throttles_on(cluster, (_all_resources(cluster) if among is None else set(among)) - busy)
+
+
+def throttles_on(cluster: Cluster, resources: Collection[ConfigResource]) -> tuple[LeftoverThrottle, ...]:
+    """Throttles that these brokers and topics have of their own, used or not."""
+    brokers = {r for r in resources if r.kind is ResourceKind.BROKER}
+    topics = {r for r in resources if r.kind is ResourceKind.TOPIC}
+    return tuple(sorted((*_own(cluster, brokers, RATE_KEYS), *_own(cluster, topics, LIST_KEYS))))
 
 
 def resources_of(reassignments: Iterable[tuple[TopicPartition, Collection[int]]]) -> set[ConfigResource]:
@@ -85,6 +90,25 @@ def remove_leftover_throttles(
             f"cannot remove {len(failed)} of {counted_noun(len({s.resource for s in leftovers}), 'throttle')}",
             [(str(resource), str(fault)) for resource, fault in failed.items()],
         )
+
+
+def remove_found_throttles(context: RunContext) -> list[str]:
+    """Delete, at the end of a run, the throttles that it found and that no reassignment needs any more.
+
+    What another user has set during the run stays.
+
+    Returns
+    -------
+    list of str
+        Those that could not be deleted, and why.
+    """
+    at_first = {(o.of, o.key): o.own_value for o in context.record.originals}
+    left = find_leftover_throttles(context.cluster, {resource for resource, _ in at_first})
+    found = [t for t in left if at_first.get((t.resource, t.key)) == t.value]
+    # a run that is rolled back later restores what was there before it, and these are not to come back
+    context.store.keep_originals([Original.found(t.resource, t.key, None) for t in found])
+    failed = context.effects.alter_configs([ConfigChange(t.resource, t.key, None) for t in found])
+    return [f"throttles of another tool on {resource}: {fault}" for resource, fault in failed.items()]
 
 
 def _all_resources(cluster: Cluster) -> set[ConfigResource]:

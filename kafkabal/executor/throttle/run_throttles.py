@@ -20,7 +20,7 @@ from kafkabal.errors import NotAuthorizedError
 from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.safety.fenced_requests import FencedRequests
-from kafkabal.executor.state.run_record import Original, PlannedPartition
+from kafkabal.executor.state.run_record import Original, RunPartition
 from kafkabal.executor.state.run_store import RunStore
 from kafkabal.executor.throttle.throttle_rules import (
     LIST_KEYS,
@@ -115,7 +115,7 @@ class RunThrottles:
         self._store.keep_throttle(throttle, self._state.asked_at if asked_at is None else asked_at)
 
     def cover(
-        self, starting: Collection[PartitionTask], running: Collection[PartitionTask], alive: frozenset[int]
+        self, starting: Collection[PartitionTask], running: Collection[PartitionTask], responding: frozenset[int]
     ) -> dict[PartitionTask, str]:
         """Have every replica that moves or is about to under the throttle, and no other.
 
@@ -125,7 +125,7 @@ class RunThrottles:
             Tasks that must not start, with the reason.
         """
         # rates before lists: an entry of a list takes effect at once, under whatever rate the broker has then
-        silent = self._settle_rates(self._rates_for((*starting, *running), alive))
+        silent = self._settle_rates(self._rates_for((*starting, *running), responding))
         refused = {t: silent[b] for t in starting for b in (t.leader, *t.adding, *t.misplaced) if b in silent}
         if self.rate is not None:
             covered = [t for t in starting if t not in refused]
@@ -146,7 +146,7 @@ class RunThrottles:
         return left
 
     def _rates_for(
-        self, tasks: Iterable[PartitionTask], alive: frozenset[int]
+        self, tasks: Iterable[PartitionTask], responding: frozenset[int]
     ) -> dict[tuple[ConfigResource, str], int]:
         """Rates that these tasks need, as far as they are not settled."""
         wanted: dict[tuple[ConfigResource, str], int] = {}
@@ -158,7 +158,7 @@ class RunThrottles:
                 wanted |= {(_broker(b), FOLLOWER_RATE): rate for b in arriving}
             if log_dir_rate is not None:
                 wanted |= {(_broker(b), LOG_DIR_RATE): log_dir_rate for b in task.misplaced}
-        return {at: v for at, v in wanted.items() if self._in_force.get(at) != v and int(at[0].name) in alive}
+        return {at: v for at, v in wanted.items() if self._in_force.get(at) != v and int(at[0].name) in responding}
 
     def _settle_rates(self, wanted: Mapping[tuple[ConfigResource, str], int]) -> dict[int, str]:
         """Set rates; returns the brokers on which that failed, with the reason."""
@@ -228,6 +228,8 @@ class RunThrottles:
     def _restore_lists(self, still_running: Collection[TopicPartition], left: Leftovers) -> None:
         if not self._listed:
             return
+        # what is taken off here is not there any more for moves that start after a pause
+        self._listed = dict.fromkeys(self._listed)
         current, faults = self._read(self._listed.keys(), LIST_KEYS)
         changes = _ListChanges()
         for resource in sorted(current):
@@ -289,7 +291,7 @@ class RunThrottles:
 
 
 def read_originals(
-    cluster: Cluster, partitions: Collection[PlannedPartition]
+    cluster: Cluster, partitions: Collection[RunPartition]
 ) -> tuple[tuple[Original, ...], dict[ConfigResource, Fault]]:
     """Every config that a run may change, as it is now, and the resources that did not respond."""
     brokers = {_broker(b) for p in partitions for b in p.brokers}
@@ -313,7 +315,7 @@ def _refuse_denied(faults: Mapping[ConfigResource, Fault]) -> None:
             )
 
 
-def entries_by_topic(partitions: Iterable[PlannedPartition]) -> dict[ConfigResource, Entries]:
+def entries_by_topic(partitions: Iterable[RunPartition]) -> dict[ConfigResource, Entries]:
     """Every entry of throttled replicas that a run may add, by topic and key."""
     ours: defaultdict[ConfigResource, Entries] = defaultdict(lambda: {key: set() for key in LIST_KEYS})
     for planned in partitions:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from kafkabal.clusters import ConfigSource, ConfigValue
-from kafkabal.executor.state.run_record import Original, PlannedPartition
+from kafkabal.executor.state.run_record import Original, RunPartition
 from kafkabal.model import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIR_RATE
 
 RATE_KEYS = (LEADER_RATE, FOLLOWER_RATE, LOG_DIR_RATE)
@@ -44,9 +44,7 @@ def rate_to_set(original: Original, rate: int, *, override: bool) -> str | None:
     return str(rate)
 
 
-def kept_rates(
-    originals: Iterable[Original], partitions: Iterable[PlannedPartition], rate: int
-) -> dict[int, list[int]]:
+def kept_rates(originals: Iterable[Original], partitions: Iterable[RunPartition], rate: int) -> dict[int, list[int]]:
     """By lower rate in bytes a second, the brokers that send or receive copies and keep it from before the run."""
     moved = [p for p in partitions if p.adding]
     roles = {
@@ -84,7 +82,7 @@ def restore_rate(original: Original, current: ConfigValue | None, ours: Collecti
     return RateRestore(False, complaint=f"set to {current.value} by another tool; kept so")
 
 
-def list_entries(planned: PlannedPartition) -> dict[str, frozenset[str]]:
+def list_entries(planned: RunPartition) -> dict[str, frozenset[str]]:
     """Entries of one partition by key: all replicas it had before as leaders, those that are new as followers.
 
     A rollback moves the other way, so both ends of the way count as possible sources and destinations.

@@ -11,7 +11,7 @@ import numpy as np
 from kafkabal.model import F64, I32, I64
 from kafkabal.planner.problem import Problem
 from kafkabal.planner.search.solution import Solution
-from kafkabal.scoring import Grain, WeightedScore, parts_of, placeable_loads
+from kafkabal.scoring import Grain, WeightedScore, fair_shares, parts_of, placeable_loads
 
 _OF_ITS_OWN = frozenset({"disk", "replicas", "leaders", "topic-spread", "log-dir"})
 """Scores that have a part of the search of their own."""
@@ -29,7 +29,7 @@ def additional_scores_of(problem: Problem) -> list[WeightedScore]:
 
 def _is_simple(problem: Problem, weighted: WeightedScore) -> bool:
     score = weighted.score
-    return score.band is not None and score.grain is Grain.BROKER and score.group(problem.cluster) is None
+    return score.band is not None and score.grain is Grain.BROKER and score.group(problem.state) is None
 
 
 class AdditionalLoads:
@@ -50,6 +50,8 @@ class AdditionalLoads:
         """What leading each partition adds."""
         self.load: F64 = np.zeros((len(self.scores), problem.n_brokers))
         self.low, self.high = np.full(self.load.shape, -np.inf), np.full(self.load.shape, np.inf)
+        self.fair: F64 = np.zeros(self.load.shape)
+        """Fair load of each broker that counts, above 0; 0 for the others, and under scores without load."""
         self.price: F64 = np.zeros(self.load.shape)
         """What one unit outside the band weighs: the weight of the score over the fair load of the broker."""
         for row, weighted in enumerate(self.scores):
@@ -57,24 +59,24 @@ class AdditionalLoads:
 
     def _fill(self, row: int, weighted: WeightedScore) -> None:
         solution, problem = self.solution, self.solution.problem
-        cluster = problem.cluster
-        parts = parts_of(weighted.score, cluster)
-        r = cluster.replicas
-        slot = np.arange(len(r)) - cluster.partitions.first[r.partition]
-        self.held[row, r.partition, slot] = parts.replica_load
-        sums = np.bincount(r.partition, parts.replica_load, len(cluster.partitions))
-        self.arriving[row] = sums / np.maximum(cluster.replication_factor, 1)
+        state = problem.state
+        parts = parts_of(weighted.score, state)
+        r = state.replicas
+        position = np.arange(len(r)) - state.partitions.first[r.partition]
+        self.held[row, r.partition, position] = parts.replica_load
+        sums = np.bincount(r.partition, parts.replica_load, len(state.partitions))
+        self.arriving[row] = sums / np.maximum(state.replication_factor, 1)
         self.led[row] = parts.leader_load
         p, k = np.nonzero(solution.placement >= 0)
         carried = np.bincount(
-            solution.placement[p, k], self.of_slots(p, k, solution.placement[p, k])[row], problem.n_brokers
+            solution.placement[p, k], self.of_positions(p, k, solution.placement[p, k])[row], problem.n_brokers
         )
         led = self.leader >= 0
         carried += np.bincount(self.leader[led], parts.leader_load[led], problem.n_brokers)
         known = ~np.isnan(parts.base_load)
         self.load[row] = np.where(known, parts.base_load, 0.0) + carried
         counted = problem.counted & known
-        due = placeable_loads(parts, self.load[row], cluster, counted, problem.rules).due()
+        due = placeable_loads(parts, self.load[row], state, counted, problem.rules).due()
         self._bound(row, weighted, due, counted)
 
     def _bound(self, row: int, weighted: WeightedScore, due: F64, counted: np.ndarray) -> None:
@@ -85,15 +87,16 @@ class AdditionalLoads:
         low, high = band.edges(fair, self.solution.problem.options.tolerance)
         rounding = _ROUNDING * fair
         self.low[row, counted], self.high[row, counted] = low + rounding, high - rounding
-        self.price[row, counted] = weighted.weight / np.maximum(fair, _LEAST * total / len(fair))
+        self.fair[row, counted] = np.maximum(fair, _LEAST * total / len(fair))
+        self.price[row, counted] = fair_shares(weighted.weight, self.fair[row, counted])
 
     def __len__(self) -> int:
         return len(self.scores)
 
     # -- questions ---------------------------------------------------------------------------------------------
 
-    def of_slots(self, p: I64, k: I64, broker: I32 | I64) -> F64:
-        """shape (scores, n): what replicas in these slots add to these brokers, followers or not."""
+    def of_positions(self, p: I64, k: I64, broker: I32 | I64) -> F64:
+        """shape (scores, n): what replicas in these positions add to these brokers, followers or not."""
         is_previous = self.solution.problem.previous[p, k] == broker
         return np.where(is_previous, self.held[:, p, k], self.arriving[:, p])
 
@@ -119,11 +122,11 @@ class AdditionalLoads:
         self.leader[p] = broker
 
     def move(self, p: I64, k: I64, target: I64) -> None:
-        """Take slots to other brokers, and leadership with a replica that leads."""
+        """Take positions to other brokers, and leadership with a replica that leads."""
         source = self.solution.placement[p, k].astype(np.int64)
         leads = self.leader[p] == source
         for row, (leaving, coming) in enumerate(
-            zip(self.of_slots(p, k, source), self.of_slots(p, k, target), strict=True)
+            zip(self.of_positions(p, k, source), self.of_positions(p, k, target), strict=True)
         ):
             np.subtract.at(self.load[row], source, leaving)
             np.add.at(self.load[row], target, coming)

@@ -29,6 +29,7 @@ from kafkabal.model import F64, I64, Bools
 from kafkabal.planner.search.additional_loads import AdditionalLoads
 from kafkabal.planner.search.local_search import may_exchange
 from kafkabal.planner.search.solution import Solution
+from kafkabal.scoring import fair_shares
 
 if TYPE_CHECKING:
     from kafkabal.planner.search.assign_leaders import Leadership
@@ -57,7 +58,7 @@ class _Handover(NamedTuple):
 
 
 class _Swap(NamedTuple):
-    """Slots and where they go."""
+    """Positions and where they go."""
 
     p: I64
     k: I64
@@ -203,14 +204,14 @@ def _cells(solution: Solution, loads: AdditionalLoads, broker: int) -> _Cells:
     p, k = np.nonzero(problem.loose & (solution.placement == broker))
     leads = loads.leader[p] == broker
     led = np.where(leads, loads.led[:, p], 0.0)
-    here = loads.of_slots(p, k, np.full(len(p), broker)) + led
+    here = loads.of_positions(p, k, np.full(len(p), broker)) + led
     at = _spread_over(here, loads)
     there = loads.arriving[:, p] + led
     return _Cells(p[at], k[at], solution.load(p, k, np.full(len(p), broker))[at], here[:, at], there[:, at])
 
 
 def _spread_over(load: F64, loads: AdditionalLoads) -> I64:
-    """Positions from the lightest to the heaviest, at most so many, evenly picked."""
+    """Indexes from the lightest to the heaviest, at most so many, evenly picked."""
     weight = (load * loads.price.max(1)[:, None]).sum(0)
     order = np.argsort(weight, kind="stable")
     number = min(len(order), _SAMPLE)
@@ -254,4 +255,5 @@ def _moving_price(solution: Solution, cells: _Cells, broker: int) -> F64:
     rows = problem.weighed
     fair = max(1.0, float(solution.used[rows].mean())) if rows.any() else 1.0
     from_previous = problem.previous[cells.p, cells.k] == broker
-    return np.where(from_previous, _PRICE * problem.arriving_bytes[cells.p] / fair, 0.0)
+    price: F64 = _PRICE * problem.arriving_bytes[cells.p].astype(np.float64)
+    return np.where(from_previous, fair_shares(price, fair), 0.0)

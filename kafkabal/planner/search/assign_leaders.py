@@ -27,6 +27,7 @@ from kafkabal.planner.search.solution import Solution
 _MOST_ROUNDS = 64
 """An end that is not reached: a round fills half of the room, and 8 give the same plans."""
 _FULL = np.iinfo(np.int64).max // 2
+"""More than any count, and no overflow where one is added."""
 
 
 class Leadership:
@@ -42,7 +43,7 @@ class Leadership:
         self.free: Bools = problem.movable.copy()
         limit = problem.options.max_leader_changes
         # of a broker that is drained, a limit may leave replicas for later, and their leadership with them
-        leads_on = problem.counted if limit is None else problem.cluster.brokers.is_live
+        leads_on = problem.counted if limit is None else problem.state.brokers.is_live
         stays = (solution.placement == problem.leader[:, None]).any(1) & leads_on[problem.leader]
         self.leader: I32 = np.where(stays | ~self.free, problem.leader, NONE)
         self.free &= (self.candidates >= 0).any(1)
@@ -80,7 +81,7 @@ def choose_leaders(solution: Solution) -> I32:
         bands = solution.bands
         _even_counts(leadership, bands.low_leaders, bands.high_leaders)
         if not additional_scores_of(solution.problem):
-            # an election copies nothing; further scores may need the width of the band
+            # an election copies nothing; additional scores may need the width of the band
             _even_counts(leadership, bands.fewest_even_leaders, bands.most_even_leaders)
         even_leadership(leadership, AdditionalLoads(solution, leadership.leader.copy()))
     return leadership.leader
@@ -127,7 +128,7 @@ def _take_over(leadership: Leadership, low: I64) -> int:
 
 
 def _swap_in(leadership: Leadership, p: I64, broker: I32, spare: I64, most: I64, low: I64) -> int:
-    """Accept the first proposals, as many as one side can spare and a share of what the other side has room for."""
+    """Accept the first proposals, as many as one side can spare and a fraction of what the other side has room for."""
     room = np.maximum(np.where(leadership.count < low, low, most) - leadership.count, 0)
     quota = np.where(room > 8, room // 2, room)
     order = by_group(leadership.count[broker])

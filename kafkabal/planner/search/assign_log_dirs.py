@@ -27,26 +27,26 @@ LOG_DIR = load_score("log-dir")
 
 
 class Shelving:
-    """Log dir of every slot, with the bytes in each dir."""
+    """Log dir of every position, with the bytes in each dir."""
 
     def __init__(self, solution: Solution) -> None:
         problem = solution.problem
-        cluster = problem.cluster
-        dirs = cluster.log_dirs
+        state = problem.state
+        dirs = state.log_dirs
         self.solution = solution
         self.first: I64 = dirs.first
         self.n_dirs: I64 = np.diff(dirs.first)
-        slot = np.arange(problem.width)
-        own = cluster.partitions.first[:-1, None] + np.minimum(slot, cluster.replication_factor[:, None] - 1)
-        self.previous: I32 = np.where(problem.previous >= 0, cluster.replicas.log_dir[own], NONE)
+        position = np.arange(problem.width)
+        own = state.partitions.first[:-1, None] + np.minimum(position, state.replication_factor[:, None] - 1)
+        self.previous: I32 = np.where(problem.previous >= 0, state.replicas.log_dir[own], NONE)
         self.dir: I32 = np.where(solution.stays(), self.previous, NONE)
-        self.capacity: F64 = LOG_DIR.capacity(cluster)
+        self.capacity: F64 = LOG_DIR.capacity(state)
         self.is_open: Bools = dirs.state == LogDirState.ONLINE
         self.has_offline_dir: Bools = (
             np.bincount(dirs.broker[dirs.state == LogDirState.OFFLINE], minlength=problem.n_brokers) > 0
         )
         """shape (n_brokers,): Kafka refuses to choose or change log dirs on such a broker (KAFKA_STORAGE_ERROR)."""
-        self.is_choosable: Bools = with_choosable_log_dir(cluster)
+        self.is_choosable: Bools = with_choosable_log_dir(state)
         """shape (n_partitions,): the others go where their broker puts them."""
         self.counts: Bools = dirs.state != LogDirState.OFFLINE
         known = self.dir >= 0
@@ -57,7 +57,7 @@ class Shelving:
         )
         freed = previous.astype(np.int64) - self.load
         on_volume = np.bincount(dirs.volume, freed.astype(np.float64))
-        self.room: I64 = dir_room_bytes(cluster, problem.options.log_dir_limit) + np.where(
+        self.room: I64 = dir_room_bytes(state, problem.options.log_dir_limit) + np.where(
             self.is_open, on_volume[dirs.volume].astype(np.int64), 0
         )
         self.volume: I32 = dirs.volume
@@ -87,7 +87,7 @@ def choose_log_dirs(solution: Solution) -> tuple[I32, I64]:
     Returns
     -------
     int32, shape (n_partitions, width)
-        Row of the log dir of each slot, -1 where it is not known.
+        Row of the log dir of each position, -1 where it is not known.
     int64, shape (n,)
         Cells of arrivals for which no dir of their broker has room.
     """

@@ -1,11 +1,11 @@
-"""Assign unplaced slots to brokers, the largest first, each where it helps most.
+"""Assign unplaced positions to brokers, the largest first, each where it helps most.
 
 ::
 
     targets = the load that each broker is to have once everything is placed
-    for each block of slots, in falling order of bytes, no two of one partition
-        misfit[slot, broker] = the larger of (bytes, replicas) beyond the target in fair shares, much more beyond a band
-        for each slot: the allowed broker of least misfit; add what came to the misfit of the slots after it
+    for each block of positions, in falling order of bytes, no two of one partition
+        misfit[position, broker] = the larger of (bytes, replicas) beyond the target in fair shares; more beyond a band
+        for each position: the allowed broker of least misfit; add what came to the misfit of the positions after it
 
 Source: largest processing time first (R. L. Graham, Bounds on Multiprocessing Timing Anomalies, SIAM J. Appl. Math. 17,
 1969), with targets and rules of eligibility, and in blocks so that numpy does the work.
@@ -20,18 +20,19 @@ from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.search.group_by_operations import is_first
 from kafkabal.planner.search.load_targets import Targets, make_targets, zones
 from kafkabal.planner.search.solution import Solution
+from kafkabal.scoring import fair_shares
 
 _CELLS_AT_ONCE = 2**17
 """A table of so many float64 is 1 MB: what a block works on stays in the cache with 1,000 brokers."""
 _MOST_AT_ONCE = 256
 """With few brokers: 32 and 1,024 give the same plans."""
 _LEAST_AT_ONCE = 24
-"""Slots of one block are placed by the loads before it: with 96 the plans of benchmarks/planner_constants.py move 0.3 %
-more, 2.2 % at most; 6 save 0.05 %, and take more blocks on a large cluster."""
+"""Positions of one block are placed by the loads before it: with 96 the plans of benchmarks/planner_constants.py move
+0.3 % more, 2.2 % at most; 6 save 0.05 %, and take more blocks on a large cluster."""
 
 
 def assign_unplaced(solution: Solution) -> I64:
-    """Put every waiting slot onto a broker that the rules allow.
+    """Put every waiting position onto a broker that the rules allow.
 
     What has to leave its broker takes a place where its topic is crowded rather than none.
 
@@ -49,7 +50,7 @@ def assign_unplaced(solution: Solution) -> I64:
 
 def _assign(solution: Solution, *, crowding: bool = False) -> I64:
     problem = solution.problem
-    p, k = np.nonzero(solution.is_slot & (solution.placement < 0))
+    p, k = np.nonzero(solution.is_position & (solution.placement < 0))
     if not p.size:
         return np.empty(0, np.int64)
     order = np.lexsort((p, -problem.arriving_bytes[p]))
@@ -73,7 +74,7 @@ def _assign(solution: Solution, *, crowding: bool = False) -> I64:
 
 
 def _first_of_each(p: I64) -> tuple[I64, I64]:
-    """Positions of the first slot of each partition, and of the others, which wait for the next block."""
+    """Indexes of the first position of each partition, and of the others, which wait for the next block."""
     first = is_first(p)
     return np.flatnonzero(first), np.flatnonzero(~first)
 
@@ -96,14 +97,14 @@ class _Kept:
         np.add.at(self.count, problem.previous[p, k], sign)
 
     def release(self, p: I64, k: I64) -> None:
-        """Keep no room any longer for slots that found a place."""
+        """Keep no room any longer for positions that found a place."""
         self._add(p, k, -1)
 
 
 def _assign_block(
     solution: Solution, p: I64, k: I64, targets: Targets, kept: _Kept, *, crowding: bool
 ) -> tuple[Bools, Bools]:
-    """Put each slot onto its best broker, one after the other; returns which were put, and which never can be."""
+    """Put each position onto its best broker, one after the other; returns which were put, and which never can be."""
     allowed = solution.may_go_anywhere(p, k)
     if crowding:
         urgent = solution.why[p, k] > MoveCause.TOPIC
@@ -140,23 +141,23 @@ def _assign_block(
 
 
 def _misfit(solution: Solution, bytes_: I64, targets: Targets) -> F64:
-    """How full each broker would be with each slot: against its targets, and far more so beyond its bands."""
+    """How full each broker would be with each position: against its targets, and far more so beyond its bands."""
     bands = solution.bands
-    unit_bytes, unit_count = _units(solution, targets)
-    over = np.maximum(solution.used + bytes_[:, None] - bands.high_bytes, 0) / unit_bytes
-    over_count = np.maximum(solution.count + 1 - bands.high_count, 0) / unit_count
-    need = (solution.used - targets.bytes + bytes_[:, None]) / unit_bytes
-    need_count = (solution.count - targets.count + 1) / unit_count
+    fair_bytes, fair_count = _fair_loads(solution, targets)
+    over = fair_shares(np.maximum(solution.used + bytes_[:, None] - bands.high_bytes, 0), fair_bytes)
+    over_count = fair_shares(np.maximum(solution.count + 1 - bands.high_count, 0), fair_count)
+    need = fair_shares(solution.used - targets.bytes + bytes_[:, None], fair_bytes)
+    need_count = fair_shares(solution.count - targets.count + 1, fair_count)
     return np.asarray(np.maximum(need, need_count) + 1000 * (over + over_count))
 
 
 def _step(solution: Solution, bytes_: I64, targets: Targets) -> F64:
-    unit_bytes, unit_count = _units(solution, targets)
-    return np.maximum(bytes_[:, None] / unit_bytes, 1 / unit_count)
+    fair_bytes, fair_count = _fair_loads(solution, targets)
+    return np.maximum(fair_shares(bytes_[:, None], fair_bytes), fair_shares(1, fair_count))
 
 
-def _units(solution: Solution, targets: Targets) -> tuple[F64, F64]:
-    """A fair share of bytes of each broker, and of replicas."""
+def _fair_loads(solution: Solution, targets: Targets) -> tuple[F64, F64]:
+    """Fair bytes of each broker, and fair replicas."""
     problem = solution.problem
     mean = solution.due.mean_bytes(targets.bytes, problem.weighed)
     fair_count = targets.count[problem.counted].mean() if problem.counted.any() else 1.0

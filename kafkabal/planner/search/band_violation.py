@@ -6,6 +6,7 @@ import numpy as np
 
 from kafkabal.model import F64, I64
 from kafkabal.planner.search.solution import Solution
+from kafkabal.scoring import fair_shares
 
 CONVEXITY = 4.0
 """Where bands are out of reach: brokers that are outside by a tenth of a fair share more than others are evened with
@@ -36,8 +37,16 @@ class Violation:
         mean_count = max(1.0, float(solution.count[problem.counted].mean())) if problem.counted.any() else 1.0
         self.fair_count: F64 = mean_count * solution.due.count_weight
         weight = {s.score.name: s.weight for s in problem.scores}
-        self.per_byte: F64 = weight.get("disk", 1.0) / self.fair_bytes
-        self.per_replica: F64 = weight.get("replicas", 1.0) / self.fair_count
+        self.per_byte: F64 = fair_shares(weight.get("disk", 1.0), self.fair_bytes)
+        self.per_replica: F64 = fair_shares(weight.get("replicas", 1.0), self.fair_count)
+
+    def byte_shares(self, bytes_: I64) -> F64:
+        """Bytes of every broker in fair shares."""
+        return fair_shares(bytes_, self.fair_bytes)
+
+    def count_shares(self, count: I64) -> F64:
+        """Replicas of every broker in fair shares."""
+        return fair_shares(count, self.fair_count)
 
     def of(self, broker: I64 | int, bytes_: I64, count: I64) -> F64:
         """Violation of brokers that would hold so much."""

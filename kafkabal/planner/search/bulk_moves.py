@@ -1,4 +1,4 @@
-"""Move many replicas at once from brokers above their targets to brokers below, a shrinking share of the need a round.
+"""Move many replicas at once from brokers above their targets to brokers below, a shrinking part of the need a round.
 
 In each round brokers that give and brokers that take are paired, those that deal in large replicas with each other.
 Each pair moves the replica nearest the size that evens both: the bytes in excess over the count in excess.
@@ -7,12 +7,12 @@ Each pair moves the replica nearest the size that evens both: the bytes in exces
 
     repeat
         for each broker: size = bytes it still has to give (take) / replicas it still has to give (take)
-        pair givers and takers in the order of size, as many pairs as a share of all that is to be moved
+        pair givers and takers in the order of size, as many pairs as a fraction of all that is to be moved
         for each pair, all at once: the replica of that size, else one of its neighbours, that the rules let go there
         where few pairs found one: pair others, and look at larger replicas, in the next round
     until several rounds in a row moved next to nothing
 
-Source: first-order diffusion, in which every step moves a fixed share of what is uneven (G. Cybenko, Dynamic Load
+Source: first-order diffusion, in which every step moves a fixed fraction of what is uneven (G. Cybenko, Dynamic Load
 Balancing for Distributed Memory Multiprocessors, J. Parallel Distrib. Comput. 7, 1989), here with whole replicas.
 """
 
@@ -39,7 +39,7 @@ _STEP = 5
 _MOST_IDLE_ROUNDS = 6
 """With 2 the plans of benchmarks/planner_constants.py move up to 0.6 % more; 18 save 0.08 %."""
 _LEAST_YIELD = 1 / 4
-"""Share of the pairs that find a replica, below which others are paired in the next round."""
+"""Fraction of the pairs that find a replica, below which others are paired in the next round."""
 _WORTH_A_ROUND = 16
 """Moves for which a round costs less than as many single steps."""
 
@@ -72,7 +72,7 @@ class _Shelf:
         """Bytes of replicas, rounded down to what a key can tell."""
         return self.keys.bytes_of(self.key[at])
 
-    def slots(self, at: I64) -> tuple[I64, I64]:
+    def positions(self, at: I64) -> tuple[I64, I64]:
         """Partition and position of replicas."""
         return self.cell[at] // self.width, self.cell[at] % self.width
 
@@ -84,7 +84,7 @@ class _Shelf:
         return end - np.maximum(at, self.first[:-1])
 
     def find(self, broker: I32, size: F64) -> I64:
-        """Position of the smallest replica of each broker that is at least so large."""
+        """Index of the smallest replica of each broker that is at least so large."""
         return np.searchsorted(self.key, self.keys.at_least(broker, size))
 
     def remove(self, taken: Bools) -> None:
@@ -99,7 +99,7 @@ def move_in_bulk(
     pace: float = USUAL_PACE,
     *,
     moved: bool = False,
-    further: bool = False,
+    only_below: bool = False,
     cheapest: float | None = None,
 ) -> None:
     """Bring brokers near their targets; what is left is a matter of single replicas.
@@ -107,10 +107,10 @@ def move_in_bulk(
     Parameters
     ----------
     pace
-        Share of what is to be moved that moves in one round.
+        Fraction of what is to be moved that moves in one round.
     moved
         Move replicas on that have left their previous broker, which costs nothing more, instead of those still there.
-    further
+    only_below
         Only those below their targets at the beginning take: who has given a little too much in bytes, for the sake of
         its number, is not filled up again by those that do the same.
     cheapest
@@ -121,7 +121,7 @@ def move_in_bulk(
     targets = make_targets(solution, zone)
     givers = (solution.used > targets.bytes) | (solution.count > targets.count)
     takers = solution.problem.takes
-    if further:
+    if only_below:
         takers = takers & ((solution.used < targets.bytes) | (solution.count < targets.count))
     if not givers.any():
         return
@@ -155,38 +155,38 @@ def _cheapest(solution: Solution, free: Bools, price: F64, most: F64) -> Bools:
 def _round(
     solution: Solution, shelf: _Shelf, targets: Targets, takers: Bools, zone: I32, turn: int, pace: float
 ) -> tuple[int, int]:
-    lanes = _lanes(solution, shelf, targets, takers, zone, turn, pace)
-    if lanes is None:
+    pairs = _pairs(solution, shelf, targets, takers, zone, turn, pace)
+    if pairs is None:
         return 0, 0
-    giver, taker, size = lanes
+    giver, taker, size = pairs
     tried = len(giver)
     # replicas that may not go stay where they are: each turn looks a little further up
     at = _spread(shelf.find(giver, size) + turn * _STEP, shelf.first[giver + 1])
     taken = np.zeros(len(shelf), np.bool_)
     open_ = np.ones(tried, np.bool_)
     for offsets in _TRIES:
-        lane, where = _neighbours(shelf, np.flatnonzero(open_), at, giver, offsets, taken)
-        good = _acceptable(solution, shelf, targets, lane, where, giver[lane], taker[lane])
-        lane, where = lane[good], where[good]
+        pair, where = _neighbours(shelf, np.flatnonzero(open_), at, giver, offsets, taken)
+        good = _acceptable(solution, shelf, targets, pair, where, giver[pair], taker[pair])
+        pair, where = pair[good], where[good]
         taken[where] = True
-        open_[lane] = False
-        solution.move(*shelf.slots(where), taker[lane])
+        open_[pair] = False
+        solution.move(*shelf.positions(where), taker[pair])
     shelf.remove(taken)
     return tried, tried - int(open_.sum())
 
 
 def _neighbours(
-    shelf: _Shelf, lane: I64, at: I64, giver: I32, offsets: tuple[int, ...], taken: Bools
+    shelf: _Shelf, pair: I64, at: I64, giver: I32, offsets: tuple[int, ...], taken: Bools
 ) -> tuple[I64, I64]:
-    """Replicas around the one that a lane aims at, nearest first, with their lanes."""
-    where = (at[lane] + np.array(offsets)[:, None]).ravel()
-    lane = np.tile(lane, len(offsets))
-    fits = np.flatnonzero((where >= shelf.first[giver[lane]]) & (where < shelf.first[giver[lane] + 1]))
+    """Replicas around the one that a pair aims at, nearest first, with their pairs."""
+    where = (at[pair] + np.array(offsets)[:, None]).ravel()
+    pair = np.tile(pair, len(offsets))
+    fits = np.flatnonzero((where >= shelf.first[giver[pair]]) & (where < shelf.first[giver[pair] + 1]))
     fits = fits[~taken[where[fits]]]
-    return lane[fits], where[fits]
+    return pair[fits], where[fits]
 
 
-def _lanes(
+def _pairs(
     solution: Solution, shelf: _Shelf, targets: Targets, takers: Bools, zone: I32, turn: int, pace: float
 ) -> tuple[I32, I32, F64] | None:
     """Pairs of a giver and a taker, with the size of the replica that should go between them."""
@@ -252,22 +252,22 @@ def _rank_in_zone(zone: I32, turn: int) -> I64:
 
 
 def _spread(at: I64, end: I64) -> I64:
-    """Let no two lanes start at the same replica, nor behind the last; they are sorted by broker and size."""
+    """Let no two pairs start at the same replica, nor behind the last; they are sorted by broker and size."""
     steps = np.arange(len(at))
     latest = np.minimum.accumulate((np.minimum(at, end - 1) - steps)[::-1])[::-1] + steps
     return np.maximum.accumulate(latest - steps) + steps
 
 
-def _acceptable(solution: Solution, shelf: _Shelf, targets: Targets, lane: I64, where: I64, b: I32, c: I32) -> I64:
+def _acceptable(solution: Solution, shelf: _Shelf, targets: Targets, pair: I64, where: I64, b: I32, c: I32) -> I64:
     """Replicas that may go, do not overshoot on either side, and are in no one else's way."""
     found = np.flatnonzero(_helpful(solution, shelf, targets, where, b, c))
     if not found.size:
         return found
-    p, k = shelf.slots(where[found])
+    p, k = shelf.positions(where[found])
     may = solution.may_go(p, k, c[found])
     found, p = found[may], p[may]
     b, c = b[found], c[found]
-    good = is_first(lane[found]) & is_first(p)
+    good = is_first(pair[found]) & is_first(p)
     good &= is_first(solution.problem.topic[p].astype(np.int64) * len(targets.bytes) + c)
     found, p, b, c = found[good], p[good], b[good], c[good]
     leaving = shelf.bytes(where[found])
@@ -280,8 +280,8 @@ def _acceptable(solution: Solution, shelf: _Shelf, targets: Targets, lane: I64, 
 
 
 def _helpful(solution: Solution, shelf: _Shelf, targets: Targets, at: I64, giver: I32, taker: I32) -> Bools:
-    """Which replicas, each alone, would overshoot on neither side of their lane."""
-    leaving, arriving = shelf.bytes(at), solution.problem.arriving_bytes[shelf.slots(at)[0]]
+    """Which replicas, each alone, would overshoot on neither side of their pair."""
+    leaving, arriving = shelf.bytes(at), solution.problem.arriving_bytes[shelf.positions(at)[0]]
     surplus, lack = np.maximum(solution.used - targets.bytes, 0), targets.bytes - solution.used
     good = (leaving <= surplus[giver]) | (solution.count > targets.count)[giver]
     good &= (arriving <= lack[taker]) | (solution.count < targets.count)[taker]

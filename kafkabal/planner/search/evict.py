@@ -2,7 +2,7 @@
 
 ::
 
-    every slot on a dead or drained broker, or in an offline log dir: lift
+    every position on a dead or drained broker, or in an offline log dir: lift
     every partition with two replicas in one rack that could be in more racks, the largest first: lift one of the two,
         that of the crowded topic or the fullest broker
     every (topic, broker) that holds too many: lift as many as are too many; of all its topics a broker parts with
@@ -27,7 +27,7 @@ _MOST_RACK_STEPS = 400
 
 
 def lift_leaving(solution: Solution) -> None:
-    """Lift every slot on a dead or drained broker, and every one in an offline log dir."""
+    """Lift every position on a dead or drained broker, and every one in an offline log dir."""
     p, k = np.nonzero(solution.must_leave())
     solution.lift(p, k, MoveCause.LEAVES)
 
@@ -39,7 +39,7 @@ def drop_surplus(solution: Solution) -> None:
     """
     problem = solution.problem
     while True:
-        rows = np.flatnonzero((solution.placement >= 0).sum(1) > problem.slots)
+        rows = np.flatnonzero((solution.placement >= 0).sum(1) > problem.positions)
         if not rows.size:
             return
         brokers = solution.placement[rows]
@@ -71,7 +71,7 @@ def lift_for_racks(solution: Solution) -> None:
 
 def _lacking_racks(solution: Solution) -> I64:
     """Partitions that could be in more racks, and have a replica that may go for it."""
-    empty = (solution.is_slot & (solution.placement < 0)).sum(1)
+    empty = (solution.is_position & (solution.placement < 0)).sum(1)
     return np.flatnonzero((solution.missing_racks(solution.placement) > empty) & solution.problem.movable)
 
 
@@ -92,7 +92,7 @@ def lift_for_topics(solution: Solution) -> bool:
     """Lift what a broker holds too many of one topic.
 
     The replicas nearest to one size are taken from all topics of a broker, and that size is chosen so that they sum up
-    to their share of what the broker has to shed, or to as little as possible where it has nothing to shed. Where the
+    in proportion to what the broker has to shed, or to as little as possible where it has nothing to shed. Where the
     copies of a partition differ in size, those that a linear program would move first are taken instead. What was
     lifted before and found no other place is left alone.
 
@@ -108,8 +108,8 @@ def lift_for_topics(solution: Solution) -> bool:
         chosen = crowd.cheapest(solution.guidance.price * np.maximum(solution.problem.arriving_bytes, 1)[:, None])
     else:
         number = crowd.to_lose
-        share = number / np.maximum(np.maximum(solution.count - solution.bands.high_count, number), 1)
-        chosen = crowd.fitting(np.maximum(solution.used - solution.bands.high_bytes, 0) * share, number)
+        fraction = number / np.maximum(np.maximum(solution.count - solution.bands.high_count, number), 1)
+        chosen = crowd.fitting(np.maximum(solution.used - solution.bands.high_bytes, 0) * fraction, number)
     solution.lift(chosen // solution.width, chosen % solution.width, MoveCause.TOPIC)
     return bool(len(chosen))
 
@@ -165,7 +165,7 @@ class _Crowd:
 
 
 def _crowded(solution: Solution) -> tuple[I64, I64]:
-    """Cells of slots that may leave a (topic, broker) pair which holds too many, and by how many it does."""
+    """Cells of positions that may leave a (topic, broker) pair which holds too many, and by how many it does."""
     problem = solution.problem
     if solution.topic_count is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)

@@ -35,7 +35,7 @@ def any_of_row(matrix: Bools) -> Bools:
 
 
 def running_count(group: I32 | I64) -> I64:
-    """Position of each entry within its group, from 0."""
+    """Index of each entry within its group, from 0."""
     order = by_group(group)
     ordered = group[order]
     rank = np.empty(len(group), np.int64)

@@ -23,9 +23,10 @@ import numpy as np
 
 from kafkabal.model import F64, I64, Bools
 from kafkabal.planner.search.solution import Solution
+from kafkabal.scoring import fair_shares
 
 MOST_CELLS = 1200
-"""Slots up to which all pairs are tried, in some tens of milliseconds."""
+"""Positions up to which all pairs are tried, in some tens of milliseconds."""
 _MOST_STEPS = 60
 """An end that is not reached: 15 give the same plans of clusters with 6 and 8 brokers."""
 _SAVERS = 24
@@ -40,18 +41,37 @@ _LEAST_SAVING = 1e-5
 """Of a broker's fair bytes: less is not worth a step."""
 
 
+class _End(NamedTuple):
+    """The broker that each move takes from, or gives to, one entry each."""
+
+    broker: I64
+    change_bytes: I64
+    change_number: int
+    low: I64
+    high: I64
+    low_count: I64
+    high_count: I64
+    per_byte: F64
+    per_replica: F64
+    """0 on brokers that do not count."""
+
+
 class _Moves(NamedTuple):
-    """Every move of one replica that the rules allow, one entry each."""
+    """Every move of one replica that the rules allow, one entry each, those that save most first."""
 
     p: I64
     k: I64
-    current: I64
-    target: I64
-    leaving: I64
-    arriving: I64
+    rank: I64
+    """Where the move stands by partition, position and target: decides between moves that are as good."""
     price: I64
     """Bytes to be copied more (or, negative, less)."""
     topic: I64
+    current: _End
+    target: _End
+
+    def up_to(self, price: int) -> int:
+        """How many cost no more: the first ones."""
+        return int(np.searchsorted(self.price, price, side="right"))
 
 
 class _Loads(NamedTuple):
@@ -74,14 +94,56 @@ def move_jointly(solution: Solution, *, third: int = 1) -> None:
     fair = float(solution.used[rows].mean()) if rows.any() else 0.0
     least = max(1, int(fair * _LEAST_SAVING))
     for _ in range(_MOST_STEPS):
-        moves = _all_moves(solution)
-        step = _best_step(solution, moves, least, third)
+        edges = _Edges(solution)
+        moves = _all_moves(solution, edges)
+        step = _Step(edges, moves, third).best(edges.loads(solution.used, solution.count), least)
         if step is None:
             return
-        solution.move(moves.p[step], moves.k[step], moves.target[step])
+        solution.move(moves.p[step], moves.k[step], moves.target.broker[step])
 
 
-def _all_moves(solution: Solution) -> _Moves:
+class _Edges:
+    """Bands, and how far loads are outside them: bytes in fair shares, and whole replicas."""
+
+    def __init__(self, solution: Solution) -> None:
+        bands, problem = solution.bands, solution.problem
+        self.low, self.high = bands.low_bytes, np.minimum(bands.high_bytes, problem.limit_bytes)
+        self.low_count, self.high_count = bands.low_count, np.minimum(bands.high_count, problem.limit_replicas)
+        # a broker that lies outside its limits already is not to be held against a step
+        self.high, self.high_count = np.maximum(self.high, self.low), np.maximum(self.high_count, self.low_count)
+        self.per_replica = problem.counted.astype(np.float64)
+        self.per_byte = fair_shares(self.per_replica, max(1.0, float(solution.used[problem.counted].mean())))
+        self.every = self.end(np.arange(len(self.low)), np.zeros_like(solution.used), 0)
+
+    def end(self, broker: I64, change_bytes: I64, change_number: int) -> _End:
+        """One end of moves."""
+        return _End(
+            broker=broker,
+            change_bytes=change_bytes,
+            change_number=change_number,
+            low=self.low[broker],
+            high=self.high[broker],
+            low_count=self.low_count[broker],
+            high_count=self.high_count[broker],
+            per_byte=self.per_byte[broker],
+            per_replica=self.per_replica[broker],
+        )
+
+    def loads(self, used: I64, number: I64) -> _Loads:
+        """With what is outside of every broker."""
+        return _Loads(used, number, _outside_after(used, number, self.every, len(used)))
+
+
+def _outside_after(used: I64, number: I64, end: _End, first: int) -> F64:
+    """How far the brokers at one end of the first moves would be outside after each of them."""
+    broker = end.broker[:first]
+    used, number = used[broker] + end.change_bytes[:first], number[broker] + end.change_number
+    over = np.maximum(np.maximum(used - end.high[:first], end.low[:first] - used), 0)
+    extra = np.maximum(np.maximum(number - end.high_count[:first], end.low_count[:first] - number), 0)
+    return np.asarray(over * end.per_byte[:first] + extra * end.per_replica[:first])
+
+
+def _all_moves(solution: Solution, edges: _Edges) -> _Moves:
     problem = solution.problem
     p, k = np.nonzero((solution.placement >= 0) & problem.loose)
     allowed = solution.may_go_anywhere(p, k)
@@ -96,108 +158,94 @@ def _all_moves(solution: Solution) -> _Moves:
     cost = problem.arriving_bytes[p]
     previous = problem.previous[p, k]
     price = np.where(target == previous, 0, cost) - np.where(current == previous, 0, cost)
-    topic = problem.topic[p].astype(np.int64)
-    return _Moves(p, k, current, target, solution.load(p, k, current), solution.load(p, k, target), price, topic)
+    order = np.argsort(price, kind="stable")
+    p, k, current, target = p[order], k[order], current[order], target[order]
+    return _Moves(
+        p=p,
+        k=k,
+        rank=order,
+        price=price[order],
+        topic=problem.topic[p].astype(np.int64),
+        current=edges.end(current, -solution.load(p, k, current), -1),
+        target=edges.end(target, solution.load(p, k, target), 1),
+    )
 
 
-class _Edges:
-    """Bands, and how far loads are outside them: bytes in fair shares, and whole replicas."""
+class _Step:
+    """Looks for the moves that together save most."""
 
-    def __init__(self, solution: Solution) -> None:
-        bands, problem = solution.bands, solution.problem
-        self.low, self.high = bands.low_bytes, np.minimum(bands.high_bytes, problem.limit_bytes)
-        self.low_count, self.high_count = bands.low_count, np.minimum(bands.high_count, problem.limit_replicas)
-        # a broker that lies outside its limits already is not to be held against a step
-        self.high, self.high_count = np.maximum(self.high, self.low), np.maximum(self.high_count, self.low_count)
-        self.per_byte = 1.0 / max(1.0, float(solution.used[problem.counted].mean()))
-        self.counted = problem.counted
+    def __init__(self, edges: _Edges, moves: _Moves, third: int) -> None:
+        self.edges, self.moves, self.third = edges, moves, third
+        self.best_price = 0
+        self.found: I64 | None = None
 
-    def outside(self, broker: I64, used: I64, count: I64) -> F64:
-        """How far each of these brokers would be outside with such loads."""
-        over = np.maximum(used - self.high[broker], 0) + np.maximum(self.low[broker] - used, 0)
-        extra = np.maximum(count - self.high_count[broker], 0) + np.maximum(self.low_count[broker] - count, 0)
-        return np.where(self.counted[broker], over * self.per_byte + extra, 0.0)
+    def best(self, start: _Loads, least: int) -> I64 | None:
+        """Rows of those moves; None where none saves enough.
 
-    def loads(self, used: I64, count: I64) -> _Loads:
-        """With what is outside of every broker."""
-        return _Loads(used, count, self.outside(np.arange(len(used)), used, count))
+        Parameters
+        ----------
+        least
+            Bytes to be saved at least.
+        """
+        self.best_price = -least
+        for first in range(min(self.moves.up_to(-least), _SAVERS)):
+            self._begin(start, first)
+        return self.found
 
+    def _begin(self, start: _Loads, first: int) -> None:
+        loads, fits = self._after(start, first), self._compatible(first)
+        if not loads.outside.any() and self.moves.price[first] < self.best_price:
+            self._keep([first])
+        n = self.moves.up_to(self.best_price - int(self.moves.price[first]))
+        left = self._left_outside(loads, n)
+        within = np.flatnonzero(fits[:n] & (left <= 0))
+        if within.size and self.moves.price[[first, within[0]]].sum() < self.best_price:
+            self._keep([first, int(within[0])])
+            n = self.moves.up_to(self.best_price - int(self.moves.price[first]))
+        useful = np.flatnonzero(fits[:n] & (left[:n] > 0))
+        for second in self._nearest(useful, left, _SECOND):
+            self._follow(self._after(loads, second), [first, second], fits & self._compatible(second), self.third)
 
-def _best_step(solution: Solution, moves: _Moves, least: int, third: int) -> I64 | None:
-    """Rows of the moves that together save most; None where none does."""
-    edges = _Edges(solution)
-    start = edges.loads(solution.used, solution.count)
-    savers = np.flatnonzero(moves.price <= -least)
-    savers = savers[np.argsort(moves.price[savers], kind="stable")][:_SAVERS]
-    best, found = -least, None
-    for first in savers.tolist():
-        after = _after(edges, start, moves, first)
-        left = _left_outside(edges, after, moves)
-        fits = _compatible(moves, [first])
-        price = moves.price[first] + moves.price
-        if not after.outside.any() and moves.price[first] < best:
-            best, found = int(moves.price[first]), np.array([first])
-        best, found = _improved(fits & (left <= 0), price, [first], best, found)
-        useful = np.flatnonzero(fits & (price <= best) & (left > 0))
-        near = useful[np.argsort(left[useful], kind="stable")[:_SECOND]]
-        for second in near.tolist():
-            pair = _after(edges, after, moves, second)
-            best, found = _follow(edges, pair, moves, [first, second], best, found, third)
-    return found
+    def _follow(self, loads: _Loads, chosen: list[int], fits: Bools, branches: int) -> None:
+        """Go on with the moves that leave least outside until one ends inside all bands, or none comes nearer."""
+        n = self.moves.up_to(self.best_price - int(self.moves.price[chosen].sum()) - 1)
+        left = self._left_outside(loads, n)
+        within = np.flatnonzero(fits[:n] & (left <= 0))
+        if within.size:
+            self._keep([*chosen, int(within[0])])
+        elif len(chosen) + 1 < _LONGEST:
+            nearer = np.flatnonzero(fits[:n] & (left < loads.outside.sum()))
+            for row in self._nearest(nearer, left, branches):
+                self._follow(self._after(loads, row), [*chosen, row], fits & self._compatible(row), 1)
 
+    def _keep(self, chosen: list[int]) -> None:
+        self.best_price, self.found = int(self.moves.price[chosen].sum()), np.array(chosen)
 
-def _follow(
-    edges: _Edges, loads: _Loads, moves: _Moves, chosen: list[int], best: int, found: I64 | None, branches: int
-) -> tuple[int, I64 | None]:
-    """Go on with the moves that leave least outside until one ends inside all bands, or none comes nearer."""
-    left = _left_outside(edges, loads, moves)
-    price = moves.price[chosen].sum() + moves.price
-    cheaper = _compatible(moves, chosen) & (price < best)
-    rows = np.flatnonzero(cheaper & (left <= 0))
-    if rows.size:
-        row = int(rows[price[rows].argmin()])
-        return int(price[row]), np.array([*chosen, row])
-    rows = np.flatnonzero(cheaper & (left < loads.outside.sum()))
-    if len(chosen) + 1 >= _LONGEST:
-        return best, found
-    for row in rows[np.argsort(left[rows], kind="stable")[:branches]].tolist():
-        after = _after(edges, loads, moves, row)
-        best, found = _follow(edges, after, moves, [*chosen, row], best, found, 1)
-    return best, found
+    def _nearest(self, rows: I64, left: F64, number: int) -> list[int]:
+        """Those after which least is left outside."""
+        order = np.lexsort((self.moves.rank[rows], left[rows]))
+        return list(map(int, rows[order[:number]]))
 
+    def _compatible(self, row: int) -> Bools:
+        """Moves of other partitions that share no topic with one on its target: each was allowed by itself."""
+        moves = self.moves
+        target = moves.target.broker
+        same_end = (target == target[row]) & (moves.topic == moves.topic[row])
+        return np.asarray((moves.p != moves.p[row]) & ~same_end)
 
-def _improved(good: Bools, price: I64, before: list[int], best: int, found: I64 | None) -> tuple[int, I64 | None]:
-    """The cheapest of some last moves, where it beats the best so far."""
-    rows = np.flatnonzero(good & (price < best))
-    if not rows.size:
-        return best, found
-    row = int(rows[price[rows].argmin()])
-    return int(price[row]), np.array([*before, row])
+    def _after(self, loads: _Loads, row: int) -> _Loads:
+        used, number = loads.used.copy(), loads.number.copy()
+        for end in (self.moves.current, self.moves.target):
+            used[end.broker[row]] += end.change_bytes[row]
+            number[end.broker[row]] += end.change_number
+        return self.edges.loads(used, number)
 
-
-def _compatible(moves: _Moves, chosen: list[int]) -> Bools:
-    """Moves of other partitions, which share no topic with those chosen: each was allowed by itself."""
-    fits = np.ones(len(moves.p), np.bool_)
-    for row in chosen:
-        same_end = (moves.target == moves.target[row]) & (moves.topic == moves.topic[row])
-        fits &= (moves.p != moves.p[row]) & ~same_end
-    return fits
-
-
-def _after(edges: _Edges, loads: _Loads, moves: _Moves, row: int) -> _Loads:
-    used, count = loads.used.copy(), loads.number.copy()
-    used[moves.current[row]] -= moves.leaving[row]
-    used[moves.target[row]] += moves.arriving[row]
-    count[moves.current[row]] -= 1
-    count[moves.target[row]] += 1
-    return edges.loads(used, count)
-
-
-def _left_outside(edges: _Edges, loads: _Loads, moves: _Moves) -> F64:
-    """What each further move would leave outside, of all brokers."""
-    a, b = moves.current, moves.target
-    left = float(loads.outside.sum()) - loads.outside[a] - loads.outside[b]
-    left = left + edges.outside(a, loads.used[a] - moves.leaving, loads.number[a] - 1)
-    left = left + edges.outside(b, loads.used[b] + moves.arriving, loads.number[b] + 1)
-    # sums of the same floats in another order
-    return np.where(left < 1e-12, 0.0, left)
+    def _left_outside(self, loads: _Loads, first: int) -> F64:
+        """What each of the first moves would leave outside, of all brokers, if it came next."""
+        current, target = self.moves.current, self.moves.target
+        left = float(loads.outside.sum()) - loads.outside[current.broker[:first]]
+        left -= loads.outside[target.broker[:first]]
+        left += _outside_after(loads.used, loads.number, current, first)
+        left += _outside_after(loads.used, loads.number, target, first)
+        # sums of the same floats in another order
+        return np.where(left < 1e-12, 0.0, left)

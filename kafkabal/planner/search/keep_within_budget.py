@@ -132,8 +132,8 @@ def _leave_out_crowding(solution: Solution, most: Counts | None) -> None:
 
 def _send_all_back(solution: Solution, p: I64) -> None:
     """Send whatever moves of some partitions back."""
-    row, slot = np.nonzero(solution.moved()[p])
-    send_back(solution, p[row], slot)
+    row, position = np.nonzero(solution.moved()[p])
+    send_back(solution, p[row], position)
 
 
 def _worth(solution: Solution, p: I64, over: Bools) -> F64:
@@ -165,7 +165,7 @@ def _affordable(solution: Solution, p: I64, among: Bools) -> Bools:
 
 def _led_elsewhere(solution: Solution, p: I64) -> I64:
     """1 where the leader's replica moves, so that another one has to lead."""
-    leads = solution.problem.previous[p] == solution.problem.cluster.partitions.leader[p, None]
+    leads = solution.problem.previous[p] == solution.problem.state.partitions.leader[p, None]
     return np.asarray((solution.moved()[p] & leads).any(1), np.int64)
 
 
@@ -188,9 +188,9 @@ def _first_fit(cost: I64, among: Bools, limit: int) -> Bools:
 def _within_links(solution: Solution, p: I64, among: Bools, limit: int) -> Bools:
     """No broker sends or takes more than its throttle lets through in the time; what no longer fits is skipped."""
     problem = solution.problem
-    row, slot = np.nonzero(solution.moved()[p] & among[:, None])
+    row, position = np.nonzero(solution.moved()[p] & among[:, None])
     size = problem.arriving_bytes[p[row]]
-    ends = (solution.placement[p[row], slot], problem.leader[p[row]])
+    ends = (solution.placement[p[row], position], problem.leader[p[row]])
     # a leader sends as many copies as are new
     alone = (size, np.bincount(row, size, len(p)).astype(np.int64)[row])
     left = [np.full(problem.n_brokers, limit) for _ in ends]
@@ -216,10 +216,10 @@ def _without_overflow(solution: Solution, p: I64, keep: Bools, bytes_room: I64, 
     """Leave out what would overfill its new broker because what was to leave there stays."""
     problem = solution.problem
     for _ in range(_MOST_PASSES):
-        row, slot = np.nonzero(solution.moved()[p] & keep[:, None])
-        previous, target = problem.previous[p[row], slot], solution.placement[p[row], slot]
+        row, position = np.nonzero(solution.moved()[p] & keep[:, None])
+        previous, target = problem.previous[p[row], position], solution.placement[p[row], position]
         known = previous >= 0
-        leaving = problem.held_bytes[p[row], slot][known].astype(np.float64)
+        leaving = problem.held_bytes[p[row], position][known].astype(np.float64)
         bytes_left = bytes_room + np.bincount(previous[known], leaving, problem.n_brokers).astype(np.int64)
         count_left = count_room + np.bincount(previous[known], minlength=problem.n_brokers)
         over = running_sum(target, problem.arriving_bytes[p[row]]) > bytes_left[target]
@@ -237,4 +237,4 @@ def send_back(solution: Solution, p: I64, k: I64) -> None:
     solution.lift(p, k, MoveCause.NOTHING)
     known = previous >= 0
     solution.put(p[known], k[known], previous[known])
-    solution.is_slot[p[~known], k[~known]] = False
+    solution.is_position[p[~known], k[~known]] = False

@@ -35,7 +35,7 @@ class Targets:
 
 def zones(problem: Problem) -> I32:
     """int32, shape (n_brokers,): brokers between which replicas can move have equal numbers."""
-    if is_bound_to_racks(problem.slots[problem.movable], problem.n_racks):
+    if is_bound_to_racks(problem.positions[problem.movable], problem.n_racks):
         return problem.rack
     return np.zeros(problem.n_brokers, np.int32)
 

@@ -23,7 +23,7 @@ import numpy as np
 from kafkabal.model import F64, I64, Bools
 from kafkabal.planner.search.band_violation import LEAST_GAIN, Violation
 from kafkabal.planner.search.group_by_operations import sorted_distinct
-from kafkabal.planner.search.slot_index import Look, SlotIndex
+from kafkabal.planner.search.replica_index import Look, ReplicaIndex
 from kafkabal.planner.search.solution import Solution
 
 _NEAREST = 24
@@ -51,7 +51,7 @@ _WIDE = Look(replicas=16384, pairs=65536, all_sizes=True)
 
 
 class SearchStep(NamedTuple):
-    """Slots and where they go, one entry each."""
+    """Positions and where they go, one entry each."""
 
     p: I64
     k: I64
@@ -61,7 +61,7 @@ class SearchStep(NamedTuple):
 def search_locally(solution: Solution, convexity: float = 0.0) -> None:
     """Move single replicas, or exchange two, until no broker gains by it; see :class:`Violation`."""
     violation = Violation(solution, convexity)
-    index = SlotIndex(solution)
+    index = ReplicaIndex(solution)
     stuck = np.zeros(solution.problem.n_brokers, np.bool_)
     steps, before = 0, np.inf
     while steps < _STEPS_A_BROKER * len(stuck):
@@ -89,11 +89,11 @@ def search_locally(solution: Solution, convexity: float = 0.0) -> None:
         solution.move(step.p, step.k, step.target)
         steps += 1
         if steps % 512 == 0:
-            index = SlotIndex(solution)
+            index = ReplicaIndex(solution)
 
 
 def _best_single(
-    solution: Solution, violation: Violation, index: SlotIndex, broker: int, look: Look
+    solution: Solution, violation: Violation, index: ReplicaIndex, broker: int, look: Look
 ) -> SearchStep | None:
     found = [
         f
@@ -106,7 +106,7 @@ def _best_single(
 
 
 def _give(
-    solution: Solution, violation: Violation, index: SlotIndex, broker: int, look: Look
+    solution: Solution, violation: Violation, index: ReplicaIndex, broker: int, look: Look
 ) -> tuple[float, SearchStep] | None:
     surplus = float(solution.used[broker] - solution.bands.high_bytes[broker])
     spare = int(solution.count[broker] - solution.bands.high_count[broker])
@@ -126,7 +126,7 @@ def _give(
     allowed &= solution.count < solution.problem.limit_replicas
     gain += _price(solution, violation, p, k, broker)[:, None]
     # of equals, the one that is left with most room
-    gain += 1e-6 * (solution.used / violation.fair_bytes + solution.count / violation.fair_count)
+    gain += 1e-6 * (violation.byte_shares(solution.used) + violation.count_shares(solution.count))
     gain[~allowed] = np.inf
     best = int(gain.argmin())
     row, target = divmod(best, solution.problem.n_brokers)
@@ -136,7 +136,7 @@ def _give(
 
 
 def _take(
-    solution: Solution, violation: Violation, index: SlotIndex, broker: int, look: Look
+    solution: Solution, violation: Violation, index: ReplicaIndex, broker: int, look: Look
 ) -> tuple[float, SearchStep] | None:
     lack = float(solution.bands.low_bytes[broker] - solution.used[broker])
     short = int(solution.bands.low_count[broker] - solution.count[broker])
@@ -173,8 +173,8 @@ def _limit(solution: Solution, broker: int) -> int:
 def _donors(solution: Solution, violation: Violation, broker: int) -> I64:
     """Brokers that can best spare something, in bytes and in number."""
     bands = solution.bands
-    slack_bytes = (solution.used - bands.low_bytes) / violation.fair_bytes
-    slack_count = (solution.count - bands.low_count) / violation.fair_count
+    slack_bytes = violation.byte_shares(solution.used - bands.low_bytes)
+    slack_count = violation.count_shares(solution.count - bands.low_count)
     slack = np.minimum(slack_bytes, slack_count)
     slack[~solution.problem.counted] = -np.inf
     slack[broker] = -np.inf
@@ -183,12 +183,12 @@ def _donors(solution: Solution, violation: Violation, broker: int) -> I64:
 
 
 def _price(solution: Solution, violation: Violation, p: I64, k: I64, broker: I64 | int) -> F64:
-    """What it costs to move slots off a broker: nothing where they have left their previous one already."""
+    """What it costs to move positions off a broker: nothing where they have left their previous one already."""
     from_previous = solution.problem.previous[p, k] == broker
     return np.where(from_previous, _PRICE * solution.problem.arriving_bytes[p] * violation.per_byte[broker], 0.0)
 
 
-def _best_exchange(solution: Solution, violation: Violation, index: SlotIndex, broker: int) -> SearchStep | None:
+def _best_exchange(solution: Solution, violation: Violation, index: ReplicaIndex, broker: int) -> SearchStep | None:
     """Exchange a replica of the broker with one of another broker."""
     best: tuple[float, SearchStep] | None = None
     need = _need(solution, broker)
@@ -208,16 +208,16 @@ def _need(solution: Solution, broker: int) -> int:
 
 
 def _partners(solution: Solution, violation: Violation, broker: int, need: int) -> I64:
-    share = (solution.used - solution.bands.low_bytes) / violation.fair_bytes
+    share = violation.byte_shares(solution.used - solution.bands.low_bytes)
     if need < 0:
-        share = (solution.bands.high_bytes - solution.used) / violation.fair_bytes
+        share = violation.byte_shares(solution.bands.high_bytes - solution.used)
     share = np.where(solution.problem.takes, share, -np.inf)
     share[broker] = -np.inf
     return np.argsort(-share, kind="stable")[:_PARTNERS]
 
 
 def _exchange(
-    solution: Solution, violation: Violation, index: SlotIndex, broker: int, partner: int, need: int
+    solution: Solution, violation: Violation, index: ReplicaIndex, broker: int, partner: int, need: int
 ) -> tuple[float, SearchStep] | None:
     if not need or not solution.problem.takes[broker] or not solution.problem.takes[partner]:
         return None
@@ -243,24 +243,24 @@ def _exchange(
 
 
 def _may_exchange_any(
-    solution: Solution, slots: tuple[I64, I64], others: tuple[I64, I64], broker: int, partner: int
+    solution: Solution, positions: tuple[I64, I64], others: tuple[I64, I64], broker: int, partner: int
 ) -> Bools:
-    """bool, shape (n, m): :func:`may_exchange` for slots of one broker and those of another, each with each."""
-    there, here = np.full(len(slots[0]), partner), np.full(len(others[0]), broker)
+    """bool, shape (n, m): :func:`may_exchange` for positions of one broker and those of another, each with each."""
+    there, here = np.full(len(positions[0]), partner), np.full(len(others[0]), broker)
     # a topic that crowds a broker may only be exchanged for itself
-    anyhow = solution.may_go(*slots, there)[:, None] & solution.may_go(*others, here)
-    for_its_topic = solution.may_go(*slots, there, forgiven=1)[:, None] & solution.may_go(*others, here, forgiven=1)
+    anyhow = solution.may_go(*positions, there)[:, None] & solution.may_go(*others, here)
+    for_its_topic = solution.may_go(*positions, there, forgiven=1)[:, None] & solution.may_go(*others, here, forgiven=1)
     topic = solution.problem.topic
-    same_topic = topic[slots[0]][:, None] == topic[others[0]]
-    return np.asarray((anyhow | (same_topic & for_its_topic)) & (slots[0][:, None] != others[0]))
+    same_topic = topic[positions[0]][:, None] == topic[others[0]]
+    return np.asarray((anyhow | (same_topic & for_its_topic)) & (positions[0][:, None] != others[0]))
 
 
 def _loads(solution: Solution, p: I64, k: I64, current: int, target: int) -> tuple[I64, I64]:
-    """Bytes of slots where they are, and where they would go."""
+    """Bytes of positions where they are, and where they would go."""
     return solution.load(p, k, np.full(len(p), current)), solution.load(p, k, np.full(len(p), target))
 
 
-def _sample(index: SlotIndex, broker: int, size: float) -> tuple[I64, I64]:
+def _sample(index: ReplicaIndex, broker: int, size: float) -> tuple[I64, I64]:
     one = np.array([broker])
     found = index.near(one, [size, 0.0], _NEAREST), index.spread(one, _NEAREST)
     cells = sorted_distinct(np.concatenate([p * index.solution.width + k for p, k in found]))
@@ -268,7 +268,7 @@ def _sample(index: SlotIndex, broker: int, size: float) -> tuple[I64, I64]:
 
 
 def may_exchange(solution: Solution, p1: I64, k1: I64, p2: I64, k2: I64) -> Bools:
-    """Whether each first slot may take the place of the second one and the other way round."""
+    """Whether each first position may take the place of the second one and the other way round."""
     b1, b2 = solution.placement[p1, k1], solution.placement[p2, k2]
     same_topic = solution.problem.topic[p1] == solution.problem.topic[p2]
     most = np.where(same_topic, 1, 0)

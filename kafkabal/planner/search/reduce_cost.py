@@ -43,7 +43,7 @@ _LEAST_SAVING = 1e-5
 
 
 class _Trade(NamedTuple):
-    """Slots that go back, and those that take their places (-1 where none does)."""
+    """Positions that go back, and those that take their places (-1 where none does)."""
 
     p: I64
     k: I64
@@ -60,7 +60,7 @@ def reduce_cost(solution: Solution, rounds: int = 4) -> None:
     for _ in range(rounds):
         before = solution.moved_bytes()
         brokers = _worth_a_look(solution, least)
-        away, here = _slots_from(solution, brokers), _slots_on(solution, brokers)
+        away, here = _positions_from(solution, brokers), _positions_on(solution, brokers)
         for broker in np.flatnonzero(brokers).tolist():
             _improve_broker(solution, broker, away[broker], here[broker], least)
         if before - solution.moved_bytes() < least:
@@ -75,8 +75,8 @@ def _worth_a_look(solution: Solution, least: int) -> Bools:
     return np.asarray(~problem.leaves & (roomy | (arrived > 0)))
 
 
-def _slots_from(solution: Solution, brokers: Bools) -> dict[int, tuple[I64, I64]]:
-    """Slots that have left each broker and may come back, the largest first."""
+def _positions_from(solution: Solution, brokers: Bools) -> dict[int, tuple[I64, I64]]:
+    """Positions that have left each broker and may come back, the largest first."""
     problem = solution.problem
     p, k = np.nonzero(solution.moved() & problem.size_known[:, None] & (solution.why != MoveCause.RACK))
     previous = problem.previous[p, k]
@@ -86,8 +86,8 @@ def _slots_from(solution: Solution, brokers: Bools) -> dict[int, tuple[I64, I64]
     return _by_broker(previous[order], p[order], k[order], brokers)
 
 
-def _slots_on(solution: Solution, brokers: Bools) -> dict[int, tuple[I64, I64]]:
-    """Slots on each broker that may move, by size."""
+def _positions_on(solution: Solution, brokers: Bools) -> dict[int, tuple[I64, I64]]:
+    """Positions on each broker that may move, by size."""
     problem = solution.problem
     p, k = np.nonzero((solution.placement >= 0) & brokers[solution.placement] & problem.loose)
     broker = solution.placement[p, k]
@@ -166,7 +166,7 @@ def _alone(solution: Solution, broker: int, p: I64, k: I64) -> _Trade:
 
 
 class _Away(NamedTuple):
-    """Slots that have left a broker."""
+    """Positions that have left a broker."""
 
     p: I64
     k: I64
@@ -177,7 +177,7 @@ class _Away(NamedTuple):
 
 
 class _Here(NamedTuple):
-    """Slots on a broker, by size."""
+    """Positions on a broker, by size."""
 
     p: I64
     k: I64

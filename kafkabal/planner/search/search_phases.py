@@ -65,7 +65,7 @@ def balance(solution: Solution, listener: PlanListener, pace: float) -> None:
 
 
 def _mark_new(solution: Solution) -> None:
-    p, k = np.nonzero(solution.is_slot & (solution.placement < 0))
+    p, k = np.nonzero(solution.is_position & (solution.placement < 0))
     solution.why[p, k] = MoveCause.NEW
 
 
@@ -103,7 +103,7 @@ def _in_bulk(solution: Solution, pace: float, narrowed: float) -> None:
     move_in_bulk(solution, pace)
     move_in_bulk(solution, pace, moved=True)
     for _ in range(_FURTHER_BULK_MOVES):
-        move_in_bulk(solution, pace, further=True)
+        move_in_bulk(solution, pace, only_below=True)
 
 
 def is_outside(solution: Solution) -> bool:
@@ -132,5 +132,5 @@ def _return(solution: Solution, cells: I64) -> I64:
     previous = solution.problem.previous[p, k]
     known = previous >= 0
     solution.put(p[known], k[known], previous[known])
-    solution.is_slot[p[~known], k[~known]] = False
+    solution.is_position[p[~known], k[~known]] = False
     return cells[solution.why[p, k] >= MoveCause.RACK]

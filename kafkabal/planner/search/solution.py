@@ -1,6 +1,7 @@
-"""Where every slot is in the plan so far, with the loads that follow from it.
+"""Where every position is in the plan so far, with the loads that follow from it.
 
-A slot is named by its partition and its position, or by one number, its *cell*: ``partition x width + position``.
+A position is named by its partition and its number, or by one number for both, its *cell*:
+``partition x width + number``.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Guidance(NamedTuple):
     potential: F64
     """shape (n_brokers,): what a byte on each broker is worth being taken away."""
     price: F64
-    """shape (n_partitions, width): what moving each slot costs, net of what that is worth, for each byte copied."""
+    """shape (n_partitions, width): what moving each position costs, net of what that is worth, for each byte copied."""
 
 
 class Solution:
@@ -49,14 +50,14 @@ class Solution:
         self.problem = problem
         self.width = problem.width
         self.placement: I32 = problem.previous.copy()
-        self.is_slot: Bools = (problem.previous >= 0) | (np.arange(self.width) < problem.slots[:, None])
-        """Slots that hold a replica or are to be filled."""
+        self.is_position: Bools = (problem.previous >= 0) | (np.arange(self.width) < problem.positions[:, None])
+        """Positions that hold a replica or are to be filled."""
         # the last entry answers for "nowhere", which -1 points at
         self.rack: I32 = np.append(problem.rack, NOWHERE).astype(np.int32)
-        self.required_racks: I32 = required_racks(problem.slots, problem.n_racks)
-        self._one_a_rack = bool((problem.slots <= problem.n_racks).all())
+        self.required_racks: I32 = required_racks(problem.positions, problem.n_racks)
+        self._one_a_rack = bool((problem.positions <= problem.n_racks).all())
         self.why: I8 = np.zeros(self.placement.shape, np.int8)
-        """A :class:`~kafkabal.planner.move_cause.MoveCause` for each slot that has left its broker."""
+        """A :class:`~kafkabal.planner.move_cause.MoveCause` for each position that has left its broker."""
         self.guidance: Guidance | None = None
         """Where copies of a partition differ in size: some take more off their broker than they cost."""
         self.ascent_found: tuple[float, float] | None = None
@@ -71,7 +72,7 @@ class Solution:
         """The same placement, to be changed on its own."""
         twin = copy(self)
         twin.ascent_found = None
-        for name in ("placement", "is_slot", "why", "used", "count"):
+        for name in ("placement", "is_position", "why", "used", "count"):
             setattr(twin, name, getattr(self, name).copy())
         if self.topic_count is not None:
             twin.topic_count = self.topic_count.copy()
@@ -91,15 +92,15 @@ class Solution:
         )
 
     def _total_bytes(self) -> int:
-        """Bytes that counted brokers hold once every slot on other brokers, and every empty one, has come to them."""
+        """Bytes that counted brokers hold once all positions on other brokers and all empty ones have come to them."""
         problem = self.problem
         here = int(self.used[problem.weighed].sum())
-        movable = problem.movable[:, None] & self.is_slot
+        movable = problem.movable[:, None] & self.is_position
         coming = movable & ((self.placement < 0) | problem.leaves[self.placement])
         return here + int(problem.arriving_bytes[np.nonzero(coming)[0]].sum())
 
     def adopt(self, after: ClusterState) -> None:
-        """Take over a placement of the same cluster; replicas that stay keep their slots."""
+        """Take over a placement of the same cluster; replicas that stay keep their positions."""
         r = after.replicas
         there = np.full(self.placement.shape, NONE, np.int32)
         there[r.partition, np.arange(len(r)) - after.partitions.first[r.partition]] = r.broker
@@ -109,13 +110,13 @@ class Solution:
         self.refresh_bands()
 
     def _adopt_partition(self, p: int, brokers: list[int]) -> None:
-        slots = np.flatnonzero(self.is_slot[p]).tolist()
-        previous = {int(self.problem.previous[p, k]): k for k in slots}
+        positions = np.flatnonzero(self.is_position[p]).tolist()
+        previous = {int(self.problem.previous[p, k]): k for k in positions}
         target = {previous[b]: b for b in brokers if b in previous}
         arrivals = [b for b in brokers if b not in previous]
-        free = [k for k in slots if k not in target]
+        free = [k for k in positions if k not in target]
         target.update(zip(free, sorted(arrivals), strict=False))
-        placed = [k for k in slots if self.placement[p, k] >= 0]
+        placed = [k for k in positions if self.placement[p, k] >= 0]
         self.lift(np.full(len(placed), p), np.array(placed, np.int64), MoveCause.BALANCE)
         rows = np.array(sorted(target), np.int64)
         self.put(np.full(len(rows), p), rows, np.array([target[k] for k in rows.tolist()], np.int64))
@@ -128,16 +129,16 @@ class Solution:
     # -- questions ---------------------------------------------------------------------------------------------
 
     def load(self, p: I64, k: I64, broker: I32 | I64) -> I64:
-        """Bytes of slots on these brokers: those of the copy that is there, else of a new one."""
+        """Bytes of positions on these brokers: those of the copy that is there, else of a new one."""
         problem = self.problem
         return np.where(problem.previous[p, k] == broker, problem.held_bytes[p, k], problem.arriving_bytes[p])
 
     def stays(self) -> Bools:
-        """bool, shape (n_partitions, width): the slot is on the broker that held it before."""
-        return np.asarray(self.is_slot & (self.placement == self.problem.previous))
+        """bool, shape (n_partitions, width): the position is on the broker that held it before."""
+        return np.asarray(self.is_position & (self.placement == self.problem.previous))
 
     def moved(self) -> Bools:
-        """bool, shape (n_partitions, width): the slot is on a broker that held no copy before."""
+        """bool, shape (n_partitions, width): the position is on a broker that held no copy before."""
         return np.asarray((self.placement >= 0) & (self.placement != self.problem.previous))
 
     def sizes_agree(self) -> bool:
@@ -150,7 +151,7 @@ class Solution:
         return int((self.moved().sum(1) * self.problem.arriving_bytes).sum())
 
     def must_leave(self) -> Bools:
-        """Slots on dead or drained brokers, or in offline log dirs, that may move."""
+        """Positions on dead or drained brokers, or in offline log dirs, that may move."""
         problem = self.problem
         there = (self.placement >= 0) & problem.movable[:, None]
         return np.asarray(
@@ -166,9 +167,9 @@ class Solution:
         return missing_racks(self.rack[brokers], self.required_racks)
 
     def others(self, p: I64, k: I64) -> I32:
-        """int32, shape (n, width): brokers of the other slots of each partition.
+        """int32, shape (n, width): brokers of the other positions of each partition.
 
-        A slot that was lifted for its topic's sake may come back, and so still occupies its previous broker.
+        A position that was lifted for its topic's sake may come back, and so still occupies its previous broker.
         """
         rows = self.placement[p]
         may_return = (rows < 0) & (self.why[p] == MoveCause.TOPIC)
@@ -177,7 +178,7 @@ class Solution:
         return rows
 
     def may_go(self, p: I64, k: I64, target: I32 | I64, forgiven: I64 | int = 0) -> Bools:
-        """bool, shape (n,): the rules let each slot go to its target.
+        """bool, shape (n,): the rules let each position go to its target.
 
         Parameters
         ----------
@@ -198,7 +199,7 @@ class Solution:
         return np.asarray(allowed)
 
     def racks_allow(self, p: I64, k: I64, target: I32 | I64) -> Bools:
-        """bool, shape (n,): the rack rule alone lets each slot go to its target."""
+        """bool, shape (n,): the rack rule alone lets each position go to its target."""
         return self._may_enter(p, self.others(p, k), target)
 
     def _may_enter(self, p: I64, others: I32, target: I32 | I64) -> Bools:
@@ -236,7 +237,7 @@ class Solution:
     # -- changes -----------------------------------------------------------------------------------------------
 
     def lift(self, p: I64, k: I64, why: MoveCause) -> None:
-        """Take slots off their brokers; they are unplaced until they are assigned."""
+        """Take positions off their brokers; they are unplaced until they are assigned."""
         broker = self.placement[p, k]
         np.subtract.at(self.used, broker, self.load(p, k, broker))
         np.subtract.at(self.count, broker, 1)
@@ -246,12 +247,12 @@ class Solution:
         self.why[p, k] = np.maximum(self.why[p, k], why)
 
     def drop(self, p: I64, k: I64) -> None:
-        """Give slots up, with the replicas in them."""
+        """Give positions up, with the replicas in them."""
         self.lift(p, k, MoveCause.NOTHING)
-        self.is_slot[p, k] = False
+        self.is_position[p, k] = False
 
     def put(self, p: I64, k: I64, target: I32 | I64) -> None:
-        """Assign unplaced slots to brokers."""
+        """Assign unplaced positions to brokers."""
         np.add.at(self.used, target, self.load(p, k, target))
         np.add.at(self.count, target, 1)
         if self.topic_count is not None:
@@ -259,7 +260,7 @@ class Solution:
         self.placement[p, k] = target
 
     def move(self, p: I64, k: I64, target: I32 | I64) -> None:
-        """Take slots from where they are to other brokers, for the sake of balance."""
+        """Take positions from where they are to other brokers, for the sake of balance."""
         self.lift(p, k, MoveCause.BALANCE)
         self.put(p, k, target)
 

@@ -22,19 +22,19 @@ from kafkabal.scoring import Grain
 
 def broker_table(inspection: Inspection) -> Table:
     """All brokers, dead ones included."""
-    cluster, n = inspection.cluster, len(inspection.cluster.brokers)
+    state, n = inspection.state, len(inspection.state.brokers)
     scored = tuple(inspection.of_grain(Grain.BROKER))
-    figures, partitions = broker_figures(cluster), partition_figures(cluster)
+    figures, partitions = broker_figures(state), partition_figures(state)
     share = scored[0].evaluation.share if scored else np.ones(n)
-    order = worst_first(broker_severity(cluster), share)
-    capacity, foreign = broker_capacity_bytes(cluster), foreign_of_brokers(cluster)
-    leader = cluster.partitions.leader
+    order = worst_first(broker_severity(state), share)
+    capacity, foreign = broker_capacity_bytes(state), foreign_of_brokers(state)
+    leader = state.partitions.leader
     return Table(
         key="brokers",
         columns=(
-            Column(key="broker", title="broker", values=cluster.brokers.id[order].tolist(), label=True),
-            rack_column(cluster, order),
-            *shared_columns.state(broker_states(cluster), broker_conditions(cluster), order),
+            Column(key="broker", title="broker", values=state.brokers.id[order].tolist(), label=True),
+            rack_column(state, order),
+            *shared_columns.state(broker_states(state), broker_conditions(state), order),
             shared_columns.used("broker", figures.bytes, figures.estimated, order),
             shared_columns.capacity("broker", capacity, order),
             shared_columns.foreign("broker", foreign, order),
@@ -55,7 +55,7 @@ def broker_table(inspection: Inspection) -> Table:
     )
 
 
-def rack_column(cluster: ClusterState, order: I64) -> Column:
+def rack_column(state: ClusterState, order: I64) -> Column:
     """Rack of each broker, None where it has none."""
-    racks = [cluster.racks[r] if r >= 0 else None for r in cluster.brokers.rack[order].tolist()]
+    racks = [state.racks[r] if r >= 0 else None for r in state.brokers.rack[order].tolist()]
     return Column(key="rack", title="rack", values=racks, quiet=True, dispensable=4)

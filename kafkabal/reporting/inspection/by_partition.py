@@ -14,12 +14,12 @@ _SHOWN = 20
 
 def partition_table(inspection: Inspection) -> Table:
     """All partitions; the bar compares each with the mean partition."""
-    cluster = inspection.cluster
-    p, figures = cluster.partitions, partition_figures(cluster)
+    state = inspection.state
+    p, figures = state.partitions, partition_figures(state)
     size = figures.leader_bytes
     order = np.lexsort((np.arange(len(p)), -size, ~figures.under_replicated, ~figures.offline))
     relative = size[order] / max(float(size.mean()) if len(p) else 1.0, 1e-9)
-    names = cluster.topics.name
+    names = state.topics.name
     return Table(
         key="partitions",
         shown_rows=_SHOWN,
@@ -29,9 +29,9 @@ def partition_table(inspection: Inspection) -> Table:
                 key="partition", title="partition", kind=ValueKind.NUMBER, values=p.number[order].tolist(), label=True
             ),
             *_state(figures, order),
-            Column(key="leader", title="leader", kind=ValueKind.NUMBER, values=_leader_ids(cluster, order)),
-            Column(key="replicas", title="replicas", values=_replica_ids(cluster, order, only_in_sync=False)),
-            Column(key="isr", title="", values=_replica_ids(cluster, order, only_in_sync=True)),
+            Column(key="leader", title="leader", kind=ValueKind.NUMBER, values=_leader_ids(state, order)),
+            Column(key="replicas", title="replicas", values=_replica_ids(state, order, only_in_sync=False)),
+            Column(key="isr", title="", values=_replica_ids(state, order, only_in_sync=True)),
             _size(figures, order),
             Column(key="bar", title=" ", kind=ValueKind.BAR, dispensable=2, values=relative.tolist()),
             Column(key="all_replicas_bytes", title="", values=figures.bytes[order].tolist()),
@@ -73,17 +73,17 @@ def _size(figures: PartitionFigures, order: I64) -> Column:
     )
 
 
-def _leader_ids(cluster: ClusterState, order: I64) -> list[int | None]:
-    leader = cluster.partitions.leader[order]
-    return counted(np.where(leader >= 0, cluster.brokers.id[leader], -1))
+def _leader_ids(state: ClusterState, order: I64) -> list[int | None]:
+    leader = state.partitions.leader[order]
+    return counted(np.where(leader >= 0, state.brokers.id[leader], -1))
 
 
-def _replica_ids(cluster: ClusterState, order: I64, *, only_in_sync: bool) -> list[list[int]]:
+def _replica_ids(state: ClusterState, order: I64, *, only_in_sync: bool) -> list[list[int]]:
     """Broker ids of the replicas of each partition, in the order of the replica list."""
-    r = cluster.replicas
-    widest = int(cluster.replication_factor.max(initial=0))
-    ids = np.full((len(cluster.partitions), widest), -1)
-    position = np.arange(len(r)) - cluster.partitions.first[r.partition]
-    ids[r.partition, position] = np.where(r.in_sync | (not only_in_sync), cluster.brokers.id[r.broker], -1)
+    r = state.replicas
+    widest = int(state.replication_factor.max(initial=0))
+    ids = np.full((len(state.partitions), widest), -1)
+    position = np.arange(len(r)) - state.partitions.first[r.partition]
+    ids[r.partition, position] = np.where(r.in_sync | (not only_in_sync), state.brokers.id[r.broker], -1)
     rows: list[list[int]] = ids[order].tolist()
     return [[broker for broker in row if broker >= 0] for row in rows] if (ids < 0).any() else rows

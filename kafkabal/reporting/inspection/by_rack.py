@@ -28,19 +28,19 @@ _RATES: Final = ("produced", "replicated_in", "replicated_out", "read", "clients
 
 def rack_table(inspection: Inspection) -> Table:
     """All racks, and the brokers without one under ``-``, if there are any."""
-    cluster, brokers = inspection.cluster, inspection.cluster.brokers
-    names: list[str | None] = [*cluster.racks]
+    state, brokers = inspection.state, inspection.state.brokers
+    names: list[str | None] = [*state.racks]
     rack = brokers.rack
     if (rack < 0).any():
         rack = np.where(rack < 0, len(names), rack).astype(np.int32)
         names.append(None)
     n = len(names)
-    figures = _sum(broker_figures(cluster), rack, n)
+    figures = _sum(broker_figures(state), rack, n)
     scored = next(inspection.of_grain(Grain.BROKER), None)
     share = _share(scored, rack, n) if scored else np.full(n, np.nan)
     order = worst_first(np.zeros(n, np.int64), share)
-    capacity = _total(broker_capacity_bytes(cluster), rack, n)
-    foreign = _total(foreign_of_brokers(cluster), rack, n)
+    capacity = _total(broker_capacity_bytes(state), rack, n)
+    foreign = _total(foreign_of_brokers(state), rack, n)
     shares = known(share[order])
     return Table(
         key="racks",
@@ -83,13 +83,13 @@ def traffic_table(state: ClusterState, price_per_gb: float | None) -> Table:
             title=title,
             kind=ValueKind.RATE,
             values=known(values[order]),
-            quiet=True,
             metric=metric,
         )
 
     def cost(key: str, title: str, values: F64) -> Column:
         a_month = np.full(len(order), np.nan) if price_per_gb is None else values * _MONTH_S / _GB * price_per_gb
-        return Column(key=key, title=title, kind=ValueKind.NUMBER, values=known(a_month[order]), quiet=True)
+        is_priced = price_per_gb is not None
+        return Column(key=key, title=title, kind=ValueKind.NUMBER, values=known(a_month[order]), quiet=not is_priced)
 
     return Table(
         key="rack_traffic",

@@ -27,27 +27,27 @@ def topic_table(inspection: Inspection) -> Table:
     ``uneven`` counts the bytes above their broker's fair share of the topic: what would have to move for
     the topic to be even, if partitions could be cut at will.
     """
-    cluster, n = inspection.cluster, len(inspection.cluster.topics)
-    p, figures = cluster.partitions, partition_figures(cluster)
+    state, n = inspection.state, len(inspection.state.topics)
+    p, figures = state.partitions, partition_figures(state)
     offline, under = sum_by(p.topic, figures.offline, n), sum_by(p.topic, figures.under_replicated, n)
-    total, uneven = sum_by(p.topic, figures.bytes, n), uneven_bytes(cluster)
+    total, uneven = sum_by(p.topic, figures.bytes, n), uneven_bytes(state)
     order = np.lexsort((np.arange(n), -total, -uneven, -under, -offline))
-    share = total[order] / max(int(total.sum()), 1)
-    tiered = is_tiered(cluster)
+    fraction = total[order] / max(int(total.sum()), 1)
+    tiered = is_tiered(state)
     return Table(
         key="topics",
         shown_rows=_SHOWN,
         columns=(
-            Column(key="topic", title="topic", values=[cluster.topics.name[i] for i in order.tolist()], label=True),
-            _kind_column(cluster, tiered, order),
-            Column(key="internal", title="", values=cluster.topics.internal[order].tolist()),
+            Column(key="topic", title="topic", values=[state.topics.name[i] for i in order.tolist()], label=True),
+            _kind_column(state, tiered, order),
+            Column(key="internal", title="", values=state.topics.internal[order].tolist()),
             Column(key="tiered", title="", values=tiered[order].tolist()),
             _count("partitions", "partitions", np.bincount(p.topic, minlength=n), order),
-            _count("replicas", "replicas", sum_by(p.topic, cluster.replication_factor.astype(np.int64), n), order),
+            _count("replicas", "replicas", sum_by(p.topic, state.replication_factor.astype(np.int64), n), order),
             shared_columns.used("topic", total, sum_by(p.topic, figures.estimated, n) > 0, order),
-            shared_columns.remote(remote_bytes_of_topics(cluster)[order]),
+            shared_columns.remote(remote_bytes_of_topics(state)[order]),
             Column(
-                key="fraction_of_bytes", title="of all", kind=ValueKind.PERCENT, dispensable=4, values=share.tolist()
+                key="fraction_of_bytes", title="of all", kind=ValueKind.PERCENT, dispensable=4, values=fraction.tolist()
             ),
             Column(
                 key="uneven_bytes",
@@ -72,52 +72,52 @@ def topic_table(inspection: Inspection) -> Table:
     )
 
 
-def uneven_bytes(cluster: ClusterState) -> F64:
+def uneven_bytes(state: ClusterState) -> F64:
     """float64, shape (n_topics,): bytes above the fair share of the live brokers, in proportion to capacity."""
-    n_topics, n_brokers = len(cluster.topics), len(cluster.brokers)
-    topic = cluster.partitions.topic[cluster.replicas.partition].astype(np.int64)
-    pairs, index = np.unique(topic * n_brokers + cluster.replicas.broker, return_inverse=True)
-    held = np.bincount(index, replica_bytes(cluster), len(pairs))
+    n_topics, n_brokers = len(state.topics), len(state.brokers)
+    topic = state.partitions.topic[state.replicas.partition].astype(np.int64)
+    pairs, index = np.unique(topic * n_brokers + state.replicas.broker, return_inverse=True)
+    held = np.bincount(index, replica_bytes(state), len(pairs))
     topic_of, broker_of = pairs // max(n_brokers, 1), pairs % max(n_brokers, 1)
-    live = cluster.brokers.is_live
-    weight = np.where(live, _weights(cluster), 0.0)
+    live = state.brokers.is_live
+    weight = np.where(live, _weights(state), 0.0)
     fair = np.bincount(topic_of, held, n_topics)[topic_of] * weight[broker_of] / max(float(weight.sum()), 1e-9)
     return np.asarray(np.bincount(topic_of, np.maximum(held - fair, 0), n_topics), np.float64)
 
 
-def is_tiered(cluster: ClusterState) -> Bools:
+def is_tiered(state: ClusterState) -> Bools:
     """bool, shape (n_topics,): has remote segments, which no local size counts (KIP-405)."""
-    return _has_set(cluster, REMOTE_STORAGE_ENABLE)
+    return _has_set(state, REMOTE_STORAGE_ENABLE)
 
 
-def is_diskless(cluster: ClusterState) -> Bools:
+def is_diskless(state: ClusterState) -> Bools:
     """bool, shape (n_topics,): all of its bytes are in an object store (KIP-1150)."""
-    return _has_set(cluster, *DISKLESS)
+    return _has_set(state, *DISKLESS)
 
 
-def _has_set(cluster: ClusterState, *keys: str) -> Bools:
+def _has_set(state: ClusterState, *keys: str) -> Bools:
     """Topics of which one of these configs is true."""
-    configs = (c or {} for c in cluster.topics.configs)
-    return np.fromiter((any(c.get(key) == "true" for key in keys) for c in configs), np.bool_, len(cluster.topics))
+    configs = (c or {} for c in state.topics.configs)
+    return np.fromiter((any(c.get(key) == "true" for key in keys) for c in configs), np.bool_, len(state.topics))
 
 
-def remote_bytes_of_topics(cluster: ClusterState) -> I64:
+def remote_bytes_of_topics(state: ClusterState) -> I64:
     """int64, shape (n_topics,): bytes that only remote storage holds, -1 where that is known of no partition."""
-    p, n = cluster.partitions, len(cluster.topics)
+    p, n = state.partitions, len(state.topics)
     known = p.remote_bytes >= 0
     total = sum_by(p.topic, np.where(known, p.remote_bytes, 0), n)
     return np.where(sum_by(p.topic, known, n) > 0, total, -1)
 
 
-def _weights(cluster: ClusterState) -> F64:
+def _weights(state: ClusterState) -> F64:
     """Capacity of each broker; equal where it is not known of all live ones."""
-    capacity = broker_capacity_bytes(cluster)
-    unknown = np.isnan(capacity[cluster.brokers.is_live]).any()
+    capacity = broker_capacity_bytes(state)
+    unknown = np.isnan(capacity[state.brokers.is_live]).any()
     return np.ones(len(capacity)) if unknown else np.nan_to_num(capacity)
 
 
-def _kind_column(cluster: ClusterState, tiered: Bools, order: I64) -> Column:
-    internal, diskless = cluster.topics.internal, is_diskless(cluster)
+def _kind_column(state: ClusterState, tiered: Bools, order: I64) -> Column:
+    internal, diskless = state.topics.internal, is_diskless(state)
     texts = [
         "internal" if internal[i] else "tiered" if tiered[i] else "diskless" if diskless[i] else None
         for i in order.tolist()

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from kafkabal.history import DiskOutlook, disk_outlook, forecast_cluster
+from kafkabal.history import LogDirForecast, forecast_cluster, forecast_log_dirs
 from kafkabal.inspection import dir_figures
 from kafkabal.model import F64
 from kafkabal.reporting.inspection.measured_growth import MeasuredGrowth
@@ -19,7 +19,9 @@ _DAY_S: Final = 86400.0
 _MOST_CHARTS: Final = 6
 """Disks that are full first; the table has all of them."""
 _MOMENTS: Final = 40
+"""A point every 16 of the 640 pixels of a chart."""
 _FARTHEST_S: Final = 90 * _DAY_S
+"""A quarter: forecasts of months are wider than the disk."""
 _BEYOND_FULL: Final = 1.25
 """A line that ends where it meets the limit is not seen to cross it."""
 
@@ -34,8 +36,8 @@ def growth_charts(growth: MeasuredGrowth) -> Sequence[LineChart]:
         fullness = np.nan_to_num(used / limit)
     shown = np.lexsort((-fullness, np.where(np.isnan(full_s), np.inf, full_s)))[:_MOST_CHARTS]
     after_s = np.linspace(0.0, _horizon_s(growth, full_s[shown]), _MOMENTS)
-    outlook = disk_outlook(state, growth.partitions, growth.retention, after_s)
-    return [_chart(growth, int(row), used, limit, full_s, after_s, outlook) for row in shown.tolist()]
+    forecast = forecast_log_dirs(state, growth.partitions, growth.retention, after_s)
+    return [_chart(growth, int(row), used, limit, full_s, after_s, forecast) for row in shown.tolist()]
 
 
 def _horizon_s(growth: MeasuredGrowth, full_s: F64) -> float:
@@ -47,12 +49,12 @@ def _horizon_s(growth: MeasuredGrowth, full_s: F64) -> float:
 
 
 def _chart(
-    growth: MeasuredGrowth, row: int, used: F64, limit: F64, full_s: F64, after_s: F64, outlook: DiskOutlook
+    growth: MeasuredGrowth, row: int, used: F64, limit: F64, full_s: F64, after_s: F64, forecast: LogDirForecast
 ) -> LineChart:
     dirs = growth.state.log_dirs
     broker, path = int(growth.state.brokers.id[dirs.broker[row]]), dirs.path[row]
     recorded = ((point.at_s, point.used_bytes.get((broker, path))) for point in growth.past)
-    lines = zip(after_s.tolist(), outlook.bytes[row], outlook.low[row], outlook.high[row], strict=True)
+    lines = zip(after_s.tolist(), forecast.bytes[row], forecast.low[row], forecast.high[row], strict=True)
     return LineChart(
         title=f"{path} of broker {broker}",
         note=_note(float(full_s[row])),

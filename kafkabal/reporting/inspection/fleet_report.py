@@ -22,6 +22,7 @@ _TONES: Final[Mapping[str, Tone]] = {
     _NO_RESPONSE: Tone.BAD,
 }
 _MOST_DESCRIBED: Final = 10
+"""Clusters with something wrong that get a paragraph; the table has all of them."""
 
 
 def fleet_report(
@@ -143,7 +144,7 @@ def _cluster_table(members: Sequence[Member], read_at_s: float) -> Table:
         )
 
     states = [_state(member) for member in members]
-    ids = [None if m.inspection is None else m.inspection.cluster.cluster_id for m in members]
+    ids = [None if m.inspection is None else m.inspection.state.cluster_id for m in members]
     answered = [m.figures is not None for m in members]
     up = Metric("kafkabal_up", "Whether the cluster answered.")
     last = Metric("kafkabal_last_success_timestamp_seconds", "When the cluster was last read.")

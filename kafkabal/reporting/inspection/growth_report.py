@@ -24,8 +24,6 @@ from kafkabal.model import (
     I64,
     ClusterState,
     broker_capacity_bytes,
-    dir_capacity_bytes,
-    foreign_bytes,
     foreign_of_brokers,
 )
 from kafkabal.reporting.inspection import shared_columns
@@ -36,7 +34,7 @@ from kafkabal.reporting.report import Column, Fact, Metric, Report, Table, Tone,
 from kafkabal.units import format_bytes, format_duration
 from kafkabal.wording import counted_noun, first_of
 
-GROWTH_VIEWS: Final = (Grouping.BROKER, Grouping.LOG_DIR, Grouping.TOPIC)
+GROWTH_GROUPINGS: Final = (Grouping.BROKER, Grouping.LOG_DIR, Grouping.TOPIC)
 _DAY_S: Final = 86400.0
 _SHOWN_TOPICS: Final = 20
 # of a datetime; and a disk that is full in 300 years never is
@@ -56,17 +54,17 @@ def growth_report(
     Parameters
     ----------
     by
-        One of :data:`GROWTH_VIEWS`.
+        One of :data:`GROWTH_GROUPINGS`.
     full_within_s
         A disk that is full sooner is marked.
 
     Raises
     ------
     UsageError
-        If the view is unknown.
+        If growth is not grouped so.
     """
-    if by not in GROWTH_VIEWS:
-        raise UsageError(f"--growth has no view by {by}", hint=f"choose from: {', '.join(GROWTH_VIEWS)}")
+    if by not in GROWTH_GROUPINGS:
+        raise UsageError(f"--growth has no view by {by}", hint=f"choose from: {', '.join(GROWTH_GROUPINGS)}")
     dirs = _dirs(growth)
     brokers = broker_growth(growth.state, dirs, growth.partitions)
     if by is Grouping.TOPIC:
@@ -101,12 +99,7 @@ def _holder_table(
     growth: MeasuredGrowth, by: Grouping, found: HolderGrowth, shown_rows: int | None, full_within_s: float | None
 ) -> Table:
     state = growth.state
-    if by is Grouping.BROKER:
-        used, capacity = broker_figures(state).bytes, broker_capacity_bytes(state)
-        foreign = foreign_of_brokers(state)
-    else:
-        used, capacity = dir_figures(state).bytes, dir_capacity_bytes(state)
-        foreign = foreign_bytes(state)
+    used = broker_figures(state).bytes if by is Grouping.BROKER else dir_figures(state).bytes
     order = np.lexsort((np.arange(len(used)), -found.written, np.where(np.isnan(found.full_s), np.inf, found.full_s)))
     prefix = "broker" if by is Grouping.BROKER else "log_dir"
     return Table(
@@ -115,7 +108,9 @@ def _holder_table(
         columns=(
             *_names(state, by, order),
             Column(key="used_bytes", title="used", kind=ValueKind.BYTES, values=used[order].tolist()),
-            shared_columns.fullness(used, foreign, capacity, order),
+            shared_columns.fullness(used, foreign_of_brokers(state), broker_capacity_bytes(state), order)
+            if by is Grouping.BROKER
+            else shared_columns.fullness_of_log_dirs(state, used, order),
             *_written(prefix, found.written, found.low, found.high, order),
             Column(key="net_bytes_per_day", title="", values=known(_finite_or_nan(found.net * _DAY_S)[order])),
             Column(
@@ -222,7 +217,7 @@ def _headline(growth: MeasuredGrowth, brokers: HolderGrowth) -> str:
     seconds = float(brokers.full_s[row])
     if _outlook(seconds) == "never":
         steady = float(np.nansum(brokers.steady_bytes))
-        reached = f": retention keeps it at {format_bytes(steady)}" if math.isfinite(steady) else ""
+        reached = f": retention keeps all logs at {format_bytes(steady)}" if math.isfinite(steady) else ""
         return f"No disk becomes full{reached}. {a_day} ({measured})."
     low, high = float(brokers.full_low_s[row]), float(brokers.full_high_s[row])
     span = f", between {_duration(low)} and {_duration(high)}" if low != high else ""

@@ -25,15 +25,16 @@ from kafkabal.inspection import (
     worst_group,
 )
 from kafkabal.model import ClusterState, LogDirState, is_estimated, is_reassigned, is_silent
-from kafkabal.reporting.band_notes import TWO_TOLERANCES, rounding_note
 from kafkabal.reporting.inspection.by_broker import broker_table
 from kafkabal.reporting.inspection.by_log_dir import log_dir_table
 from kafkabal.reporting.inspection.by_partition import partition_table
 from kafkabal.reporting.inspection.by_rack import no_traffic, rack_table, traffic_table
 from kafkabal.reporting.inspection.by_topic import is_diskless, is_tiered, topic_table
+from kafkabal.reporting.inspection.group_table import group_table
 from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.reporting.inspection.share_charts import inspection_charts
 from kafkabal.reporting.report import Column, Fact, Metric, Report, Table, Tone, ValueKind
+from kafkabal.reporting.rounding_note import TWO_TOLERANCES, rounding_note
 from kafkabal.units import format_bytes
 from kafkabal.wording import counted_noun, first_of
 
@@ -46,6 +47,7 @@ _TABLES: Final[Mapping[Grouping, Callable[[Inspection], Table]]] = {
 }
 
 _MOST_RACKS = 5
+"""With more the line of racks is longer than a terminal is wide."""
 _TONES = {Severity.BALANCED: Tone.GOOD, Severity.IMBALANCED: Tone.WARNING, Severity.BROKEN: Tone.BAD}
 
 
@@ -86,9 +88,9 @@ def inspection_report(
     verdict = judge(inspection)
     shown = inspection
     if by is Grouping.RACK and rack_level is not None:
-        shown = replace(inspection, cluster=with_rack_level(inspection.cluster, rack_level))
+        shown = replace(inspection, state=with_rack_level(inspection.state, rack_level))
     table = holder_table(shown, by)
-    traffic = traffic_table(shown.cluster, price_per_gb) if by is Grouping.RACK else no_traffic()
+    traffic = traffic_table(shown.state, price_per_gb) if by is Grouping.RACK else no_traffic()
     if shown_rows is not None:
         table = replace(table, shown_rows=shown_rows or None)
     command = f"{verdict.next_command} {cluster_flags}".strip() if verdict.next_command else ""
@@ -98,15 +100,15 @@ def inspection_report(
         headline=verdict.sentence,
         tone=_TONES[verdict.severity],
         facts=(*_facts(inspection, command, read_at_s), *_full_facts(full_s)),
-        tables=(table, score_table(inspection), _rack_table(small), traffic),
+        tables=(table, score_table(inspection), _rack_table(small), traffic, group_table(inspection.state)),
         notes=(
             *_notes(inspection, command),
             *_on_racks(small),
-            *_on_traffic(shown.cluster, by),
+            *_on_traffic(shown.state, by),
             *_on_consumers(consumer_racks),
         ),
         charts=partial(inspection_charts, inspection),
-        metric_labels={"cluster": cluster_label or inspection.cluster.cluster_id},
+        metric_labels={"cluster": cluster_label or inspection.state.cluster_id},
     )
 
 
@@ -118,7 +120,7 @@ def holder_table(inspection: Inspection, by: Grouping) -> Table:
 def score_table(inspection: Inspection) -> Table:
     """One row a score, in the given order."""
     evaluations = [scored.evaluation for scored in inspection.scored]
-    groups = [worst_group(scored, inspection.cluster) for scored in inspection.scored]
+    groups = [worst_group(scored, inspection.state) for scored in inspection.scored]
     most = [g.max_share if g else e.max_share for g, e in zip(groups, evaluations, strict=True)]
     least = [g.min_share if g else e.min_share for g, e in zip(groups, evaluations, strict=True)]
     return Table(
@@ -189,11 +191,11 @@ def _full_facts(full_s: float | None) -> tuple[Fact, Fact]:
     )
 
 
-def _on_traffic(cluster: ClusterState, by: Grouping) -> Iterator[str]:
+def _on_traffic(state: ClusterState, by: Grouping) -> Iterator[str]:
     """What the figures across racks mean, or what they lack."""
-    if by is not Grouping.RACK or len(cluster.racks) < 2:
+    if by is not Grouping.RACK or len(state.racks) < 2:
         return
-    if np.isnan(cluster.partitions.in_bytes_per_s).all():
+    if np.isnan(state.partitions.in_bytes_per_s).all():
         yield "bytes across racks need rates: add --sample 10s"
         return
     yield "* if clients are spread evenly over the racks: brokers do not know where producers are"
@@ -215,19 +217,19 @@ def _on_consumers(racks: ConsumerRacks | None) -> Iterator[str]:
 
 
 def _facts(inspection: Inspection, command: str, read_at_s: float) -> Iterator[Fact]:
-    cluster, figures = inspection.cluster, partition_figures(inspection.cluster)
-    yield Fact(key="cluster_id", value=cluster.cluster_id)
-    yield Fact(key="taken_at", value=cluster.taken_at)
+    state, figures = inspection.state, partition_figures(inspection.state)
+    yield Fact(key="cluster_id", value=state.cluster_id)
+    yield Fact(key="taken_at", value=state.taken_at)
     yield Fact(key="tolerance", value=inspection.tolerance)
     yield Fact(key="next_command", value=command or None)
     for key, value, help_text in (
-        ("brokers", len(cluster.brokers), "Brokers, including dead ones."),
-        ("dead_brokers", int((~cluster.brokers.is_live).sum()), "Brokers that hold replicas and are not registered."),
-        ("unreachable_brokers", int(is_silent(cluster).sum()), "Registered brokers that did not report."),
-        ("offline_log_dirs", int((cluster.log_dirs.state == LogDirState.OFFLINE).sum()), "Log dirs that are offline."),
-        ("topics", len(cluster.topics), "Topics."),
-        ("partitions", len(cluster.partitions), "Partitions."),
-        ("replicas", len(cluster.replicas), "Replicas."),
+        ("brokers", len(state.brokers), "Brokers, including dead ones."),
+        ("dead_brokers", int((~state.brokers.is_live).sum()), "Brokers that hold replicas and are not registered."),
+        ("unreachable_brokers", int(is_silent(state).sum()), "Registered brokers that did not report."),
+        ("offline_log_dirs", int((state.log_dirs.state == LogDirState.OFFLINE).sum()), "Log dirs that are offline."),
+        ("topics", len(state.topics), "Topics."),
+        ("partitions", len(state.partitions), "Partitions."),
+        ("replicas", len(state.replicas), "Replicas."),
         ("offline_partitions", int(figures.offline.sum()), "Partitions without a leader."),
         ("under_replicated_partitions", int(figures.under_replicated.sum()), "Under-replicated partitions."),
         ("not_preferred_partitions", int(figures.not_preferred.sum()), "Partitions not led by their preferred leader."),
@@ -242,15 +244,15 @@ def _facts(inspection: Inspection, command: str, read_at_s: float) -> Iterator[F
 
 
 def _moving(inspection: Inspection) -> int:
-    return int(is_reassigned(inspection.cluster).sum())
+    return int(is_reassigned(inspection.state).sum())
 
 
-def _on_sizes(cluster: ClusterState) -> Iterator[str]:
+def _on_sizes(state: ClusterState) -> Iterator[str]:
     """How many sizes are not known, and what stands for them."""
-    lost = int(np.count_nonzero(unknown_sizes(cluster)))
+    lost = int(np.count_nonzero(unknown_sizes(state)))
     told_by_others, of_all = (
-        int(np.count_nonzero(is_estimated(cluster))) - lost,
-        f"of {counted_noun(len(cluster.replicas), 'replica')}",
+        int(np.count_nonzero(is_estimated(state))) - lost,
+        f"of {counted_noun(len(state.replicas), 'replica')}",
     )
     if told_by_others:
         yield f"~ {told_by_others:,} {of_all}: size estimated from other replicas"
@@ -258,18 +260,18 @@ def _on_sizes(cluster: ClusterState) -> Iterator[str]:
         yield f"~ {lost:,} {of_all}: size unknown, counted as 0"
 
 
-def _on_remote_storage(cluster: ClusterState) -> Iterator[str]:
+def _on_remote_storage(state: ClusterState) -> Iterator[str]:
     """What brokers keep elsewhere: it fills no disk, and a move copies none of it."""
-    remote = cluster.partitions.remote_bytes
+    remote = state.partitions.remote_bytes
     held = int(remote[remote > 0].sum())
-    tiered = max(int(is_tiered(cluster).sum()), len(np.unique(cluster.partitions.topic[remote > 0])))
+    tiered = max(int(is_tiered(state).sum()), len(np.unique(state.partitions.topic[remote > 0])))
     if tiered:
         elsewhere = f"; about {format_bytes(held)} more are in remote storage" if held else ""
         yield (
             f"{counted_noun(tiered, 'topic')} with tiered storage: only local bytes are counted, "
             f"and only those are copied by a move{elsewhere}"
         )
-    diskless = int(is_diskless(cluster).sum())
+    diskless = int(is_diskless(state).sum())
     if diskless:
         yield f"{counted_noun(diskless, 'diskless topic')}: counted by leaders and replicas only, at zero bytes"
 
@@ -284,15 +286,15 @@ def _rounded(inspection: Inspection) -> list[str]:
 
 
 def _notes(inspection: Inspection, command: str) -> Iterator[str]:
-    cluster = inspection.cluster
+    state = inspection.state
     if command:
         yield f"next: {command}"
         if inspection.tolerance == DEFAULT_CHECK_TOLERANCE:
             yield TWO_TOLERANCES
     yield from rounding_note(_rounded(inspection), inspection.tolerance)
     yield from inspection.unavailable
-    yield from _on_sizes(cluster)
-    yield from _on_remote_storage(cluster)
+    yield from _on_sizes(state)
+    yield from _on_remote_storage(state)
     moving = _moving(inspection)
     if moving:
         yield f"{counted_noun(moving, 'partition')} being reassigned: old and new replicas are both counted"

@@ -7,7 +7,7 @@ import numpy as np
 from kafkabal.inspection import Inspection, Scored
 from kafkabal.model import F64, ClusterState, replica_bytes
 from kafkabal.reporting.report import Chart, HeatMap, ShareChart, known
-from kafkabal.scoring import Grain
+from kafkabal.scoring import Grain, fair_shares
 
 # what a page can show so that each is legible
 _MOST_TOPICS = 30
@@ -17,33 +17,30 @@ _MOST_BROKERS = 40
 def inspection_charts(inspection: Inspection) -> tuple[Chart, ...]:
     """One chart for each score of brokers, and where the largest topics are."""
     scored = [each for each in inspection.of_grain(Grain.BROKER) if each.evaluation.counted.any()]
-    weights = np.nan_to_num(scored[0].evaluation.fair) if scored else np.zeros(len(inspection.cluster.brokers))
-    heat_map = topic_heat_map(inspection.cluster, weights)
+    weights = np.nan_to_num(scored[0].evaluation.fair) if scored else np.zeros(len(inspection.state.brokers))
+    heat_map = topic_heat_map(inspection.state, weights)
     return (
-        *(_shares(each, inspection.cluster) for each in scored),
+        *(_shares(each, inspection.state) for each in scored),
         *((heat_map,) if heat_map is not None else ()),
     )
 
 
-def _shares(scored: Scored, cluster: ClusterState) -> ShareChart:
+def _shares(scored: Scored, state: ClusterState) -> ShareChart:
     evaluation = scored.evaluation
-    order = np.lexsort((cluster.brokers.id, -np.nan_to_num(evaluation.share, nan=-1.0)))
-    has_fair = evaluation.fair > 0
-    low, high = (
-        np.divide(edge, evaluation.fair, out=np.full(len(edge), np.nan), where=has_fair)
-        for edge in (evaluation.low, evaluation.high)
-    )
+    order = np.lexsort((state.brokers.id, -np.nan_to_num(evaluation.share, nan=-1.0)))
+    fair = np.where(evaluation.fair > 0, evaluation.fair, np.nan)
+    low, high = (fair_shares(edge, fair) for edge in (evaluation.low, evaluation.high))
     has_bands = bool((~np.isnan(low)).any())
     return ShareChart(
         title=f"{scored.score.name} by broker",
-        labels=[f"broker {broker}" for broker in cluster.brokers.id[order].tolist()],
+        labels=[f"broker {broker}" for broker in state.brokers.id[order].tolist()],
         shares=known(evaluation.share[order]),
         low=known(low[order]) if has_bands else (),
         high=known(high[order]) if has_bands else (),
     )
 
 
-def topic_heat_map(cluster: ClusterState, fair: F64) -> HeatMap | None:
+def topic_heat_map(state: ClusterState, fair: F64) -> HeatMap | None:
     """The largest topics by brokers: bytes of a topic on a broker over its part of the broker's fair load.
 
     Parameters
@@ -56,8 +53,8 @@ def topic_heat_map(cluster: ClusterState, fair: F64) -> HeatMap | None:
     HeatMap or None
         None where nothing is held, or nothing is fair.
     """
-    n_topics, n_brokers = len(cluster.topics), len(cluster.brokers)
-    topic, sizes = cluster.partitions.topic[cluster.replicas.partition], replica_bytes(cluster)
+    n_topics, n_brokers = len(state.topics), len(state.brokers)
+    topic, sizes = state.partitions.topic[state.replicas.partition], replica_bytes(state)
     bytes_of_topic = np.bincount(topic, sizes, n_topics)
     topics = np.lexsort((np.arange(n_topics), -bytes_of_topic))[:_MOST_TOPICS]
     topics = topics[bytes_of_topic[topics] > 0]
@@ -67,13 +64,14 @@ def topic_heat_map(cluster: ClusterState, fair: F64) -> HeatMap | None:
     row_of = np.full(n_topics, -1, np.int64)
     row_of[topics] = np.arange(len(topics))
     row = row_of[topic]
-    cells = (row * n_brokers + cluster.replicas.broker)[row >= 0]
+    cells = (row * n_brokers + state.replicas.broker)[row >= 0]
     held = np.bincount(cells, sizes[row >= 0], len(topics) * n_brokers).reshape(len(topics), n_brokers)[:, brokers]
-    shares = held / np.outer(bytes_of_topic[topics], fair[brokers] / fair.sum())
+    fair_sum = float(fair.sum())
+    shares = fair_shares(held, fair[brokers], (bytes_of_topic[topics] / fair_sum)[:, None])
     return HeatMap(
         title="bytes of the largest topics by broker",
-        row_labels=[cluster.topics.name[i] for i in topics.tolist()],
-        column_labels=[str(broker) for broker in cluster.brokers.id[brokers].tolist()],
+        row_labels=[state.topics.name[i] for i in topics.tolist()],
+        column_labels=[str(broker) for broker in state.brokers.id[brokers].tolist()],
         shares=[
             [None if n_bytes == 0 else share for n_bytes, share in zip(*of_topic, strict=True)]
             for of_topic in zip(held.tolist(), shares.tolist(), strict=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from kafkabal.inspection import DEAD, NO_RESPONSE, OFFLINE_DIRS, ONLINE, HolderFigures, Scored
-from kafkabal.model import F64, I64, Bools
+from kafkabal.model import F64, I64, Bools, ClusterState, dir_capacity_bytes, foreign_on_volumes
 from kafkabal.reporting.report import Column, Metric, Tone, ValueKind, counted, known
 
 _VISIBLE = 0.005
@@ -65,6 +65,13 @@ def fullness(used_bytes: I64, foreign_bytes: F64, capacity_bytes: F64, order: I6
     with np.errstate(invalid="ignore", divide="ignore"):
         full = (used_bytes + np.nan_to_num(foreign_bytes)) / np.where(capacity_bytes > 0, capacity_bytes, np.nan)
     return Column(key="full", title="full", kind=ValueKind.PERCENT, values=known(full[order]), quiet=True)
+
+
+def fullness_of_log_dirs(state: ClusterState, used_bytes: I64, order: I64) -> Column:
+    """How full the volume of each log dir is, whichever dirs on it the bytes are in."""
+    volume = state.log_dirs.volume
+    on_volume = np.bincount(volume, used_bytes).astype(np.int64)[volume]
+    return fullness(on_volume, foreign_on_volumes(state), dir_capacity_bytes(state), order)
 
 
 def main_share(scored: Scored | None, order: I64, *, is_shown: bool = True) -> tuple[Column, Column]:

@@ -16,8 +16,11 @@ from typing import Any
 from kafkabal.errors import UsageError
 
 _TIMEOUT_S = 5.0
+"""Receivers answer within a second; one that hangs must not fill the queue for longer than this."""
 _MOST_WAITING = 100
+"""Notifications of some kB each, while the receiver is away."""
 _CLOSING_S = 5.0
+"""A command that is done waits for its last message, once."""
 
 
 class NotificationForm(StrEnum):

@@ -90,8 +90,8 @@ def progress_line(status: RunStatus) -> str:
     phase = status.found.state.phase.value
     parts = [phase]
     if status.total_bytes:
-        share = f"{100 * status.done_bytes / status.total_bytes:.0f}%"
-        parts.append(f"{share} of {format_bytes(status.total_bytes)}")
+        percent = f"{100 * status.done_bytes / status.total_bytes:.0f}%"
+        parts.append(f"{percent} of {format_bytes(status.total_bytes)}")
     if status.bytes_per_s is not None:
         parts.append(format_rate(status.bytes_per_s))
     if status.left_s is not None:
@@ -105,11 +105,11 @@ def _notes(status: RunStatus) -> tuple[str, ...]:
     notes = [f"still set: {throttle}" for throttle in status.throttles[:_SHOWN]]
     found = status.found
     if status.is_live:
-        ways = "'kafkabal rebalance throttle', 'pause' and 'cancel' reach it from any host"
+        ways = "'kafkabal rebalance throttle', 'pause' and 'cancel' reach the run from any host"
         if found.state.phase is Phase.PAUSED:
             window = found.record.options.window
-            until = "" if window is None else f" until its window opens ({window}), or"
-            notes.append(f"paused{until} until 'kafkabal rebalance resume' if it was paused by a command")
+            opens = "" if window is None else f"when its window opens ({window}); paused by a command, "
+            notes.append(f"paused: continues {opens}with 'kafkabal rebalance resume'")
         notes.append(ways)
     elif not status.is_settled and found.is_resumable:
         notes.append("continue with 'kafkabal rebalance resume', or revert with 'kafkabal rebalance rollback'")

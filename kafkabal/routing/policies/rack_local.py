@@ -9,12 +9,12 @@ import numpy as np
 from kafkabal.config import Range
 from kafkabal.errors import UsageError
 from kafkabal.model import Bools
+from kafkabal.routing.cyclic_sequence_policy import CyclicSequencePolicy
 from kafkabal.routing.policy_protocol import About, Context, Input
 from kafkabal.routing.routing_view import RoutingView
-from kafkabal.routing.weighted_rings import RingPolicy
 
 
-class RackLocal(RingPolicy):
+class RackLocal(CyclicSequencePolicy):
     """Round-robin over the nearest partitions that there are.
 
     Nearest are those whose leader is in the rack, then those with any live replica there, which readers may fetch from

@@ -8,10 +8,10 @@ import numpy as np
 
 from kafkabal.errors import UsageError
 from kafkabal.model import I32
+from kafkabal.routing.cyclic_sequence_policy import replay
 from kafkabal.routing.led_partitions import LedPartitions
 from kafkabal.routing.policy_protocol import About, Context, Pick, PolicyBase, RecordBatch
 from kafkabal.routing.routing_view import RoutingView
-from kafkabal.routing.weighted_rings import replay
 
 
 class RoundRobin(PolicyBase):

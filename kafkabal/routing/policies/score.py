@@ -37,7 +37,7 @@ _AT_EASE = 2e-3
 
 
 class ScoreWeighted(PolicyBase):
-    """Weights from the pressures of the view, given out in bytes.
+    """Weights from the marginal loads of the view, given out in bytes.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class ScoreWeighted(PolicyBase):
 
     @property
     def pick(self) -> Pick:
-        """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick`; the ring's own: a record costs one call."""
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick`; the stride's own: a record costs one call."""
         return self._stride.pick
 
     @property
@@ -177,7 +177,7 @@ class ScoreWeighted(PolicyBase):
         return max(self._batch_bytes, int(longest), self._in_requests_bytes)
 
     def _room_bytes(self, n_partitions: int) -> float:
-        """The longest slot of which a ring still has some for every partition."""
+        """The longest slot of which the stride still has some for every partition."""
         return self._horizon_bytes / (_LEAST_ROOM * n_partitions)
 
     def _in_lingers(self, own_bytes: float, elapsed_s: float) -> int:
@@ -195,13 +195,13 @@ class ScoreWeighted(PolicyBase):
     def _in_requests(self, view: RoutingView) -> int:
         """What waits for a partition: its requests are as long as that, unless slots are shorter.
 
-        One that is to get little must not get much at once. Where bytes are to be evened out, a ring must still have
+        One that is to get little must not get much at once. Where bytes are to be evened out, there must still be
         room for slots of all partitions.
         """
         used = self._weights[self._weights > 0]
         part = min(1 / len(used), _MOST_AT_ONCE * float(used.min()))
         longest = float(_LONGEST_BATCH_BYTES)
-        if any(pressure.per_byte.any() for pressure in view.pressures):
+        if any(marginal.per_byte.any() for marginal in view.marginal_loads):
             longest = min(longest, self._room_bytes(view.n_partitions))
         return int(min(part * view.waiting_records * self._stride.mean_record_bytes, longest))
 
@@ -238,7 +238,7 @@ class ScoreWeighted(PolicyBase):
     def _weigh(self, fair: FairWeights, sent: I64, close_enough: float) -> None:
         n = fair.view.n_partitions
         self._horizon_bytes = self._bytes_ahead(sent)
-        # the ring makes up at once for what partitions are ahead of their weights: new weights are for the rest
+        # the stride makes up at once for what partitions are ahead of their weights: new weights are for the rest
         ahead = _of_length(self._stride.ahead_bytes, n)
         own = _of_length(sent, n) - ahead - _of_length(self._seen, n)
         weights = fair.weights(own, self._horizon_bytes, *self._bounds(fair), close_enough)
@@ -288,8 +288,8 @@ def _is_near(weights: F64, others: F64, close_enough: float) -> bool:
 
 def _evens_bytes(view: RoutingView) -> bool:
     """Whether bytes are to be even: a score says so, or no score cares where records go."""
-    moved = [pressure for pressure in view.pressures if pressure.is_moved_by_routing]
-    return not moved or any(pressure.per_byte.any() for pressure in moved)
+    moved = [marginal for marginal in view.marginal_loads if marginal.is_moved_by_routing]
+    return not moved or any(marginal.per_byte.any() for marginal in moved)
 
 
 def _held_bytes(view: RoutingView) -> float:

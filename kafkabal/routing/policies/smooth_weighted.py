@@ -9,12 +9,12 @@ import numpy as np
 from kafkabal.config import Range
 from kafkabal.errors import UsageError
 from kafkabal.model import F64
+from kafkabal.routing.cyclic_sequence_policy import CyclicSequencePolicy, apportion, smooth_weighted
 from kafkabal.routing.policy_protocol import About, Context, Input
 from kafkabal.routing.routing_view import RoutingView
-from kafkabal.routing.weighted_rings import RingPolicy, smooth_weighted, whole_shares
 
 
-class SmoothWeighted(RingPolicy):
+class SmoothWeighted(CyclicSequencePolicy):
     """A broker's weight is shared by the partitions that it leads; weights are rounded to parts of the ring.
 
     Parameters
@@ -46,7 +46,7 @@ class SmoothWeighted(RingPolicy):
         available = view.available
         leader = view.leader[available]
         weights = (self._broker_weights(view) / np.bincount(leader, minlength=view.n_brokers).clip(1))[leader]
-        turns = whole_shares(weights, max(self._length, len(available))).clip(1)
+        turns = apportion(weights, max(self._length, len(available))).clip(1)
         self.go_round(available[smooth_weighted(turns.astype(np.float64), int(turns.sum()))])
 
     def _broker_weights(self, view: RoutingView) -> F64:

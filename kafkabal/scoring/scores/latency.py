@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from kafkabal.model import F64, PRODUCE_LATENCY, ClusterState
 from kafkabal.scoring.score_protocol import Need, ScoreBase
 
@@ -18,7 +16,7 @@ class Latency(ScoreBase):
 
     def base_load(self, cluster: ClusterState) -> F64:
         """Seconds; NaN if not measured."""
-        return cluster.measured.get(PRODUCE_LATENCY, np.full(len(cluster.brokers), np.nan))
+        return cluster.measured_by_broker(PRODUCE_LATENCY)
 
 
 SCORE = Latency()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from kafkabal.model import F64, PROMETHEUS_VALUE, ClusterState
 from kafkabal.scoring.score_protocol import Need, ScoreBase
 
@@ -18,7 +16,7 @@ class Prometheus(ScoreBase):
 
     def base_load(self, cluster: ClusterState) -> F64:
         """The value of each broker; NaN where the query has none."""
-        return cluster.measured.get(PROMETHEUS_VALUE, np.full(len(cluster.brokers), np.nan))
+        return cluster.measured_by_broker(PROMETHEUS_VALUE)
 
 
 SCORE = Prometheus()

@@ -79,8 +79,8 @@ def read_case(path: Path) -> SimulationCase:
     return SimulationCase(policy=policy, throttle=None if throttle == "none" else throttle, **fields)
 
 
-def _share(node: YamlNode) -> float:
-    """A share that may be negative, such as -1%."""
+def _signed_fraction(node: YamlNode) -> float:
+    """A fraction that may be negative, such as -1%."""
     text = value_parsers.text(node)
     if not text.startswith("-"):
         return value_parsers.percent(node)
@@ -131,7 +131,7 @@ def _broker(node: YamlNode) -> int:
 _kind = word(FaultKind, *FaultKind)
 
 _GROWTH: Final[Schema] = {
-    "per_day": ("per_day", within("per_day", _share, Range(-1, 10))),
+    "per_day": ("per_day", within("per_day", _signed_fraction, Range(-1, 10))),
     "spread": ("spread", within("spread", value_parsers.percent, Range(0, 10))),
     "noise": ("noise", within("noise", value_parsers.percent, Range(0, 1))),
     "retention": ("retention_s", _some_time),

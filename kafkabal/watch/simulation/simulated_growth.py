@@ -40,10 +40,10 @@ class SimulatedGrowth:
         self._days += seconds / DAY_S
         target = np.maximum(self._start * (1 + self._per_day * self._days), 0.0)
         noise = 1 + self._growth.noise * self._source.uniform(-1, 1, len(self._size))
-        share = min(seconds / self._growth.retention_s, 1.0)
+        fraction = min(seconds / self._growth.retention_s, 1.0)
         # the trend is followed at once, or sizes would lag behind it by the retention time
         trend = np.maximum(self._start * self._per_day * (seconds / DAY_S), -self._size)
-        self._size = np.maximum(self._size + trend + (target * noise - self._size - trend) * share, 0.0)
+        self._size = np.maximum(self._size + trend + (target * noise - self._size - trend) * fraction, 0.0)
         self._kafka.catch_up()
         for partition, size in zip(self._partitions, self._size.tolist(), strict=True):
             partition.size_bytes = size

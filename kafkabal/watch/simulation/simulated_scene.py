@@ -54,7 +54,7 @@ class SimulatedScene:
         for broker in self.kafka.parts.brokers.values():
             broker.response_s = USUAL_RESPONSE_S
         self.cluster = InMemoryCluster(self.kafka)
-        self.missing: set[int] = {b.id for b in self.kafka.parts.brokers.values() if not b.alive}
+        self.missing: set[int] = {b.id for b in self.kafka.parts.brokers.values() if not b.registered}
         """Brokers that are dead now."""
         self.slow: set[int] = set()
         self._growth = SimulatedGrowth(self.kafka, case.growth, np.random.default_rng((case.seed, 0)))

@@ -66,12 +66,16 @@ class SimulationResult:
 
     @property
     def moved_twice(self) -> int:
-        """Replicas that left a broker within a day of arriving, but for those that died or had to change racks."""
+        """Replicas that left a broker within a day after the run that brought them there had ended.
+
+        Not counted: what left a broker that was dead, and whatever left a partition that the same healing spread over
+        more racks.
+        """
         return moved_twice(self.healings)
 
     @property
     def of_hindsight(self) -> float:
-        """Bytes as a share of what one plan a day would have moved with the day known in advance."""
+        """Bytes as a fraction of what one plan a day would have moved with the day known in advance."""
         return self.moved_bytes / self.hindsight_bytes if self.hindsight_bytes else 1.0 if not self.moved_bytes else 2.0
 
     @property

@@ -30,7 +30,7 @@ from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR
 from tests.live.executor.broker_links import BrokerLinks
 from tests.live.executor.hosts import SESSION_S, Process
-from tests.live.executor.scenery import BROKERS, KB, MB
+from tests.live.executor.scenery import BROKERS, KB, LONGEST_S, MB
 from tests.live.executor.stage import Stage, options
 
 _VALUE = bytes(500)
@@ -95,10 +95,10 @@ class Traffic:
             {"bootstrap.servers": self.servers, "group.id": "checker", "enable.auto.commit": False, "log_level": 0}
         )
         position = Position(name.topic, name.partition, first)
-        _, end = consumer.get_watermark_offsets(position, timeout=60.0)
+        _, end = consumer.get_watermark_offsets(position, timeout=LONGEST_S)
         consumer.assign([position])
         read: list[tuple[int | None, int]] = []
-        give_up_at = time.monotonic() + 60.0
+        give_up_at = time.monotonic() + LONGEST_S
         while first + len(read) < end and time.monotonic() < give_up_at:
             message = consumer.poll(0.5)
             if message is not None and message.error() is None:
@@ -122,10 +122,22 @@ class Round:
 
     def __post_init__(self) -> None:
         self._random = Random(self.seed)
+        self._full: set[int] = set()
+        """Brokers with a log dir that is full."""
         self._began_s = time.monotonic()
 
     def run(self) -> int:
-        """Run it; returns the number of records that were written and acknowledged."""
+        """Run it; returns the number of records that were written and acknowledged.
+
+        What goes wrong in it is raised with the story of the round as a note.
+        """
+        try:
+            return self._run()
+        except Exception as error:
+            error.add_note("\n".join(self.story))
+            raise
+
+    def _run(self) -> int:
         stage = self.stage
         starts = stage.ends()
         traffic = Traffic(stage.sandbox.bootstrap_servers, sorted(starts))
@@ -145,8 +157,7 @@ class Round:
         return acknowledged
 
     def _run_among_faults(self) -> None:
-        process = self.stage.begin(self._options(), is_watched=True)
-        self.stage.until(lambda: self.stage.in_flight() or process.popen.poll() is not None)
+        process = self._begin()
         number = 1 if self.is_short else self._random.randint(1, 3)
         faults = self._random.sample(self._faults(process), number)
         at_once = self._random.random() < 0.5
@@ -157,6 +168,24 @@ class Round:
                 if not at_once:
                     wrong.close()
         self._await_end(process)
+
+    def _begin(self) -> Process:
+        """Begin the run, and wait until it moves something; one that was refused before it began is begun again.
+
+        A machine that is busy may keep a broker from its heartbeats or the lock from its own, and a run that begins in
+        that second is refused before it changes anything, as it should be.
+        """
+        options = self._options()
+        for _ in range(_MOST_TRIES):
+            self.stage.await_health()
+            process = self.stage.begin(options, is_watched=True)
+            self.stage.until(lambda p=process: self.stage.in_flight() or p.has_ended)
+            if not process.has_ended or self.stage.begun() is not None:
+                return process
+            code, said = process.end()
+            self._check_placement(is_back=True)  # it has moved nothing
+            self._tell(f"refused with {code}: {said.strip()[-200:]}")
+        raise AssertionError(f"refused {_MOST_TRIES} times")
 
     def _options(self) -> RunOptions:
         chosen = options(2 * MB if self.is_short else self._random.choice((300 * KB, MB)))
@@ -175,7 +204,9 @@ class Round:
         """Resume or roll back until nothing is left to do, and compare."""
         stage = self.stage
         action = self._random.choice(("resume", "resume", "roll back"))
-        for _ in range(_MOST_TRIES):
+        for number in range(_MOST_TRIES):
+            if number > 0:
+                stage.await_health()
             code, said = stage.execute(action)
             self._tell(f"{action}: {code}: {said.strip()[-200:]}")
             if code == 0 or (action == "resume" and stage.journal().state.outcome is RunOutcome.COMPLETE):
@@ -229,7 +260,8 @@ class Round:
         self._tell(f"broker {broker} killed")
         self.stage.sandbox.kill(broker)
         yield
-        self.stage.sandbox.start(broker)
+        if broker not in self._full:
+            self.stage.sandbox.start(broker)
 
     @contextmanager
     def _paused_broker(self) -> Iterator[None]:
@@ -265,8 +297,9 @@ class Round:
     def _restarted_brokers(self) -> Iterator[None]:
         self._tell("rolling restart")
         for broker in self._random.sample(BROKERS, len(BROKERS)):
-            self.stage.sandbox.stop(broker)
-            self.stage.sandbox.start(broker)
+            if broker not in self._full:
+                self.stage.sandbox.stop(broker)
+                self.stage.sandbox.start(broker)
         yield
 
     @contextmanager
@@ -278,21 +311,29 @@ class Round:
         aside = log_dir.with_name(f"{log_dir.name}-aside")
         log_dir.rename(aside)
         log_dir.touch()
-        yield
-        self.stage.sandbox.kill(broker)
-        log_dir.unlink()
-        aside.rename(log_dir)
-        self.stage.sandbox.start(broker)
+        try:
+            yield
+        finally:
+            self.stage.sandbox.kill(broker)
+            log_dir.unlink()
+            aside.rename(log_dir)
+            if broker not in self._full:
+                self.stage.sandbox.start(broker)
 
     @contextmanager
     def _full_disk(self, folder: Path) -> Iterator[None]:
         self._tell(f"{folder.name} of broker 4 is full")
         filler = folder / ".filler"
-        subprocess.run(["dd", "if=/dev/zero", f"of={filler}", "bs=1M"], capture_output=True, check=False)
-        yield
-        filler.unlink()
-        self.stage.sandbox.kill(4)
-        self.stage.sandbox.start(4)
+        # a broker that is started without room for its checkpoints ends at once
+        self._full.add(4)
+        try:
+            subprocess.run(["dd", "if=/dev/zero", f"of={filler}", "bs=1M"], capture_output=True, check=False)
+            yield
+        finally:
+            filler.unlink()
+            self._full.clear()
+            self.stage.sandbox.kill(4)
+            self.stage.sandbox.start(4)
 
     @contextmanager
     def _signalled(self, process: Process, which: signal.Signals) -> Iterator[None]:

@@ -18,8 +18,9 @@ from typing import IO, TypeVar
 import msgspec
 
 import kafkabal
-from kafkabal.errors import BusyError
+from kafkabal.errors import BusyError, UnreachableError
 from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.state.find_run import latest_journal
 from kafkabal.executor.state.journal_records import Record
 from kafkabal.executor.state.read_journal import JournalContent, read_journal
 from kafkabal.plan.plan import Plan
@@ -27,11 +28,10 @@ from kafkabal.plan.plan_file import write_plan
 from kafkabal.sandbox import Sandbox
 from kafkabal.sandbox.sandbox_spec import CONTROLLER_LISTENER
 from tests.live.executor.own_clock import OwnClock
+from tests.live.executor.scenery import LONGEST_S
 
 _T = TypeVar("_T")
 SESSION_S = 3.0
-_LONGEST_SESSION_S = 30.0
-"""That of a command, which may have been killed as well."""
 _DRIVER = Path(__file__).with_name("work_on_run.py")
 _numbers = count(1)
 
@@ -74,7 +74,7 @@ class Process:
         """Send it a signal."""
         self.popen.send_signal(which)
 
-    def end(self, timeout_s: float = 180.0) -> tuple[int, str]:
+    def end(self, timeout_s: float = LONGEST_S) -> tuple[int, str]:
         """Wait for its end; its exit code and what it said."""
         code = self.popen.wait(timeout_s)
         if self.reader is not None:
@@ -85,6 +85,11 @@ class Process:
         """Kill it (SIGKILL), unless it has ended."""
         self.popen.kill()
         self.popen.wait()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has."""
+        return self.popen.poll() is not None
 
 
 @dataclass
@@ -118,6 +123,11 @@ class Hosts:
         """The journal of the latest run of a host."""
         return read_journal(max(self.journals(host)))
 
+    def begun(self, host: str = "one") -> JournalContent | None:
+        """The journal of the latest run of a host that has begun; None where each was refused before that."""
+        folders = {path.parent for path in self.journals(host)}
+        return latest_journal(folders.pop()) if folders else None
+
     def records(self, host: str = "one") -> list[Record]:
         """What the journal of the latest run of a host tells, line by line."""
         whole = max(self.journals(host)).read_bytes().rpartition(b"\n")[0]  # the last line may be on its way
@@ -131,7 +141,7 @@ class Hosts:
             env=self.environment_variables(host),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=LONGEST_S,
             check=False,
         )
 
@@ -200,11 +210,12 @@ class Hosts:
 
     @staticmethod
     def when_free(action: Callable[[], _T]) -> _T:
-        """Do it once the lock of a process that died has run out."""
-        give_up_at = time.monotonic() + _LONGEST_SESSION_S + 10 * SESSION_S
+        """Do it once the lock of a process that died has run out, and the lock has a coordinator."""
+        give_up_at = time.monotonic() + LONGEST_S
         while True:
             try:
                 return action()
-            except BusyError:
-                assert time.monotonic() < give_up_at, "the lock did not run out"
-                time.sleep(0.25)
+            except (BusyError, UnreachableError):
+                if time.monotonic() >= give_up_at:
+                    raise
+            time.sleep(0.25)

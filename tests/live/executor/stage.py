@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -9,12 +10,15 @@ from typing import Any, ClassVar
 from confluent_kafka.admin import AdminClient
 from msgspec.structs import replace
 
-from kafkabal.clusters.cluster_protocol import Cluster, ConfigResource, NewTopic, ReplicaOn, ResourceKind
+from kafkabal.clusters.cluster_protocol import Cluster, NewTopic, ReadRequest, ReplicaOn
+from kafkabal.clusters.config_items import ConfigResource, ResourceKind
+from kafkabal.errors import KafkabalError
 from kafkabal.executor.execute_run import cancel
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunLimits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.state.find_run import find_run
 from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS
+from kafkabal.model.replica_health import offline_replicas
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR, Plan
 from tests.live.executor.hosts import SESSION_S, Hosts, Process
@@ -39,7 +43,7 @@ def options(bytes_per_s: int, **timeouts: float) -> RunOptions:
     """Options under which a run has several batches; brokers let about ten seconds' worth of a rate pass at once."""
     return RunOptions(
         throttle=Throttle(bytes_per_s=bytes_per_s, log_dir_bytes_per_s=50 * MB),
-        limits=RunLimits(moves_in_per_broker=1, moves_out_per_broker=2, disk_share=1.0),
+        limits=RunLimits(moves_in_per_broker=1, moves_out_per_broker=2, disk_fraction=1.0),
         timeouts=Timeouts(poll_s=0.25, **timeouts),
         session_s=SESSION_S,
     )
@@ -149,6 +153,26 @@ class Stage(Hosts):
         running = self.cluster.reassignments().keys()
         return running >= set(names) if names else bool(running)
 
+    def await_health(self) -> None:
+        """Return once a run can begin: all brokers live, all replicas in sync, a coordinator for the lock.
+
+        After a start or a fault none of it has to hold at once, least of all on a busy machine.
+        """
+        soon(self._assert_healthy)
+        self.wait_for_lock()
+
+    def _assert_healthy(self) -> None:
+        try:
+            reading = self.cluster.read(ReadRequest(deadline_s=10.0))
+        except KafkabalError as error:
+            raise AssertionError(error.message) from error
+        state, r = reading.state, reading.state.replicas
+        assert not reading.problems
+        assert state.brokers.is_live.all(), "brokers are dead"
+        assert not offline_replicas(state).any(), "replicas are offline"
+        assert (state.partitions.leader >= 0).all(), "partitions have no leader"
+        assert (r.in_sync | r.adding).all(), "replicas are out of sync"
+
     def assert_as_planned(self, *but_for: TopicPartition) -> None:
         """Every partition lies and is led as planned, and every throttle is as it was found."""
         soon(lambda: self._check_placement(but_for))
@@ -196,6 +220,7 @@ class Stage(Hosts):
         assert not self.cluster.alter_configs(throttles)
         lead_by_another(self.cluster, self.staying(1))
         self.until(lambda: are_in_force(throttles, self.found_configs()))
+        self.await_health()
         self.start, self.configs = self.placement(), self.found_configs()
         planned = changes(self.sandbox, self.moves, self.stays, self.start)
         self.plan = Plan(partitions=planned, cluster_id=self.cluster.cluster_id(), taken_at=None)
@@ -204,6 +229,8 @@ class Stage(Hosts):
         """Leave nothing to the next test."""
         for process in self.processes:
             process.kill()
+            if process.said.exists():
+                sys.stdout.write(process.said.read_text())  # shown where the test has failed
         self.sandbox.start()
         found = find_run(self.environment())
         if found is not None and found.state.has_begun and not found.state.is_clean:

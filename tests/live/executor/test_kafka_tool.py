@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafkabal.clusters.cluster_protocol import ConfigSource
+from kafkabal.clusters.config_items import ConfigSource
 from kafkabal.plan.plan_file import write_plan
 from tests.live.executor.stage import Stage
 

@@ -22,7 +22,7 @@ from kafkabal.executor.state.run_states import Phase, RunOutcome
 from tests.live.executor.stage import Stage
 
 _QUICKLY = RunOptions(
-    limits=RunLimits(disk_share=1.0),
+    limits=RunLimits(disk_fraction=1.0),
     timeouts=Timeouts(poll_s=0.1),
     throttle=Throttle(bytes_per_s=50_000_000, log_dir_bytes_per_s=50_000_000),
     session_s=3.0,

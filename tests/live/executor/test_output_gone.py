@@ -15,6 +15,7 @@ import pytest
 from kafkabal.executor.state.run_states import RunOutcome
 from kafkabal.plan.plan_file import write_plan
 from tests.full_pipe import full_pipe
+from tests.live.executor.scenery import LONGEST_S
 from tests.live.executor.stage import Stage
 
 _ERRORS = (errno.EIO, errno.EPIPE, errno.ENOSPC)
@@ -76,7 +77,7 @@ def _failing_at(stage: Stage, number: int, code: int, *words: str) -> tuple[int,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        timeout=120,
+        timeout=LONGEST_S,
         check=False,
     )
     assert "Traceback" not in done.stderr, done.stderr
@@ -129,7 +130,7 @@ def test_reader_that_is_stopped(stage: Stage, tmp_path: Path) -> None:
         stage.until(lambda: not stage.cluster.lock_holders())
         assert process.poll() is None, "it still has something to print"
         said = reader.readall()
-        assert process.wait(60) == 0
+        assert process.wait(LONGEST_S) == 0
     assert b"7 of 7 partitions moved" in said
 
 
@@ -141,7 +142,7 @@ def test_standard_streams_that_are_closed(stage: Stage, tmp_path: Path) -> None:
     done = subprocess.run(
         ["bash", "-c", f"{shlex.join(words)} <&- >&- 2>&-"],
         env=stage.environment_variables("one"),
-        timeout=120,
+        timeout=LONGEST_S,
         check=False,
     )
     assert done.returncode == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kafkabal.plan.plan_file import write_plan
 from tests.live.executor.conftest import SESSION_OF_A_TOKEN_S
+from tests.live.executor.scenery import LONGEST_S
 from tests.live.executor.stage import Stage
 
 _CLIENT = """\
@@ -36,7 +37,7 @@ def test_run_longer_than_its_sessions(stage: Stage, tmp_path: Path) -> None:
             stage.until(stage.in_flight)
             time.sleep(3 * SESSION_OF_A_TOKEN_S)
             stage.hasten()
-            said, _ = process.communicate(timeout=90)
+            said, _ = process.communicate(timeout=LONGEST_S)
         finally:
             process.kill()
     assert process.returncode == 0, said

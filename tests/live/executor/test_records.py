@@ -12,6 +12,7 @@ from confluent_kafka import TopicPartition as Position
 from msgspec.structs import replace
 
 from kafkabal.executor.run_options import Throttle
+from tests.live.executor.scenery import LONGEST_S
 from tests.live.executor.stage import Stage
 
 _THROTTLE = Throttle(bytes_per_s=700_000, log_dir_bytes_per_s=700_000)
@@ -82,7 +83,7 @@ def test_no_record_is_lost(stage: Stage) -> None:
         _rebalance_with_two_crashes(stage)
         traffic.is_written.set()
         writer.join()
-        reader.join(90.0)
+        reader.join(LONGEST_S)
     finally:
         traffic.is_written.set()
         has_ended.set()

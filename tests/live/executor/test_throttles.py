@@ -18,14 +18,8 @@ from kafka.admin import (
 )
 from msgspec.structs import replace
 
-from kafkabal.clusters.cluster_protocol import (
-    Cluster,
-    ConfigChange,
-    ConfigResource,
-    ConfigSource,
-    ConfigValue,
-    ResourceKind,
-)
+from kafkabal.clusters.cluster_protocol import Cluster
+from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigSource, ConfigValue, ResourceKind
 from kafkabal.clusters.open_cluster import connect
 from kafkabal.config.connection_settings import (
     ConnectionSettings,

@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from kafkabal.clusters.cluster_protocol import ConfigResource, ConfigSource, NewTopic, ResourceKind
+from kafkabal.clusters.cluster_protocol import NewTopic
+from kafkabal.clusters.config_items import ConfigResource, ConfigSource, ResourceKind
 from kafkabal.errors import BusyError
 from kafkabal.executor.state.run_states import RunOutcome
 from kafkabal.executor.throttle.throttle_rules import LIST_KEYS
 from kafkabal.plan.plan_file import write_plan
+from tests.live.executor.scenery import LONGEST_S
 from tests.live.executor.stage import Stage
 
 _BUSY = BusyError.exit_code
@@ -67,7 +69,7 @@ def test_five_at_once(stage: Stage) -> None:
         subprocess.Popen(words, env=stage.environment_variables(f"host-{n}"), stderr=subprocess.PIPE, text=True)
         for n in range(5)
     ]
-    said = [process.communicate(timeout=120)[1] for process in crowd]
+    said = [process.communicate(timeout=LONGEST_S)[1] for process in crowd]
     assert sorted(process.returncode for process in crowd) == [0, _BUSY, _BUSY, _BUSY, _BUSY], said
     assert [text for process, text in zip(crowd, said, strict=True) if process.returncode == 0] == [""]
     stage.assert_clean()
@@ -117,7 +119,7 @@ def test_waits_for_another_run_as_long_as_asked(stage: Stage, plan_file: Path) -
     with _running(stage, "apply", str(plan_file), "--yes", "--force", "--wait", "2m", host="two") as second:
         stage.hasten()
         assert first.end()[0] == 0
-        said, _ = second.communicate(timeout=120)
+        said, _ = second.communicate(timeout=LONGEST_S)
     assert second.returncode == 0, said
     assert "all partitions are as planned" in said
     stage.assert_as_planned()
@@ -128,7 +130,7 @@ def test_cancelled_from_another_host(stage: Stage, plan_file: Path) -> None:
     with _running(stage, *_slowly(plan_file)) as process:
         stage.until(stage.in_flight)
         asked = stage.command("cancel", host="two")
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=LONGEST_S)
     assert asked.returncode == 0, asked.stderr
     assert process.returncode == 3
     assert "has ended: its reassignments are cancelled and its throttles restored" in asked.stderr
@@ -153,13 +155,13 @@ def test_paused_watched_and_continued_from_another_host(stage: Stage, plan_file:
         status = stage.command("status", host="two")
         assert (status.returncode, "paused" in status.stdout) == (3, True), status.stdout
         gone_on = stage.command("resume", host="two")
-        assert (gone_on.returncode, "asked it to go on" in gone_on.stderr) == (0, True), gone_on.stderr
+        assert (gone_on.returncode, "asked it to resume" in gone_on.stderr) == (0, True), gone_on.stderr
         stage.until(stage.in_flight)
         with _running(stage, "status", "--watch", host="two") as watching:
             seen = _read_until(watching, " partitions in flight, ")
             stage.hasten()
-            said, _ = process.communicate(timeout=60)
-            watched, _ = watching.communicate(timeout=60)
+            said, _ = process.communicate(timeout=LONGEST_S)
+            watched, _ = watching.communicate(timeout=LONGEST_S)
         assert watching.returncode == 0, watched
         assert " partitions in flight, " in seen
     assert process.returncode == 0, said
@@ -173,7 +175,7 @@ def test_a_second_interrupt_releases_the_lock(stage: Stage, plan_file: Path) -> 
         process.send_signal(signal.SIGINT)
         _read_until(process, "stopping gracefully")  # two signals at once are one
         process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=LONGEST_S)
     assert process.returncode == 130, said
     assert "aborted; " in said
     stage.cluster.lock("one who does not know that the process is gone", 3.0).release()
@@ -202,7 +204,7 @@ def test_a_report_that_cannot_be_written(stage: Stage, plan_file: Path) -> None:
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=120,
+            timeout=LONGEST_S,
             check=False,
         )
     assert done.returncode == 0, done.stderr
@@ -281,7 +283,7 @@ def test_a_topic_created_again_during_a_run_is_left_alone(stage: Stage, plan_fil
 def test_what_takes_seconds_is_said(stage: Stage, plan_file: Path) -> None:
     """A run whose rate follows the load says that it measures, before it does."""
     with _running(stage, "apply", str(plan_file), "--yes", "--force") as process:
-        said, _ = process.communicate(timeout=120)
+        said, _ = process.communicate(timeout=LONGEST_S)
     assert process.returncode == 0, said
     assert said.index("measuring broker load for 6 s") < said.index(f"run {stage.journal().record.run_id}")
     stage.assert_as_planned()

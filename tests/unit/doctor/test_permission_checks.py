@@ -71,7 +71,7 @@ def test_everything_allowed() -> None:
     """No step is a finding; groups that may not be listed cannot be asked about."""
     found = _found(Told())
     assert {check.status for check in found.values()} == {CheckStatus.OK, CheckStatus.SKIPPED}
-    assert found["read committed offsets"].detail == "not known: Describe on Group *"
+    assert found["read committed offsets"].detail == "not reported by the brokers: Describe on Group *"
 
 
 def test_what_is_missing_is_named_with_its_step() -> None:

@@ -21,7 +21,7 @@ from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Event
 from kafkabal.executor.run_options import RunLimits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.safety.lock_holder import LockHolder
-from kafkabal.executor.state.run_record import PlannedPartition
+from kafkabal.executor.state.run_record import RunPartition
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
@@ -61,9 +61,9 @@ def planned_partition(
     *,
     number: int = 0,
     size: int = GB,
-) -> PlannedPartition:
+) -> RunPartition:
     """A partition of topic ``t``, whose replicas are in /d0 at the start."""
-    return PlannedPartition(
+    return RunPartition(
         topic="t",
         partition=number,
         previous=Placement(replicas=previous, leader=previous[0], log_dirs=("/d0",) * len(previous)),

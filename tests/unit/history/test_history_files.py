@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import threading
 from pathlib import Path
 
@@ -68,6 +69,19 @@ def test_a_hostile_file_is_skipped_and_named(tmp_path: Path, content: bytes) -> 
     assert [point.at_s for point in folder.read(folder.times_s())] == [1_700_000_100.0]
     assert len(warnings) == 1
     assert "skipped" in warnings[0]
+
+
+def test_what_is_no_file_is_skipped_and_named(tmp_path: Path) -> None:
+    """A folder, a dangling link and a pipe without a writer, under names of our own, hold nothing up."""
+    warnings: list[str] = []
+    folder = HistoryFolder(tmp_path, "id", warnings.append)
+    folder.record(a_point(1_700_000_100.0))
+    (folder.path / "1700000000000.jsonl.gz").mkdir()
+    os.mkfifo(folder.path / "1700000000001.jsonl.gz")
+    (folder.path / "1700000000002.jsonl.gz").symlink_to("nowhere")
+
+    assert [point.at_s for point in folder.read(folder.times_s())] == [1_700_000_100.0]
+    assert [text.split(": ")[-1] for text in warnings] == ["not a file; skipped"] * 2
 
 
 def test_other_files_and_folders_stay(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from kafkabal.inspection.inspection import inspect_cluster
 from kafkabal.inspection.racks_too_small import advice, brokers_to_add, small_racks
-from kafkabal.scoring.loads_under_rules import PlaceableLoads
+from kafkabal.scoring.due_under_rules import PlaceableLoads
 from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 

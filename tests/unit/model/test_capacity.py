@@ -7,6 +7,7 @@ from kafkabal.errors import ConfigError
 from kafkabal.model.capacity import broker_capacity_bytes, dir_capacity_bytes, is_silent, with_capacity
 from kafkabal.model.cluster_rows import BrokerRow, LogDirRow
 from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.foreign_files import foreign_of_brokers, foreign_on_volumes
 from kafkabal.testing import cluster_builders
 
 GIB = 2**30
@@ -114,3 +115,21 @@ def test_dirs_stated_for_a_broker_that_is_down_are_no_fault() -> None:
     """A broker that did not respond has no dirs at the moment, and the configuration of it stands."""
     state = with_capacity(cluster([log_dir(0, 5, 5)], []), {2: {"/d0": 7}})
     np.testing.assert_equal(broker_capacity_bytes(state).tolist(), [5, UNKNOWN])
+
+
+@pytest.mark.parametrize(
+    ("dirs", "of_broker", "on_volumes"),
+    [
+        ([log_dir(0, 100, 40, volume="a"), log_dir(1, 100, 40, volume="a")], 50, [50, 50]),
+        ([log_dir(0, 100, 40, "offline", "a"), log_dir(1, 100, 40, volume="a")], 50, [UNKNOWN, 50]),
+        ([log_dir(0, 100, 40), log_dir(1, 200, 30)], 220, [50, 170]),
+        ([log_dir(0)], UNKNOWN, [UNKNOWN]),
+    ],
+    ids=["one volume", "its first dir offline", "two volumes", "unknown"],
+)
+def test_bytes_of_other_programs_count_once_a_volume(
+    dirs: list[LogDirRow], of_broker: float, on_volumes: list[float]
+) -> None:
+    """A broker counts a volume once, by a dir that reports it; each dir by itself has what is on its volume."""
+    np.testing.assert_array_equal(foreign_of_brokers(cluster(dirs)), [of_broker])
+    np.testing.assert_array_equal(foreign_on_volumes(cluster(dirs)), on_volumes)

@@ -1,4 +1,4 @@
-"""Which log dirs Kafka lets be chosen, and what may stay on a broker that takes nothing."""
+"""Which brokers and log dirs take replicas, how much room they have, and what may stay on one that takes nothing."""
 
 from __future__ import annotations
 
@@ -6,9 +6,23 @@ import msgspec
 import numpy as np
 import pytest
 
-from kafkabal.model.cluster_rows import TopicRow
-from kafkabal.model.eligibility import can_choose_log_dir, room_for_replicas, with_choosable_log_dir
-from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
+from kafkabal.errors import UsageError
+from kafkabal.model.cluster_rows import BrokerRow, LogDirRow, TopicRow
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.eligibility import (
+    UNLIMITED,
+    can_choose_log_dir,
+    did_not_report,
+    dir_room_bytes,
+    first_open_dirs,
+    lasting_factor,
+    named_brokers,
+    room_for_replicas,
+    takes_replicas,
+    volume_room_bytes,
+    with_choosable_log_dir,
+)
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
 
 
 @pytest.mark.parametrize(
@@ -33,3 +47,121 @@ def test_what_a_cordoned_broker_holds_may_stay(placed_in: int, total_gb: int, st
     rows = [TopicRow(topic="t", partitions=[unknown, partition(1, [1, 2], GB)])]
 
     assert room_for_replicas(cluster([first, second], rows), 0.5)[1] == stays_gb * GB
+
+
+def _broker(number: int, *dirs: LogDirRow, is_dead: bool = False) -> BrokerRow:
+    return BrokerRow(broker=number, log_dirs=list(dirs), state="dead" if is_dead else "online")
+
+
+def _dir(name: str, state: str = "online", *, total_gb: int | None = 100, usable_gb: int | None = 60) -> LogDirRow:
+    """A log dir on a volume of its own."""
+    total, usable = (None if gb is None else gb * GB for gb in (total_gb, usable_gb))
+    return msgspec.convert(
+        {"path": f"/{name}", "total_bytes": total, "usable_bytes": usable, "state": state, "volume": name}, LogDirRow
+    )
+
+
+@pytest.fixture
+def mixed() -> ClusterState:
+    """Broker 1 as usual; 2 with one open dir of three; 3 cordoned; 4 with a failed disk; 5 unreported; 6 dead."""
+    rows = [
+        _broker(1, _dir("a")),
+        _broker(2, _dir("a", "cordoned"), _dir("b", "offline", total_gb=None, usable_gb=None), _dir("c")),
+        _broker(3, _dir("a", "cordoned"), _dir("b", "cordoned")),
+        _broker(4, _dir("a", "offline", total_gb=None, usable_gb=None)),
+        _broker(5),
+        _broker(6, is_dead=True),
+    ]
+    return cluster(rows, [topic("t", [1, 2])])
+
+
+@pytest.mark.parametrize(("excluded", "open_brokers"), [((), [1, 2]), ((1, 6), [2]), ((1, 2), [])])
+def test_brokers_that_take_replicas(mixed: ClusterState, excluded: tuple[int, ...], open_brokers: list[int]) -> None:
+    """Live ones that are not excluded and have reported a log dir that is online and not cordoned."""
+    rows = named_brokers(mixed, excluded, "--exclude-brokers")
+    assert mixed.brokers.id[rows].tolist() == list(excluded)
+    assert mixed.brokers.id[takes_replicas(mixed, rows)].tolist() == open_brokers
+    assert mixed.brokers.id[did_not_report(mixed)].tolist() == [5]
+
+
+def test_brokers_of_a_cluster_that_reports_no_log_dirs() -> None:
+    """All that are live take replicas: the version of the cluster cannot report, which says nothing of one broker."""
+    unplaced = msgspec.structs.replace(partition(0, [1, 2]), log_dirs=None)
+    rows = [_broker(1), _broker(2), _broker(3, is_dead=True)]
+    state = cluster(rows, [TopicRow(topic="t", partitions=[unplaced])])
+    assert not did_not_report(state).any()
+    assert takes_replicas(state, np.zeros(3, np.bool_)).tolist() == [True, True, False]
+
+
+def test_an_unknown_broker_is_refused(mixed: ClusterState) -> None:
+    """It is named with the option that names it."""
+    with pytest.raises(UsageError, match="--drain: unknown broker: 7"):
+        named_brokers(mixed, [1, 7], "--drain")
+
+
+@pytest.mark.parametrize(("limit", "free_gb"), [(0.5, 10), (0.85, 45), (1.0, 55), (0.3, 0)])
+def test_room_of_a_volume(limit: float, free_gb: int) -> None:
+    """Up to the limit, of which 5 % of the volume always stays usable, beside what is in use; never below nothing."""
+    state = cluster([_broker(1, _dir("a"))], [topic("t", [1])])
+    assert volume_room_bytes(state, limit).tolist() == [free_gb * GB]
+    assert dir_room_bytes(state, limit).tolist() == [free_gb * GB]
+
+
+def test_a_volume_without_a_byte_has_no_room() -> None:
+    """It is known to be empty, unlike one whose size is not known."""
+    state = cluster([_broker(1, _dir("a", total_gb=0, usable_gb=0))], [topic("t", [1])])
+    assert volume_room_bytes(state, 0.85).tolist() == [0]
+    assert room_for_replicas(state, 0.85).tolist() == [0.0]
+
+
+def test_room_of_dirs_that_take_nothing(mixed: ClusterState) -> None:
+    """None in cordoned and offline dirs, whatever their volumes have; without a limit where a size is not known."""
+    free = [45 * GB, 45 * GB, UNLIMITED, 45 * GB, 45 * GB, 45 * GB, UNLIMITED]
+    assert volume_room_bytes(mixed, 0.85).tolist() == free
+    assert dir_room_bytes(mixed, 0.85).tolist() == [45 * GB, 0, 0, 45 * GB, 0, 0, 0]
+
+
+def test_a_volume_of_several_dirs_has_its_room_once() -> None:
+    """It is that of the first dir on it that takes replicas, also where another one before it is cordoned."""
+    shared = [
+        msgspec.structs.replace(_dir(name, state), volume="v")
+        for name, state in (("a", "cordoned"), ("b", "online"), ("c", "online"))
+    ]
+    state = cluster([_broker(1, *shared, _dir("d", "cordoned")), _broker(2, _dir("e"))], [topic("t", [2])])
+    assert first_open_dirs(state).tolist() == [1, 4]
+
+
+def test_room_for_replicas_leaves_what_other_programs_occupy() -> None:
+    """Below the limit, less what is in use and is no replica, once a volume; a log above it has no room."""
+    ours = [partition(0, [1, 2], 10 * GB), msgspec.structs.replace(partition(1, [2], 50 * GB))]
+    rows = [
+        _broker(1, _dir("a"), _dir("b", total_gb=200, usable_gb=200)),
+        _broker(2, _dir("a", usable_gb=0)),
+        _broker(3, _dir("a", total_gb=None, usable_gb=None)),
+        _broker(4),
+    ]
+    state = cluster(rows, [TopicRow(topic="t", partitions=ours)])
+    # broker 1: 40 GB in use, 10 GB of them its replica; broker 2: 100 GB, 60 GB of them replicas
+    assert room_for_replicas(state, 0.5).tolist() == [20 * GB + 100 * GB, 10 * GB, np.inf, np.inf]
+    assert room_for_replicas(state, 1.0).tolist() == [65 * GB + 190 * GB, 55 * GB, np.inf, np.inf]
+    assert room_for_replicas(state, 0.1).tolist() == [20 * GB, 0.0, np.inf, np.inf]
+
+
+def test_what_is_in_one_cordoned_dir_of_several_may_stay() -> None:
+    """Beside the room of the open dir; a replica whose dir is not known is in the open one as far as is known."""
+    strayed = msgspec.structs.replace(partition(1, [1], 5 * GB), log_dirs=[-1])
+    rows = [
+        _broker(1, _dir("a", "cordoned", usable_gb=96), _dir("b", usable_gb=100)),
+        _broker(2, _dir("a")),
+        _broker(3),
+    ]
+    state = cluster(rows, [TopicRow(topic="t", partitions=[partition(0, [1], 4 * GB), strayed])])
+    assert room_for_replicas(state, 0.5).tolist() == [50 * GB + 4 * GB, 10 * GB, np.inf]
+
+
+def test_replicas_that_are_leaving_do_not_count() -> None:
+    """A partition lasts with those that its reassignment does not remove."""
+    moving = msgspec.structs.replace(partition(1, [1, 2, 3]), adding=[3], removing=[1])
+    state = cluster(brokers(3), [TopicRow(topic="t", partitions=[partition(0, [1, 2]), moving, partition(2, [3])])])
+    assert lasting_factor(state).tolist() == [2, 2, 1]
+    assert lasting_factor(state).dtype == np.int32

@@ -22,6 +22,7 @@ from kafkabal.reporting.inspection.inspection_report import inspection_report
 from kafkabal.reporting.output_capabilities import PLAIN
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.runs.prometheus_textfile import PrometheusTextfile
+from kafkabal.reporting.transfer_textfile import TransferTextfile
 from kafkabal.reporting.watch_report import WatchTextfile
 from kafkabal.watch import BrokerHealth
 
@@ -73,6 +74,7 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     )
     text = render(inspection_report(inspect_cluster(cluster, ()), read_at_s=1.0, full_s=1.0), "prometheus", PLAIN)
     written = text + _metrics_of_a_run(tmp_path_factory) + _metrics_of_a_watch(tmp_path_factory)
+    written += _metrics_of_a_transfer(tmp_path_factory)
     return {"up", *re.findall(r"^# TYPE (\w+)", written, re.MULTILINE)}
 
 
@@ -82,6 +84,14 @@ def _metrics_of_a_run(tmp_path_factory: pytest.TempPathFactory) -> str:
     textfile = PrometheusTextfile(path, "c", lambda: 0.0, pytest.fail)
     for event in (STARTED, PROGRESS, FINISHED):
         textfile.on_event(event)
+    return path.read_text()
+
+
+def _metrics_of_a_transfer(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What ``produce --textfile`` exposes at the end."""
+    path = tmp_path_factory.mktemp("textfile") / "produce.prom"
+    with TransferTextfile(path, "produce", cluster="c", topic="t", wall_clock=lambda: 0.0, warn=pytest.fail):
+        pass
     return path.read_text()
 
 

@@ -31,6 +31,19 @@ def test_a_balanced_cluster_needs_nothing() -> None:
     assert make_plan(state).partitions == ()
 
 
+def test_an_empty_replica_is_not_moved_for_the_disk() -> None:
+    """It weighs nothing: that it counts is why it moves, also off a broker whose disk is too full."""
+    full = topic("full", *[(1, 2)] * 8)
+    empty = topic("empty", *[(1, 2)] * 8, size_bytes=0)
+    reasons = {
+        str(c.name): c.reason for c in make_plan(cluster(brokers(3, racks=3), [full, empty])).partitions if c.adding
+    }
+
+    told = {reason for name, reason in reasons.items() if name.startswith("empty")}
+    assert told
+    assert all(reason.startswith(("replicas: ", "topic-spread: ")) for reason in told)
+
+
 def test_leaders_only_moves_no_byte() -> None:
     """Leadership is evened by order alone."""
     state = make_world(SyntheticWorld(seed=1))

@@ -266,11 +266,11 @@ def test_reloaded_scores_are_in_the_next_view(mock_cluster: MockCluster) -> None
     """New scores cause a new view at once, however long the interval is."""
     policy = Fixed(0)
     with RecordSender(mock_cluster, TOPIC, policy, mock_cluster.client, refresh_s=600) as producer:
-        assert producer.view.pressures == ()
+        assert producer.view.marginal_loads == ()
         policy.refreshed.clear()
         producer.reload(scores=load_scores(["disk=2"]))
         assert policy.refreshed.wait(10), "no new view"
-        assert [(p.name, p.weight) for p in policy.views[-1].pressures] == [("disk", 2.0)]
+        assert [(p.name, p.weight) for p in policy.views[-1].marginal_loads] == [("disk", 2.0)]
 
 
 @pytest.mark.parametrize(("score", "often"), [("latency", True), ("disk", False)])
@@ -307,7 +307,7 @@ def test_a_score_that_needs_rates_waits_for_them(mock_cluster: MockCluster) -> N
     """A score of rates is left out of the first view, for want of a second sample, and offsets are asked for."""
     scores = load_scores(["leader-bytes-in"])
     with RecordSender(mock_cluster, TOPIC, Fixed(0), mock_cluster.client, scores=scores) as producer:
-        assert producer.view.pressures == ()
+        assert producer.view.marginal_loads == ()
     assert mock_cluster.reads[0].offsets
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkabal.producer.records_in_flight import Acknowledged, PartitionRecords, RecordsInFlight
+from kafkabal.producer.records_in_flight import Acknowledged, PartitionTally, RecordsInFlight
 
 
 class Message:
@@ -28,20 +29,20 @@ class Bench:
     def __init__(self, partitions: list[int]) -> None:
         self.acknowledged: list[Acknowledged] = []
         self.failed: list[Any] = []
-        self.finished: list[PartitionRecords] = []
+        self.finished: list[PartitionTally] = []
         values = [b"x" * n for n in range(len(partitions))]
         self.flight = RecordsInFlight(
             values,
-            [len(value) + 10 for value in values],
+            np.array([len(value) + 10 for value in values]),
             self.acknowledged.append,
             lambda error, _: self.failed.append(error),
             self.finished.append,
         )
-        self.flight.expect(partitions)
+        self.flight.expect(np.array(partitions))
 
     def report(self, partition: int, offset: int | None = 0, error: Any = None) -> None:
         """The fate of a record becomes known."""
-        self.flight.lanes[partition].report(error, Message(offset))  # type: ignore[arg-type]
+        self.flight.by_partition[partition].report(error, Message(offset))  # type: ignore[arg-type]
 
 
 def test_all_records_are_acknowledged_together() -> None:
@@ -53,7 +54,7 @@ def test_all_records_are_acknowledged_together() -> None:
     assert not bench.acknowledged
     bench.report(0, 8)
     assert bench.acknowledged == [Acknowledged(3, {0: 9, 1: 4}, {0: 1, 1: 2})]
-    assert {lane.partition: lane.size_bytes for lane in bench.finished} == {0: 21, 1: 12}
+    assert {tally.partition: tally.size_bytes for tally in bench.finished} == {0: 21, 1: 12}
 
 
 def test_a_record_that_failed_keeps_the_others_from_counting() -> None:
@@ -63,7 +64,7 @@ def test_a_record_that_failed_keeps_the_others_from_counting() -> None:
     bench.report(0, error="late")
     bench.report(0, 1)
     assert (bench.acknowledged, bench.failed) == ([], ["late"])
-    assert [(lane.records, lane.failed) for lane in bench.finished] == [(2, 1)]
+    assert [(tally.records, tally.failed) for tally in bench.finished] == [(2, 1)]
 
 
 def test_an_offset_that_no_broker_reported_is_left_out() -> None:

@@ -14,7 +14,7 @@ from kafkabal.model.cluster_state import LogDirState
 from kafkabal.producer.routing_view_source import ViewSource
 from kafkabal.routing.routing_view import RoutingView
 from kafkabal.scoring.registry import WeightedScore, load_scores
-from kafkabal.simulator.synthetic_topic import TOPIC, SyntheticCluster, build_synthetic
+from kafkabal.simulator.workload_cluster import TOPIC, SyntheticCluster, build_synthetic
 
 
 def next_view(source: ViewSource, scores: Sequence[WeightedScore]) -> RoutingView:
@@ -58,13 +58,13 @@ def test_the_same_view_has_the_latencies_of_now() -> None:
     source = ViewSource(reader, latency=latencies, prometheus=None, clock=lambda: now_s[0])
     scores = load_scores(["latency"])
     view = next_view(source, scores)
-    assert (view.at_s, view.pressures, np.isnan(view.latency_s).all()) == (5.0, (), True)
+    assert (view.at_s, view.marginal_loads, np.isnan(view.latency_s).all()) == (5.0, (), True)
 
     now_s[0], latencies.figures = 6.0, {1: 0.5, 3: 0.1}
     same = same_view(source, scores)
     assert (same.at_s, reader.reads) == (5.0, 1)
     np.testing.assert_array_equal(same.latency_s, [0.5, np.nan, 0.1])
-    assert [pressure.name for pressure in same.pressures] == ["latency"]
+    assert [marginal.name for marginal in same.marginal_loads] == ["latency"]
 
     assert (next_view(source, scores).at_s, reader.reads) == (6.0, 2)
 
@@ -78,7 +78,7 @@ def test_brokers_that_tell_no_log_dirs_are_asked_again() -> None:
     reader = Reader(silent, silent, Reading(whole))
     source = ViewSource(reader, latency=Latencies(), prometheus=None, clock=lambda: 5.0, sleep=slept_s.append)
     view = next_view(source, load_scores(["disk"]))
-    assert ([pressure.name for pressure in view.pressures], reader.reads) == (["disk"], 3)
+    assert ([marginal.name for marginal in view.marginal_loads], reader.reads) == (["disk"], 3)
     assert slept_s == [0.1, 0.4]
 
     forever = ViewSource(Reader(silent), latency=Latencies(), prometheus=None, clock=lambda: 5.0, sleep=slept_s.append)

@@ -24,8 +24,8 @@ from kafkabal.errors import (
     UnsafeError,
     UsageError,
 )
-from kafkabal.producer.delivery_listener import DeliveryProgress
-from kafkabal.producer.record_names import found_records, record_names
+from kafkabal.producer.progress_listener import DeliveryProgress
+from kafkabal.producer.record_names import RECORD_HEADER, NameHeaders, found_records, record_names
 from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.record_sizes import check_sizes
 from kafkabal.producer.same_topic_check import same_topic_check
@@ -514,7 +514,7 @@ def test_rows_that_are_too_large_are_not_to_be_split(tmp_path: Path) -> None:
 
 def test_a_long_look_at_sizes_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each row takes a fifth of a second here: it is said after the fifth of them, and not again."""
-    monkeypatch.setattr("kafkabal.sources.row_formats._READ_BYTES", 2)
+    monkeypatch.setattr("kafkabal.sources.text_rows._READ_BYTES", 2)
     (tmp_path / "a.txt").write_bytes(b"x\n" * 20 + b"x" * 10 + b"\n")
     now_s = itertools.count(0.0, 0.2)
     told: list[float] = []
@@ -656,3 +656,10 @@ def test_names_of_records_are_their_numbers(first: int, count: int) -> None:
     numbers = range(first, first + count)
     assert record_names(b"id/", numbers) == [b"id/%d" % number for number in numbers]
     assert record_names(b"id/", [first, first + 7]) == [b"id/%d" % first, b"id/%d" % (first + 7)]
+
+
+def test_headers_made_when_they_are_sent_are_those_of_each_record() -> None:
+    """All of them, one, and those from one on, as where a full queue interrupts."""
+    headers = NameHeaders([b"id/1", b"id/2", b"id/3"])
+    assert list(headers) == [[(RECORD_HEADER, b"id/%d" % number)] for number in (1, 2, 3)]
+    assert (headers[1], list(headers[1:]), len(headers)) == ([(RECORD_HEADER, b"id/2")], list(headers)[1:], 3)

@@ -10,14 +10,8 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from kafkabal.clusters.cluster_protocol import (
-    ConfigResource,
-    ConfigSource,
-    ConfigValue,
-    Fault,
-    ResourceKind,
-    TopicDescription,
-)
+from kafkabal.clusters.cluster_protocol import Fault, TopicDescription
+from kafkabal.clusters.config_items import ConfigResource, ConfigSource, ConfigValue, ResourceKind
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.errors import KafkabalError, UnreachableError, UsageError
 from kafkabal.producer.target_topic import MessageReader, TopicFacts, current_topic_id, topic_facts

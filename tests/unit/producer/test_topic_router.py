@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
+
 from kafkabal.producer.topic_router import TopicRouter
 from kafkabal.routing.policy_protocol import About, Context, PolicyBase, RecordBatch
 from kafkabal.routing.registry import load_policy
 from kafkabal.routing.routing_view import RoutingView, view_of
-from kafkabal.simulator.synthetic_topic import TOPIC, SyntheticCluster, build_synthetic
+from kafkabal.simulator.workload_cluster import TOPIC, SyntheticCluster, build_synthetic
 
 
 def view(partitions: int) -> RoutingView:
@@ -25,7 +27,7 @@ def test_a_block_goes_where_its_records_would_go_one_by_one() -> None:
     for router in (together, each):
         router.show(view(8), 0)
 
-    assert together.pick_block(sizes, 0.0) == [each.pick(None, size_bytes) for size_bytes in sizes]
+    assert together.pick_block(np.array(sizes), 0.0).tolist() == [each.pick(None, size_bytes) for size_bytes in sizes]
 
 
 def test_a_partition_that_is_new_can_settle_as_soon_as_the_policy_knows_it() -> None:

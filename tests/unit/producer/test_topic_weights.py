@@ -18,7 +18,7 @@ from kafkabal.producer import TopicWeights, ViewSource, WeighedTopic, WeightPubl
 from kafkabal.routing import load_policy
 from kafkabal.routing.byte_stride import ByteStride
 from kafkabal.scoring import load_scores
-from kafkabal.simulator.synthetic_topic import TOPIC, SyntheticCluster, build_synthetic
+from kafkabal.simulator.workload_cluster import TOPIC, SyntheticCluster, build_synthetic
 from kafkabal.telemetry import LatencyTable
 
 
@@ -107,13 +107,13 @@ def test_new_scores_count_from_the_next_reading_on() -> None:
 
 
 def test_clients_with_these_weights_fill_brokers_evenly() -> None:
-    """Sixty thousand records of a kilobyte by the ring of the record: within 1.005 of the mean."""
+    """Sixty thousand records of a kilobyte by the stride of the record: within 1.005 of the mean."""
     (topic,) = weighed()
-    record, ring = topic.record, ByteStride(1, 0.3, lambda: None)
-    ring.set_slot_bytes(record.slot_bytes, record.slot_part or inf)
-    ring.set_weights(np.array(record.weights), inf, np.array(record.leaders, np.int32))
+    record, stride = topic.record, ByteStride(1, 0.3, lambda: None)
+    stride.set_slot_bytes(record.slot_bytes, record.slot_part or inf)
+    stride.set_weights(np.array(record.weights), inf, np.array(record.leaders, np.int32))
     picked = np.empty(60_000, np.int32)
-    ring.fill(np.full(len(picked), 1008), picked)
+    stride.fill(np.full(len(picked), 1008), picked)
     of_broker = np.bincount(np.array(record.leaders)[picked])
     assert of_broker.max() / of_broker.mean() < 1.005
 

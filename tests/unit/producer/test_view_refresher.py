@@ -12,7 +12,7 @@ from kafkabal.producer.topic_router import TopicRouter
 from kafkabal.producer.view_refresher import ViewRefresher
 from kafkabal.routing.policy_protocol import About, Context, PolicyBase, RecordBatch
 from kafkabal.routing.routing_view import RoutingView
-from kafkabal.simulator.synthetic_topic import TOPIC, SyntheticCluster, build_synthetic
+from kafkabal.simulator.workload_cluster import TOPIC, SyntheticCluster, build_synthetic
 
 
 class Asking(PolicyBase):

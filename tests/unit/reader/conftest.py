@@ -58,7 +58,7 @@ class MemoryTopic:
 
     def sequence(
         self,
-        share: ReaderShard,
+        shard: ReaderShard,
         progress: EpochProgress | None = None,
         *,
         taken: int = 0,
@@ -72,9 +72,9 @@ class MemoryTopic:
         pinned = manifest or self.manifest()
         return SampleSequence(
             pinned,
-            Supply(source=source or (lambda: BrokerBlocks(pinned, self)), limit_bytes=limit_bytes, threads=2),
+            Supply(source=source or (lambda: BrokerBlocks(pinned, self)), limit_bytes=limit_bytes),
             seed=seed,
-            share=share,
+            shard=shard,
             progress=progress or EpochProgress(),
             taken=taken,
             until_epoch=until_epoch,

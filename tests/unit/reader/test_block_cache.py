@@ -24,7 +24,7 @@ BLOCK = LoadedBlock(LazyRecords.of(zip((4, 4, 5), RECORDS, strict=True)), 100)
 
 def _content(block: LoadedBlock | None) -> list[tuple[int, RawRecord]]:
     assert block is not None
-    return [(block.records.take(at)[0], block.records[at]) for at in range(len(block.records))]
+    return list(zip(block.records.columns().partition.tolist(), block.records, strict=True))
 
 
 def test_blocks_come_back_as_they_were(tmp_path: Path) -> None:
@@ -46,6 +46,33 @@ def test_a_damaged_file_is_no_block(tmp_path: Path, damage: str) -> None:
     path.write_bytes({"cut": packed[:-4], "flip": packed, "empty": b""}[damage])
     assert cache.get("b") is None
     assert not path.exists()
+
+
+def test_the_file_of_another_block_is_no_block(tmp_path: Path) -> None:
+    """Whole and undamaged, but copied over another one, as a restore of a backup may do: it is removed."""
+    cache = BlockCache(tmp_path, 10_000)
+    cache.put("a", BLOCK)
+    cache.put("b", BLOCK)
+    (tmp_path / "a.block").replace(tmp_path / "b.block")
+    assert cache.get("b") is None
+    assert not (tmp_path / "b.block").exists()
+
+
+@pytest.mark.parametrize("text", [None, "garbage\n"])
+def test_a_total_that_is_lost_is_counted_again(tmp_path: Path, text: str | None) -> None:
+    """Without it, or with anything else in its file, the folder stays within its limit."""
+    block = LoadedBlock(LazyRecords.of([(0, (0, 0, None, bytes(1000), b"\0"))]), 1000)
+    for number in range(3):
+        BlockCache(tmp_path, 4 * 1150).put(f"b{number}", block)
+    (tmp_path / "total").unlink()
+    if text is not None:
+        (tmp_path / "total").write_text(text)
+    cache = BlockCache(tmp_path, 4 * 1150)
+    cache.put("b3", block)
+    cache.put("b4", block)
+    sizes = [path.stat().st_size for path in tmp_path.glob("*.block")]
+    assert sum(sizes) <= 4 * 1150
+    assert int((tmp_path / "total").read_text()) == sum(sizes)
 
 
 def test_the_least_recently_used_make_room(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from kafkabal.clusters.kafka.lazy_records import RawRecord
-from kafkabal.reader.follow_topic import as_json, follow
+from kafkabal.reader.follow_topic import as_json, ends_after, follow
 from kafkabal.reader.sample import Sample
 from tests.unit.reader.conftest import packed_headers
 
@@ -56,3 +56,16 @@ def test_lines_are_json_whatever_the_bytes() -> None:
             {"name": "none", "value": None},
         ],
     }
+
+
+def test_the_time_begins_once_brokers_are_reached() -> None:
+    """However long that took, what is there is read for as long as was asked; without a limit there is no end."""
+    now_s = 100.0
+    is_over, never = ends_after(3.0, lambda: now_s), ends_after(None, lambda: now_s)
+    now_s = 200.0
+    assert not is_over()
+    now_s = 202.9
+    assert not is_over()
+    now_s = 203.0
+    assert is_over()
+    assert not never()

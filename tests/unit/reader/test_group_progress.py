@@ -56,8 +56,8 @@ def test_a_group_without_permission_is_warned_of_once(progress: Any, at_once: bo
     progress._consumer.refuses_at_once = at_once
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for share in (0.1, 0.2, 0.3):
-            progress.commit(share)
+        for fraction in (0.1, 0.2, 0.3):
+            progress.commit(fraction)
         progress.close()
     (warning,) = caught
     assert str(warning.message).startswith("group training: progress is not committed: Broker: Group authorization")

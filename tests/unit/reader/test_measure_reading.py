@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import queue
+from itertools import count, islice
 from types import SimpleNamespace
 
 import pytest
 
 from kafkabal.errors import OperationError, UsageError
-from kafkabal.reader.measure_reading import ReaderResult, _collect
+from kafkabal.reader.measure_reading import BATCH_SAMPLES, ReaderResult, _batch_times, _collect
 from kafkabal.reader.metrics import ReaderMetrics
 
 
@@ -41,3 +42,16 @@ def test_waiting_has_an_end() -> None:
     """A reader that lives and says nothing is given up."""
     with pytest.raises(OperationError, match="did not report in time"):
         _collect(_reports(), _processes(None), 0.0)
+
+
+def test_samples_are_read_for_as_long_as_asked() -> None:
+    """Batches that begin within that time count, and what it took to come to the first sample does not."""
+    clock = count(500)  # a second passes with each look at it
+    assert _batch_times(iter(range(10**6)), 3.0, lambda: float(next(clock))) == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(("samples", "batches"), [(0, 0), (1, 1), (BATCH_SAMPLES, 1), (BATCH_SAMPLES + 1, 2)])
+def test_what_ends_before_the_time_counts_as_it_is(samples: int, batches: int) -> None:
+    """A last batch that is short counts, and a reader that gets nothing has no batch."""
+    clock = count(0)
+    assert len(_batch_times(islice(count(), samples), 60.0, lambda: float(next(clock)))) == batches

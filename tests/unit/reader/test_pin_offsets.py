@@ -9,14 +9,8 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.cluster_protocol import (
-    ConfigSource,
-    ConfigValue,
-    PartitionStatus,
-    ReplicaLog,
-    ReplicaOn,
-    TopicDescription,
-)
+from kafkabal.clusters.cluster_protocol import PartitionStatus, ReplicaLog, ReplicaOn, TopicDescription
+from kafkabal.clusters.config_items import ConfigSource, ConfigValue
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.reader.manifest import Manifest, lanes_for, load_manifest, publish_manifest
@@ -85,7 +79,7 @@ def test_gaps_are_counted(cleanup: str, missing: set[tuple[int, int]]) -> None:
 
 def test_unknown_and_empty_topics_are_named() -> None:
     """One line each, exit code 2."""
-    with pytest.raises(UsageError, match="unknown topic: t"):
+    with pytest.raises(UsageError, match="unknown topic: 't'"):
         _pin(MemoryTopic([5]), exists=False)
     with pytest.raises(UsageError, match="empty topic: t"):
         _pin(MemoryTopic([0, 0]))

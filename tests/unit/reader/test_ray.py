@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkabal.clusters.kafka import LazyRecords
 from kafkabal.errors import DriftError
 from kafkabal.reader.manifest import Manifest, PartitionRange, block_counts
 from kafkabal.reader.ray import as_table, block_runs, read_block_runs
@@ -55,7 +56,7 @@ def test_each_record_is_in_one_table() -> None:
 def test_columns_keep_what_a_record_has() -> None:
     """Absent and empty values stay apart, and a header that occurs twice is there twice."""
     headers = packed_headers([("a", b"1"), ("a", None)])
-    (row,) = as_table(4, [(7, 1000, None, b"", headers)], headers=True).to_pylist()
+    (row,) = as_table(LazyRecords.of([(4, (7, 1000, None, b"", headers))]).columns(), headers=True).to_pylist()
     assert row == {
         "partition": 4,
         "offset": 7,

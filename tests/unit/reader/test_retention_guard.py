@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from kafkabal.clusters.cluster_protocol import ConfigSource, ConfigValue
+from kafkabal.clusters.config_items import ConfigSource, ConfigValue
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.reader.retention_guard import RetentionGuard, expires_at_s
 from tests.unit.reader.conftest import MemoryTopic
@@ -41,9 +43,14 @@ def test_the_oldest_record_expires_first(configs: dict[str, str], at_s: float) -
     assert expires_at_s(Configured(topic, **configs), topic, topic.manifest()) == at_s
 
 
+def at_once(task: Callable[[], None]) -> None:
+    """In the thread that looks."""
+    task()
+
+
 def test_it_warns_once_and_only_where_time_is_short() -> None:
     """Ten seconds are kept, five and twenty are needed: the second look warns, the third does not again."""
-    guard = RetentionGuard("images", lambda: 110.0, lambda: 100.0)
+    guard = RetentionGuard("images", lambda: 110.0, lambda: 100.0, at_once)
     guard.look(50, 10)
     with pytest.warns(UserWarning, match="retention deletes records in 10 s, and reading takes another 20 s"):
         guard.look(200, 10)
@@ -56,4 +63,27 @@ def test_without_permission_there_is_no_guard() -> None:
     def refused() -> float:
         raise NotAuthorizedError("no")
 
-    RetentionGuard("images", refused, lambda: 100.0).look(1e9, 1)
+    RetentionGuard("images", refused, lambda: 100.0, at_once).look(1e9, 1)
+
+
+def test_samples_do_not_wait_for_brokers_that_do_not_answer() -> None:
+    """A look returns before there is an answer; the first one after it warns."""
+    answer, learned = threading.Event(), threading.Event()
+
+    def slow() -> float:
+        answer.wait()
+        return 110.0
+
+    def start(task: Callable[[], None]) -> None:
+        def run() -> None:
+            task()
+            learned.set()
+
+        threading.Thread(target=run).start()
+
+    guard = RetentionGuard("images", slow, lambda: 100.0, start)
+    guard.look(200, 10)
+    answer.set()
+    learned.wait()
+    with pytest.warns(UserWarning, match="retention deletes records in 10 s"):
+        guard.look(200, 10)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from kafkabal.errors import DriftError, OperationError
-from kafkabal.reader.block_schedule import Visits
+from kafkabal.reader.block_schedule import Opening, Visits, schedule
 from kafkabal.reader.blocks import BrokerBlocks, LoadedBlock
 from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.prefetch import Prefetch
@@ -46,6 +47,14 @@ def test_readers_interleave_to_the_order_of_one(topic: MemoryTopic, readers: int
     together = [place for step in zip(*each, strict=True) for place in step]
     assert together == whole[: len(together)]
     assert len(whole) - len(together) < readers
+
+
+def test_a_single_reader_fetches_each_block_once() -> None:
+    """Lanes of unequal length end one after the other; what is left of their blocks is not fetched again."""
+    topic = MemoryTopic([301, 44])
+    sequence = topic.sequence(ReaderShard(), until_epoch=2)
+    assert len(list(places(sequence))) == 2 * 345
+    assert topic.fetched_records == 2 * 345
 
 
 def test_readers_that_divide_the_lanes_fetch_nothing_twice(topic: MemoryTopic) -> None:
@@ -128,6 +137,66 @@ def test_no_thread_outlives_its_reader(topic: MemoryTopic) -> None:
     assert threading.active_count() == before
 
 
+class _BrokersOnHold:
+    """Blocks that are loaded once their broker is released; what was begun is listed."""
+
+    def __init__(self, topic: MemoryTopic, held: int) -> None:
+        self._blocks = BrokerBlocks(topic.manifest(), topic)
+        self._held = held
+        self.released = threading.Event()
+        self.begun: list[int] = []
+
+    def load(self, block: int, only: int | None = None) -> LoadedBlock:
+        """A block, of a broker that is on hold only later."""
+        self.begun.append(block)
+        if self.broker_of(block) == self._held:
+            self.released.wait(20)
+        return self._blocks.load(block, only)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    @staticmethod
+    def broker_of(block: int) -> int:
+        """The first four blocks are the first one's."""
+        return block // 4
+
+    def prefetch(self, topic: MemoryTopic, limit_bytes: int) -> Prefetch:
+        """Loads eight blocks of 10 bytes."""
+        pieces = schedule(topic.manifest(), None, ReaderShard(), EpochProgress(), 0)
+        piece = dataclasses.replace(next(pieces), openings=[Opening(block, None) for block in range(8)])
+        return Prefetch(iter([piece]), lambda: self, lambda _: 10, self.broker_of, limit_bytes=limit_bytes, brokers=2)
+
+
+def _until(done: Callable[[], bool]) -> bool:
+    end_s = time.monotonic() + 20
+    while not done() and time.monotonic() < end_s:
+        time.sleep(0.001)
+    return done()
+
+
+def test_a_broker_that_is_held_back_keeps_no_thread_from_another(topic: MemoryTopic) -> None:
+    """One thread waits for the first broker, and the other loads what the second one has; then the order is kept."""
+    source = _BrokersOnHold(topic, held=0)
+    with source.prefetch(topic, 10**6) as prefetch:
+        list(prefetch.visits())
+        assert _until(lambda: {0, 4, 5, 6, 7} <= set(source.begun))
+        source.released.set()
+        assert all(len(prefetch.next_block()) for _ in range(8))
+    assert sorted(source.begun) == list(range(8))
+
+
+def test_later_blocks_take_no_memory_from_earlier_ones(topic: MemoryTopic) -> None:
+    """With memory for five blocks only one of the second broker is loaded ahead: the first four fit beside it."""
+    source = _BrokersOnHold(topic, held=0)
+    with source.prefetch(topic, 59) as prefetch:
+        list(prefetch.visits())
+        assert _until(lambda: {0, 4} <= set(source.begun))
+        assert set(source.begun) <= {0, 1, 4}
+        source.released.set()
+        assert all(len(prefetch.next_block()) for _ in range(5))
+
+
 def test_a_schedule_that_fails_is_not_its_end(topic: MemoryTopic) -> None:
     """What goes wrong while a thread plans ahead is raised, though the schedule gives nothing more."""
 
@@ -136,7 +205,7 @@ def test_a_schedule_that_fails_is_not_its_end(topic: MemoryTopic) -> None:
         yield
 
     manifest = topic.manifest()
-    with Prefetch(failing(), lambda: BrokerBlocks(manifest, topic), lambda _: 1, limit_bytes=10, threads=1) as prefetch:
+    with Prefetch(failing(), lambda: BrokerBlocks(manifest, topic), lambda _: 1, limit_bytes=10, brokers=1) as prefetch:
         time.sleep(0.05)
         with pytest.raises(OperationError, match="no order"):
             list(prefetch.visits())

@@ -36,10 +36,10 @@ class Crowd:
         self.readers = [
             WorkStealingSequence(
                 manifest,
-                Supply(source=lambda: BrokerBlocks(manifest, self.topic), limit_bytes=10_000, threads=1),
+                Supply(source=lambda: BrokerBlocks(manifest, self.topic), limit_bytes=10_000),
                 folder,
                 seed=1,
-                share=ReaderShard(reader, len(seconds), Tail.KEEP),
+                shard=ReaderShard(reader, len(seconds), Tail.KEEP),
                 progress=progress or EpochProgress(),
                 metrics=ReaderMetrics(),
                 now_s=lambda: self.now_s,

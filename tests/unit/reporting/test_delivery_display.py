@@ -8,7 +8,7 @@ from functools import partial
 
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.errors import UnreachableError
-from kafkabal.producer.delivery_listener import DeliveryProgress
+from kafkabal.producer.progress_listener import DeliveryProgress
 from kafkabal.reporting.delivery_display import DeliveryDisplay
 from kafkabal.reporting.transfer_textfile import TransferTextfile
 

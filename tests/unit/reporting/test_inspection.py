@@ -302,3 +302,13 @@ def test_log_dirs_are_shown_by_the_selected_score() -> None:
     ]
 
     assert titles == [["dir-replicas"], ["log-dir"]]
+
+
+def test_log_dirs_of_one_volume_are_equally_full() -> None:
+    """Each dir is as full as the volume, and shows all that other programs have on it, whichever is listed first."""
+    dirs = [LogDirRow(path=f"/d{i}", total_bytes=100, usable_bytes=40, volume="a") for i in range(2)]
+    rows = [PartitionRow(partition=i, leader=1, replicas=[1], sizes=[10], log_dirs=[i]) for i in range(2)]
+    state = cluster([BrokerRow(broker=1, log_dirs=dirs)], [TopicRow(topic="t", partitions=rows)])
+    table = log_dir_table(inspect_cluster(state))
+    shown = {column.key: column.values for column in table.columns}
+    assert (shown["full"], shown["other_bytes"]) == ([0.6, 0.6], [40, 40])

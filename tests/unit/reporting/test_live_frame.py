@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,7 @@ from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.reporting.live_frame import LiveFrames, shared_lines
 from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
-from kafkabal.watch import LiveEvent, LiveView, MoveInFlight, MovesInFlight
+from kafkabal.watch import LiveEvent, LiveReading, MoveInFlight, MovesInFlight
 
 
 @given(st.lists(st.integers(0, 300), min_size=3, max_size=3), st.integers(0, 100))
@@ -34,17 +36,26 @@ def test_a_frame_is_as_large_as_the_terminal(columns: int, lines: int, unicode: 
         MoveInFlight(replica=ReplicaOn(f"t{n}", 0, 7), copied_bytes=n, total_bytes=n * n, bytes_per_s=float(n))
         for n in range(300)
     ]
-    view = LiveView(
+    reading = LiveReading(
         inspection=inspection,
         moves=MovesInFlight(frozenset(TopicPartition(*m.replica[:2]) for m in moves), tuple(moves)),
         events=tuple(LiveEvent(float(n), f"event {n} \x1b[2J" + "x" * 200, None) for n in range(100)),
         problem="no broker responds",
     )
     surface = OutputCapabilities(animated=True, unicode=unicode)
-    frame = LiveFrames("c", Grouping.BROKER, surface).frame(view, columns, lines, now_s=0.0)
+    frame = LiveFrames("c", Grouping.BROKER, surface).frame(reading, columns, lines)
 
     assert len(frame) == lines
     assert max(map(len, frame)) <= columns
     assert "\x1b" not in "".join(frame)
     if lines >= 24:
         assert "event 99" in "".join(frame)
+
+
+def test_the_head_line_has_the_time_of_the_look() -> None:
+    """Not that of the drawing: a frame drawn again while a broker hangs would pass old moves off as new ones."""
+    frames = LiveFrames("c", Grouping.BROKER, OutputCapabilities(animated=True, unicode=True), UTC)
+    reading = LiveReading(at_s=15.0, registered=frozenset({1}))
+
+    assert frames.frame(reading, 60, 5)[0] == "c  00:00:15  1 registered broker"
+    assert frames.frame(LiveReading(), 60, 5)[:2] == ["c", "reading the cluster"]

@@ -46,7 +46,7 @@ def test_a_live_run_tells_how_far_it_is() -> None:
     assert line == "moving, 40% of 1000 B, 100 B/s, 6 s left; 2 partitions in flight, 3 waiting"
     report = status_report(second)
     assert report.headline.startswith("run r: moving, 40%")
-    assert any("'pause' and 'cancel' reach it from any host" in note for note in report.notes)
+    assert any("'pause' and 'cancel' reach the run from any host" in note for note in report.notes)
 
 
 def test_bytes_that_were_cancelled_give_no_negative_rate() -> None:
@@ -55,7 +55,9 @@ def test_bytes_that_were_cancelled_give_no_negative_rate() -> None:
     assert _status(100).since(_status(300), 2.0).left_s is None
 
 
-@pytest.mark.parametrize(("window", "word"), [(None, "paused until 'kafkabal"), ("01:00-05:00", "opens (01:00-05:00)")])
+@pytest.mark.parametrize(
+    ("window", "word"), [(None, "paused: continues with 'kafkabal"), ("01:00-05:00", "opens (01:00-05:00)")]
+)
 def test_a_pause_names_its_end(window: str | None, word: str) -> None:
     """One that was asked for ends by a command, one outside the window by the clock."""
     assert any(word in note for note in status_report(_status(0, Phase.PAUSED, window)).notes)

@@ -12,7 +12,7 @@ from kafkabal.routing import Context, WeightRecord, load_policy, view_of
 from kafkabal.routing.byte_stride import ByteStride
 from kafkabal.routing.policies.score import ScoreWeighted
 from kafkabal.scoring import load_scores
-from kafkabal.simulator.synthetic_topic import TOPIC, SyntheticCluster, build_synthetic
+from kafkabal.simulator.workload_cluster import TOPIC, SyntheticCluster, build_synthetic
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "schemas" / "weights-record.schema.json"
 
@@ -43,11 +43,11 @@ def test_a_record_is_as_its_schema_says() -> None:
 
 
 def test_who_reads_a_record_routes_as_the_policy_does() -> None:
-    """Ten thousand records: a ring made of the JSON picks what the policy itself picks."""
+    """Ten thousand records: a stride made of the JSON picks what the policy itself picks."""
     policy, record = weighed()
     read = json.loads(record.to_json())
-    ring = ByteStride(1, policy._stride._start, lambda: None)
-    ring.set_slot_bytes(read["slot_bytes"], read["slot_part"])
-    ring.set_weights(np.array(read["weights"]), 0.0, np.array(read["leaders"], np.int32))
+    stride = ByteStride(1, policy._stride._start, lambda: None)
+    stride.set_slot_bytes(read["slot_bytes"], read["slot_part"])
+    stride.set_weights(np.array(read["weights"]), 0.0, np.array(read["leaders"], np.int32))
     sizes = np.random.default_rng(1).integers(1, 3000, 2000).tolist()
-    assert [ring.pick(None, size) for size in sizes] == [policy.pick(None, size) for size in sizes]
+    assert [stride.pick(None, size) for size in sizes] == [policy.pick(None, size) for size in sizes]

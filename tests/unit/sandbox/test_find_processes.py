@@ -42,6 +42,17 @@ def test_the_processes_of_one_sandbox_are_found(tmp_path: Path, table: ProcessTa
     assert set(ProcessTable().find(tmp_path / "box")) == {tmp_path / "box" / "broker-1"}
 
 
+def test_locks_and_pipes_of_the_caller_are_not_kept(tmp_path: Path, table: ProcessTable) -> None:
+    """A pipe that this process has inherited is at its end once this process closes it: the new process has it not."""
+    reader, writer = os.pipe()
+    os.set_inheritable(writer, True)
+    _spawn(table, tmp_path / "box" / "broker-1")
+    os.close(writer)
+    os.set_blocking(reader, False)
+    assert os.read(reader, 1) == b""
+    os.close(reader)
+
+
 def test_paused_and_gone_on(tmp_path: Path, table: ProcessTable) -> None:
     """A stopped process is seen as paused until it goes on."""
     _spawn(table, tmp_path / "box" / "broker-1")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkabal.sandbox import Node, NodeState, NodeStatus, Role
-from kafkabal.sandbox.find_processes import ProcessView
+from kafkabal.sandbox.find_processes import ProcessStats
 from kafkabal.sandbox.node_status import node_status_of
 from kafkabal.sandbox.nodes import NodeFiles
 
@@ -18,12 +18,12 @@ MEMORY = "Terminating due to java.lang.OutOfMemoryError: Java heap space"
 @pytest.mark.parametrize(
     ("process", "expected"),
     [
-        (ProcessView(7, 99, is_paused=False), NodeStatus(NODE, NodeState.RUNNING, 7, 99)),
-        (ProcessView(7, 99, is_paused=True), NodeStatus(NODE, NodeState.PAUSED, 7, 99)),
+        (ProcessStats(7, 99, is_paused=False), NodeStatus(NODE, NodeState.RUNNING, 7, 99)),
+        (ProcessStats(7, 99, is_paused=True), NodeStatus(NODE, NodeState.PAUSED, 7, 99)),
         (None, NodeStatus(NODE, NodeState.NOT_STARTED)),
     ],
 )
-def test_by_its_process(process: ProcessView | None, expected: NodeStatus, tmp_path: Path) -> None:
+def test_by_its_process(process: ProcessStats | None, expected: NodeStatus, tmp_path: Path) -> None:
     """A process says how it is; without one and without a log there never was one."""
     assert node_status_of(NODE, NodeFiles(tmp_path), process) == expected
 

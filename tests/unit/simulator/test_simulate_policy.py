@@ -24,7 +24,6 @@ from kafkabal.simulator.delivery_runner import DeliveryRunner, empty_delivery
 from kafkabal.simulator.key_order_risk import KeyOrderRisk
 from kafkabal.simulator.policy_outcome import PolicyOutcome
 from kafkabal.simulator.simulate_policy import SimulationOptions, simulate
-from kafkabal.simulator.synthetic_topic import TOPIC, SyntheticCluster, build_synthetic
 from kafkabal.simulator.workload import (
     ArrivalProcess,
     BrokerEvent,
@@ -37,6 +36,7 @@ from kafkabal.simulator.workload import (
     Workload,
     ZipfKeys,
 )
+from kafkabal.simulator.workload_cluster import TOPIC, SyntheticCluster, build_synthetic
 from kafkabal.simulator.workload_file import load_workload
 from kafkabal.simulator.workload_records import record_stream
 from kafkabal.testing import cluster_builders

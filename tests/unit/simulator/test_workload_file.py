@@ -11,7 +11,6 @@ from kafkabal.config.yaml_document import parse_yaml
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.producer.record_names import RECORD_HEADER
 from kafkabal.simulator.data_set_sizes import folder_sizes, manifest_sizes
-from kafkabal.simulator.synthetic_topic import Leaders, SyntheticCluster, build_synthetic
 from kafkabal.simulator.workload import (
     ArrivalProcess,
     BrokerEvent,
@@ -21,6 +20,7 @@ from kafkabal.simulator.workload import (
     UniformKeys,
     ZipfKeys,
 )
+from kafkabal.simulator.workload_cluster import Leaders, SyntheticCluster, build_synthetic
 from kafkabal.simulator.workload_file import WorkloadFile, load_workload, read_workload, workload_names
 from kafkabal.sources.folder_source import FolderSource
 from tests.unit.sources.records_of import records_of

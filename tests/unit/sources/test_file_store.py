@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from kafkabal.errors import InputFileError, UsageError
-from kafkabal.sources.file_store import LocalFolder, RemoteFile, RemoteFolder
 from kafkabal.sources.folder_source import FolderSource
+from kafkabal.sources.local_files import LocalFolder
+from kafkabal.sources.remote_files import RemoteFile, RemoteFolder
 from kafkabal.sources.row_source import RowSource
 from tests.unit.sources.records_of import records_of
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import tarfile
 from pathlib import Path
@@ -54,6 +55,7 @@ def test_files_of_a_sample_are_its_fields(tmp_path: Path) -> None:
     [
         (lambda data: data[:700], "sample 1: is not a tar archive, or cut off"),
         (lambda data: b"x" * 2000, "sample 1: is not a tar archive"),
+        *[(lambda _, end=end: gzip.compress(b"")[:end], "sample 1: is not a tar archive") for end in range(1, 11)],
     ],
 )
 def test_damage_is_found(tmp_path: Path, damage: object, message: str) -> None:

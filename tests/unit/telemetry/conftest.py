@@ -21,10 +21,10 @@ def _push(
     nodes: dict[Any, float],
     *,
     overall: float | None = 1.0,
-    attribute: str = "node.id",
+    attribute: str = "node-id",
     resource: dict[str, str] | None = None,
 ) -> bytes:
-    """Mean latencies in milliseconds by node, and over all produce requests."""
+    """Mean latencies in milliseconds by node, and over all produce requests; as Java names nodes unless told."""
     message = MetricsData()
     own = message.resource_metrics.add()
     for key, value in (resource or {}).items():

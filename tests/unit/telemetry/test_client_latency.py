@@ -28,7 +28,7 @@ def test_librdkafka_and_java_name_nodes_differently(
     nodes: dict[Any, float], attribute: str, push: Callable[..., bytes]
 ) -> None:
     """Numbers, ``node-1`` and all spellings of the attribute mean the same broker; milliseconds become seconds."""
-    found = produce_latencies_s(read_samples(push(nodes, attribute=attribute)))
+    found = produce_latencies_s(read_samples(push(nodes, attribute=attribute, overall=40.0)))
     assert found == {1: pytest.approx(0.0125), 3: pytest.approx(0.08)}
 
 
@@ -36,6 +36,50 @@ def test_librdkafka_and_java_name_nodes_differently(
 def test_a_broker_that_got_no_request_is_unknown(value: float, push: Callable[..., bytes]) -> None:
     """What a client says of a broker that it did not write to is not taken for a fast answer."""
     assert produce_latencies_s(read_samples(push({1: value, 2: 5.0}))) == {2: pytest.approx(0.005)}
+
+
+@pytest.mark.parametrize(
+    ("overall", "found"),
+    [
+        (40.0, {2: 0.04}),
+        (39.2, {2: 0.0392}),
+        (22.0, {1: 0.004, 2: 0.04}),
+        (4.001, {1: 0.004001}),
+        (60.0, {}),
+        (1.0, {}),
+    ],
+)
+def test_a_broker_that_only_gets_the_pushes_is_unknown(
+    overall: float, found: dict[int, float], push: Callable[..., bytes]
+) -> None:
+    """librdkafka counts its pushes too: its mean over produce requests says which of two brokers got any of those.
+
+    A mean that the two cannot have brought about says that other requests weigh too much to know.
+    """
+    assert produce_latencies_s(
+        read_samples(push({1: 4.0, 2: 40.0}, attribute="node.id", overall=overall))
+    ) == pytest.approx(found)
+
+
+def test_java_counts_produce_requests_only(push: Callable[..., bytes]) -> None:
+    """What a Java client says of each of two brokers holds, whatever its mean over all."""
+    samples = read_samples(push({"node-1": 4.0, "node-2": 40.0}, attribute="node-id", overall=40.0))
+    assert produce_latencies_s(samples, is_first=True) == {1: pytest.approx(0.004), 2: pytest.approx(0.04)}
+
+
+def test_of_three_brokers_all_are_believed(push: Callable[..., bytes]) -> None:
+    """One mean does not tell the shares of three."""
+    found = produce_latencies_s(read_samples(push({1: 4.0, 2: 40.0, 3: 8.0}, attribute="node.id", overall=40.0)))
+    assert found == {1: pytest.approx(0.004), 2: pytest.approx(0.04), 3: pytest.approx(0.008)}
+
+
+def test_the_first_push_of_a_client_says_nothing(push: Callable[..., bytes]) -> None:
+    """It covers the requests of connecting, which are no measure of producing."""
+    table = LatencyTable(max_age_s=60, clock=lambda: 0.0)
+    table.take("a", read_samples(push({1: 249.0, 2: 4.0}, attribute="node.id", overall=100.0)))
+    assert table.latencies_s() == {}
+    table.take("a", read_samples(push({2: 4.0}, attribute="node.id", overall=3.0)))
+    assert table.latencies_s() == {2: pytest.approx(0.003)}
 
 
 @pytest.mark.parametrize("overall", [0.0, math.nan])
@@ -57,7 +101,7 @@ def test_nodes_that_are_no_brokers_are_left_out(node: Any, push: Callable[..., b
 
 def test_samples_carry_the_attributes_of_their_resource(push: Callable[..., bytes]) -> None:
     """Attributes of the point stand over those of the resource; sums are read like gauges."""
-    samples = read_samples(push({7: 5.0}, resource={"client_id": "me", "node.id": "?"}))
+    samples = read_samples(push({7: 5.0}, attribute="node.id", resource={"client_id": "me", "node.id": "?"}))
     assert samples[0].attributes == {"client_id": "me", "node.id": "7"}
     assert [(s.name, s.value) for s in samples][-1] == ("org.apache.kafka.producer.connection.creation.total", 3.0)
 

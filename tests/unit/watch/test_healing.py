@@ -111,6 +111,21 @@ def test_a_broker_that_dies_amid_a_run_is_repaired(stage: Stage) -> None:
     assert not any(b.own_configs for b in stage.memory.kafka.parts.brokers.values())
 
 
+def test_a_watch_that_ends_amid_a_run_leaves_nothing_in_flight(stage: Stage) -> None:
+    """As on SIGTERM: what is in flight is cancelled, throttles are restored, and the next watch starts clean."""
+    watcher = stage.watcher()
+    stage.clock.at(600.0, watcher.end)
+    stage.go_on(watcher, hours=0.17)
+
+    assert "the watch ends" in stage.messages(EventKind.HEALING_STOPPED)[0]
+    assert not stage.memory.kafka.catch_up().moving
+    assert not any(b.own_configs for b in stage.memory.kafka.parts.brokers.values())
+    stage.events.clear()
+    stage.go_on(stage.watcher(), hours=2)
+    assert stage.messages(EventKind.HEALING)[0].startswith("fill: ")
+    assert stage.messages(EventKind.HEALED)[0].startswith("fill: ")
+
+
 def test_a_watch_that_was_killed_resumes_its_run(stage: Stage) -> None:
     """The next one ends that run before it decides on anything else."""
 

@@ -20,6 +20,22 @@ def test_bytes_count_for_the_day_in_which_they_were_copied() -> None:
     assert ended.bytes_of_day(DAY_S + 60_000) == 0
 
 
+def test_a_clock_that_was_set_back_holds_nothing_up_for_more_than_a_day() -> None:
+    """What happened by a clock a year ahead counts from now on: actions, bytes, what rests, and the back-off."""
+    year_s = 365 * DAY_S
+    entries = (
+        HealingEntry(at_s=year_s, kind="rebalance", moved_bytes=5, succeeded=True, plan=PLAN, ended_at_s=year_s + 60),
+        HealingEntry(at_s=year_s + 90, kind="fill", moved_bytes=0, succeeded=False),
+        HealingEntry(at_s=1.0, kind="drain", moved_bytes=7, succeeded=True, plan=PLAN),
+    )
+    ledger = HealingLedger(entries=entries).not_after(1000.0)
+
+    assert (ledger.bytes_of_day(1000.0), ledger.actions_of_day(1000.0)) == (12, 2)
+    assert ledger.backs_off_until_s("fill", 900.0) == 1900.0
+    assert ledger.bytes_of_day(1000.0 + DAY_S) == 0
+    assert ledger.entries[2] == entries[2]
+
+
 def test_what_moved_nothing_is_no_action() -> None:
     """Neither an attempt that found nothing to move nor a plan made again spends the actions of the day."""
     entries = (

@@ -12,7 +12,7 @@ from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.errors import UnreachableError
 from kafkabal.inspection import inspect_cluster
 from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
-from kafkabal.watch import LiveCluster, LiveView
+from kafkabal.watch import LiveCluster, LiveReading
 
 EVERY_S = 5.0
 
@@ -38,7 +38,7 @@ def cluster() -> Counting:
     return Counting(InMemoryCluster.of(make_world(SyntheticWorld(brokers=6, racks=3, topics=4)), clock).kafka)
 
 
-def looks(cluster: Counting, seconds: float) -> Iterator[LiveView]:
+def looks(cluster: Counting, seconds: float) -> Iterator[LiveReading]:
     """A look every five seconds."""
     clock = cluster.kafka.clock
     live = LiveCluster(cluster, clock, ReadRequest(), inspect_cluster, lambda: cluster.spent_s)
@@ -70,10 +70,10 @@ def test_a_broker_that_goes_and_comes_is_seen_at_once(cluster: Counting) -> None
     assert cluster.readings == 3
     assert "broker 3 is not registered any more" in [event.message for event in gone.events]
     assert gone.inspection is not None
-    assert not gone.inspection.cluster.brokers.is_live[2]
+    assert not gone.inspection.state.brokers.is_live[2]
     assert "broker 3 has registered" in [event.message for event in back.events]
     assert back.inspection is not None
-    assert back.inspection.cluster.brokers.is_live.all()
+    assert back.inspection.state.brokers.is_live.all()
 
 
 def test_a_cluster_that_does_not_respond_is_shown_with_what_is_known(cluster: Counting) -> None:

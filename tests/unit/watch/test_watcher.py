@@ -11,6 +11,7 @@ import pytest
 from kafkabal.clusters.cluster_protocol import ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
+from kafkabal.errors import InputFileError
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
 from kafkabal.watch.heal import RunHealer
@@ -158,6 +159,20 @@ def test_it_remembers_what_it_healed(make_scene: Callable[[], Scene]) -> None:
 
     assert [e.kind for e in ledger.entries if e.succeeded] == ["repair"]
     assert ledger.bytes_of_day(scene.clock.utc_now().timestamp()) > 0
+
+
+def test_a_damaged_ledger_stops_healing_not_reporting(make_scene: Callable[[], Scene]) -> None:
+    """Without --heal nothing is read of it; with it the file is named before anything is done."""
+    scene = make_scene()
+    (scene.folder / "ledger.json").write_bytes(b"\0" * 40)
+
+    watcher = scene.watcher()
+    scene.memory.kafka.kill(4)
+    scene.go_on(watcher, minutes=2)
+    assert EventKind.BROKER_DEAD in scene.kinds()
+    assert (scene.folder / "ledger.json").read_bytes() == b"\0" * 40
+    with pytest.raises(InputFileError, match=r"ledger\.json, line 1: not a ledger of kafkabal watch"):
+        scene.watcher(level=HealLevel.LEADERS)
 
 
 def test_a_cluster_that_cannot_be_read_is_reported_once(make_scene: Callable[[], Scene]) -> None:

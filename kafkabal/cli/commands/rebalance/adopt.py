@@ -7,7 +7,7 @@ import typer
 
 from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, RUN_SETTINGS, RunFlags, RunFormat, RunOutput
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.shared_options import Format, OutputOptions, Uses
+from kafkabal.cli.framework.shared_options import Format, OutputOptions, Uses, YesOption
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kafkabal.cli.commands.rebalance.run_session import RunSession
-    from kafkabal.executor import LeftoverThrottle
+    from kafkabal.executor import ForeignReassignment, LeftoverThrottle
 
 
 def adopt(
@@ -27,12 +27,17 @@ def adopt(
     output: RunOutput,
     finish: Annotated[bool, typer.Option("--finish", help="Take them over and wait until they have finished.")] = False,
     cancel: Annotated[bool, typer.Option("--cancel", help="Take them over and cancel them.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not prompt.")] = False,
+    remove_throttles: Annotated[
+        bool,
+        typer.Option("--remove-throttles", help="At the end, delete throttles that their brokers and topics have now."),
+    ] = False,
+    yes: YesOption = False,
 ) -> ExitCode:
     """List, throttle, finish or cancel reassignments of another tool.
 
     Without --finish or --cancel they are listed and left alone. Once they are taken over they are a run: locked,
     journaled, with 'status', 'throttle', 'resume' and 'cancel'. A throttle is set only if --throttle is given.
+    With --remove-throttles those that the other tool has set are deleted at the end; a terminal is prompted for it.
 
     Examples:
 
@@ -40,10 +45,14 @@ def adopt(
 
       kafkabal rebalance adopt --finish --throttle 50MB
 
+      kafkabal rebalance adopt --finish --remove-throttles --yes
+
       kafkabal rebalance adopt --cancel --yes
     """
     if finish and cancel:
         raise UsageError("--finish and --cancel cannot be combined")
+    if remove_throttles and not (finish or cancel):
+        raise UsageError("--remove-throttles needs --finish or --cancel")
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
 
     # whoever started them chose how fast they run: only a throttle that is given changes that
@@ -67,17 +76,30 @@ def adopt(
         what = "cancel" if cancel else "take over"
         if not command.confirm(f"{what} {counted_noun(len(foreign), 'reassignment')}?", yes=yes):
             return ExitCode.FAILED
+        removes = remove_throttles or (not yes and _is_to_remove_throttles(command, foreign))
         from msgspec.structs import replace as changed
 
         moves = {f.name: f.reassignment.adding for f in foreign}
         options = command.run_options(flags, command.measured_load(moves), moves)
-        options = changed(options, elect_leaders=False)
+        options = changed(options, elect_leaders=False, removes_found_throttles=removes)
         with command.stopping_on_signals():
             lock = command.lock.take()
             result = take_over(command.environment, foreign, options, cancels=cancel, lock=lock)
         code = command.end(result)
         _warn_of_throttles(command, throttles_left(command.environment, foreign))
     return code
+
+
+def _is_to_remove_throttles(command: "RunSession", foreign: "Sequence[ForeignReassignment]") -> bool:
+    """Offer to delete what the other tool has set: it does not do so itself once its reassignments are ours."""
+    from kafkabal.executor import throttles_set
+
+    found = throttles_set(command.environment, foreign)
+    if not found:
+        return False
+    where = first_of(sorted({str(throttle.resource) for throttle in found}))
+    question = f"at the end, also delete {counted_noun(len(found), 'throttle')} that kafkabal did not set on {where}?"
+    return command.context.confirm(question, flag="--remove-throttles")
 
 
 def _warn_of_throttles(command: "RunSession", left: "Sequence[LeftoverThrottle]") -> None:

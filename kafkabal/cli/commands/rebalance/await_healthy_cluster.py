@@ -15,6 +15,7 @@ _PASSING_S = 30.0
 """Kafka counts a follower out of sync after replica.lag.time.max.ms, 30 s by default, and misses a broker that was
 killed after broker.session.timeout.ms, 9 s: what is over by then was the end of a restart and is worth no mail."""
 _LOOK_EVERY_S = 5.0
+"""A look is a metadata request; a restart takes tens of seconds."""
 
 
 def await_healthy_cluster(command: RunSession, before: ClusterState) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _LONGEST_ANSWER_S = 60.0
 """A run looks for requests every 5 s, and is done once the brokers have cancelled what is in flight."""
 _POLL_S = 1.0
+"""Reads a file or a small record; people wait for it."""
 
 
 def cancel(

@@ -25,6 +25,7 @@ _LONGEST_UNATTENDED_STAY_S = DEFAULT_DEAD_AFTER_S
 """How long a command with ``--yes`` waits. A nightly cron job may be the first to see a broker dead, and would leave
 its partitions under-replicated until the next night; what takes longer than the usual grace is left to that one."""
 _LOOK_EVERY_S = 5.0
+"""A look is a metadata request; a prompt follows, for which people wait."""
 _LOOK_AGAIN_S = 30.0
 """While a grace is waited for: a restarted broker is back within a minute or a few."""
 

@@ -12,6 +12,7 @@ from kafkabal.cli.commands.rebalance.show import AllOption
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_flags
+from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, Format, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
@@ -34,6 +35,7 @@ def plan(
     settings: Annotated[Settings, Uses(*CLUSTER, *PLAN_SETTINGS, "count_capacity", "throttle")],
     flags: PlanFlags,
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown", "html")],
+    measurements: MeasurementOptions,
     plan_file: Annotated[
         Path | None,
         typer.Option(
@@ -90,9 +92,10 @@ def plan(
     """
     if plan_file is not None and (frontier or what_if):
         raise UsageError("--what-if and --frontier cannot be combined with --out", hint="leave out --out")
+    measurements.check_plans_leaders(is_leaders_only=flags.leaders_only)
     # millions of rows and changes, none of them in a reference cycle
     with cycle_collection_paused():
-        present, later, gone = _state(settings, flags, plan_for_s, context)
+        present, later, gone = _state(settings, flags, measurements, plan_for_s, context)
         from kafkabal.plan import with_present_bytes  # after reading: planning needs numpy
         from kafkabal.planner import make_plan
 
@@ -147,7 +150,11 @@ def _show_plan(
 
 
 def _state(
-    settings: Settings, flags: PlanFlags, plan_for_s: float | None, context: CommandContext
+    settings: Settings,
+    flags: PlanFlags,
+    measurements: MeasurementOptions,
+    plan_for_s: float | None,
+    context: CommandContext,
 ) -> "tuple[ClusterState, ClusterState, frozenset[int]]":
     """The cluster now, the cluster to balance, and those of the brokers to drain or to exclude that are there no more.
 
@@ -159,7 +166,8 @@ def _state(
     is_forecast = plan_for_s is not None
     with open_cluster(settings, context) as cluster:
         request = ReadRequest(configs=is_forecast, offsets=is_forecast)
-        present = read_cluster(cluster, settings, context, request).state
+        read = read_cluster(cluster, settings, context, request).state
+        present = measurements.completed(read, cluster, settings, context)
         later = present if plan_for_s is None else _forecast(cluster, present, plan_for_s, context)
         named = {*(flags.drain or ()), *settings.exclude_brokers}
         return present, later, gone_brokers(cluster, present, settings, context, named)

@@ -18,6 +18,7 @@ from kafkabal.cli.commands.rebalance.run_flags import (
 from kafkabal.cli.commands.rebalance.show import AllOption
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.shared_options import SCOPE_SECTION, Format, OutputOptions, SaveOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
@@ -32,6 +33,7 @@ def rebalance(
     flags: RunFlags,
     output: RunOutput,
     saving: SaveOptions,
+    measurements: MeasurementOptions,
     all_rows: AllOption = False,
     check: Annotated[
         bool,
@@ -60,7 +62,10 @@ def rebalance(
       kafkabal rebalance --drain 3,4
 
       kafkabal rebalance --drain 3 --check
+
+      kafkabal rebalance --leaders-only --score latency --telemetry topic
     """
+    measurements.check_plans_leaders(is_leaders_only=planning.leaders_only)
     if check:
         return check_of_drain(context, settings, planning.drain, output)
     from kafkabal.cli.commands.rebalance.await_healthy_cluster import await_healthy_cluster
@@ -93,7 +98,7 @@ def rebalance(
             applying.report_nothing()
             raise waiting_for(waiting, settings)
         gone = gone_brokers(cluster, state, settings, context, {*drained, *settings.exclude_brokers})
-        plan = make(settings, planning, state, gone)
+        plan = make(settings, planning, measurements.completed(state, cluster, settings, context), gone)
         if output.output is RunFormat.TABLE and plan.partitions and not context.quiet:
             from kafkabal.reporting.plan_moves import FIRST_MOVES
             from kafkabal.reporting.plan_report import plan_report

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, JournalOption, RunOutput, RunYesOption, WaitOption
+from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, JournalOption, RunOutput, WaitOption
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.shared_options import Uses
+from kafkabal.cli.framework.shared_options import Uses, YesOption
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode
 from kafkabal.printable import printable
@@ -24,7 +24,7 @@ def repair(
     output: RunOutput,
     journal: JournalOption = None,
     remove: Annotated[bool, typer.Option("--remove", help="Also delete throttles that no known run has set.")] = False,
-    yes: RunYesOption = False,
+    yes: YesOption = False,
     wait_s: WaitOption = None,
 ) -> ExitCode:
     """Restore throttles left by an earlier run and list unused ones.

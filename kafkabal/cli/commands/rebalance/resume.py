@@ -9,12 +9,11 @@ from kafkabal.cli.commands.rebalance.run_flags import (
     JournalOption,
     RunFlags,
     RunOutput,
-    RunYesOption,
     WaitOption,
 )
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.shared_options import SaveOptions, Uses
+from kafkabal.cli.framework.shared_options import SaveOptions, Uses, YesOption
 from kafkabal.config import Settings
 from kafkabal.errors import BusyError, ExitCode
 
@@ -30,7 +29,7 @@ def resume(
     output: RunOutput,
     saving: SaveOptions,
     journal: JournalOption = None,
-    yes: RunYesOption = False,
+    yes: YesOption = False,
     wait_s: WaitOption = None,
 ) -> ExitCode:
     """Resume the latest interrupted or paused run.
@@ -38,7 +37,7 @@ def resume(
     Finished moves are not repeated. A run that was being rolled back or cancelled continues to do so. With --throttle,
     the other speed and safety options are also taken from this command instead of the original one. What it will move
     is shown first, and prompted for; --yes answers yes. A complete run has nothing to resume. A run that was paused in
-    another process, on any host, is asked to go on there.
+    another process, on any host, is asked to resume there.
 
     Examples:
 
@@ -60,7 +59,7 @@ def resume(
             if not is_pause_requested(command.environment):
                 raise
             run_id = request_pause(command.environment, is_paused=False)
-            context.say(f"run {run_id} was paused: asked it to go on")
+            context.say(f"run {run_id} was paused: asked it to resume")
             return ExitCode.DONE
         found = find_run(command.environment, journal)
         if found is not None and found.is_open and is_pause_requested(command.environment):

@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, JournalOption, RunOutput, RunYesOption, WaitOption
+from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, JournalOption, RunOutput, WaitOption
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.shared_options import SaveOptions, Uses
+from kafkabal.cli.framework.shared_options import SaveOptions, Uses, YesOption
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
 
@@ -19,18 +19,18 @@ def rollback(
     saving: SaveOptions,
     run: Annotated[
         str | None,
-        typer.Argument(metavar="RUN", help="Id of the run; required if it has ended. See 'rebalance history'."),
+        typer.Argument(metavar="RUN", help="Id of the run; required if it is complete. See 'rebalance history'."),
     ] = None,
     journal: JournalOption = None,
-    yes: RunYesOption = False,
+    yes: YesOption = False,
     wait_s: WaitOption = None,
 ) -> ExitCode:
     """Roll back a run.
 
     Cancels what is in flight, then returns every partition, leader and config to its state before the run. Partitions
     that a later run or another tool has moved elsewhere since are skipped and listed. What will move is shown first,
-    and prompted for; --yes answers yes. A run that has ended is rolled back only if it is named. The cluster may elect
-    other leaders later.
+    and prompted for; --yes answers yes. A complete run is rolled back only if it is named. The cluster may elect other
+    leaders later.
 
     Examples:
 
@@ -48,9 +48,9 @@ def rollback(
         command.lock.take()
         found = find_run_by_id(command.environment, run, journal)
         run_id = found.record.run_id
-        if run is None and journal is None and found.state.is_clean:
+        if run is None and journal is None and not found.is_resumable:
             raise UsageError(
-                f"run {run_id} has ended ({found.state.outcome}): name it to roll it back",
+                f"run {run_id} is complete: name it to roll it back",
                 hint=f"kafkabal rebalance rollback {run_id}",
             )
         if not command.confirm_run(found, Goal.ROLL_BACK, yes=yes):

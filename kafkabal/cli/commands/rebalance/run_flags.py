@@ -8,7 +8,14 @@ from typing import Annotated, Final
 import typer
 
 from kafkabal.atomic_files import check_replaceable
-from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, SAFETY_SECTION, NotifyOption, TextfileOption
+from kafkabal.cli.framework.shared_options import (
+    CLUSTER,
+    OUTPUT_SECTION,
+    SAFETY_SECTION,
+    NotifyOption,
+    TextfileOption,
+    YesOption,
+)
 from kafkabal.errors import UsageError
 from kafkabal.executor import OnInterrupt, Overridable
 from kafkabal.units import parse_some_time
@@ -96,7 +103,7 @@ class OnUnfinished(StrEnum):
 class BeginFlags:
     """Whether and how to start a run."""
 
-    yes: Annotated[bool, typer.Option("--yes", help="Do not prompt.")] = False
+    yes: YesOption = False
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the requests that would be sent; change nothing.")
     ] = False
@@ -149,10 +156,6 @@ class BeginFlags:
 JournalOption = Annotated[
     Path | None,
     typer.Option("--journal", metavar="FILE", help="Journal of the run, if not the latest one of this host."),
-]
-
-RunYesOption = Annotated[
-    bool, typer.Option("--yes", help="Do not prompt; required without a terminal.", rich_help_panel=SAFETY_SECTION)
 ]
 
 WaitOption = Annotated[

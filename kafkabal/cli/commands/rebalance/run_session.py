@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     from kafkabal.reporting.notifications.run_notifications import RunNotifications
 
 _NO_WAIT_S = 0.01
+"""On a snapshot moves are done at once; 0 would loop without giving way to signals."""
 _PATIENCE_S = 0.5
+"""Fifty polls: any of them would have seen what a snapshot can ever show."""
 
 
 @contextmanager

@@ -17,7 +17,7 @@ AllOption = Annotated[
 def show(
     context: CommandContext,
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown", "html")],
-    plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan file, or - for standard input.")],
+    plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="Plan file, or - for standard input.")],
     all_rows: AllOption = False,
 ) -> None:
     """Show what a plan file moves, partition by partition.
@@ -39,7 +39,7 @@ def show(
 def diff(
     context: CommandContext,
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown", "html")],
-    first: Annotated[Path, typer.Argument(metavar="FIRST", help="A plan file.")],
+    first: Annotated[Path, typer.Argument(metavar="FIRST", help="Plan file.")],
     second: Annotated[Path, typer.Argument(metavar="SECOND", help="Another plan file.")],
     all_rows: AllOption = False,
 ) -> None:

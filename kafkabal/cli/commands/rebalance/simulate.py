@@ -14,6 +14,7 @@ from kafkabal.config import Settings
 from kafkabal.errors import ExitCode
 
 _MOST_DAYS = 3650
+"""Ten years: assumptions about growth mean nothing by then."""
 
 
 def simulate(
@@ -25,7 +26,7 @@ def simulate(
         typer.Option("--case", metavar="FILE", parser=parse_path, help="YAML file of what happens to the cluster."),
     ],
     days: Annotated[int, typer.Option("--days", metavar="N", min=1, max=_MOST_DAYS, help="Simulated days.")] = 90,
-    check: Annotated[bool, typer.Option("--check", help="Exit with 3 if a promise is broken.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit 3 if a promise is broken.")] = False,
 ) -> ExitCode:
     """Simulate 'kafkabal watch' on this cluster for months: growth, noise, failures and new brokers.
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _SAMPLE_S: Final = 2.0
 """Between two looks: brokers report sizes as they are, so that this is enough for a rate."""
 _WATCH_EVERY_S: Final = 5.0
+"""As often as a run looks at the cluster: more often would show the same figures."""
 
 
 def status(

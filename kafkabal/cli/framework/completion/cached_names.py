@@ -37,10 +37,10 @@ class CachedNames(msgspec.Struct, frozen=True):
     brokers: tuple[int, ...] = ()
 
 
-def cache_names(cluster: ClusterState, settings: Settings, cache: Path) -> None:
+def cache_names(state: ClusterState, settings: Settings, cache: Path) -> None:
     """Cache the names of the cluster for completion; a failure to write them is ignored."""
-    topics = [name for name, internal in zip(cluster.topics.name, cluster.topics.internal, strict=True) if not internal]
-    names = CachedNames(tuple(topics[:_MOST_NAMES]), tuple(cluster.brokers.id[:_MOST_NAMES].tolist()))
+    topics = [name for name, internal in zip(state.topics.name, state.topics.internal, strict=True) if not internal]
+    names = CachedNames(tuple(topics[:_MOST_NAMES]), tuple(state.brokers.id[:_MOST_NAMES].tolist()))
     path = _path(settings, cache)
     with suppress(OSError, OutputError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

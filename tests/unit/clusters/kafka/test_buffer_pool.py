@@ -30,3 +30,14 @@ def test_memory_that_is_free_is_given_again() -> None:
     del first
     assert bytes(pool.take(2**20)[:4]) == b"mark"
     assert len(second) == 2**21
+
+
+def test_small_answers_leave_large_memory_to_large_ones() -> None:
+    """The smallest memory that fits is given, and none that is more than twice as large as asked for."""
+    pool = BufferPool()
+    for size in (8, 2):
+        frame = pool.take(size * 2**20)
+        frame[:1] = bytes([size])
+        del frame
+    small, large = pool.take(2**20), pool.take(6 * 2**20)
+    assert (small[0], large[0]) == (2, 8)

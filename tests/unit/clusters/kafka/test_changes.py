@@ -17,14 +17,8 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.metadata import MetadataResponse
 
-from kafkabal.clusters.cluster_protocol import (
-    ConfigChange,
-    ConfigResource,
-    ConfigSource,
-    ConfigValue,
-    NewTopic,
-    ResourceKind,
-)
+from kafkabal.clusters.cluster_protocol import NewTopic
+from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigSource, ConfigValue, ResourceKind
 from kafkabal.clusters.kafka import reassignments
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.errors import MissingCapabilityError, NoResponseError, NotAuthorizedError

@@ -13,6 +13,7 @@ from kafka.protocol.metadata import FindCoordinatorResponse
 
 from kafkabal.clusters.clock import SystemClock
 from kafkabal.clusters.kafka.group_lock import GroupLock
+from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.errors import BusyError, NotAuthorizedError, UnreachableError
 
 _SESSION_S = 3.0
@@ -111,6 +112,22 @@ def test_it_is_held_as_long_as_heartbeats_are_answered(cluster: Any, coordinator
     assert lock.is_held()
     assert lock.seconds_since_heartbeat() < _SESSION_S / 2
     lock.release()
+
+
+def test_the_first_lock_of_a_cluster_waits_until_groups_have_a_coordinator(
+    cluster: Any, coordinator: Coordinator
+) -> None:
+    """For as long as a request may take, not only for the part of a session in which a coordinator is found again."""
+    clock = FakeClock()
+    clock.at(5 * _SESSION_S, lambda: setattr(coordinator, "find_code", 0))
+    coordinator.find_code = 15
+    lock = GroupLock(cluster.settings(request_timeout_s=30.0, connect_timeout_s=0.3), clock, "me", _SESSION_S)
+    assert lock.is_held()
+    assert clock.monotonic() >= 5 * _SESSION_S
+    lock.release()
+    coordinator.find_code = 15
+    with pytest.raises(UnreachableError, match="coordinator of group __kafkabal-lock not available"):
+        GroupLock(cluster.settings(request_timeout_s=30.0, connect_timeout_s=0.3), clock, "me", _SESSION_S)
 
 
 def test_the_second_one_hears_who_holds_it(cluster: Any, coordinator: Coordinator) -> None:

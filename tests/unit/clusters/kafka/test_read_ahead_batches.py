@@ -10,6 +10,7 @@ import pytest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from kafkabal.clusters.kafka import range_fetcher
+from kafkabal.clusters.kafka.buffer_pool import BufferPool
 from kafkabal.clusters.kafka.fetch_response import PartitionResponse
 from kafkabal.clusters.kafka.range_fetcher import RangeFetcher
 from kafkabal.clusters.kafka.read_ahead_batches import BatchSpan, ReadAheadBatches
@@ -112,3 +113,16 @@ def test_what_was_wanted_is_dropped_and_the_oldest_makes_room() -> None:
     assert kept.take(2, 5, 6) == answer[:100]
     kept.put(3, BatchSpan(0, 9, 0, 100), answer, 0, 10)
     assert kept.take(3, 5, 6) is None
+
+
+def test_kept_bytes_outlive_the_response_they_came_in() -> None:
+    """They are a copy, in memory of responses where they are large: a response can be received over the old one."""
+    for size in (1000, 2**20):
+        memory = BufferPool()
+        kept = ReadAheadBatches(2 * size, memory)
+        response = memoryview(bytearray(b"a" * size))
+        kept.put(0, BatchSpan(0, 9, 0, size), response, 0, 4)
+        response[:] = b"b" * size
+        assert kept.take(0, 4, 5) == b"a" * size
+        del kept
+        assert (bytes(memory.take(size)) == b"a" * size) is (size == 2**20)

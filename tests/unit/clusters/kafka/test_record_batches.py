@@ -71,7 +71,7 @@ def test_records_are_read_whatever_compressed_them(codec: int) -> None:
         (53, 1003, b"key3", b"last"),
     ]
     assert after == 54
-    assert unpack_headers(records[0][4]) == HEADERS
+    assert unpack_headers(next(iter(records))[4]) == HEADERS
 
 
 def test_aborted_transactions_are_left_out() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from kafkabal.clusters.clock import Deadline, SystemClock
-from kafkabal.clusters.cluster_protocol import ConfigChange, ConfigResource, NewTopic, ReplicaOn, ResourceKind
+from kafkabal.clusters.cluster_protocol import NewTopic, ReplicaOn
+from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ResourceKind
 from kafkabal.clusters.kafka.configs import alter_configs, describe_configs
 from kafkabal.clusters.kafka.create_topics import create_topics
 from kafkabal.clusters.kafka.elections import elect_preferred_leaders

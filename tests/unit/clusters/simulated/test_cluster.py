@@ -5,18 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from kafkabal.clusters.cluster_protocol import (
-    Capability,
-    ConfigChange,
-    ConfigResource,
-    ConfigSource,
-    ConfigValue,
-    NewTopic,
-    ReadRequest,
-    Reassignment,
-    ReplicaOn,
-    ResourceKind,
-)
+from kafkabal.clusters.cluster_protocol import Capability, NewTopic, ReadRequest, Reassignment, ReplicaOn
+from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigSource, ConfigValue, ResourceKind
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.clusters.simulated.fault_injection import CallOutcome, FaultyCluster

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from kafkabal.clusters.cluster_protocol import Capability, ConfigOperation
+from kafkabal.clusters.cluster_protocol import Capability
+from kafkabal.clusters.config_items import ConfigOperation
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster
@@ -25,6 +26,7 @@ from kafkabal.executor.state.journal import Journal
 from kafkabal.executor.state.run_request import ThrottleChange, request_cancel, request_pause, request_throttle
 from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome
 from kafkabal.model.cluster_rows import TopicRow
+from kafkabal.model.kafka_configs import FOLLOWER_REPLICAS
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
@@ -58,6 +60,30 @@ def test_broker_back_in_time(scene: Any) -> None:
     assert result.outcome is RunOutcome.COMPLETE
     assert any("broker 4 is dead" in e.reason for e in scene.recorder.of(PartitionAside))
     scene.assert_as_planned()
+
+
+def test_broker_back_and_gone_again(scene: Any) -> None:
+    """A move that has waited for a broker, and is cancelled as the broker dies again, is given up like the rest."""
+    kafka, clock = scene.memory.kafka, scene.memory.kafka.clock
+
+    def die_again() -> None:
+        scene.memory.alter_reassignments(dict.fromkeys(kafka.parts.moving))
+        kafka.kill(4)
+
+    def note(call: Any) -> None:
+        if call.method == "alter_reassignments" and clock.monotonic() >= 70.0 and not deaths:
+            deaths.append(clock.monotonic())
+            clock.at(clock.monotonic() + 0.5, die_again)
+        assert clock.monotonic() < 10_000.0, "the run has no end"
+
+    deaths: list[float] = []
+    scene.faulty.before.append(note)
+    _at(scene, 5.0, kafka.kill, 4)
+    _at(scene, 70.0, kafka.start, 4)
+    result = _run(scene)
+    assert deaths
+    assert result.outcome is RunOutcome.PARTIAL
+    assert all("broker 4" in reason for reason in result.problems.values())
 
 
 def test_broker_gone_for_good(scene: Any) -> None:
@@ -601,6 +627,28 @@ def test_paused_and_asked_to_go_on(scene: Any, host: str) -> None:
     assert _run(scene).outcome is RunOutcome.COMPLETE
     assert found[0] == (True, 0)
     assert found[1].state.phase is Phase.PAUSED
+    scene.assert_as_planned()
+
+
+def test_moves_are_throttled_after_a_pause(scene: Any) -> None:
+    """The same moves, started again after a pause, are listed as throttled as they were before it."""
+    _enlarge(scene, "a", 3e9)
+    here = scene.environment()
+    listed: list[set[str]] = []
+
+    def look() -> None:
+        moving = scene.memory.kafka.catch_up().moving.items()
+        arriving = {f"{name.partition}:{b}" for name, p in moving if name.topic == "a" for b in p.adding}
+        assert arriving
+        listed.append(arriving & set(scene.configs_now()["topic a"].get(FOLLOWER_REPLICAS, "").split(",")))
+
+    _at(scene, 3.0, look)
+    _at(scene, 4.0, lambda: request_pause(here, is_paused=True))
+    _at(scene, 62.0, lambda: request_pause(here, is_paused=False))
+    _at(scene, 80.0, look)
+    assert _run(scene).outcome is RunOutcome.COMPLETE
+    assert listed[0]
+    assert listed[1] == listed[0]
     scene.assert_as_planned()
 
 

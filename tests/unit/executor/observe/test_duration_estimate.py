@@ -6,7 +6,7 @@ import pytest
 
 from kafkabal.executor.observe.duration_estimate import predicted_s
 from kafkabal.executor.run_options import Throttle
-from kafkabal.executor.state.run_record import PlannedPartition
+from kafkabal.executor.state.run_record import RunPartition
 from tests.unit.executor.conftest import planned_partition
 
 
@@ -21,7 +21,7 @@ from tests.unit.executor.conftest import planned_partition
         ([planned_partition((1, 2), (2, 1))], 0.0),
     ],
 )
-def test_predicted_time(partitions: list[PlannedPartition], expected_s: float) -> None:
+def test_predicted_time(partitions: list[RunPartition], expected_s: float) -> None:
     """The busiest sender, receiver or disk sets the time; a leader sends one copy per new replica."""
     throttle = Throttle(bytes_per_s=10_000_000, log_dir_bytes_per_s=20_000_000)
     assert predicted_s(partitions, throttle) == pytest.approx(expected_s * 1.12)

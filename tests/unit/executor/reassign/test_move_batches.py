@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkabal.executor.observe.disk_room import DiskRoom
-from kafkabal.executor.reassign.move_batches import MoveSlots, choose_batch
+from kafkabal.executor.reassign.move_batches import ConcurrentMoves, choose_batch
 from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reassign.target_placement import target_by_plan
 from kafkabal.executor.run_options import RunLimits
@@ -29,7 +29,7 @@ def test_caps_per_broker() -> None:
     """No broker sends or receives more copies than its cap, and the largest go first."""
     tasks = [_task(i, (1, 2), (2 + i % 2 * 1 + 1, 2), size=GB - i) for i in range(8)]
     limits = RunLimits(moves_in_per_broker=2, moves_out_per_broker=3)
-    batch = choose_batch(tasks, MoveSlots(limits, 0.0), _no_limits())
+    batch = choose_batch(tasks, ConcurrentMoves(limits, 0.0), _no_limits())
     sizes = [t.target.copy_bytes for t in batch.starting]
     assert sizes == sorted(sizes, reverse=True)
     assert len(batch.starting) == 3
@@ -38,24 +38,24 @@ def test_caps_per_broker() -> None:
 
 
 def test_leader_sends_a_copy_to_each() -> None:
-    """A partition with two new replicas takes two of its leader's slots."""
-    slots = MoveSlots(RunLimits(moves_out_per_broker=3), 0.0)
-    batch = choose_batch([_task(0, (1, 2), (3, 4)), _task(1, (1, 2), (5, 6))], slots, _no_limits())
+    """A partition with two new replicas takes two of its leader's concurrent."""
+    concurrent = ConcurrentMoves(RunLimits(moves_out_per_broker=3), 0.0)
+    batch = choose_batch([_task(0, (1, 2), (3, 4)), _task(1, (1, 2), (5, 6))], concurrent, _no_limits())
     assert len(batch.starting) == 1
-    assert slots.outbound[1] == 2
+    assert concurrent.outbound[1] == 2
 
 
-def test_small_moves_share_a_slot() -> None:
-    """Copies that take a tenth of a look take a tenth of a slot."""
+def test_small_moves_count_as_one() -> None:
+    """Copies that take a tenth of a look count as a tenth of a move."""
     tasks = [_task(i, (1,), (2,), size=GB // 10) for i in range(100)]
     batch = choose_batch(
-        tasks, MoveSlots(RunLimits(moves_in_per_broker=2, moves_out_per_broker=2), float(GB)), _no_limits()
+        tasks, ConcurrentMoves(RunLimits(moves_in_per_broker=2, moves_out_per_broker=2), float(GB)), _no_limits()
     )
     assert len(batch.starting) == 20
 
 
-def test_orders_need_no_slot() -> None:
+def test_orders_count_as_no_move() -> None:
     """Changes without a copy start at once, however full the brokers are."""
-    slots = MoveSlots(RunLimits(moves_out_per_broker=1), 0.0)
-    batch = choose_batch([_task(0, (1, 2), (3, 2)), _task(1, (1, 2), (2, 1))], slots, _no_limits())
+    concurrent = ConcurrentMoves(RunLimits(moves_out_per_broker=1), 0.0)
+    batch = choose_batch([_task(0, (1, 2), (3, 2)), _task(1, (1, 2), (2, 1))], concurrent, _no_limits())
     assert len(batch.starting) == 2

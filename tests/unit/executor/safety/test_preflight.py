@@ -9,7 +9,7 @@ import pytest
 from kafkabal.clusters.cluster_protocol import Capability
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.errors import UnsafeError
-from kafkabal.executor.safety.overridable_checks import Overridable
+from kafkabal.executor.safety.overridable_check_names import Overridable
 from kafkabal.executor.safety.preflight import CheckVerdict, enforce, preflight
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import Plan

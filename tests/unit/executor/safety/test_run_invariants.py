@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kafkabal.clusters.cluster_protocol import ConfigChange, ConfigOperation, ConfigResource, ConfigSource, ResourceKind
+from kafkabal.clusters.config_items import ConfigChange, ConfigOperation, ConfigResource, ConfigSource, ResourceKind
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.run_invariants import BrokenInvariantError, RunInvariants
-from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord
+from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
 from kafkabal.executor.state.run_states import Phase, RunState
 from kafkabal.model.kafka_configs import FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS
 from kafkabal.model.topic_partition import TopicPartition
@@ -19,7 +19,7 @@ TOPIC = ConfigResource(ResourceKind.TOPIC, "t")
 
 
 def _invariants(phase: Phase = Phase.MOVING) -> RunInvariants:
-    planned = PlannedPartition(
+    planned = RunPartition(
         topic="t",
         partition=0,
         previous=Placement(replicas=(1, 2), leader=1, log_dirs=("/d0", "/d0")),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.simulated.cluster import MemoryRecords
+from kafkabal.clusters.simulated.memory_records import MemoryRecords
 from kafkabal.errors import InputFileError, OutputError
 from kafkabal.executor.execute_run import apply
 from kafkabal.executor.run_options import RunOptions
@@ -17,7 +17,7 @@ from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.journal import Journal
 from kafkabal.executor.state.journal_records import Entered
 from kafkabal.executor.state.read_journal import read_journal
-from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord
+from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
 from kafkabal.executor.state.run_states import Goal, Phase, RunState
 from kafkabal.plan.plan import Placement
 
@@ -31,7 +31,7 @@ def _record(partitions: int = 2) -> RunRecord:
         host="h",
         options=RunOptions(),
         partitions=tuple(
-            PlannedPartition(
+            RunPartition(
                 topic="t",
                 partition=n,
                 previous=Placement(replicas=(1,), leader=1, log_dirs=("/d",)),

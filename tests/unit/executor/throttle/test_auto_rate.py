@@ -13,7 +13,7 @@ from kafkabal.errors import NotAuthorizedError
 from kafkabal.executor.execute_run import apply
 from kafkabal.executor.observe.cluster_load import load_between, measure_load, moves_of_plan, moves_of_run, take_sample
 from kafkabal.executor.run_options import Throttle
-from kafkabal.executor.state.run_record import PlannedPartition
+from kafkabal.executor.state.run_record import RunPartition
 from kafkabal.executor.throttle.auto_rate import AutoRate, StepImpact, first_rate, next_rate
 from kafkabal.model.cluster_state import CommittedOffsets
 from kafkabal.model.topic_partition import TopicPartition
@@ -33,10 +33,10 @@ def test_first_rate(incoming: float, carried: float, expected: int) -> None:
     assert first_rate(incoming, carried) == expected
 
 
-def _planned(start: tuple[int, ...], replicas: tuple[int, ...]) -> PlannedPartition:
+def _planned(start: tuple[int, ...], replicas: tuple[int, ...]) -> RunPartition:
     placement = Placement(replicas=start, leader=start[0], log_dirs=("/d0",) * len(start))
     dirs = ("any",) * len(replicas)
-    return PlannedPartition(topic="a", partition=0, previous=placement, replicas=replicas, log_dirs=dirs, copy_bytes=1)
+    return RunPartition(topic="a", partition=0, previous=placement, replicas=replicas, log_dirs=dirs, copy_bytes=1)
 
 
 BUSY = StepImpact(used_fraction=0.9)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.cluster_protocol import ConfigResource, Fault, ResourceKind
+from kafkabal.clusters.cluster_protocol import Fault
+from kafkabal.clusters.config_items import ConfigResource, ResourceKind
 from kafkabal.executor.execute_run import apply, cancel
 
 _DEAD = ConfigResource(ResourceKind.BROKER, "4")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.cluster_protocol import ConfigResource, ResourceKind
+from kafkabal.clusters.config_items import ConfigResource, ResourceKind
 from kafkabal.errors import PartialFailureError
 from kafkabal.executor.throttle.leftover_throttles import (
     LeftoverThrottle,

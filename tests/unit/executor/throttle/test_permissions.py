@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.cluster_protocol import Fault, ResourceKind
+from kafkabal.clusters.cluster_protocol import Fault
+from kafkabal.clusters.config_items import ResourceKind
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.executor.execute_run import apply, resume
 from kafkabal.executor.run_events import Warned

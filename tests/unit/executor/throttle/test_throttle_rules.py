@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkabal.clusters.cluster_protocol import ConfigResource, ConfigSource, ConfigValue, ResourceKind
+from kafkabal.clusters.config_items import ConfigResource, ConfigSource, ConfigValue, ResourceKind
 from kafkabal.executor.state.run_record import Original
 from kafkabal.executor.throttle.throttle_rules import active_entries, list_steps, rate_to_set, restore_rate
 from kafkabal.model.kafka_configs import FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS

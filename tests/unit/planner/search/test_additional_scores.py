@@ -46,10 +46,10 @@ def outside(state: ClusterState, scores: tuple[WeightedScore, ...]) -> dict[str,
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("further", [["leader-bytes-in"], ["leader-bytes-in", "bytes-out"]], ids=len)
-def test_rates_come_inside_their_bands_by_leadership_alone(seed: int, further: list[str]) -> None:
+@pytest.mark.parametrize("additional", [["leader-bytes-in"], ["leader-bytes-in", "bytes-out"]], ids=len)
+def test_rates_come_inside_their_bands_by_leadership_alone(seed: int, additional: list[str]) -> None:
     """Every chosen score ends inside its band, for the bytes that the usual ones cost; again, nothing is to be done."""
-    state, scores = rated(seed), (*USUAL, *load_scores(further))
+    state, scores = rated(seed), (*USUAL, *load_scores(additional))
     usual, plan = (make_plan(state, PlanOptions(scores=s, tolerance=TOLERANCE)) for s in (USUAL, scores))
     after = apply_plan(state, plan)
 

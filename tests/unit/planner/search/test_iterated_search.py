@@ -4,7 +4,7 @@ import numpy as np
 
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.problem import build_problem
-from kafkabal.planner.search.iterated_search import search_further
+from kafkabal.planner.search.iterated_search import search_iteratively
 from kafkabal.planner.search.local_search import search_locally
 from kafkabal.planner.search.search_phases import is_outside
 from kafkabal.planner.search.solution import Solution
@@ -24,7 +24,7 @@ def test_a_local_optimum_is_improved_and_the_rules_stay_kept() -> None:
     """Fewer bytes move, every broker is inside its band, and every partition in as many racks as before."""
     state = local_optimum()
     assert not is_outside(state)
-    found = search_further(state, 0.0)
+    found = search_iteratively(state, 0)
 
     assert found.moved_bytes() < state.moved_bytes()
     assert not is_outside(found)
@@ -34,7 +34,7 @@ def test_a_local_optimum_is_improved_and_the_rules_stay_kept() -> None:
 
 def test_equal_seeds_give_equal_placements() -> None:
     """Nothing but the seed of the options decides on what is perturbed."""
-    once, again = (search_further(local_optimum(), 0.0) for _ in range(2))
+    once, again = (search_iteratively(local_optimum(), 0) for _ in range(2))
 
     assert np.array_equal(once.placement, again.placement)
 
@@ -42,4 +42,4 @@ def test_equal_seeds_give_equal_placements() -> None:
 def test_what_is_good_enough_is_left_alone() -> None:
     """No round is spent on a placement that moves no more than asked for."""
     state = local_optimum()
-    assert search_further(state, float(state.moved_bytes())) is state
+    assert search_iteratively(state, state.moved_bytes()) is state

@@ -21,8 +21,8 @@ from kafkabal.scoring.score_protocol import Need
 from kafkabal.simulator.policy_outcome import PolicyOutcome
 from kafkabal.simulator.simulate_policy import SimulationOptions, simulate
 from kafkabal.simulator.statistics import max_over_mean
-from kafkabal.simulator.synthetic_topic import TOPIC, Leaders, SyntheticCluster, build_synthetic
 from kafkabal.simulator.workload import ArrivalProcess, FixedSize, LogNormalSize, Transport, Workload
+from kafkabal.simulator.workload_cluster import TOPIC, Leaders, SyntheticCluster, build_synthetic
 
 ONLY_BYTES = SimulationOptions(delivery=False)
 
@@ -192,7 +192,7 @@ def grown(view: RoutingView, told: F64, *, at_s: float) -> RoutingView:
         at_s=at_s,
         partition_bytes=view.partition_bytes + told,
         used_bytes=view.used_bytes + told,
-        pressures=tuple(p.after(told, view.replica_partition) for p in view.pressures),
+        marginal_loads=tuple(p.after(told, view.replica_partition) for p in view.marginal_loads),
     )
 
 
@@ -224,8 +224,8 @@ def test_larger_brokers_get_more(view_over: Callable[..., RoutingView]) -> None:
     """A broker of twice the capacity gets twice the bytes."""
     view = view_over(brokers=3)
     capacity = np.array([2e12, 1e12, 1e12])
-    pressure = replace(view.pressures[0], capacity=capacity)
-    view = replace(view, capacity_bytes=capacity, pressures=(pressure,))
+    marginal = replace(view.marginal_loads[0], capacity=capacity)
+    view = replace(view, capacity_bytes=capacity, marginal_loads=(marginal,))
     outcome = run("score", view, Workload(records=40_000, sizes=FixedSize(10_000)))
 
     assert outcome.added_bytes / outcome.added_bytes.sum() == pytest.approx([0.5, 0.25, 0.25], abs=0.005)
@@ -249,9 +249,9 @@ def test_one_bad_measurement_changes_weights_by_a_bounded_step(view_over: Callab
     view = view_over(brokers=4, existing_bytes=10**9)
     policy = ScoreWeighted(Context(), max_change=0.5, horizon=0.2)
     policy.refresh(view)
-    jolt = replace(view.pressures[0], load=view.pressures[0].load * np.array([10.0, 1, 1, 1]))
+    jolt = replace(view.marginal_loads[0], load=view.marginal_loads[0].load * np.array([10.0, 1, 1, 1]))
 
-    policy.refresh(replace(view, pressures=(jolt,)))
+    policy.refresh(replace(view, marginal_loads=(jolt,)))
     assert share_of_first(policy) == pytest.approx(0.25 / 1.5, rel=0.02)
 
     policy.refresh(view)
@@ -270,11 +270,11 @@ def test_slow_broker_gets_less_by_the_latency_score() -> None:
     cluster = build_synthetic(SyntheticCluster(brokers=4))
     view = view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY])
     latency_s = np.array([0.1, 0.01, 0.01, 0.01])
-    pressure = replace(
-        view.pressures[0], load=latency_s, counted=np.ones(4, np.bool_), follows_traffic=np.ones(4, np.bool_)
+    marginal = replace(
+        view.marginal_loads[0], load=latency_s, counted=np.ones(4, np.bool_), follows_traffic=np.ones(4, np.bool_)
     )
     policy = ScoreWeighted(Context())
-    policy.refresh(replace(view, pressures=(pressure,)))
+    policy.refresh(replace(view, marginal_loads=(marginal,)))
 
     assert 0.02 < share_of_first(policy) < 0.1
 
@@ -285,7 +285,7 @@ def test_scores_that_routing_cannot_change_leave_weights_even(view_over: Callabl
     policy = ScoreWeighted(Context())
     policy.refresh(view)
 
-    assert not any(pressure.is_moved_by_routing for pressure in view.pressures)
+    assert not any(marginal.is_moved_by_routing for marginal in view.marginal_loads)
     assert share_of_first(policy) == pytest.approx(0.25, rel=0.02)
 
 

@@ -12,7 +12,7 @@ final class TopicRoute {
 
     private final String topic;
     private final WeightsReader reader;
-    private final ByteStride ring = new ByteStride(ThreadLocalRandom.current().nextDouble());
+    private final ByteStride stride = new ByteStride(ThreadLocalRandom.current().nextDouble());
     private final StickyPartition sticky;
     private final int batchBytes;
     private CurrentWeights followed;
@@ -33,14 +33,14 @@ final class TopicRoute {
         if (latest != followed) {
             follow(latest);
         }
-        boolean isNewSlot = ring.isBetweenSlots();
+        boolean isNewSlot = stride.isBetweenSlots();
         if (isNewSlot) {
             decideWhetherByWeights();
         }
         if (!isByWeights) {
             return sticky.pick(cluster, sizeBytes);
         }
-        int partition = ring.pick(sizeBytes);
+        int partition = stride.pick(sizeBytes);
         if (isNewSlot || cluster != seen) {
             seen = cluster;
             // who publishes sees a leader that is gone some seconds later than this client
@@ -53,8 +53,8 @@ final class TopicRoute {
         followed = latest;
         if (latest != null) {
             // the batches of a producer that was given longer ones would never fill
-            ring.setSlotBytes(Math.max(latest.record.slotBytes, batchBytes - batchBytes / 16), latest.record.slotPart);
-            ring.setWeights(latest.record.weights, latest.record.leaders);
+            stride.setSlotBytes(Math.max(latest.record.slotBytes, batchBytes - batchBytes / 16), latest.record.slotPart);
+            stride.setWeights(latest.record.weights, latest.record.leaders);
         }
     }
 

@@ -1,0 +1,95 @@
+"""What frees a full disk, what moves no byte first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkabal.advice.disk_relief import Relief, relief_of
+from kafkabal.errors import ConfigError, UsageError
+from kafkabal.history import PartitionGrowth, Retention
+from kafkabal.model import I64, ClusterState, dir_capacity_bytes, replica_bytes
+from kafkabal.scoring import shares_by_group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReliefAdvice:
+    """How to relieve the fullest volume of a broker."""
+
+    broker: int
+    log_dir: str
+    used_bytes: int
+    """Of the volume, other programs included."""
+    capacity_bytes: int
+    needed_bytes: int
+    """What has to go until the volume is within the limit; 0 where it is."""
+    ways: tuple[Relief, ...]
+    """Without moving a byte, the one that frees most first."""
+    leaders: int
+    """Partitions led from the volume: giving leadership away frees nothing, but takes its reads elsewhere."""
+    log_dir_bytes: int
+    """What evening the volumes of the broker would take off it."""
+    is_measured: bool
+    """Rates come from history; else every log is taken to be at its steady state."""
+
+
+def advise_relief(
+    state: ClusterState, growth: PartitionGrowth | None, retention: Retention, broker: int | None, limit: float
+) -> ReliefAdvice:
+    """Advise on the fullest volume, of a broker or of the whole cluster.
+
+    Raises
+    ------
+    UsageError
+        If the broker is unknown.
+    ConfigError
+        If the size of no volume is known.
+    """
+    dirs = state.log_dirs
+    capacity, used = dir_capacity_bytes(state), _used(state)
+    may = capacity > 0
+    if broker is not None:
+        row = state.brokers.index_of(broker)
+        if row < 0:
+            raise UsageError(f"--broker: unknown broker: {broker}", hint="see 'kafkabal inspect'")
+        may &= dirs.broker == row
+    if not may.any():
+        raise ConfigError("the size of no disk is known", hint="set 'capacity' in the profile")
+    fullest = int(np.flatnonzero(may)[np.argmax(used[may] / capacity[may])])
+    on_volume = dirs.volume == dirs.volume[fullest]
+    held = state.replicas.log_dir
+    on_it = (held >= 0) & on_volume[np.maximum(held, 0)]
+    leads = state.leader_replica
+    return ReliefAdvice(
+        broker=int(state.brokers.id[dirs.broker[fullest]]),
+        log_dir=dirs.path[fullest],
+        used_bytes=int(used[fullest]),
+        capacity_bytes=int(capacity[fullest]),
+        needed_bytes=max(0, int(used[fullest] - limit * capacity[fullest])),
+        ways=tuple(relief_of(state, on_it, growth, retention)),
+        leaders=int(on_it[leads[leads >= 0]].sum()),
+        log_dir_bytes=_above_mean(state, fullest, used),
+        is_measured=growth is not None,
+    )
+
+
+def _used(state: ClusterState) -> I64:
+    """int64, shape (n_dirs,): used bytes of the volume of each dir, other programs included."""
+    dirs, replicas = state.log_dirs, state.replicas
+    known = replicas.log_dir >= 0
+    logs = np.bincount(replicas.log_dir[known], replica_bytes(state)[known], len(dirs))
+    on_volume = np.bincount(dirs.volume, logs)[dirs.volume] if len(dirs) else np.empty(0)
+    reported = (dirs.usable_bytes >= 0) & (dirs.total_bytes >= 0)
+    return np.where(reported, np.maximum(dirs.total_bytes - dirs.usable_bytes, on_volume), on_volume).astype(np.int64)
+
+
+def _above_mean(state: ClusterState, fullest: int, used: I64) -> int:
+    """Bytes of the volume above its part of what all volumes of its broker hold."""
+    dirs, capacity = state.log_dirs, np.nan_to_num(dir_capacity_bytes(state))
+    own = np.flatnonzero(dirs.broker == dirs.broker[fullest])
+    _, first = np.unique(dirs.volume[own], return_index=True)
+    counted = np.zeros(len(dirs), np.bool_)
+    counted[own[first]] = True
+    _, fair = shares_by_group(used.astype(np.float64), capacity, counted, np.zeros(len(dirs), np.int32))
+    return max(0, int(used[fullest] - fair[fullest]))

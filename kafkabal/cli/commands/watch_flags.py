@@ -1,0 +1,157 @@
+"""Flags of ``kafkabal watch``: how far it may go, where it reports, and the options that follow from them."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kafkabal.cli.framework.shared_options import OUTPUT_SECTION, SAFETY_SECTION, NotifyOption, TextfileOption
+from kafkabal.config import DEFAULT_HEAL_DEAD_AFTER_S, Settings
+from kafkabal.errors import UsageError
+from kafkabal.units import parse_bytes, parse_duration, parse_percent
+from kafkabal.watch import HealLevel
+
+if TYPE_CHECKING:
+    from kafkabal.watch import WatchOptions
+
+
+class WatchFormat(StrEnum):
+    """Output format of a watch on stdout."""
+
+    TABLE = "table"
+    JSON = "json"
+    """With --once."""
+    JSONL = "jsonl"
+    """One line an event."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealFlags:
+    """How far it may go."""
+
+    heal: Annotated[
+        HealLevel, typer.Option("--heal", help="What may be changed: nothing, leadership, or replicas too.")
+    ] = HealLevel.NONE
+    dead_after_s: Annotated[
+        float,
+        typer.Option(
+            "--dead-after",
+            metavar="TIME",
+            parser=parse_duration,
+            help="Copy the replicas of a broker elsewhere after it has been dead for TIME.",
+            rich_help_panel=SAFETY_SECTION,
+        ),
+    ] = DEFAULT_HEAL_DEAD_AFTER_S
+    move_after_s: Annotated[
+        float | None,
+        typer.Option(
+            "--move-after",
+            metavar="TIME",
+            parser=parse_duration,
+            help="Move replicas off a broker that has been slow for TIME. [default: never]",
+            rich_help_panel=SAFETY_SECTION,
+        ),
+    ] = None
+    max_bytes_per_day: Annotated[
+        int | None,
+        typer.Option(
+            "--max-bytes-per-day",
+            metavar="SIZE",
+            parser=parse_bytes,
+            help="Maximum bytes moved for balance within 24 hours; repairs are not limited.",
+            rich_help_panel=SAFETY_SECTION,
+        ),
+    ] = None
+    max_actions_per_day: Annotated[
+        int,
+        typer.Option(
+            "--max-actions-per-day",
+            metavar="N",
+            min=1,
+            help="Maximum runs begun within 24 hours.",
+            rich_help_panel=SAFETY_SECTION,
+        ),
+    ] = 24
+    max_dead: Annotated[
+        int,
+        typer.Option(
+            "--max-dead",
+            metavar="N",
+            min=1,
+            help="Change nothing while more brokers than N are dead or unreachable at once.",
+            rich_help_panel=SAFETY_SECTION,
+        ),
+    ] = 1
+    outer_tolerance: Annotated[
+        float,
+        typer.Option(
+            "--rebalance-above",
+            metavar="PERCENT",
+            parser=parse_percent,
+            help="Rebalance when a broker deviates by more than PERCENT from its fair share.",
+            rich_help_panel=SAFETY_SECTION,
+        ),
+    ] = 0.20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchOutput:
+    """Where it is reported."""
+
+    output: Annotated[
+        WatchFormat, typer.Option("-o", "--output", help="Output format.", rich_help_panel=OUTPUT_SECTION)
+    ] = WatchFormat.TABLE
+    textfile: TextfileOption = None
+    notify: NotifyOption = None
+
+
+def check_flags(settings: Settings, output: WatchOutput, heal: HealFlags, *, once: bool) -> None:
+    """Refuse what cannot be combined.
+
+    Raises
+    ------
+    UsageError
+        Naming the flags.
+    """
+    if output.output is WatchFormat.JSON and not once:
+        raise UsageError("-o json requires --once", hint="for events as they happen: -o jsonl")
+    if once and heal.heal is not HealLevel.NONE:
+        raise UsageError("--once and --heal cannot be combined: one check is not enough to act on")
+    if settings.snapshot is not None and not once:
+        raise UsageError("a snapshot does not change: it cannot be watched", hint="add --once to check it")
+
+
+def watch_options(settings: Settings, heal: HealFlags, every_s: float, slow_fraction: float) -> "WatchOptions":
+    """What a watch of these flags goes by.
+
+    Raises
+    ------
+    UsageError
+        If it would rebalance what it calls balanced.
+    """
+    from kafkabal.config import DEFAULT_PLAN_TOLERANCE, TimeWindow
+    from kafkabal.watch import HealPolicy, HealthRules, WatchOptions
+
+    inner = DEFAULT_PLAN_TOLERANCE if settings.tolerance is None else settings.tolerance
+    if inner >= heal.outer_tolerance:
+        raise UsageError(
+            f"--rebalance-above {heal.outer_tolerance:.0%} must exceed --tolerance {inner:.0%}",
+            hint="what lies between the two is left alone, or noise would move data",
+        )
+    return WatchOptions(
+        every_s=every_s,
+        broker_timeout_s=settings.broker_timeout_s or WatchOptions().broker_timeout_s,
+        rules=HealthRules(slow_fraction=slow_fraction, longest_gap_s=2 * every_s),
+        policy=HealPolicy(
+            level=heal.heal,
+            dead_after_s=heal.dead_after_s,
+            move_after_s=heal.move_after_s,
+            window=TimeWindow.parse(settings.window) if settings.window else None,
+            max_bytes_per_day=heal.max_bytes_per_day,
+            max_actions_per_day=heal.max_actions_per_day,
+            max_dead=heal.max_dead,
+            outer_tolerance=heal.outer_tolerance,
+            inner_tolerance=inner,
+        ),
+    )

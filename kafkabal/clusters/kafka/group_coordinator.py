@@ -1,0 +1,103 @@
+"""Which broker coordinates a consumer group, and who is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from kafka.protocol.admin import DescribeGroupsRequest
+from kafka.protocol.metadata import FindCoordinatorRequest
+
+from kafkabal.clusters.clock import Deadline
+from kafkabal.clusters.kafka.broker_requests import KafkaClient, pauses
+from kafkabal.clusters.kafka.error_mapping import (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    COORDINATOR_NOT_AVAILABLE,
+    NOT_COORDINATOR,
+    check,
+)
+from kafkabal.errors import UnreachableError
+
+T = TypeVar("T")
+
+_UNSETTLED = {COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR}
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """A member of a consumer group."""
+
+    member_id: str
+    client_id: str
+    host: str
+    metadata: bytes
+    """What it joined with; empty while the group is being settled."""
+
+
+def call_coordinator(
+    client: KafkaClient, group: str, request: Any, codes: Callable[[Any], Iterable[int]], deadline: Deadline
+) -> Any:
+    """Put a request to the coordinator of a group, waiting while one is being appointed.
+
+    Raises
+    ------
+    UnreachableError
+        If none is there in time.
+    NotAuthorizedError
+        If the principal may not describe the group.
+    """
+
+    def answer(broker: int) -> Any | None:
+        response = client.call_broker(broker, request, deadline)
+        return None if _UNSETTLED & set(codes(response)) else response
+
+    return _ask_coordinator(client, group, answer, deadline)
+
+
+def await_coordinator(client: KafkaClient, group: str, deadline: Deadline) -> None:
+    """Return once a group has a coordinator.
+
+    The first group of a cluster makes Kafka create the topic in which it keeps groups, with 50 partitions by default:
+    that takes longer than to find a coordinator again, half a minute where brokers are busy.
+
+    Raises
+    ------
+    UnreachableError
+        If none is there in time.
+    NotAuthorizedError
+        If the principal may not describe the group.
+    """
+    _ask_coordinator(client, group, lambda broker: broker, deadline)
+
+
+def describe_group(client: KafkaClient, group: str, deadline: Deadline) -> list[GroupMember]:
+    """Return the members of a group."""
+    request = DescribeGroupsRequest(groups=[group])
+    response = call_coordinator(client, group, request, lambda a: [g.error_code for g in a.groups], deadline)
+    return [
+        GroupMember(member.member_id, member.client_id, member.client_host.lstrip("/"), bytes(member.member_metadata))
+        for described in response.groups
+        for member in described.members
+    ]
+
+
+def _ask_coordinator(client: KafkaClient, group: str, ask: Callable[[int], T | None], deadline: Deadline) -> T:
+    """What the coordinator answers, once there is one and it is ready; until then ``ask`` returns None."""
+    for pause_s in pauses():
+        broker, code, message = _find_coordinator(client, group, deadline)
+        if code not in _UNSETTLED:
+            check(code, f"find the coordinator of group {group}", message)
+            answer = ask(broker)
+            if answer is not None:
+                return answer
+        if deadline.remaining_s < pause_s:
+            raise UnreachableError(f"coordinator of group {group} not available")
+        client.clock.sleep(pause_s)
+    raise AssertionError  # the pauses never end
+
+
+def _find_coordinator(client: KafkaClient, group: str, deadline: Deadline) -> tuple[int, int, str | None]:
+    # up to version 3 the response is about one key, which is all that is needed
+    response = client.call_any(FindCoordinatorRequest(key=group, key_type=0, max_version=3), deadline)
+    return response.node_id, response.error_code, response.error_message

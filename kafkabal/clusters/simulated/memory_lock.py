@@ -1,0 +1,86 @@
+"""The lock of a simulated cluster: a session for each purpose, kept by heartbeats of a client that runs."""
+
+from __future__ import annotations
+
+from kafkabal.clusters.cluster_protocol import IsGone
+from kafkabal.clusters.simulated.cluster_parts import LockClient, SimulatedLock
+from kafkabal.clusters.simulated.simulated_kafka import SimulatedKafka
+from kafkabal.errors import BusyError
+
+
+def take(
+    kafka: SimulatedKafka, client: LockClient, owner: str, session_s: float, *, purpose: str, is_gone: IsGone
+) -> MemoryLock:
+    """Take the lock of a purpose, unless a holder whose session is alive has it.
+
+    Raises
+    ------
+    BusyError
+        If one has it; it names the holder.
+    """
+    locks, now = kafka.parts.locks, kafka.clock.monotonic()
+    holder = locks.get(purpose)
+    _beat(holder, now)
+    if holder is not None and now - holder.heartbeat_s < holder.session_s and not is_gone(holder.owner):
+        raise BusyError(f"cluster locked by {holder.owner}")
+    held = locks[purpose] = SimulatedLock(owner, client, now, session_s, purpose)
+    return MemoryLock(kafka, held)
+
+
+def holders(kafka: SimulatedKafka) -> tuple[str, ...]:
+    """Who holds the lock of the cluster and whose session is alive."""
+    holder, now = kafka.parts.locks.get(""), kafka.clock.monotonic()
+    _beat(holder, now)
+    return (holder.owner,) if holder is not None and now - holder.heartbeat_s < holder.session_s else ()
+
+
+def beat_all(kafka: SimulatedKafka) -> None:
+    """Count the heartbeats of all holders that run."""
+    for lock in kafka.parts.locks.values():
+        _beat(lock, kafka.clock.monotonic())
+
+
+def drop_expired(kafka: SimulatedKafka, client: LockClient) -> None:
+    """Drop the locks of a client whose sessions have ended."""
+    locks, now = kafka.parts.locks, kafka.clock.monotonic()
+    for lock in list(locks.values()):
+        if lock.client is client and now - lock.heartbeat_s >= lock.session_s:
+            del locks[lock.purpose]
+
+
+class MemoryLock:
+    """The lock of a simulated cluster; heartbeats happen by themselves unless its client is stopped."""
+
+    def __init__(self, kafka: SimulatedKafka, lock: SimulatedLock) -> None:
+        self._kafka = kafka
+        self._lock = lock
+
+    @property
+    def scope(self) -> str:
+        """Every client of the same simulated cluster."""
+        return "simulated cluster"
+
+    def seconds_since_heartbeat(self) -> float:
+        """Age of the last heartbeat; 0 while the client runs."""
+        now = self._kafka.clock.monotonic()
+        if self._is_ours():
+            _beat(self._lock, now)
+        return now - self._lock.heartbeat_s
+
+    def is_held(self) -> bool:
+        """False once its session has ended."""
+        return self.seconds_since_heartbeat() < self._lock.session_s and self._is_ours()
+
+    def release(self) -> None:
+        """Give it up."""
+        if self._is_ours():
+            del self._kafka.parts.locks[self._lock.purpose]
+
+    def _is_ours(self) -> bool:
+        return self._kafka.parts.locks.get(self._lock.purpose) is self._lock
+
+
+def _beat(lock: SimulatedLock | None, now: float) -> None:
+    """Count the heartbeats that a holder which runs has sent up to now."""
+    if lock is not None and not lock.client.is_stopped:
+        lock.heartbeat_s = now

@@ -1,0 +1,83 @@
+"""Where bands are out of reach: go on as long as it helps, and move nothing that does not.
+
+::
+
+    give up where the plan mends no rule and takes less than a hundredth out of what is outside
+    repeat: search again from the result, as a later run does; keep that where it takes another hundredth out
+"""
+
+from __future__ import annotations
+
+from kafkabal.model import I32, ClusterState
+from kafkabal.planner.move_cause import MoveCause
+from kafkabal.planner.plan_listener import PlanListener
+from kafkabal.planner.plan_options import Mode
+from kafkabal.planner.problem import Problem, build_problem
+from kafkabal.planner.search.solution import Solution
+from kafkabal.planner.search_candidate import Candidate, search
+from kafkabal.planner.shortfall import shortfall, warnings_of
+
+_MOST_REPEATS = 8
+"""An end: each repeat has to help by a hundredth again, so that few are made."""
+_LEAST_HELP = 0.01
+"""Of what is outside. Less would move data every night for what no table shows, more would leave what operators see."""
+
+
+def falls_short(candidate: Candidate) -> bool:
+    """Whether the search went as far as it could and still left something outside its band."""
+    options = candidate.solution.problem.options
+    if options.mode is not Mode.FULL or options.replication_factor is not None:
+        return False
+    return bool(warnings_of(candidate.solution, candidate.leader, candidate.unplaced))
+
+
+def persist(start: Solution, candidate: Candidate, listener: PlanListener) -> tuple[Candidate, ClusterState]:
+    """Go on from the result as long as it helps, so that a later run finds nothing.
+
+    What mends no rule and helps less than :data:`_LEAST_HELP` is not worth a single byte.
+
+    Returns
+    -------
+    Candidate, ClusterState
+        Where it ends, and the cluster once that is applied.
+    """
+    problem = start.problem
+    if not is_worth_it(start, candidate):
+        return candidate._replace(solution=start, leader=problem.leader), problem.state
+    after = candidate.to_state()
+    for _ in range(_MOST_REPEATS):
+        # by the very search that a later run begins with, from the sizes that copies have by then
+        again = search(Solution(build_problem(after, problem.options)), listener)
+        if not _helps(again, shortfall(candidate.solution, candidate.leader)) or not may_lead(problem, again.leader):
+            break
+        candidate = candidate.adopt(again.to_state())
+        after = candidate.to_state()
+    return candidate, after
+
+
+def may_lead(problem: Problem, leader: I32) -> bool:
+    """Whether no more leaders change than may, and none to a copy that is out of sync: it left, and came back later."""
+    changes = leader != problem.leader
+    stale = ((problem.previous == leader[:, None]) & ~problem.electable).any(1)
+    most, had = problem.options.max_leader_changes, problem.state.partitions.leader >= 0
+    return not (changes & stale).any() and (most is None or int((changes & had).sum()) <= most)
+
+
+def is_worth_it(start: Solution, candidate: Candidate, fraction: float = 1.0) -> bool:
+    """Whether a plan that does not reach the bands mends a rule, or helps enough.
+
+    Parameters
+    ----------
+    fraction
+        How much of a plan the candidate is, by its bytes; so much less it has to help.
+    """
+    return _mends(candidate) or _helps(candidate, shortfall(start, start.problem.leader), fraction)
+
+
+def _mends(candidate: Candidate) -> bool:
+    """Whether something moves for the sake of a rule."""
+    return bool((candidate.solution.moved() & (candidate.solution.why >= MoveCause.RACK)).any())
+
+
+def _helps(candidate: Candidate, before: float, fraction: float = 1.0) -> bool:
+    return shortfall(candidate.solution, candidate.leader) < before * (1 - _LEAST_HELP * fraction)

@@ -1,0 +1,74 @@
+"""Replicas that may move, found by broker and size: the candidates of a step of the local search."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kafkabal.model import I64
+from kafkabal.planner.search.group_by_operations import sorted_distinct, stable_order
+from kafkabal.planner.search.group_size_sort_keys import SizeKeys
+from kafkabal.planner.search.solution import Solution
+
+_HALVINGS = 6
+"""Sizes on the ladder: with 3 and with 12 the 19 plans of benchmarks/planner_constants.py move 0.04 % more, 2026-11."""
+
+
+class Look(NamedTuple):
+    """How hard to look for a replica: near the size that is wanted, or among all."""
+
+    replicas: int
+    pairs: int
+    all_sizes: bool
+
+
+class ReplicaIndex:
+    """Replicas that may move, by broker and size. Entries that have moved since are skipped."""
+
+    def __init__(self, solution: Solution) -> None:
+        problem = solution.problem
+        self.solution = solution
+        p, k = np.nonzero((solution.placement >= 0) & problem.loose)
+        broker = solution.placement[p, k].astype(np.int64)
+        bytes_ = solution.load(p, k, broker)
+        self.keys = SizeKeys(bytes_)
+        # moved ones first: to move them on costs nothing more
+        shelf = 2 * broker + (problem.previous[p, k] == broker)
+        key = self.keys.of(shelf, bytes_)
+        order = stable_order(key)
+        self.p, self.k, self.key = p[order], k[order], key[order]
+        self.first = self.keys.ends(self.key, 2 * problem.n_brokers)
+
+    def pick(self, brokers: I64, size: float, number: int, look: Look) -> tuple[I64, I64]:
+        """Positions on each broker, near a size or of all sizes."""
+        return self.spread(brokers, number) if look.all_sizes else self.ladder(brokers, size, number)
+
+    def ladder(self, brokers: I64, size: float, number: int) -> tuple[I64, I64]:
+        """Positions on each broker nearest a size, its half, its quarter and so on, and the smallest."""
+        rungs = [size / 2**i for i in range(_HALVINGS)] + [0.0] if size > 0 else [0.0]
+        return self.near(brokers, rungs, max(2, number // len(rungs)))
+
+    def near(self, brokers: I64, sizes: list[float], number: int) -> tuple[I64, I64]:
+        """Positions on each broker nearest each of some sizes: so many on either side, moved and unmoved ones."""
+        shelf = _shelves(brokers)[:, None]
+        at = np.searchsorted(self.key, self.keys.at_least(shelf, np.array(sizes)))
+        around = at[:, :, None] + np.arange(-number, number)
+        inside = (around >= self.first[shelf][:, :, None]) & (around < self.first[shelf + 1][:, :, None])
+        return self._still(sorted_distinct(around[inside]))
+
+    def spread(self, brokers: I64, number: int) -> tuple[I64, I64]:
+        """Positions on each broker, evenly picked over their sizes."""
+        shelf = _shelves(brokers)[:, None]
+        first, last = self.first[shelf], self.first[shelf + 1] - 1
+        at = first + np.arange(number) * (last - first) // max(1, number - 1)
+        return self._still(sorted_distinct(at[np.broadcast_to(last >= first, at.shape)]))
+
+    def _still(self, at: I64) -> tuple[I64, I64]:
+        p, k = self.p[at], self.k[at]
+        here = self.solution.placement[p, k] == self.keys.group_of(self.key[at]) // 2
+        return p[here], k[here]
+
+
+def _shelves(brokers: I64) -> I64:
+    return np.concatenate((2 * brokers, 2 * brokers + 1))

@@ -1,0 +1,77 @@
+"""A thread that does one thing every few seconds, another in between when asked, and survives their failures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event, Thread, current_thread
+from time import monotonic
+
+CLOSING_S = 3.0
+"""A reading of a large cluster takes seconds; a broker that hangs must not keep a program from ending."""
+
+
+class PeriodicThread:
+    """Calls ``refresh`` every ``interval_s`` seconds until it is closed.
+
+    Parameters
+    ----------
+    refresh
+        What to do; runs in a thread of its own.
+    revise
+        What to do in between when :meth:`revise` is called; runs in the same thread.
+    failed
+        Told of each error that they raised, those of a plug-in included; what was there before stays in force.
+    """
+
+    def __init__(
+        self,
+        refresh: Callable[[], None],
+        interval_s: float,
+        *,
+        revise: Callable[[], None] = lambda: None,
+        failed: Callable[[Exception], None],
+    ) -> None:
+        self._refresh = refresh
+        self._interval_s = interval_s
+        self._revise = revise
+        self._failed = failed
+        self._due_s = monotonic() + interval_s
+        self._stop = Event()
+        self._wake = Event()
+        self._thread = Thread(target=self._run, name="kafkabal-refresher", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Refresh now instead of at the end of the interval."""
+        self._due_s = monotonic()
+        self._wake.set()
+
+    def revise(self) -> None:
+        """Do now what is done in between; the next refresh comes when it was to come."""
+        self._wake.set()
+
+    def close(self, wait_s: float = CLOSING_S) -> None:
+        """Stop; waits for a running refresh, though not forever, nor for itself. A later failure is ignored."""
+        self._stop.set()
+        self._wake.set()
+        if current_thread() is not self._thread:
+            self._thread.join(wait_s)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            asked = self._wake.wait(max(0.0, self._due_s - monotonic()))
+            self._wake.clear()
+            if self._stop.is_set():
+                return
+            if monotonic() >= self._due_s:
+                self._due_s = monotonic() + self._interval_s
+                self._call(self._refresh)
+            elif asked:
+                self._call(self._revise)
+
+    def _call(self, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except Exception as error:  # noqa: BLE001 - records must go on whatever a plug-in does
+            if not self._stop.is_set():
+                self._failed(error)

@@ -1,0 +1,78 @@
+"""Who hears every few seconds how far a reader is: the guard of retention, Prometheus, a callback, a consumer group."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Protocol
+
+from kafkabal.reader.metrics import ReaderMetrics, write_textfile
+from kafkabal.reader.retention_guard import RetentionGuard
+
+if TYPE_CHECKING:
+    from kafkabal.reader.epoch_progress import EpochProgress
+    from kafkabal.reader.reader_options import ReaderOptions
+    from kafkabal.reader.reader_shard import ReaderShard
+
+
+class Position(Protocol):
+    """How far a reader is."""
+
+    @property
+    def progress(self) -> EpochProgress:
+        """When the readers began the current part of an epoch."""
+
+    @property
+    def taken(self) -> int:
+        """Samples that this reader has given out since."""
+
+
+def progress_listeners(
+    *,
+    options: ReaderOptions,
+    shard: ReaderShard,
+    position: Callable[[], Position],
+    until_epoch: int,
+    metrics: ReaderMetrics,
+    expires_at_s: Callable[[], float],
+    at_end: ExitStack,
+) -> list[Callable[[], None]]:
+    """What to call every few seconds, and at the end of an iteration.
+
+    Parameters
+    ----------
+    expires_at_s
+        When retention deletes the first record, in seconds since 1970.
+    at_end
+        Gets what has to be closed.
+    """
+    samples = options.manifest.samples
+
+    def left() -> float:
+        """Samples that this reader has still to give out."""
+        epochs = max(0, until_epoch - position().progress.epoch)
+        return max(0.0, epochs * samples / shard.readers - position().taken)
+
+    def fraction_done() -> float:
+        """Part of the epoch that is done, if all readers are where this one is."""
+        had = samples - position().progress.left(samples)
+        return min(1.0, (had + position().taken * shard.readers) / samples)
+
+    found: list[Callable[[], None]] = []
+    if shard.reader == 0:
+        guard = RetentionGuard(options.manifest.topic, expires_at_s, time.time)
+        found.append(lambda: guard.look(left(), metrics.samples_per_s))
+    if options.metrics_file is not None:
+        path, labels = options.metrics_file, {"topic": options.manifest.topic, "reader": str(shard.reader)}
+        found.append(lambda: write_textfile(metrics, path, labels))
+    if options.on_metrics is not None:
+        callback = options.on_metrics
+        found.append(lambda: callback(metrics))
+    if options.group is not None and shard.reader == 0:
+        from kafkabal.reader.group_progress import GroupProgress
+
+        group = GroupProgress(options.connection, options.group, options.manifest)
+        at_end.callback(group.close)
+        found.append(lambda: group.commit(fraction_done()))
+    return found

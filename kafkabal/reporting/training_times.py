@@ -1,0 +1,57 @@
+"""How long training takes from what each policy left on the brokers: columns for one storage, a table for several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkabal.reporting.policy_comparison import PolicyComparison
+from kafkabal.reporting.report import Column, Table, ValueKind
+from kafkabal.simulator import PolicyRuns, TrainingSetup, TrainingTime, training_time
+
+
+def training_columns(simulated: PolicyComparison) -> Iterator[Column]:
+    """Where one storage was asked for; several have a table of their own."""
+    is_asked = len(simulated.training) == 1
+    setups = simulated.training.values()
+    times = [_training(simulated, runs, *setups) if is_asked else None for runs in simulated.policies]
+    for key, title, kind, values in (
+        ("load_s", "load", ValueKind.DURATION, [time and time.load_s for time in times]),
+        ("train_s", "train", ValueKind.DURATION, [time and time.train_s for time in times]),
+        ("training_loss", "slowdown", ValueKind.PERCENT, [time and time.loss for time in times]),
+        ("inference_s", "", ValueKind.DURATION, [time and time.inference_s for time in times]),
+    ):
+        yield Column(key=key, title=title if is_asked else "", kind=kind, values=values)
+
+
+def training_tables(simulated: PolicyComparison) -> Iterator[Table]:
+    """One row a policy and storage."""
+    if not simulated.training:
+        return
+    rows = [(runs, name, setup) for runs in simulated.policies for name, setup in simulated.training.items()]
+    times = [_training(simulated, runs, setup) for runs, _, setup in rows]
+    yield Table(
+        key="training",
+        columns=(
+            Column(key="policy", title="policy", values=[runs.label for runs, _, _ in rows], label=True),
+            Column(key="storage", title="storage", values=[name for _, name, _ in rows], label=True),
+            Column(key="load_s", title="load", kind=ValueKind.DURATION, values=[time.load_s for time in times]),
+            Column(key="train_s", title="train", kind=ValueKind.DURATION, values=[time.train_s for time in times]),
+            Column(
+                key="inference_s", title="inference", kind=ValueKind.DURATION, values=[t.inference_s for t in times]
+            ),
+            Column(
+                key="waiting_fraction",
+                title="waiting",
+                kind=ValueKind.PERCENT,
+                values=[t.waiting_fraction for t in times],
+            ),
+            Column(key="training_loss", title="slowdown", kind=ValueKind.PERCENT, values=[time.loss for time in times]),
+        ),
+    )
+
+
+def _training(simulated: PolicyComparison, runs: PolicyRuns, setup: TrainingSetup) -> TrainingTime:
+    """Training from all live brokers that lead partitions, each a shard."""
+    live = runs.runs[0].live
+    led = runs.column(lambda run: run.led_bytes)[live]
+    return training_time(led, setup.job, setup.profile, setup.rates(simulated.view.broker_id[live]))

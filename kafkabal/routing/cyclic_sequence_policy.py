@@ -1,0 +1,90 @@
+"""Sequences that are replayed in a circle, so that a weighted choice costs a look-up."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafkabal.model import F64, I32, I64
+from kafkabal.routing.policy_protocol import Context, PolicyBase, RecordBatch
+
+
+class CyclicSequencePolicy(PolicyBase):
+    """Goes round a ring of partitions; derive from it and give the ring of a view."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._count = context.seed
+
+    def go_round(self, ring: I32) -> None:
+        """Follow this ring from now on, at the position where the last one was left."""
+        self._ring = ring
+        self._turns: list[int] = ring.tolist()
+
+    def pick(self, key: bytes | None, size_bytes: int) -> int:
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick`."""
+        turns, at = self._turns, self._count
+        self._count = at + 1
+        return turns[at % len(turns)]
+
+    def pick_batch(self, records: RecordBatch, out: I32) -> None:
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick_batch`."""
+        replay(self._ring, self._count, out)
+        self._count += len(out)
+
+
+def replay(ring: I32, start: int, out: I32) -> None:
+    """Fill ``out`` with the ring from position ``start`` on, over and over."""
+    at = start % len(ring)
+    head = min(len(ring) - at, len(out))
+    out[:head] = ring[at : at + head]
+    whole = (len(out) - head) // len(ring) * len(ring)
+    out[head : head + whole].reshape(-1, len(ring))[:] = ring
+    out[head + whole :] = ring[: len(out) - head - whole]
+
+
+def smooth_weighted(weights: F64, length: int) -> I32:
+    """Smooth weighted round-robin: weights 5, 1, 1 give a a b a c a a.
+
+    Each turn every candidate gains its weight; the one that has most, the first of equals, is taken and pays the sum.
+
+    Returns
+    -------
+    int32, shape (length,)
+        Indexes of the candidates.
+
+    References
+    ----------
+    nginx, upstream module, "smooth weighted round-robin balancing".
+    """
+    total = weights.sum()
+    credit = np.zeros(len(weights))
+    ring = np.empty(length, np.int32)
+    for turn in range(length):
+        credit += weights
+        ring[turn] = taken = int(credit.argmax())
+        credit[taken] -= total
+    return ring
+
+
+def evenly_spaced(counts: I64) -> I32:
+    """A ring in which ``i`` comes ``counts[i]`` times, its places as far apart as they can be.
+
+    Returns
+    -------
+    int32, shape (sum of counts,)
+        The j-th place of i is at (j + 1/2) / counts[i] of the circle; all places in order.
+    """
+    candidate = np.arange(len(counts), dtype=np.int32).repeat(counts)
+    nth = np.arange(len(candidate)) - (counts.cumsum() - counts)[candidate]
+    place: F64 = (nth + 0.5) / counts[candidate]
+    ring: I32 = candidate[place.argsort(kind="stable")]
+    return ring
+
+
+def apportion(weights: F64, total: int) -> I64:
+    """Whole numbers that add up to ``total``, in proportion to weights >= 0, by largest remainder."""
+    exact = weights * (total / weights.sum())
+    counts: I64 = np.floor(exact).astype(np.int64)
+    short = total - int(counts.sum())
+    counts[np.argsort(counts - exact, kind="stable")[:short]] += 1
+    return counts

@@ -1,0 +1,117 @@
+"""A score as routing sees it: what one more byte, or a fraction of the traffic, does to the load of each holder.
+
+Scores are declared as loads of a whole cluster. A router needs their slope: each score is evaluated once as it is
+and once with every log of the topic one probe longer and every rate one probe higher; the differences are the gains.
+A score whose load comes from no replica at all (latency, a metric of the broker) is taken to follow the traffic that
+the broker leads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kafkabal.model import F64, I32, Bools, ClusterState, replica_bytes
+from kafkabal.scoring import Grain, Score, WeightedScore, counted_holders, due_of, holder_load, rules_of
+
+# a power of two, so that the difference of two sums of bytes is exact
+_PROBE = float(2**20)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MarginalLoad:
+    """A weighted score, linear in the bytes and the traffic that one topic gets.
+
+    ``load + (bytes x per_byte + fraction x per_fraction)`` summed over the replicas on a holder is its load after so
+    many bytes and with such a fraction of the traffic.
+    """
+
+    name: str
+    weight: float
+    holder: I32
+    """int32, shape (n_replicas,): holder of each replica of the topic, -1 where not known."""
+    load: F64
+    """float64, shape (n_holders,): load now, without the topic's present traffic."""
+    capacity: F64
+    """float64, shape (n_holders,): what each holder is due is proportional to it."""
+    counted: Bools
+    """bool, shape (n_holders,): has a fair share."""
+    group: I32
+    """int32, shape (n_holders,): shares are taken within a group."""
+    per_byte: F64
+    """float64, shape (n_replicas,): load that a byte written to its partition adds."""
+    per_fraction: F64
+    """float64, shape (n_replicas,): load if all of the topic's traffic went to its partition."""
+    follows_traffic: Bools
+    """bool, shape (n_holders,): the whole load grows and shrinks with the traffic led from the holder."""
+
+    @property
+    def is_moved_by_routing(self) -> bool:
+        """False for a score that no decision of a router can change, such as a count of replicas."""
+        return bool(self.per_byte.any() or self.per_fraction.any() or self.follows_traffic.any())
+
+    def after(self, partition_bytes: F64, replica_partition: I32) -> MarginalLoad:
+        """The same after ``partition_bytes`` (float64, shape (n_partitions,)) more were written."""
+        return replace(self, load=self.load_after(partition_bytes, replica_partition))
+
+    def load_after(self, partition_bytes: F64, replica_partition: I32) -> F64:
+        """float64, shape (n_holders,): load after so many bytes more, without the topic's present traffic."""
+        placed = self.holder >= 0
+        added = self.per_byte[placed] * partition_bytes[replica_partition[placed]]
+        return np.asarray(self.load + np.bincount(self.holder[placed], added, len(self.load)), np.float64)
+
+
+def marginal_load_of(weighted: WeightedScore, state: ClusterState, first: int, end: int) -> MarginalLoad:
+    """Take the slope of a score at a cluster, for the topic whose partitions are rows ``first:end``."""
+    score = weighted.score
+    known = _with_known_sizes(state)
+    rows = slice(int(state.partitions.first[first]), int(state.partitions.first[end]))
+    now = _loads(score, known, rows)
+    per_byte = (_loads(score, _grown(known, rows), rows) - now) / _PROBE
+    per_rate = (_loads(score, _faster(known, first, end), rows) - now) / _PROBE
+    rate = np.nan_to_num(state.partitions.in_bytes_per_s[first:end])
+    of_replica = state.replicas.partition[rows] - first
+    holder = (state.replicas.broker if score.grain is Grain.BROKER else state.replicas.log_dir)[rows]
+    load = holder_load(score, known)
+    placed = holder >= 0
+    load = load - np.bincount(holder[placed], (per_rate * rate[of_replica])[placed], len(load))
+    own_group = score.holder_group(state)
+    inert = not (per_byte.any() or per_rate.any())
+    return MarginalLoad(
+        name=score.name,
+        weight=weighted.weight,
+        holder=holder,
+        load=load,
+        capacity=due_of(score, known, rules_of(known)),
+        counted=counted_holders(score, state),
+        group=np.zeros(len(load), np.int32) if own_group is None else own_group,
+        per_byte=per_byte,
+        per_fraction=per_rate * float(rate.sum()),
+        follows_traffic=np.asarray((score.base_load(known) != 0) & inert & (score.grain is Grain.BROKER)),
+    )
+
+
+def _loads(score: Score, state: ClusterState, rows: slice) -> F64:
+    """Load that each replica of the topic puts on its holder, what leading adds included."""
+    load = np.array(score.replica_load(state)[rows], np.float64)
+    broker, partition = state.replicas.broker[rows], state.replicas.partition[rows]
+    leads = broker == state.partitions.leader[partition]
+    load[leads] += score.leader_load(state)[partition[leads]]
+    return load
+
+
+def _with_known_sizes(state: ClusterState) -> ClusterState:
+    return state.replace(replicas=replace(state.replicas, size_bytes=replica_bytes(state)))
+
+
+def _grown(state: ClusterState, rows: slice) -> ClusterState:
+    sizes = state.replicas.size_bytes.copy()
+    sizes[rows] += int(_PROBE)
+    return state.replace(replicas=replace(state.replicas, size_bytes=sizes))
+
+
+def _faster(state: ClusterState, first: int, end: int) -> ClusterState:
+    rates = state.partitions.in_bytes_per_s.copy()
+    rates[first:end] = np.nan_to_num(rates[first:end]) + _PROBE
+    return state.replace(partitions=replace(state.partitions, in_bytes_per_s=rates))

@@ -1,0 +1,287 @@
+"""What is attainable in a cluster: in proportion to what the rules let the loads of its brokers be even.
+
+A broker is *due* loads in proportion to its capacity times its fair utilisation over the mean. Where no rule binds that
+is the capacity itself, bit for bit. Everything that compares loads divides by what is due, so that one place decides
+what is fair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kafkabal.config import DEFAULT_LOG_DIR_LIMIT
+from kafkabal.model import (
+    F64,
+    I32,
+    I64,
+    Bools,
+    ClusterState,
+    lasting_factor,
+    rack_numbers,
+    room_for_replicas,
+    takes_replicas,
+)
+from kafkabal.scoring.fair_utilisation import HolderColumns, fair_utilisation
+from kafkabal.scoring.score_parts import Parts
+
+_DIGITS = 12
+"""Of a share: loads summed up in another order then give the same bands, whose edges are whole numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Rules:
+    """What binds the placement of loads in a cluster."""
+
+    movable: Bools
+    """shape (n_partitions,): replicas and leadership of the partition may change their brokers."""
+    aside: Bools
+    """shape (n_partitions,): internal and not to be balanced: numbers are evened as if the topic did not exist."""
+    factor: I32
+    """shape (n_partitions,): replicas that each partition is to have."""
+    takes: Bools
+    """shape (n_brokers,): may take replicas; one that may not keeps at most what it has."""
+    leaves: Bools
+    """shape (n_brokers,): dead or drained: what it holds goes to others."""
+    rack: I32
+    """shape (n_brokers,): brokers of one rack have equal numbers."""
+    room_bytes: F64
+    """shape (n_brokers,): most bytes of replicas that its log dirs may hold, infinite where not known."""
+
+
+def rules_of(state: ClusterState, drained: Bools | None = None) -> Rules:
+    """The rules that hold where nothing else is asked for: internal topics stay where they are.
+
+    What a reassignment is moving counts as movable: it is there for a while only.
+
+    Parameters
+    ----------
+    drained
+        bool, shape (n_brokers,): brokers that are to end up empty.
+    """
+    leaves = ~state.brokers.is_live if drained is None else ~state.brokers.is_live | drained
+    internal = state.topics.internal[state.partitions.topic]
+    return Rules(
+        movable=~internal,
+        aside=internal,
+        factor=lasting_factor(state),
+        takes=takes_replicas(state, leaves),
+        leaves=leaves,
+        rack=rack_numbers(state),
+        room_bytes=room_for_replicas(state, DEFAULT_LOG_DIR_LIMIT),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlaceableLoads:
+    """The load of one score, summed up as far as it decides on what is fair."""
+
+    capacity: F64
+    """shape (n_brokers,)."""
+    counted: Bools
+    """shape (n_brokers,): has a fair share."""
+    rack: I32
+    """shape (n_brokers,)."""
+    each: Mapping[int, float]
+    """By replication factor: load of one replica of each partition that may move, summed up."""
+    fixed: F64
+    """shape (n_brokers,): load that stays where it is."""
+    most: F64
+    """shape (n_brokers,): most load that may be placed on a broker beside what is fixed there."""
+    on_top: F64
+    """shape (n_brokers,): load that the others do not make up for; it is added to what is fair without it."""
+
+    def due(self) -> F64:
+        """In proportion to what brokers are due.
+
+        Returns
+        -------
+        float64, shape (n_brokers,)
+            With the same sum over counted brokers as the capacity; 0 for one on which no load may be placed. The
+            column of the capacity itself where no rule binds.
+        """
+        rows = np.flatnonzero(self.counted)
+        if not rows.size:
+            return self.capacity
+        holders = HolderColumns(
+            rack=self.rack[rows], capacity=self.capacity[rows], fixed=self.fixed[rows], most=self.most[rows]
+        )
+        fair = fair_utilisation(holders, self.each)
+        on_top = self.on_top[rows] / self.capacity[rows]
+        if on_top.any():
+            fair = (self._mean(rows) if fair is None else fair) + on_top
+        return _due(self.capacity, rows, fair)
+
+    def _mean(self, rows: I64) -> float:
+        placed = sum(min(factor, len(rows)) * load for factor, load in self.each.items())
+        return (placed + float(self.fixed[rows].sum())) / float(self.capacity[rows].sum())
+
+
+def placeable_loads(
+    parts: Parts,
+    load: F64,
+    state: ClusterState,
+    counted: Bools,
+    rules: Rules,
+    *,
+    of_bytes: bool = False,
+    is_number: bool = False,
+) -> PlaceableLoads:
+    """Sum up the load of a score that knows no groups.
+
+    Parameters
+    ----------
+    load
+        float64, shape (n_brokers,): what each broker carries.
+    counted
+        bool, shape (n_brokers,): has a fair share.
+    of_bytes
+        The load is in bytes on disk, so that the room of the log dirs limits it.
+    is_number
+        The load is a number of replicas or leaders. Kafka creates internal topics when they are first used, and a run
+        the topic of its record: were the others to make up for their numbers, a balanced cluster would not stay so.
+    """
+    on_top = np.zeros(len(load))
+    if is_number and rules.aside.any():
+        on_top = np.where(counted, _carried_by(rules.aside, parts, state), 0.0)
+        parts, load = _without(rules.aside, parts, state), load - on_top
+    found = _Loads(parts, load, state, counted, rules)
+    fixed = found.fixed()
+    most = found.most()
+    if of_bytes:
+        most = np.minimum(most, np.maximum(rules.room_bytes - fixed, 0.0))
+    return PlaceableLoads(
+        capacity=parts.capacity,
+        counted=counted,
+        rack=rules.rack,
+        each=found.each(fixed),
+        fixed=fixed,
+        most=most,
+        on_top=on_top,
+    )
+
+
+def _carried_by(partitions: Bools, parts: Parts, state: ClusterState) -> F64:
+    """float64, shape (n_brokers,): what replicas and leaders of some partitions add to each broker."""
+    n, leader = len(parts.base_load), state.partitions.leader
+    rows = np.flatnonzero(partitions[state.replicas.partition])
+    led = np.flatnonzero(partitions & (leader >= 0))
+    carried = np.bincount(state.replicas.broker[rows], parts.replica_load[rows], n)
+    return np.asarray(carried + np.bincount(leader[led], parts.leader_load[led], n))
+
+
+def _without(partitions: Bools, parts: Parts, state: ClusterState) -> Parts:
+    """The same where some partitions add nothing."""
+    return replace(
+        parts,
+        replica_load=np.where(partitions[state.replicas.partition], 0.0, parts.replica_load),
+        leader_load=np.where(partitions, 0.0, parts.leader_load),
+    )
+
+
+def due_of_factors(capacity: F64, counted: Bools, rules: Rules) -> dict[int, F64]:
+    """By replication factor: in proportion to what brokers are due the replicas of partitions that have it.
+
+    For scores taken within topics, whose partitions have one factor each: what is fair for a topic is a matter of that
+    alone. Float64, shape (n_brokers,) each, as :func:`due_capacity` says.
+    """
+    rows = np.flatnonzero(counted)
+    found: dict[int, F64] = {}
+    if not rows.size:
+        return found
+    takes = rules.takes[rows] | ~rules.takes[rows].any()
+    for factor in _factors(rules.factor[rules.movable]).tolist():
+        everywhere, where_open = (
+            _due(capacity, rows, fair_utilisation(_open(rules.rack[rows], capacity[rows], among), {factor: 1.0}))
+            for among in (np.ones(len(rows), np.bool_), takes)
+        )
+        # data on brokers that take nothing is not in excess there
+        found[factor] = everywhere if takes.all() else np.maximum(everywhere, where_open)
+    return found
+
+
+def _factors(factor: I32) -> I64:
+    """Replication factors above 0 that there are, ascending; to sort a million of them would take ten times as long."""
+    found = np.bincount(factor)
+    found[:1] = 0
+    return np.flatnonzero(found)
+
+
+def _open(rack: I32, capacity: F64, takes: Bools) -> HolderColumns:
+    return HolderColumns(rack=rack, capacity=capacity, fixed=np.zeros(len(rack)), most=np.where(takes, np.inf, 0.0))
+
+
+def _due(capacity: F64, rows: I64, utilisation: F64 | None) -> F64:
+    if utilisation is None:
+        return capacity
+    mean = float((utilisation * capacity[rows]).sum()) / float(capacity[rows].sum())
+    due = capacity.copy()
+    due[rows] = np.round(utilisation / (mean or 1.0), _DIGITS) * capacity[rows]
+    return due
+
+
+class _Loads:
+    """The load of a score, divided into what stays where it is and what may be placed again."""
+
+    def __init__(self, parts: Parts, load: F64, state: ClusterState, counted: Bools, rules: Rules) -> None:
+        self.parts, self.load, self.cluster, self.counted, self.rules = parts, load, state, counted, rules
+        leader = state.partitions.leader
+        self.leads: Bools = rules.movable & (leader >= 0) & counted[leader]
+
+    def fixed(self) -> F64:
+        """float64, shape (n_brokers,): base load, and what replicas and leaders of partitions that stay add."""
+        fixed = np.where(self.counted, self.parts.base_load, 0.0)
+        if self.rules.movable.all():
+            return fixed
+        return np.where(self.counted, fixed + _carried_by(~self.rules.movable, self.parts, self.cluster), 0.0)
+
+    def most(self) -> F64:
+        """float64, shape (n_brokers,): most that may be placed; of what takes nothing, what it has or could lead."""
+        closed = self.counted & ~self.rules.takes
+        most = np.full(len(closed), np.inf)
+        if closed.any():
+            r = self.cluster.replicas
+            rows = np.flatnonzero(closed[r.broker] & self.rules.movable[r.partition])
+            led = np.where(self.leads, np.maximum(self.parts.leader_load, 0.0), 0.0)
+            could = self.parts.replica_load[rows] + led[r.partition[rows]]
+            most[closed] = np.bincount(r.broker[rows], could, len(closed))[closed]
+        return most
+
+    def each(self, fixed: F64) -> dict[int, float]:
+        """By replication factor: load of one replica of each partition that may be placed again, summed up."""
+        free = max(0.0, float(self.load[self.counted].sum() - fixed[self.counted].sum()))
+        led = float(self.parts.leader_load[self.leads].sum())
+        if led <= 0:
+            led = 0.0
+        n = max(1, int(self.counted.sum()))
+        found = {factor: load / min(factor, n) for factor, load in self._by_factor(free - led).items()}
+        if led:
+            found[1] = found.get(1, 0.0) + led
+        return found
+
+    def _by_factor(self, free: float) -> dict[int, float]:
+        """Loads of replicas by the number of them that a partition has on counted brokers."""
+        factor = self._factor()
+        present = _factors(factor[self.rules.movable])
+        if len(present) <= 1:
+            return dict.fromkeys(present.tolist(), max(0.0, free))
+        r = self.cluster.replicas
+        here = self.counted[r.broker] & self.rules.movable[r.partition]
+        sums = np.bincount(factor[r.partition], np.where(here, self.parts.replica_load, 0.0), int(present[-1]) + 1)
+        total = float(sums[present].sum())
+        # leaders that carry less than followers are a matter of all replicas
+        scale = max(0.0, free) / total if total > 0 else 0.0
+        return {int(f): float(sums[f]) * scale for f in present}
+
+    def _factor(self) -> I32:
+        """int32, shape (n_partitions,): replicas to be placed on counted brokers."""
+        elsewhere = ~self.counted & ~self.rules.leaves
+        r = self.cluster.replicas
+        if not elsewhere.any():
+            return self.rules.factor
+        stays = elsewhere[r.broker] & ~r.removing
+        stuck = np.bincount(r.partition[stays], minlength=len(self.rules.factor))
+        left: I32 = np.maximum(self.rules.factor - stuck, 0).astype(np.int32)
+        return left

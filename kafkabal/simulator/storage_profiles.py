@@ -1,0 +1,33 @@
+"""Storage that training data is read from: rate and latency of each kind.
+
+References
+----------
+"Lustre for training IO" gives the figures that the built-in profiles reproduce.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageProfile:
+    """How quickly a shard is read."""
+
+    bytes_per_s: float
+    """Of one shard, > 0."""
+    latency_s: float = 0.0
+    """What a record costs besides its bytes when records are read one by one, 0 or more."""
+
+
+PROFILES: Mapping[str, StorageProfile] = MappingProxyType(
+    {
+        "local-ssd": StorageProfile(bytes_per_s=500e6, latency_s=0.0002),
+        "nfs": StorageProfile(bytes_per_s=250e6, latency_s=0.0003),
+        "lustre": StorageProfile(bytes_per_s=1e9, latency_s=0.0001),
+    }
+)
+REFERENCE_BYTES = 60e9
+"""Data set for which the profiles give the article's figures, as one shard with the default job."""

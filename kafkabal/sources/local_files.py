@@ -1,0 +1,183 @@
+"""Files on the disks of this machine: all of a folder, or a single one for its rows."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from stat import S_ISBLK, S_ISCHR, S_ISFIFO, S_ISREG, S_ISSOCK
+from typing import IO, Any, Final, NamedTuple
+
+from kafkabal.errors import InputFileError
+from kafkabal.sources.file_store import FileVersion, LeftOut, StoredFile
+from kafkabal.sources.source_protocol import printable
+
+# a FIFO that took a file's place since must not be waited for
+_OPEN_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+class LocalFolder:
+    """All regular files below a folder; links to folders are not followed, those to files are files."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    @property
+    def name(self) -> str:
+        """See :attr:`FileStore.name`."""
+        return printable(f"folder {self._root.resolve()}")
+
+    def path(self, name: str) -> str:
+        """See :meth:`FileStore.path`."""
+        return printable(f"{self._root}/{name}".removesuffix("/"))
+
+    def files(self, left_out: LeftOut, threads: int) -> Iterator[StoredFile]:
+        """See :meth:`FileStore.files`; on a network file system each file takes a request of its own."""
+        if not self._root.is_dir():
+            raise InputFileError(printable(str(self._root)), "is not a folder")
+        prefix = len(os.path.join(self._root, ""))  # noqa: PTH118 - the length of what scandir puts before names
+
+        def described(entry: os.DirEntry[str]) -> StoredFile | tuple[str, str]:
+            name = entry.path[prefix:]
+            try:
+                stat = entry.stat()
+            except OSError as error:
+                return name, why_unreadable(error)
+            return StoredFile(name, FileVersion(stat.st_size, stat.st_mtime_ns))
+
+        entries = files_below(self._root, lambda path, why: left_out(printable(path[prefix:]), why))
+        for found in _mapped(described, entries, threads):
+            if isinstance(found, StoredFile):
+                yield found
+            else:
+                left_out(printable(found[0]), found[1])
+
+    def open(self, name: str) -> _Descriptor:
+        """See :meth:`FileStore.open`."""
+        return _Descriptor(os.open(f"{self._root}/{name}", _OPEN_FLAGS))
+
+
+class _Descriptor(NamedTuple):
+    descriptor: int
+
+    def __enter__(self) -> _Descriptor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.descriptor)
+
+    def read(self, n_bytes: int) -> bytes:
+        data = os.read(self.descriptor, n_bytes)
+        while data and len(data) < n_bytes and (more := os.read(self.descriptor, n_bytes - len(data))):
+            data += more
+        return data
+
+    def seek(self, position: int) -> None:
+        os.lseek(self.descriptor, position, os.SEEK_SET)
+
+    def version(self) -> FileVersion:
+        stat = os.fstat(self.descriptor)
+        return FileVersion(stat.st_size, stat.st_mtime_ns)
+
+
+class LocalFile:
+    """One file of this machine, for its rows."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __str__(self) -> str:
+        """As the user named it."""
+        return printable(str(self._path))
+
+    @property
+    def name(self) -> str:
+        """The same in every run, and printable."""
+        return printable(f"file {self._path.resolve()}")
+
+    @property
+    def file_name(self) -> str:
+        """Without its folder."""
+        return self._path.name
+
+    def version(self) -> FileVersion:
+        """As it is now.
+
+        Raises
+        ------
+        OSError
+            If it cannot be examined.
+        InputFileError
+            If it is not a regular file.
+        """
+        stat = self._path.stat()
+        if not S_ISREG(stat.st_mode):
+            raise InputFileError(str(self), "is not a regular file", hint="read it from standard input: - < FILE")
+        return FileVersion(stat.st_size, stat.st_mtime_ns)
+
+    def open(self) -> IO[bytes]:
+        """Open it for reading.
+
+        Raises
+        ------
+        OSError
+            If it cannot be opened.
+        """
+        return self._path.open("rb")
+
+
+def files_below(folder: Path | str, left_out: LeftOut = lambda _path, _why: None) -> Iterator[os.DirEntry[str]]:
+    """All regular files below a folder, in no order; links to folders are not followed, those to files are files.
+
+    Parameters
+    ----------
+    left_out
+        Called with the path of whatever cannot be read or is neither file nor folder, and why.
+    """
+    try:
+        entries = os.scandir(folder)
+    except OSError as error:
+        left_out(str(folder), why_unreadable(error))
+        return
+    with entries:
+        for entry in entries:
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    yield from files_below(entry.path, left_out)
+                elif entry.is_file():
+                    yield entry
+                elif not entry.is_dir():
+                    left_out(entry.path, _kind_of(entry))
+            except OSError as error:
+                left_out(entry.path, why_unreadable(error))
+
+
+def why_unreadable(error: OSError) -> str:
+    """Why a file cannot be read, for the list of those that were left out."""
+    if error.errno == errno.ELOOP:
+        return "is a link that leads back to itself"
+    return f"cannot read: {(error.strerror or str(error)).lower()}"
+
+
+def _mapped(function: Callable[[Any], Any], items: Iterator[Any], threads: int) -> Iterator[Any]:
+    if not threads:
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(threads, thread_name_prefix="kafkabal-list") as pool:
+        yield from pool.map(function, items)
+
+
+def _kind_of(entry: os.DirEntry[str]) -> str:
+    """What something is that is neither a file nor a folder."""
+    if entry.is_symlink() and not os.path.exists(entry.path):  # noqa: PTH110 - a name that may be no text
+        return "is a broken link"
+    mode = entry.stat().st_mode
+    kinds: Sequence[tuple[Callable[[int], bool], str]] = (
+        (S_ISFIFO, "is a named pipe"),
+        (S_ISSOCK, "is a socket"),
+        (S_ISCHR, "is a device"),
+        (S_ISBLK, "is a device"),
+    )
+    return next((kind for matches, kind in kinds if matches(mode)), "is not a regular file")

@@ -1,0 +1,171 @@
+"""Files of stores that fsspec reaches (``s3://``, ``gs://``, ...): all below a URL, or a single one for its rows."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from io import BufferedReader
+from typing import IO, Any, Final, NamedTuple
+
+from kafkabal.errors import InputFileError, UsageError
+from kafkabal.sources.file_store import FileVersion, LeftOut, OpenFile, StoredFile
+from kafkabal.sources.source_protocol import printable
+
+_READ_BYTES: Final = 1 << 18
+"""What an object store sends in one go; smaller reads cost round trips."""
+
+
+class RemoteFolder:
+    """All files below a URL that fsspec understands.
+
+    Raises
+    ------
+    UsageError
+        If fsspec, or the package for this kind of store, is not installed.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._files, self._root = _filesystem(url)
+
+    @property
+    def name(self) -> str:
+        """See :attr:`FileStore.name`."""
+        return printable(f"store {self._url.rstrip('/')}")
+
+    def path(self, name: str) -> str:
+        """See :meth:`FileStore.path`."""
+        return printable(f"{self._url.rstrip('/')}/{name}".removesuffix("/"))
+
+    def files(self, left_out: LeftOut, threads: int) -> Iterator[StoredFile]:  # noqa: ARG002 - one request lists many
+        """See :meth:`FileStore.files`."""
+        prefix = len(self._root.rstrip("/")) + 1
+        with _plain_errors(self._url):
+            found = self._files.find(self._root, detail=True)
+        for path, info in found.items():
+            if info.get("type") == "file":
+                yield StoredFile(path[prefix:], _version(info))
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[OpenFile]:
+        """See :meth:`FileStore.open`."""
+        path = f"{self._root.rstrip('/')}/{name}"
+        with _as_os_errors(), self._files.open(path, "rb", cache_type="readahead") as file:
+            yield _RemoteFile(file, lambda: _version(self._files.info(path)))
+
+
+class _RemoteFile(NamedTuple):
+    file: IO[bytes]
+    current: Callable[[], FileVersion]
+
+    def read(self, n_bytes: int) -> bytes:
+        with _as_os_errors():
+            return bytes(self.file.read(n_bytes))
+
+    def seek(self, position: int) -> None:
+        self.file.seek(position)
+
+    def version(self) -> FileVersion:
+        with _as_os_errors():
+            return self.current()
+
+
+class RemoteFile:
+    """One file of a store, for its rows; methods as those of :class:`~kafkabal.sources.local_files.LocalFile`."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._files, self._path = _filesystem(url)
+
+    def __str__(self) -> str:
+        """As the user named it."""
+        return printable(self._url)
+
+    @property
+    def name(self) -> str:
+        """See :attr:`~kafkabal.sources.local_files.LocalFile.name`."""
+        return f"file {self}"
+
+    @property
+    def file_name(self) -> str:
+        """See :attr:`~kafkabal.sources.local_files.LocalFile.file_name`."""
+        return self._path.rpartition("/")[2]
+
+    def version(self) -> FileVersion:
+        """See :meth:`~kafkabal.sources.local_files.LocalFile.version`."""
+        with _as_os_errors():
+            return _version(self._files.info(self._path))
+
+    def open(self) -> IO[bytes]:
+        """See :meth:`~kafkabal.sources.local_files.LocalFile.open`."""
+        with _as_os_errors():
+            return BufferedReader(self._files.open(self._path, "rb", cache_type="readahead"), _READ_BYTES)
+
+    def is_folder(self) -> bool:
+        """Whether files are below it.
+
+        Raises
+        ------
+        InputFileError
+            If the store cannot say.
+        """
+        with _plain_errors(self._url):
+            return bool(self._files.isdir(self._path))
+
+
+def is_url(name: str) -> bool:
+    """Whether a source is in a store and not on this machine's disks."""
+    return "://" in name
+
+
+def _filesystem(url: str) -> tuple[Any, str]:
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise UsageError("reading from a store requires fsspec", hint="pip install 'kafkabal[stores]'") from None
+    try:
+        files, root = url_to_fs(url)
+    except ImportError as error:  # fsspec names the package that this protocol needs
+        raise UsageError(f"cannot read {printable(url)}: {error}", hint="install the package that it names") from error
+    except ValueError as error:
+        raise UsageError(f"cannot read {printable(url)}: {error}", hint="write it like s3://BUCKET/FOLDER") from None
+    return files, root
+
+
+def _version(info: dict[str, Any]) -> FileVersion:
+    """Stores say by different keys what changes with the content of a file."""
+    keys = ("ETag", "etag", "md5Hash", "md5", "LastModified", "last_modified", "mtime", "updated")
+    stamp = sha256("\0".join(f"{key}={info[key]}" for key in keys if info.get(key)).encode()).digest()
+    return FileVersion(int(info.get("size") or 0), int.from_bytes(stamp[:7], "big"))
+
+
+@contextmanager
+def _plain_errors(url: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputFileError(printable(url), "no such file or folder") from None
+    except Exception as error:  # stores raise the errors of their own libraries
+        raise InputFileError(printable(url), f"cannot list: {_in_one_line(error)}") from error
+
+
+@contextmanager
+def _as_os_errors() -> Iterator[None]:
+    """One file that fails is left out, whatever its library raises."""
+    try:
+        yield
+    except OSError as error:
+        if error.strerror is not None:
+            raise
+        # fsspec raises these with the path alone
+        missing = isinstance(error, FileNotFoundError)
+        code, reason = (errno.ENOENT, "no such file or folder") if missing else (errno.EIO, _in_one_line(error))
+        raise OSError(code, reason) from error
+    except Exception as error:
+        raise OSError(errno.EIO, _in_one_line(error)) from error
+
+
+def _in_one_line(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())

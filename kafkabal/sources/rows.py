@@ -1,0 +1,94 @@
+"""Rows as every reader of a format gives them, and the fields that are wanted of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, Any, NamedTuple, TypeAlias
+
+from kafkabal.sources.source_protocol import Headers
+
+Fields: TypeAlias = "dict[str, Any]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedFields:
+    """Fields that become parts of a record, by their names; a dot descends into a field: ``image.bytes``."""
+
+    key: str | None = None
+    value: str | None = None
+    """None sends the whole row."""
+    label: str | None = None
+    """Becomes the header ``label``."""
+
+    def __iter__(self) -> Iterator[str]:
+        """Names of those that are wanted."""
+        return iter([name for name in (self.key, self.value, self.label) if name is not None])
+
+    @property
+    def any(self) -> bool:
+        """Whether rows have to be taken apart."""
+        return not (self.key is None and self.value is None and self.label is None)
+
+
+class Rows(NamedTuple):
+    """Rows that were read together."""
+
+    texts: list[bytes]
+    fields: list[Fields] | None
+    """None where they are not needed."""
+    places: Sequence[int]
+    """Of each, its line (the last of several), or its number, counted from 1."""
+    n_bytes: int
+    """Of the source, that were read for them."""
+    headers: list[Headers] | None = None
+    """None where the format has none."""
+
+
+class BadRowError(Exception):
+    """A row that cannot be read, or the file as a whole where ``place`` is None."""
+
+    def __init__(self, place: int | None, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.place = place
+        self.message = message
+        self.hint = hint
+
+
+RowReader: TypeAlias = "Callable[[IO[bytes], int, WantedFields], Iterator[Rows]]"
+"""Takes a file, its size in bytes (0 where unknown) and the fields that are wanted; raises :class:`BadRowError`."""
+
+
+def field_of(fields: Fields, name: str) -> Any:
+    """The field of this name, else the one that its parts between dots lead to.
+
+    Raises
+    ------
+    KeyError
+        If the row does not have it.
+    """
+    if name in fields:
+        return fields[name]
+    found: Any = fields
+    for part in name.split("."):
+        if not isinstance(found, dict):
+            raise KeyError(name)
+        found = found[part]
+    return found
+
+
+def expect_columns(columns: Sequence[str], wanted: WantedFields) -> None:
+    """See that a table has the wanted columns, and each once.
+
+    Raises
+    ------
+    BadRowError
+        If it does not.
+    """
+    twice = sorted(column for column, count in Counter(columns).items() if count > 1)
+    if twice:
+        raise BadRowError(None, f"duplicate columns: {', '.join(map(repr, twice))}")
+    for field in wanted:
+        if field not in columns and field.partition(".")[0] not in columns:
+            raise BadRowError(None, f"unknown column: {field}", f"choose from: {', '.join(columns)}")

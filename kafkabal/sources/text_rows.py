@@ -1,0 +1,127 @@
+"""Rows of text files: lines, JSON Lines and CSV."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterator, Sequence
+from typing import IO, Any
+
+import msgspec
+
+from kafkabal.sources.rows import BadRowError, Fields, Rows, WantedFields, expect_columns
+
+# read at once: the lines in it are sent as one block
+_READ_BYTES = 1 << 18
+
+
+def text_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
+    """A row a line."""
+    yield from _lines(file)
+
+
+def json_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
+    """A JSON object a line, which is taken apart only where fields are wanted."""
+    if not wanted.any:
+        yield from _lines(file)
+        return
+    decode = msgspec.json.Decoder(dict[str, Any]).decode
+    for rows in _lines(file):
+        fields: list[Fields] = []
+        try:
+            for text in rows.texts:
+                fields.append(decode(text))  # noqa: PERF401 - its length at an error gives the line
+        except (ValueError, RecursionError) as error:  # among them the errors of msgspec and of UTF-8
+            done = len(fields)
+            if done:
+                yield rows._replace(texts=rows.texts[:done], fields=fields, places=rows.places[:done], n_bytes=0)
+            raise BadRowError(rows.places[done], f"is not a JSON object: {error}") from error
+        yield rows._replace(fields=fields)
+
+
+def csv_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
+    """A row of CSV as a JSON object; the first line names the fields."""
+    csv.field_size_limit(min(sys.maxsize, 1 << 30))
+    lines = _CsvLines(file)
+    reader = csv.DictReader(lines, strict=True)
+    texts: list[bytes] = []
+    fields: list[Fields] = []
+    places: list[int] = []
+    counted_bytes = 0
+    fault = None
+    try:
+        expect_columns(reader.fieldnames or (), wanted)
+        for row in reader:
+            if None in row or None in row.values():
+                fault = BadRowError(reader.line_num, "number of fields differs from the first line")
+                break
+            texts.append(msgspec.json.encode(row))
+            fields.append(row)
+            places.append(reader.line_num)
+            if not lines.waiting:  # what comes next may take long
+                yield Rows(texts, fields, places, lines.read_bytes - counted_bytes)
+                counted_bytes, texts, fields, places = lines.read_bytes, [], [], []
+    except csv.Error as error:
+        fault = BadRowError(reader.line_num, f"is not CSV: {error}")
+    except UnicodeDecodeError:
+        fault = BadRowError(lines.number, "is not CSV: it is not in UTF-8")
+    if texts or lines.read_bytes > counted_bytes:
+        yield Rows(texts, fields, places, lines.read_bytes - counted_bytes)
+    if fault is not None:
+        raise fault
+
+
+class _CsvLines:
+    """Lines of a file, decoded one by one: a reader ahead of the rows could not say which is not UTF-8."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._pieces = _whole_lines(file)
+        self._lines: list[bytes] = []
+        self.number = 0
+        self.read_bytes = 0
+
+    @property
+    def waiting(self) -> int:
+        """Lines that were read and not asked for yet."""
+        return len(self._lines)
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        while not self._lines:
+            piece = next(self._pieces)
+            self.read_bytes += len(piece)
+            self._lines = piece.splitlines(keepends=True)[::-1]
+        self.number += 1
+        return self._lines.pop().decode("utf-8-sig" if self.number == 1 else "utf-8")
+
+
+def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
+    """What one read gives after the other, each up to the end of its last line."""
+    pieces: list[bytes] = []
+    while data := file.read1(_READ_BYTES):  # type: ignore[attr-defined]
+        end = data.rfind(b"\n") + 1
+        if end:
+            yield b"".join([*pieces, data[:end]])
+            pieces = [data[end:]] if end < len(data) else []
+        else:
+            pieces.append(data)
+    if pieces:
+        yield b"".join(pieces)
+
+
+def _lines(file: IO[bytes]) -> Iterator[Rows]:
+    number = 1
+    for piece in _whole_lines(file):
+        lines = piece.split(b"\n")
+        if not lines[-1]:
+            lines.pop()
+        if b"\r" in piece:
+            lines = [line.rstrip(b"\r") for line in lines]
+        places: Sequence[int] = range(number, number + len(lines))
+        number += len(lines)
+        if b"" in lines:
+            places = [place for place, line in zip(places, lines, strict=True) if line]
+            lines = [line for line in lines if line]
+        yield Rows(lines, None, places, len(piece))

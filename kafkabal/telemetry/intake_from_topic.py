@@ -1,0 +1,99 @@
+"""Takes what brokers forwarded into a topic, in a thread of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Final
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from kafkabal.close_on_exit import CloseOnExit
+from kafkabal.config import ClientSetting
+from kafkabal.errors import UnreachableError, UsageError
+from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, PushTaker, read_samples, require_extra
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
+TELEMETRY_TOPIC: Final = "__kafkabal_telemetry"
+"""Where the forwarder of this package writes to."""
+
+_ANSWER_S = 15.0
+"""Longer than the election of a controller and a leader, shorter than an operator's patience."""
+_POLL_S = 0.2
+"""Closing waits for it."""
+_MESSAGES_A_POLL = 500
+"""A push is some kilobytes: a few MB at once."""
+_CLOSING_S = 10.0
+"""A poll and what it brought end within it."""
+
+
+class TopicIntake(CloseOnExit):
+    """Reads the newest payloads from a topic into a table until it is closed.
+
+    Parameters
+    ----------
+    client
+        Configuration of librdkafka; the reader itself pushes no metrics.
+    since_ms
+        Payloads forwarded before this time, in milliseconds since the epoch, are skipped.
+
+    Raises
+    ------
+    UsageError
+        If there is no such topic, or the extra ``telemetry`` is not installed.
+    UnreachableError
+        If no broker answers.
+    """
+
+    def __init__(self, client: Mapping[str, ClientSetting], topic: str, table: PushTaker, *, since_ms: int) -> None:
+        self.payloads = 0
+        """How many were taken."""
+        self.malformed = 0
+        """How many were none."""
+        self._table = table
+        require_extra()
+        own = {"group.id": "kafkabal", "enable.auto.commit": False, "enable.metrics.push": False}
+        self._consumer = Consumer({**client, **own})
+        try:
+            self._consumer.assign(self._positions(topic, since_ms))
+        except BaseException:
+            self._consumer.close()
+            raise
+        self._stop = Event()
+        self._thread = Thread(target=self._run, name="kafkabal-telemetry", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop reading."""
+        self._stop.set()
+        self._thread.join(_CLOSING_S)
+        self._consumer.close()
+
+    def _positions(self, topic: str, since_ms: int) -> list[TopicPartition]:
+        try:
+            found = self._consumer.list_topics(topic, timeout=_ANSWER_S).topics[topic]
+            if not found.partitions:
+                raise UsageError(
+                    f"unknown topic: {topic!r} (no broker forwards client telemetry)",
+                    hint="create it with 'kafkabal telemetry subscribe' and install the plug-in on the brokers",
+                )
+            times = [TopicPartition(topic, p, since_ms) for p in sorted(found.partitions)]
+            return self._consumer.offsets_for_times(times, timeout=_ANSWER_S)
+        except KafkaException as error:
+            raise UnreachableError(f"cannot read topic {topic}: {error.args[0].str()}") from error
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            for message in self._consumer.consume(_MESSAGES_A_POLL, _POLL_S):
+                if message.error() is None:
+                    self._take(message)
+
+    def _take(self, message: Message) -> None:
+        try:
+            samples = read_samples(message.value() or b"")
+            self._table.take((message.key() or b"").decode("ascii", "replace"), samples)
+            self.payloads += 1
+        except MalformedPayloadError:
+            self.malformed += 1

@@ -1,0 +1,154 @@
+"""OTLP/HTTP: takes metrics that a forwarding plug-in or a collector posts, as OpenTelemetry specifies it.
+
+``POST /v1/metrics`` with ``Content-Type: application/x-protobuf``, plain or gzip. It listens on loopback by default and
+speaks no TLS: put a proxy before it where that is needed.
+"""
+
+from __future__ import annotations
+
+import socket
+import zlib
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Final
+
+from kafkabal.close_on_exit import CloseOnExit
+from kafkabal.errors import UsageError
+from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, MetricSample, PushTaker, read_samples, require_extra
+
+PATH: Final = "/v1/metrics"
+CONTENT_TYPE: Final = "application/x-protobuf"
+DEFAULT_PORT: Final = 4318
+
+_MAX_BYTES: Final = 4 * 2**20
+"""A hundred times the payload of a client of a thousand partitions; a body without an end fills no memory."""
+_SILENT_S: Final = 10.0
+"""A client that connects and sends nothing holds a thread no longer."""
+_NAMES_OF_CLIENT: Final = ("client_instance_id", "client.instance.id", "client_id", "client.id", "service.instance.id")
+_CLOSING_S: Final = 10.0
+"""Requests being answered end within it."""
+_POLL_S: Final = 0.05
+"""Closing waits for it."""
+
+
+class HttpIntake(CloseOnExit):
+    """A server that puts what it is posted into a table, until it is closed.
+
+    Parameters
+    ----------
+    host
+        A name, or an address of IPv4 or IPv6.
+    port
+        0 takes any free one, see :attr:`port`.
+
+    Raises
+    ------
+    UsageError
+        If the address cannot be listened on, or the extra ``telemetry`` is not installed.
+    """
+
+    def __init__(self, table: PushTaker, *, host: str = "127.0.0.1", port: int = DEFAULT_PORT) -> None:
+        require_extra()
+        try:
+            self._server = _Server((host, port), table)
+        except (OSError, UnicodeError) as error:
+            shown = f"[{host}]" if ":" in host else host
+            reason = getattr(error, "strerror", None) or error
+            raise UsageError(f"cannot listen on {shown}:{port}: {reason}") from error
+        self._thread = Thread(target=self._server.serve_forever, args=(_POLL_S,), name="kafkabal-otlp", daemon=True)
+        self._thread.start()
+
+    @property
+    def port(self) -> int:
+        """Port that it listens on."""
+        return int(self._server.server_address[1])
+
+    @property
+    def payloads(self) -> int:
+        """How many posts were taken."""
+        return self._server.payloads
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._server.shutdown()
+        self._thread.join(_CLOSING_S)
+        self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], table: PushTaker) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        super().__init__(address, _Handler)
+        self.table = table
+        self.payloads = 0
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    timeout = _SILENT_S
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        status = self._refusal() or self._take()
+        self.send_response(status)
+        self.send_header("Content-Type", CONTENT_TYPE)
+        self.send_header("Content-Length", "0")
+        if status is not HTTPStatus.OK:
+            self.send_header("Connection", "close")
+            self.close_connection = True
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as in the base class
+        """Say nothing: the client sees the status."""
+
+    def _refusal(self) -> HTTPStatus | None:
+        length = self.headers.get("Content-Length", "")
+        if self.path != PATH:
+            return HTTPStatus.NOT_FOUND
+        if self.headers.get_content_type() != CONTENT_TYPE:
+            return HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+        if self.headers.get("Content-Encoding", "identity") not in ("identity", "gzip"):
+            return HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+        if not length.isdecimal():
+            return HTTPStatus.LENGTH_REQUIRED
+        is_too_large = len(length) > len(str(_MAX_BYTES)) or int(length) > _MAX_BYTES
+        return HTTPStatus.REQUEST_ENTITY_TOO_LARGE if is_too_large else None
+
+    def _take(self) -> HTTPStatus:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        try:
+            samples = read_samples(_decoded(body, self.headers.get("Content-Encoding", "identity")))
+        except (MalformedPayloadError, OSError, EOFError, zlib.error):
+            return HTTPStatus.BAD_REQUEST
+        for client, own in _by_client(samples).items():
+            self.server.table.take(client, own)
+        self.server.payloads += 1
+        return HTTPStatus.OK
+
+
+def _decoded(body: bytes, encoding: str) -> bytes:
+    """The message itself; one that grows beyond the limit is cut off, and so no message any more."""
+    if encoding == "identity":
+        return body
+    return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(body, _MAX_BYTES)
+
+
+def _by_client(samples: Iterable[MetricSample]) -> Mapping[str, list[MetricSample]]:
+    """Samples of each client; those that name none are distinguished by their other attributes."""
+    clients: dict[str, list[MetricSample]] = {}
+    for sample in samples:
+        clients.setdefault(_client(sample.attributes), []).append(sample)
+    return clients
+
+
+def _client(attributes: Mapping[str, str]) -> str:
+    for name in _NAMES_OF_CLIENT:
+        if attributes.get(name):
+            return attributes[name]
+    others = sorted((name, value) for name, value in attributes.items() if not name.startswith("node"))
+    return sha256(repr(others).encode()).hexdigest()[:16]

@@ -1,0 +1,100 @@
+"""What would free a disk: bytes by the same steady states that the forecast has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kafkabal.advice.disk_relief import Relief, ReliefKind, relief_of
+from kafkabal.history.history_point import HistoryPoint, point_of
+from kafkabal.history.partition_growth import PartitionGrowth, measure_growth
+from kafkabal.history.retention import kafka_defaults, retention_of
+from kafkabal.model import ClusterState, TopicRow
+from kafkabal.testing.cluster_builders import brokers, cluster, partition
+
+MB = 10**6
+DAY_MS = 86_400_000
+NOW_S = 1_700_000_000.0
+
+
+def a_cluster(size: int, configs: dict[str, str]) -> ClusterState:
+    """A topic of one partition with two replicas."""
+    return cluster(brokers(2), [TopicRow(topic="t", partitions=[partition(0, [1, 2], size)], configs=configs)])
+
+
+def written(state: ClusterState, bytes_per_s: float, over_s: float = 7 * 86400.0) -> PartitionGrowth:
+    """Growth of this rate."""
+    rate = np.full(len(state.partitions), bytes_per_s)
+    return PartitionGrowth(
+        span_s=np.array([over_s]), rates=rate[np.newaxis], mean=rate, is_known=np.ones(len(rate), np.bool_)
+    )
+
+
+def ways(state: ClusterState, growth: PartitionGrowth | None) -> dict[ReliefKind, Relief]:
+    """By kind, on broker 1."""
+    found = relief_of(state, state.replicas.broker == 0, growth, retention_of(state, kafka_defaults()))
+    return {way.kind: way for way in found}
+
+
+def test_half_the_retention_frees_half_of_a_steady_log() -> None:
+    """On the disk asked for, and on all."""
+    configs = {"retention.ms": str(2 * DAY_MS), "segment.bytes": str(MB)}
+    state = a_cluster(1000 * MB, configs)
+    way = ways(state, written(state, 1000 * MB / (2 * 86400)))[ReliefKind.RETENTION]
+    assert (way.topic, way.config, way.before, way.after) == ("t", "retention.ms", 2 * DAY_MS, DAY_MS)
+    assert way.freed_bytes == pytest.approx(500 * MB, rel=0.01)
+    assert way.cluster_bytes == pytest.approx(1000 * MB, rel=0.01)
+
+
+def test_a_young_log_frees_only_what_it_holds_beyond() -> None:
+    """Half a day old with two days of retention: a day frees nothing."""
+    state = a_cluster(250 * MB, {"retention.ms": str(2 * DAY_MS), "segment.bytes": str(MB)})
+    assert ReliefKind.RETENTION not in ways(state, written(state, 1000 * MB / (2 * 86400)))
+
+
+def test_without_history_a_log_counts_as_steady() -> None:
+    """Half of it, by assumption; a topic without limits is left alone, since nothing is known of its age."""
+    state = a_cluster(1000 * MB, {"retention.ms": str(2 * DAY_MS), "segment.bytes": str(MB)})
+    assert ways(state, None)[ReliefKind.RETENTION].freed_bytes == pytest.approx(500 * MB, rel=0.01)
+    assert ways(a_cluster(1000 * MB, {"retention.ms": "-1"}), None) == {}
+
+
+def test_tiered_topics_keep_less_locally() -> None:
+    """The local limit is the one to change: nothing is lost."""
+    configs = {"remote.storage.enable": "true", "retention.ms": "-1", "local.retention.ms": str(2 * DAY_MS)}
+    state = a_cluster(1000 * MB, {**configs, "segment.bytes": str(MB)})
+    way = ways(state, written(state, 1000 * MB / (2 * 86400)))[ReliefKind.LOCAL_RETENTION]
+    assert (way.config, way.after) == ("local.retention.ms", DAY_MS)
+
+
+def test_idle_topics_free_all_of_it_only_if_watched_for_a_day() -> None:
+    """Nothing written for a week frees everything; for an hour says nothing."""
+    state = a_cluster(1000 * MB, {"retention.ms": "-1"})
+    assert ways(state, written(state, 0.0))[ReliefKind.IDLE].freed_bytes == 1000 * MB
+    assert ReliefKind.IDLE not in ways(state, written(state, 0.0, over_s=3600.0))
+
+
+def test_oversized_segments_hold_back_half_of_what_they_are_too_large() -> None:
+    """2 GiB segments of a log of 4 GiB keep a GiB longer than needed."""
+    gib = 2**30
+    configs = {"retention.ms": str(DAY_MS), "retention.bytes": str(3 * gib), "segment.bytes": str(2 * gib)}
+    state = a_cluster(4 * gib, configs)
+    way = ways(state, written(state, 4 * gib / 86400))[ReliefKind.SEGMENTS]
+    assert way.freed_bytes == pytest.approx(gib * (1 - 1 / 16), rel=0.02)
+    assert (way.config, way.after) == ("segment.bytes", 128 * 2**20)
+
+
+def test_compacted_and_internal_topics_are_left_alone() -> None:
+    """What compaction keeps is needed, and offsets of groups are not ours to shorten."""
+    state = a_cluster(1000 * MB, {"cleanup.policy": "compact", "retention.ms": "1000"})
+    assert ways(state, written(state, 1.0)) == {}
+
+
+def test_rates_of_history_are_taken_where_there_are_any() -> None:
+    """The measured rate counts, not the assumption."""
+    state = a_cluster(1000 * MB, {"retention.ms": str(2 * DAY_MS), "segment.bytes": str(MB)})
+    point: HistoryPoint = point_of(state, NOW_S - 86400)
+    growth = measure_growth([point], state, NOW_S, np.array([False]))
+    # offsets are not known here, and the size has not grown
+    assert growth.mean[0] == 0
+    assert ways(state, growth)[ReliefKind.IDLE].freed_bytes == 1000 * MB

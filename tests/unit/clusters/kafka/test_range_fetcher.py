@@ -1,0 +1,96 @@
+"""Fetching under a quota: smaller responses while a broker throttles, large ones again afterwards."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+import pytest
+from kafka.record.default_records import DefaultRecordBatchBuilder
+
+from kafkabal.clusters.kafka import range_fetcher
+from kafkabal.clusters.kafka.fetch_response import PartitionResponse
+from kafkabal.clusters.kafka.range_fetcher import RangeFetcher
+from kafkabal.config import ConnectionSettings
+
+RECORDS = 400
+RECORD_BYTES = 10_000
+TOTAL_BYTES = RECORDS * RECORD_BYTES
+
+
+class ThrottlingBroker:
+    """A partition of batches of one record; sends nothing where a response is larger than what the quota has left."""
+
+    def __init__(self) -> None:
+        self.left_bytes: float = 0
+        self.refill_bytes: float = 100_000
+        """With every response that is held back."""
+        self.asked: list[int] = []
+        self.empty = 0
+        self._batches = [_batch(offset) for offset in range(RECORDS)]
+
+    def call_broker(self, _: int, request: Any, in_place: Any = None) -> PartitionResponse:
+        """Answer, or hold the connection back."""
+        asked = request.topics[0].partitions[0]
+        self.asked.append(asked.partition_max_bytes)
+        packed = b"".join(self._batches[asked.fetch_offset :])[: asked.partition_max_bytes]
+        if len(packed) > self.left_bytes:
+            self.left_bytes += self.refill_bytes
+            self.empty += 1
+            return PartitionResponse(0, memoryview(b""), throttle_ms=100)
+        self.left_bytes -= len(packed)
+        return PartitionResponse(0, memoryview(packed))
+
+
+def _batch(offset: int) -> bytes:
+    builder = DefaultRecordBatchBuilder(
+        magic=2,
+        compression_type=0,
+        is_transactional=False,
+        producer_id=-1,
+        producer_epoch=0,
+        base_sequence=0,
+        batch_size=10**7,
+    )
+    builder.append(0, 1000, None, bytes(RECORD_BYTES - 75), [])
+    return offset.to_bytes(8, "big") + bytes(builder.build())[8:]
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch) -> ThrottlingBroker:
+    """What the fetcher talks to."""
+    found = ThrottlingBroker()
+    monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: found)
+    return found
+
+
+def _fetcher() -> RangeFetcher:
+    found = RangeFetcher(ConnectionSettings(bootstrap_servers=("h:1",)), "t", "id")
+    found._replicas = {0: range_fetcher._Replica(1, 1)}
+    return found
+
+
+def _offsets(fetcher: RangeFetcher) -> list[int]:
+    return [record[0] for record in fetcher.fetch(0, 0, RECORDS, TOTAL_BYTES).records]
+
+
+def test_a_broker_that_throttles_is_asked_for_less(broker: ThrottlingBroker) -> None:
+    """Held back, the fetcher asks for ever smaller responses, down to 256 KiB, and still gets each record once."""
+    fetcher = _fetcher()
+    assert _offsets(fetcher) == list(range(RECORDS))
+    assert broker.asked[0] >= TOTAL_BYTES
+    assert statistics.median(broker.asked) == pytest.approx(256 * 1024, rel=0.3)
+    # as soon as the quota has 256 KiB left it is used; a response of 4 MB would have waited for all of them
+    assert broker.empty <= 1.3 * TOTAL_BYTES / broker.refill_bytes
+
+
+def test_without_a_quota_responses_grow_again(broker: ThrottlingBroker) -> None:
+    """Once nothing is held back any more, a range comes in one response again."""
+    fetcher = _fetcher()
+    _offsets(fetcher)
+    broker.left_bytes = float("inf")
+    for _ in range(3):
+        _offsets(fetcher)
+    broker.asked.clear()
+    assert _offsets(fetcher) == list(range(RECORDS))
+    assert len(broker.asked) == 1

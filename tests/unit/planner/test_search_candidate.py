@@ -1,0 +1,42 @@
+"""What follows from a placement that was searched for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafkabal.model import ClusterState
+from kafkabal.planner.plan_listener import SILENT
+from kafkabal.planner.plan_options import PlanOptions
+from kafkabal.planner.problem import build_problem
+from kafkabal.planner.search.solution import Solution
+from kafkabal.planner.search_candidate import search
+from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
+
+UNEQUAL_COPIES = SyntheticWorld(seed=3, follower_jitter=0.3, leader_skew=0.5, log_dirs=2)
+
+
+def _replicas(state: ClusterState) -> list[tuple[int, int]]:
+    """Partition and broker of each replica."""
+    return list(zip(state.replicas.partition.tolist(), state.replicas.broker.tolist(), strict=True))
+
+
+def _placed(state: ClusterState) -> dict[tuple[int, int], int]:
+    """Log dir of each replica."""
+    return dict(zip(_replicas(state), state.replicas.log_dir.tolist(), strict=True))
+
+
+def test_two_plans_are_taken_as_one() -> None:
+    """The one ends where the second would, and every new copy has the size of the leader that it is made from."""
+    world = make_world(UNEQUAL_COPIES)
+    problem = build_problem(world, PlanOptions(tolerance=0.2))
+    candidate = search(Solution(problem), SILENT)
+    between = candidate.to_state()
+    later = search(Solution(build_problem(between, PlanOptions(tolerance=0.02))), SILENT).to_state()
+    after = candidate.adopt(later).to_state()
+
+    held = dict(zip(_replicas(world), world.replicas.size_bytes.tolist(), strict=True))
+    sizes = zip(_replicas(after), after.replicas.size_bytes.tolist(), strict=True)
+    assert _placed(after) == _placed(later) != _placed(between)
+    assert np.array_equal(after.partitions.leader, later.partitions.leader)
+    assert all(size == held.get((p, b), problem.arriving_bytes[p]) for (p, b), size in sizes)
+    assert not np.array_equal(after.replicas.size_bytes, later.replicas.size_bytes), "copies of copies, of another size"

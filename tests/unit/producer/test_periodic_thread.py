@@ -1,0 +1,75 @@
+"""The thread that renews views."""
+
+from __future__ import annotations
+
+from threading import Event, Timer
+
+from kafkabal.errors import UnreachableError
+from kafkabal.producer.periodic_thread import PeriodicThread
+
+TIMEOUT_S = 20.0
+
+
+class Told:
+    """What was called, and an event for each call."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.refreshed, self.revised, self.failed = Event(), Event(), Event()
+
+    def refresh(self) -> None:
+        """Note the call."""
+        self.calls.append("refresh")
+        self.refreshed.set()
+
+    def revise(self) -> None:
+        """Note the call, and fail."""
+        self.calls.append("revise")
+        self.revised.set()
+        raise ValueError("no")
+
+    def fail(self, _error: Exception) -> None:
+        """Note the failure."""
+        self.failed.set()
+
+
+def test_a_refresh_that_fails_once_it_is_closed_bothers_nobody() -> None:
+    """A cluster that is closed under a refresh which is still reading it is no failure to tell of."""
+    reading, closed = Event(), Event()
+    told: list[Exception] = []
+
+    def refresh() -> None:
+        reading.set()
+        assert closed.wait(20)
+        raise UnreachableError("closed")
+
+    refresher = PeriodicThread(refresh, 0.001, failed=told.append)
+    assert reading.wait(20)
+    Timer(0.1, closed.set).start()
+    refresher.close()
+
+    assert told == []
+
+
+def test_what_is_asked_for_in_between_does_not_refresh() -> None:
+    """A revision is done at once and only that, its failure is told, and a refresh asked for later still comes."""
+    told = Told()
+    refresher = PeriodicThread(told.refresh, 3600.0, revise=told.revise, failed=told.fail)
+    refresher.revise()
+    assert told.revised.wait(TIMEOUT_S)
+    assert told.failed.wait(TIMEOUT_S)
+    assert told.calls == ["revise"]
+    refresher.wake()
+    assert told.refreshed.wait(TIMEOUT_S)
+    refresher.close()
+    assert told.calls == ["revise", "refresh"]
+
+
+def test_revisions_do_not_put_off_the_refresh() -> None:
+    """However often a revision is asked for, the refresh comes at its time."""
+    told = Told()
+    refresher = PeriodicThread(told.refresh, 0.05, revise=told.revise, failed=told.fail)
+    while not told.refreshed.wait(0.001):
+        refresher.revise()
+    refresher.close()
+    assert "refresh" in told.calls

@@ -1,0 +1,140 @@
+"""OTLP over HTTP: what is taken, what is refused, and that nothing posted can hurt."""
+
+from __future__ import annotations
+
+import gzip
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
+
+import httpx
+import pytest
+
+from kafkabal.errors import UsageError
+from kafkabal.telemetry.intake_over_http import HttpIntake
+from kafkabal.telemetry.latency_store import LatencyTable
+
+PROTOBUF = {"Content-Type": "application/x-protobuf"}
+
+
+@pytest.fixture
+def table() -> LatencyTable:
+    """A table that forgets nothing."""
+    return LatencyTable(max_age_s=60, clock=lambda: 0.0)
+
+
+@pytest.fixture
+def post(table: LatencyTable) -> Iterator[httpx.Client]:
+    """A client of a running intake."""
+    with HttpIntake(table, port=0) as intake, httpx.Client(base_url=f"http://127.0.0.1:{intake.port}") as client:
+        yield client
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+def test_metrics_are_taken(post: httpx.Client, table: LatencyTable, encoding: str, push: Callable[..., bytes]) -> None:
+    """A post, plain or compressed, ends in the table; the connection can be used again."""
+    for client, latency in (("a", 10.0), ("b", 30.0)):
+        body = push({1: latency}, resource={"client_instance_id": client})
+        body = gzip.compress(body) if encoding == "gzip" else body
+        answer = post.post("/v1/metrics", content=body, headers={**PROTOBUF, "Content-Encoding": encoding})
+        assert answer.status_code == 200
+    assert table.latencies_s() == {1: pytest.approx(0.02)}
+
+
+def test_clients_without_an_id_are_distinguished_by_their_attributes(
+    post: httpx.Client, table: LatencyTable, push: Callable[..., bytes]
+) -> None:
+    """Two resources in two posts are two clients, though neither has an id."""
+    for zone, latency in (("x", 10.0), ("y", 30.0), ("x", 20.0)):
+        post.post("/v1/metrics", content=push({1: latency}, resource={"zone": zone}), headers=PROTOBUF)
+    assert table.latencies_s() == {1: pytest.approx(0.025)}
+
+
+@pytest.mark.parametrize("node", ["99999999999999999999", "9" * 5000, "-7"])
+def test_a_node_that_is_no_broker_is_left_out(
+    post: httpx.Client, table: LatencyTable, node: str, push: Callable[..., bytes]
+) -> None:
+    """The brokers of the same push count."""
+    answer = post.post("/v1/metrics", content=push({node: 5.0, 1: 10.0}), headers=PROTOBUF)
+    assert answer.status_code == 200
+    assert table.latencies_s() == {1: pytest.approx(0.01)}
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "body", "status"),
+    [
+        ("/v1/traces", PROTOBUF, b"", 404),
+        ("/v1/metrics", {"Content-Type": "application/json"}, b"{}", 415),
+        ("/v1/metrics", {**PROTOBUF, "Content-Encoding": "br"}, b"", 415),
+        ("/v1/metrics", PROTOBUF, b"\xff\xff", 400),
+        ("/v1/metrics", {**PROTOBUF, "Content-Encoding": "gzip"}, b"no gzip", 400),
+        ("/v1/metrics", PROTOBUF, bytes(5 * 2**20), 413),
+    ],
+)
+def test_what_cannot_be_taken_is_refused(
+    post: httpx.Client,
+    table: LatencyTable,
+    path: str,
+    headers: dict[str, str],
+    body: bytes,
+    status: int,
+    push: Callable[..., bytes],
+) -> None:
+    """Each refusal has the status that HTTP has for it, and leaves the table as it was."""
+    try:
+        assert post.post(path, content=body, headers=headers).status_code == status
+    except httpx.WriteError:
+        assert status == 413, "a server may stop reading what is too large"
+    assert table.latencies_s() == {}
+    assert post.post("/v1/metrics", content=push({1: 5.0}), headers=PROTOBUF).status_code == 200
+
+
+def test_a_bomb_does_not_grow_beyond_the_limit(post: httpx.Client, table: LatencyTable) -> None:
+    """A small body that unpacks to a hundred megabytes is cut off and refused or ignored."""
+    body = gzip.compress(bytes(100 * 2**20))
+    answer = post.post("/v1/metrics", content=body, headers={**PROTOBUF, "Content-Encoding": "gzip"})
+    assert answer.status_code == 400
+    assert table.latencies_s() == {}
+
+
+def test_an_address_in_use_is_reported(table: LatencyTable) -> None:
+    """Two intakes cannot share a port."""
+    with HttpIntake(table, port=0) as intake, pytest.raises(UsageError, match=f"cannot listen on .*{intake.port}"):
+        HttpIntake(table, port=intake.port)
+
+
+def test_an_address_of_ipv6_is_listened_on(table: LatencyTable, push: Callable[..., bytes]) -> None:
+    """Where the machine has IPv6, a post to it is taken as any other."""
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("no IPv6 here")
+    with HttpIntake(table, host="::1", port=0) as intake:
+        answer = httpx.post(f"http://[::1]:{intake.port}/v1/metrics", content=push({1: 10.0}), headers=PROTOBUF)
+    assert answer.status_code == 200
+    assert table.latencies_s() == {1: pytest.approx(0.01)}
+
+
+@pytest.mark.parametrize("host", ["..", "2001:db8::1"])
+def test_a_host_that_is_none_is_reported(table: LatencyTable, host: str) -> None:
+    """A name that cannot be one, or an address that is not of this machine, is an error of usage."""
+    with pytest.raises(UsageError, match="cannot listen on"):
+        HttpIntake(table, host=host, port=0)
+
+
+def test_a_length_that_is_no_number_of_this_world_is_too_large(table: LatencyTable) -> None:
+    """A header of thousands of digits is refused by its length alone."""
+    with HttpIntake(table, port=0) as intake:
+        connection = HTTPConnection("127.0.0.1", intake.port, timeout=5)
+        connection.request("POST", "/v1/metrics", headers={**PROTOBUF, "Content-Length": "9" * 5000})
+        assert connection.getresponse().status == 413
+        connection.close()
+
+
+def test_without_its_extra_nothing_is_listened_on(table: LatencyTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is missed before a client pushes, which would get no answer."""
+    monkeypatch.setitem(sys.modules, "opentelemetry.proto.metrics.v1.metrics_pb2", None)
+    with pytest.raises(UsageError, match="opentelemetry-proto") as refused:
+        HttpIntake(table, port=0)
+    assert "kafkabal[telemetry]" in (refused.value.hint or "")

@@ -1,0 +1,50 @@
+"""Two watches at once: the second waits, says so once, and takes over."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.errors import BusyError
+from kafkabal.executor import StopReason, StopSwitch
+from kafkabal.testing.cluster_builders import brokers, cluster, topic
+from kafkabal.watch import WatchLock
+
+
+@pytest.fixture
+def memory() -> InMemoryCluster:
+    """Two brokers."""
+    return InMemoryCluster.of(cluster(brokers(2), [topic("t", [1, 2])]))
+
+
+def test_a_second_watch_waits_and_takes_over(memory: InMemoryCluster) -> None:
+    """It says once who watches, and begins when the first has ended; the first is kept out then."""
+    first, naps, said = WatchLock(memory, lambda _: None), list[float](), list[str]()
+    first.take()
+
+    def nap(seconds: float) -> None:
+        naps.append(seconds)
+        if sum(naps) > 60.0:
+            first.release()
+
+    second = WatchLock(memory.connect("second"), nap)
+    assert second.wait(StopSwitch(), said.append)
+    assert len(said) == 1
+    assert said[0].startswith("another watch runs on this cluster: ")
+    assert 60.0 < sum(naps) <= 70.0
+    assert second.confirm()
+    assert not first.confirm()
+    assert first.other
+    with pytest.raises(BusyError):
+        first.take()
+
+
+def test_a_watch_that_waits_is_stopped_by_a_signal(memory: InMemoryCluster) -> None:
+    """Within half a second, without having watched."""
+    WatchLock(memory, lambda _: None).take()
+    stop = StopSwitch()
+
+    def nap(_: float) -> None:
+        stop.request(StopReason.TERMINATE)
+
+    assert not WatchLock(memory.connect("second"), nap).wait(stop, lambda _: None)
