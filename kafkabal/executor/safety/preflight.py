@@ -24,10 +24,8 @@ from kafkabal.executor.state.find_run import FoundRun
 from kafkabal.model import Bools, ClusterState, TopicPartition, can_choose_log_dir, offline_replicas
 from kafkabal.plan import ANY_DIR, Action, Drift, PartitionChange, Plan, find_drift
 from kafkabal.units import format_rate
-from kafkabal.wording import brokers_by_id, counted_noun
+from kafkabal.wording import brokers_by_id, counted_noun, first_of
 
-_NAMED = 5
-"""Enough to look one up; a message is one line."""
 _TRUSTED_RATE_BYTES_PER_S = 10**6
 """Kafka's quota counts whole fetch responses, of up to 1 MB a partition: below one a second its rate is a matter of
 luck."""
@@ -173,7 +171,7 @@ def _drift(drifts: Sequence[Drift], *, skip_drifted: bool) -> PreflightCheck:
     return PreflightCheck(
         "drift",
         verdict,
-        f"{counted_noun(len(drifts), 'planned partition')} changed since planning: {_some(map(str, drifts), '; ')}",
+        f"{counted_noun(len(drifts), 'planned partition')} changed since planning: {first_of(drifts, separator='; ')}",
     )
 
 
@@ -181,7 +179,7 @@ def _in_flight(running: Collection[TopicPartition], plan: Plan) -> PreflightChec
     planned = {c.name for c in plan.partitions}
     others = [str(name) for name in running if name not in planned]
     if others:
-        message = f"{counted_noun(len(others), 'other reassignment')} in flight: {_some(others)}"
+        message = f"{counted_noun(len(others), 'other reassignment')} in flight: {first_of(others)}"
         return PreflightCheck(Overridable.OTHER_REASSIGNMENTS, CheckVerdict.OVERRIDABLE, message)
     return PreflightCheck(Overridable.OTHER_REASSIGNMENTS, CheckVerdict.OK, "no other reassignment in flight")
 
@@ -190,7 +188,9 @@ def _rule(check: Overridable, what: str, broken: Iterator[str]) -> PreflightChec
     names = list(broken)
     if names:
         return PreflightCheck(
-            check, CheckVerdict.OVERRIDABLE, f"{counted_noun(len(names), 'planned partition')} {what}: {_some(names)}"
+            check,
+            CheckVerdict.OVERRIDABLE,
+            f"{counted_noun(len(names), 'planned partition')} {what}: {first_of(names)}",
         )
     return PreflightCheck(check, CheckVerdict.OK, f"no planned partition {what}")
 
@@ -218,10 +218,10 @@ def _offline(plan: Plan, state: ClusterState) -> PreflightCheck:
     names = _names(state, state.partitions.leader < 0)
     concerned = [name for name in names if name in planned]
     if concerned:
-        message = f"{counted_noun(len(concerned), 'planned partition')} without a leader: {_some(concerned)}"
+        message = f"{counted_noun(len(concerned), 'planned partition')} without a leader: {first_of(concerned)}"
         return PreflightCheck(Overridable.OFFLINE_PARTITIONS, CheckVerdict.OVERRIDABLE, message)
     if names:
-        message = f"{counted_noun(len(names), 'unplanned partition')} without a leader: {_some(names)}"
+        message = f"{counted_noun(len(names), 'unplanned partition')} without a leader: {first_of(names)}"
         return PreflightCheck(Overridable.OFFLINE_PARTITIONS, CheckVerdict.WARNING, message)
     return PreflightCheck(Overridable.OFFLINE_PARTITIONS, CheckVerdict.OK, "every partition has a leader")
 
@@ -242,7 +242,7 @@ def _under_replicated(plan: Plan, state: ClusterState) -> PreflightCheck:
             concerned.append(str(state.topic_partition(row)))
     if concerned:
         message = (
-            f"{counted_noun(len(concerned), 'planned partition')} with live replicas out of sync: {_some(concerned)}"
+            f"{counted_noun(len(concerned), 'planned partition')} with live replicas out of sync: {first_of(concerned)}"
         )
         return PreflightCheck(Overridable.UNDER_REPLICATED, CheckVerdict.OVERRIDABLE, message)
     if others:
@@ -277,7 +277,10 @@ def _log_dirs(plan: Plan) -> PreflightCheck:
     asked = (c for c in plan.partitions if any(d != ANY_DIR for d in c.log_dirs))
     names = [str(c.name) for c in asked if not can_choose_log_dir(c.topic, c.partition)]
     if names:
-        message = f"{len(names)} planned partitions have names too long for Kafka to choose a log dir: {_some(names)}"
+        message = (
+            f"{counted_noun(len(names), 'planned partition')} with a name too long for Kafka to choose a log dir: "
+            f"{first_of(names)}"
+        )
         return PreflightCheck("log dirs", CheckVerdict.WARNING, message)
     return PreflightCheck("log dirs", CheckVerdict.OK, "Kafka can choose every log dir that the plan names")
 
@@ -335,13 +338,3 @@ def _scope(has: frozenset[Capability]) -> PreflightCheck:
 
 def _names(state: ClusterState, rows: Bools) -> list[TopicPartition]:
     return [state.topic_partition(row) for row in np.flatnonzero(rows).tolist()]
-
-
-def _some(names: Iterable[object], separator: str = ", ") -> str:
-    listed = list(_first(names))
-    return separator.join(listed[:_NAMED]) + (" ..." if len(listed) > _NAMED else "")
-
-
-def _first(names: Iterable[object]) -> Iterator[str]:
-    for _, name in zip(range(_NAMED + 1), names, strict=False):
-        yield str(name)

@@ -232,7 +232,7 @@ def test_the_longest_topic_name_moves(stage: Stage, long_named: str, tmp_path: P
     path.write_text(json.dumps({"version": 1, "partitions": rows}))
     done = stage.command("apply", str(path), "--yes", "--force", "--throttle", "50MB")
     assert done.returncode == 0, done.stderr
-    assert "names too long for Kafka to choose a log dir" in done.stderr
+    assert "a name too long for Kafka to choose a log dir" in done.stderr
     found = stage.cluster.partition_status([long_named])
     assert {status.replicas for status in found.values()} == {(3, 4)}
     undone = stage.command("rollback", stage.journal().record.run_id, "--yes")
