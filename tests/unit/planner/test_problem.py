@@ -1,0 +1,277 @@
+"""The columns that the search works on, of small clusters whose every value is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from kafkabal.errors import InfeasibleError, UsageError
+from kafkabal.model import NOWHERE, UNLIMITED, BrokerRow, ClusterState, LogDirRow, PartitionRow, TopicRow
+from kafkabal.plan import PartitionChange, Placement, Plan
+from kafkabal.planner.plan_options import BrokerLimit, Mode, PlanOptions
+from kafkabal.planner.problem import Problem, build_problem
+from kafkabal.scoring import load_scores
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
+
+HALF = 0.5
+
+
+def _with(row: Any, **changes: Any) -> Any:
+    return msgspec.structs.replace(row, **changes)
+
+
+def _partition(number: int, replicas: Sequence[int], sizes: Sequence[int | None], **changes: Any) -> PartitionRow:
+    """Sizes in GB, leader first."""
+    given = [None if size is None else size * GB for size in sizes]
+    return _with(partition(number, replicas), **{"sizes": given, **changes})
+
+
+def _rows() -> list[BrokerRow]:
+    """Five brokers in racks a, b, a, none, b with two dirs of 100 GB: 3 has an offline dir, 5 is dead."""
+    rows = brokers(5, dirs=2, dir_bytes=100 * GB)
+    racks = ("a", "b", "a", None, "b")
+    rows = [_with(row, rack=rack) for row, rack in zip(rows, racks, strict=True)]
+    rows[2] = _with(rows[2], log_dirs=[rows[2].log_dirs[0], LogDirRow(path="/d1", state="offline")])
+    rows[4] = _with(rows[4], state="dead", rack=None, log_dirs=[])
+    return rows
+
+
+def _broken() -> ClusterState:
+    """Topics ``a`` (three partitions) and internal ``__b``: a dead broker, an offline dir, an unknown size."""
+    a = [
+        _partition(0, [1, 2], [4, 4]),
+        _partition(1, [5, 3, 1], [None, None, 6], leader=1, isr=[1], log_dirs=[None, 1, 0]),
+        _partition(2, [4, 2], [None, None], leader=-1, isr=[4]),
+    ]
+    b = [_partition(0, [2, 5], [1, None], leader=2, isr=[2], log_dirs=[1, None]), _partition(1, [2, 1], [1, 1])]
+    return cluster(_rows(), [TopicRow(topic="a", partitions=a), TopicRow(topic="__b", partitions=b, internal=True)])
+
+
+def _built(state: ClusterState | None = None, **options: Any) -> Problem:
+    return build_problem(state or _broken(), PlanOptions(**options))
+
+
+def _rank(state: ClusterState, topic: str) -> int:
+    return state.topics.name.index(topic)
+
+
+def _of(problem: Problem, column: Any, topic: str = "a") -> Any:
+    """Rows of a topic as lists."""
+    return column[problem.topic == _rank(problem.state, topic)].tolist()
+
+
+def test_what_is_where() -> None:
+    """Replicas, bytes, leaders and racks as they are, padded to the widest partition."""
+    made = _built()
+    assert (made.n_brokers, made.n_topics, made.width, made.n_racks) == (5, 2, 3, 3)
+    assert _of(made, made.previous) == [[0, 1, -1], [4, 2, 0], [3, 1, -1]]
+    # an unknown copy counts as the leader's; where none is known, as nothing
+    assert _of(made, made.held_bytes) == [[4 * GB, 4 * GB, 0], [6 * GB, 6 * GB, 6 * GB], [0, 0, 0]]
+    assert _of(made, made.arriving_bytes) == [4 * GB, 6 * GB, 0]
+    assert _of(made, made.size_known) == [True, True, False]
+    assert _of(made, made.positions) == [2, 3, 2]
+    # without a leader the first replica stands for it
+    assert _of(made, made.leader) == [0, 0, 3]
+    assert _of(made, made.electable) == [[True, True, False], [False, False, True], [True, False, False]]
+    assert _of(made, made.lost) == [[False] * 3, [False, True, False], [False] * 3]
+    same, other, alone, dead = made.rack[0], made.rack[1], made.rack[3], made.rack[4]
+    assert made.rack.tolist() == [same, other, same, alone, dead]
+    assert dead == NOWHERE
+    assert len({same, other, alone, dead}) == 4
+    assert made.score("disk").name == "disk"
+    assert made.has_score("log-dir")
+    assert not made.has_score("latency")
+    assert made.limit_replicas.tolist() == [UNLIMITED] * 5
+    assert made.asked_bytes.tolist() == [UNLIMITED] * 5
+
+
+def test_what_may_move() -> None:
+    """Internal topics are repaired only; a partition of unknown size moves only where it has to."""
+    made = _built()
+    assert _of(made, made.movable) == [True, True, True]
+    assert _of(made, made.movable, "__b") == [True, False]
+    assert _of(made, made.loose.all(1)) == [True, True, False]
+    assert _of(made, made.loose.any(1), "__b") == [False, False]
+    assert _of(made, made.rules.movable) == [True] * 3
+    assert _of(made, made.rules.movable, "__b") == [False] * 2
+    assert _of(made, made.rules.aside) == [False] * 3
+    assert _of(made, made.rules.aside, "__b") == [True] * 2
+    made = _built(include_internal=True)
+    assert made.movable.all()
+    assert _of(made, made.loose.all(1), "__b") == [True, True]
+    assert not made.rules.aside.any()
+    made = _built(exclude_topics=("a",))
+    assert _of(made, made.movable) == [False] * 3
+    made = _built(mode=Mode.LEADERS_ONLY)
+    assert _of(made, made.movable, "__b") == [False, False]
+
+
+def test_which_brokers_take_and_which_leave() -> None:
+    """Dead and drained ones leave and count for nothing, excluded ones keep what they have."""
+    made = _built(drain=frozenset({2}), exclude_brokers=frozenset({4}))
+    assert made.counted.tolist() == [True, False, True, True, False]
+    assert made.leaves.tolist() == made.rules.leaves.tolist() == [False, True, False, False, True]
+    assert made.takes.tolist() == made.rules.takes.tolist() == [True, False, True, False, False]
+    # rack b has nobody left, rack a two, and a broker without a rack is its own
+    assert made.n_racks == 2
+    # what the drained broker holds has to leave, internal or not
+    assert _of(made, made.movable, "__b") == [True, True]
+
+
+def test_only_empty_brokers_take_where_that_is_asked_for() -> None:
+    """With ``--only-to-new`` whoever holds a replica takes none, but is no reason for what is fair."""
+    state = cluster(brokers(3), [TopicRow(topic="a", partitions=[partition(0, [1, 2])])])
+    made = _built(state, mode=Mode.ONLY_TO_NEW)
+    assert made.takes.tolist() == [False, False, True]
+    assert made.rules.takes.tolist() == [True, True, True]
+
+
+def test_a_broker_that_others_fill_takes_nothing() -> None:
+    """Where other programs fill a volume beyond the limit, no plan sends a copy there."""
+    rows = brokers(3, dir_bytes=100 * GB)
+    rows[1] = _with(rows[1], log_dirs=[_with(rows[1].log_dirs[0], usable_bytes=49 * GB)])
+    state = cluster(rows, [TopicRow(topic="a", partitions=[partition(0, [1, 3])])])
+    assert _built(state, log_dir_limit=HALF).takes.tolist() == [True, False, True]
+    assert _built(state, log_dir_limit=0.6).takes.tolist() == [True, True, True]
+
+
+def test_a_silent_broker_has_no_fair_share_of_bytes() -> None:
+    """One that did not report its log dirs counts for replicas and leaders, and takes none."""
+    rows = brokers(3)
+    rows[2] = _with(rows[2], log_dirs=[])
+    made = _built(cluster(rows, [TopicRow(topic="a", partitions=[partition(0, [1, 2])])]))
+    assert made.counted.tolist() == [True] * 3
+    assert made.weighed.tolist() == [True, True, False]
+    assert made.takes.tolist() == [True, True, False]
+
+
+def test_how_much_a_broker_may_hold() -> None:
+    """What its open volumes take up to the limit, less what other programs have there; less where that was asked."""
+    rows = brokers(4, dirs=2, dir_bytes=100 * GB)
+    one, two = rows[0].log_dirs
+    # broker 1: 20 GB of another program beside 10 GB of ours, and a volume that is full already
+    rows[0] = _with(rows[0], log_dirs=[_with(one, usable_bytes=70 * GB), _with(two, usable_bytes=10 * GB)])
+    # broker 2: both dirs on one volume, the first of them cordoned
+    dirs = [_with(d, volume="v", usable_bytes=90 * GB) for d in rows[1].log_dirs]
+    rows[1] = _with(rows[1], log_dirs=[_with(dirs[0], state="cordoned"), dirs[1]])
+    a = [_partition(0, [1, 2], [10, 10]), _partition(1, [4], [0])]
+    state = cluster(rows, [TopicRow(topic="a", partitions=a)])
+    made = _built(state, log_dir_limit=HALF)
+    assert made.limit_bytes.tolist() == [30 * GB, 50 * GB, 100 * GB, 100 * GB]
+    assert made.asked_bytes.tolist() == [UNLIMITED] * 4
+    limits = {1: BrokerLimit(bytes=7), 4: BrokerLimit(replicas=3, bytes=200 * GB)}
+    made = _built(state, log_dir_limit=HALF, broker_limits=limits)
+    assert made.limit_bytes.tolist() == [7, 50 * GB, 100 * GB, 100 * GB]
+    assert made.asked_bytes.tolist() == [7, UNLIMITED, UNLIMITED, 200 * GB]
+    assert made.limit_replicas.tolist() == [UNLIMITED, UNLIMITED, UNLIMITED, 3]
+
+
+def test_volumes_of_unknown_size_have_no_limit() -> None:
+    """But for the one that was asked for."""
+    rows = [_with(row, log_dirs=[LogDirRow(path="/d0")]) for row in brokers(2)]
+    state = cluster(rows, [TopicRow(topic="a", partitions=[_partition(0, [1, 2], [10, 10])])])
+    assert _built(state, broker_limits={2: BrokerLimit(bytes=7)}).limit_bytes.tolist() == [UNLIMITED, 7]
+
+
+def test_another_replication_factor() -> None:
+    """Of topics that may move, positions are added or taken away; others keep theirs, and all are as wide."""
+    made = _built(replication_factor=4, include_internal=False)
+    assert made.width == 4
+    assert _of(made, made.positions) == [4, 4, 4]
+    assert _of(made, made.positions, "__b") == [2, 2]
+    assert _of(made, made.previous) == [[0, 1, -1, -1], [4, 2, 0, -1], [3, 1, -1, -1]]
+    assert _of(made, made.held_bytes)[1] == [6 * GB, 6 * GB, 6 * GB, 0]
+    assert made.lost.shape == made.loose.shape == (5, 4)
+    assert made.rules.factor.tolist() == made.positions.tolist()
+    made = _built(replication_factor=1)
+    assert (made.width, _of(made, made.positions)) == (3, [1, 1, 1])
+
+
+def test_what_a_reassignment_removes_is_no_part_of_the_factor() -> None:
+    """A partition that another tool is moving stays as wide as it will be, and is left to it."""
+    moving = _with(partition(0, [3, 1, 2]), isr=[1, 2], adding=[3], removing=[1])
+    made = _built(cluster(brokers(3), [TopicRow(topic="a", partitions=[moving, partition(1, [1, 2])])]))
+    assert made.rules.factor.tolist() == [2, 2]
+    assert made.movable.tolist() == [False, True]
+
+
+def test_leaders_stay_where_their_changes_are_limited() -> None:
+    """With a limit of leader changes followers move in their place, where there are any."""
+    rows = [partition(0, [1, 2]), _with(partition(1, [1, 2]), leader=2), partition(2, [1])]
+    made = _built(cluster(brokers(3), [TopicRow(topic="a", partitions=rows)]), max_leader_changes=5)
+    assert made.loose[:, :2].tolist() == [[False, True], [True, False], [True, True]]
+
+
+def test_what_earlier_plans_brought_stays() -> None:
+    """Only what such a plan brought, and nothing else of its partitions."""
+    previous = Placement(replicas=(3, 2), leader=3, log_dirs=("any", "any"))
+    change = PartitionChange(topic="a", partition=0, replicas=(1, 2), log_dirs=("any", "any"), previous=previous)
+    state = cluster(brokers(3), [TopicRow(topic="a", partitions=[partition(0, [1, 2]), partition(1, [1, 2])])])
+    made = _built(state, keep_moved=(Plan(partitions=(change,)),))
+    assert made.loose.tolist() == [[False, True], [True, True]]
+
+
+def _names(problem: Problem) -> list[str]:
+    return [weighted.score.name for weighted in problem.scores]
+
+
+def test_scores() -> None:
+    """Those that were asked for, else the default ones, of log dirs only where a broker has several."""
+    one = cluster(brokers(2), [TopicRow(topic="a", partitions=[partition(0, [1, 2])])])
+    assert _names(_built(one)) == ["disk", "replicas", "leaders", "topic-spread"]
+    assert "log-dir" in _names(_built())
+    assert _names(_built(one, scores=load_scores(["leaders"]))) == ["leaders"]
+    assert _names(_built(one, below=0.8)) == ["disk"]
+    assert _names(_built(one, below=0.8, scores=load_scores(["disk=2"]))) == ["disk"]
+    with pytest.raises(UsageError, match="--below supports only the score disk, not leaders, replicas") as refused:
+        _built(one, below=0.8, scores=load_scores(["leaders", "disk", "replicas"]))
+    assert refused.value.hint == "omit --score, or use --score disk"
+    # without log dirs bytes cannot be balanced, but leaders can, and what is broken can be repaired
+    blind = cluster(
+        [_with(b, log_dirs=[]) for b in brokers(2)],
+        [TopicRow(topic="a", partitions=[_with(partition(0, [1, 2]), sizes=None, log_dirs=None)])],
+    )
+    assert "disk" not in _names(_built(blind, mode=Mode.LEADERS_ONLY))
+    assert "leaders" in _names(_built(blind, mode=Mode.REPAIR_ONLY))
+    for options in ({}, {"mode": Mode.REPAIR_ONLY, "scores": load_scores(["disk"])}):
+        with pytest.raises(UsageError, match="score 'disk' needs"):
+            _built(blind, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message", "hint"),
+    [
+        ({"broker_limits": {9: BrokerLimit()}}, UsageError, "--broker-limit: unknown broker: 9", None),
+        ({"drain": frozenset({9})}, UsageError, "--drain: unknown broker: 9", None),
+        ({"exclude_brokers": frozenset({9})}, UsageError, "--exclude-brokers: unknown broker: 9", None),
+        (
+            {"drain": frozenset({1, 2, 3, 4})},
+            InfeasibleError,
+            "no live broker remains to take replicas",
+            "drain fewer brokers",
+        ),
+        (
+            {"replication_factor": 4, "drain": frozenset({1})},
+            UsageError,
+            "--replication-factor 4 needs as many brokers: 3 are alive and not drained",
+            "ask for at most 3",
+        ),
+    ],
+)
+def test_what_cannot_be_planned(options: Any, error: Any, message: str, hint: str | None) -> None:
+    """What no search can reach is refused before it is searched for."""
+    with pytest.raises(error) as refused:
+        _built(**options)
+    assert (str(refused.value), refused.value.hint) == (message, hint)
+
+
+def test_a_cluster_without_topics() -> None:
+    """There is nothing to do, and nothing breaks."""
+    made = _built(cluster(brokers(2), []))
+    assert made.previous.shape == (0, 1)
+    assert made.leader.shape == (0,)
+    assert made.capacity.dtype == np.float64
