@@ -13,6 +13,7 @@ from msgspec.structs import replace as replace_field
 from kafkabal.errors import BusyError, KafkabalError
 from kafkabal.executor import (
     FoundRun,
+    LockAcrossRuns,
     OnInterrupt,
     Phase,
     RunEnvironment,
@@ -22,6 +23,7 @@ from kafkabal.executor import (
     StopSwitch,
     Timeouts,
     apply,
+    current_holder,
     enforce,
     find_run,
     measured_throttle,
@@ -74,6 +76,9 @@ class Healer(Protocol):
         KafkabalError
             If that cannot be found out.
         """
+
+    def holder(self) -> str | None:
+        """Which process works on a run of the cluster, so that nothing can be begun; None if none is known."""
 
     def can_resume(self, found: FoundRun) -> bool:
         """Whether anything can be done about an unfinished run now: not where all that is left is on dead brokers.
@@ -182,13 +187,19 @@ class RunHealer:
         """See :class:`Healer`."""
 
         def action(environment: RunEnvironment) -> RunResult | None:
-            options = RunOptions(
-                throttle=measured_throttle(environment, plan.partitions, self._throttle),
-                timeouts=self._timeouts,
-                on_interrupt=OnInterrupt.FINISH,
-            )
-            enforce(preflight(environment, plan, options, find_run(environment)))
-            return apply(environment, plan, options)
+            lock = LockAcrossRuns(environment)
+            # before anything is checked: the run of a live holder would be taken for one that crashed
+            lock.take()
+            try:
+                options = RunOptions(
+                    throttle=measured_throttle(environment, plan.partitions, self._throttle),
+                    timeouts=self._timeouts,
+                    on_interrupt=OnInterrupt.FINISH,
+                )
+                enforce(preflight(environment, plan, options, find_run(environment)))
+                return apply(environment, plan, options, lock=lock.take())
+            finally:
+                lock.release()
 
         self._start(healing, plan.plan_id, action)
 
@@ -203,6 +214,10 @@ class RunHealer:
         environment = self._environment(StopSwitch())
         found = find_run(environment)
         return found if found is not None and found.is_open else None
+
+    def holder(self) -> str | None:
+        """See :class:`Healer`."""
+        return current_holder(self._environment(StopSwitch()).cluster)
 
     def can_resume(self, found: FoundRun) -> bool:
         """See :class:`Healer`."""

@@ -177,6 +177,10 @@ class Watcher:
         if decision.healing is not None and not self._may_heal():
             text = f"{decision.healing.kind} held back: this watch lost its lock and is retaking it"
             decision = Decision(held_back=text, obstacle="watch lock")
+        elif decision.healing is not None and (holder := self._healer.holder()) is not None:
+            # nothing that could not begin may count as an action: beside a long run those of a day would be used up
+            text = f"{decision.healing.kind} held back: cluster locked by {holder}"
+            decision = Decision(held_back=text, obstacle=f"{decision.healing.kind} busy")
         self._reports.held_back(decision)
         if decision.healing is not None:
             self._heal(decision.healing, state, at_s)
@@ -220,7 +224,7 @@ class Watcher:
             if found is None or not self._ledger.has_begun(found.record.plan_id):
                 self._may_be_unfinished = False
                 return False
-            if not self._healer.can_resume(found) or not self._may_heal():
+            if not self._healer.can_resume(found) or not self._may_heal() or self._healer.holder() is not None:
                 return False
         except KafkabalError:
             return False  # asked again when the state has been read again

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -11,9 +12,11 @@ import pytest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.config.time_window import TimeWindow
+from kafkabal.executor.execute_run import apply, resume
 from kafkabal.executor.run_environment import RunEnvironment
-from kafkabal.executor.run_options import Timeouts
+from kafkabal.executor.run_options import RunOptions, Throttle, Timeouts
 from kafkabal.model.cluster_rows import TopicRow
+from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
 from kafkabal.watch.heal import RunHealer
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
@@ -145,6 +148,40 @@ def test_a_watch_that_was_killed_resumes_its_run(stage: Stage) -> None:
 
     assert follower.messages(EventKind.HEALING)[0].startswith("resume: run ")
     assert follower.messages(EventKind.HEALED)[0].startswith("resume: ")
+
+
+def test_a_run_of_another_command_is_waited_for(tmp_path: Path) -> None:
+    """A repair beside a live run is held back and tried again: nothing failed, and nobody is told to end that run."""
+    stage = Stage(tmp_path, size_bytes=GB // 10)
+
+    def stand_still() -> None:
+        raise Crash
+
+    cron = RunEnvironment(
+        cluster=stage.memory.connect("cron"), state_dir=stage.folder / "cron", clock=stage.clock, host="cron"
+    )
+    move = PartitionChange(
+        topic="t",
+        partition=0,
+        replicas=(4, 2),
+        log_dirs=("any", "any"),
+        previous=Placement(replicas=(1, 2), leader=1, log_dirs=("/d0", "/d0")),
+    )
+    stage.clock.at(30.0, stand_still)
+    with pytest.raises(Crash):
+        apply(cron, Plan(partitions=(move,)), RunOptions(throttle=Throttle(bytes_per_s=100_000)))
+    stage.memory.kafka.kill(3)
+    stage.go_on(stage.watcher(dead_after_s=60.0), hours=0.3)
+
+    assert not stage.messages(EventKind.HEALING_FAILED)
+    assert not stage.messages(EventKind.HEALING)
+    (held_back,) = stage.messages(EventKind.HELD_BACK)
+    assert held_back.startswith("repair held back: cluster locked by kafkabal on cron ")
+    cron.cluster.stop()
+    stage.clock.sleep(60.0)
+    resume(replace(cron, cluster=stage.memory.connect("cron again")))
+    stage.go_on(stage.watcher(dead_after_s=60.0), hours=0.3)
+    assert stage.messages(EventKind.HEALED)[0].startswith("repair: ")
 
 
 def test_a_full_disk_stops_healing_not_watching(stage: Stage) -> None:
