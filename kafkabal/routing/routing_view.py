@@ -44,6 +44,8 @@ class RoutingView:
     settled_bytes: F64 | None = None
     """float64, shape (n_partitions,): of the records that the asking policy picked, those that were acknowledged or
     given up on before it was measured; None where it shows all of them."""
+    unseen_bytes: F64 | None = None
+    """float64, shape (n_partitions,): what other clients have probably sent there and the log dirs do not show yet."""
     waiting_records: int = 0
     """Records of the asking producer that are not acknowledged, at the time of asking."""
 

@@ -240,8 +240,10 @@ class ScoreWeighted(PolicyBase):
         self._horizon_bytes = self._bytes_ahead(sent)
         # the stride makes up at once for what partitions are ahead of their weights: new weights are for the rest
         ahead = _of_length(self._stride.ahead_bytes, n)
-        own = _of_length(sent, n) - ahead - _of_length(self._seen, n)
-        weights = fair.weights(own, self._horizon_bytes, *self._bounds(fair), close_enough)
+        written = _of_length(sent, n) - ahead - _of_length(self._seen, n)
+        if fair.view.unseen_bytes is not None:
+            written += fair.view.unseen_bytes
+        weights = fair.weights(written, self._horizon_bytes, *self._bounds(fair), close_enough)
         span_bytes = self._span_bytes(sent, weights)
         if _is_near(weights, self._weights, close_enough):
             self._stride.set_span(span_bytes)

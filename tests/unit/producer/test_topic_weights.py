@@ -26,18 +26,18 @@ class Reader:
     """A cluster of three brokers and five partitions, with bytes on the brokers by id."""
 
     def __init__(self, existing_bytes: Mapping[int, int]) -> None:
-        self._existing_bytes = existing_bytes
+        self.existing_bytes = existing_bytes
 
     def read(self, request: ReadRequest) -> Reading:
         """The whole state."""
-        spec = SyntheticCluster(brokers=3, partitions=5, own_existing_bytes=self._existing_bytes)
+        spec = SyntheticCluster(brokers=3, partitions=5, own_existing_bytes=self.existing_bytes)
         return Reading(build_synthetic(spec))
 
 
-def weights_of(*topics: str, policy: str = "score", existing_bytes: Mapping[int, int] | None = None) -> TopicWeights:
-    """Weights by disk."""
-    reader, latency = Reader(existing_bytes or {}), LatencyTable(max_age_s=60, clock=lambda: 0.0)
-    views = ViewSource(reader, latency=latency, prometheus=None, clock=lambda: 0.0)
+def weights_of(*topics: str, policy: str = "score", reader: Reader | None = None) -> TopicWeights:
+    """Weights by disk, of empty brokers unless a reader says otherwise."""
+    latency = LatencyTable(max_age_s=60, clock=lambda: 0.0)
+    views = ViewSource(reader or Reader({}), latency=latency, prometheus=None, clock=lambda: 0.0)
     return TopicWeights(
         views,
         topics,
@@ -106,6 +106,35 @@ def test_new_scores_count_from_the_next_reading_on() -> None:
     assert topic.record.scores == {"replicas": 2.0}
 
 
+def weight_of_third(reader: Reader, *readings: Mapping[int, int]) -> float:
+    """What the third broker is to get, over a third, after these bytes on the brokers were read one after the other."""
+    weights, part = weights_of(TOPIC, reader=reader), 0.0
+    for reader.existing_bytes in readings:
+        (topic,) = weights.weigh()[0]
+        part = sum(w for row, w in zip(topic.record.leaders, topic.record.weights, strict=True) if row == 2)
+    return 3 * part
+
+
+MB = 1_000_000
+ONE_LATE = {1: 110 * MB, 2: 110 * MB, 3: 80 * MB}
+
+
+@pytest.mark.parametrize(
+    ("readings", "least", "most"),
+    [
+        ([ONE_LATE], 1.05, 1.5),
+        ([{}, ONE_LATE], 0.99, 1.01),
+        ([{}, ONE_LATE, {broker: 2 * held for broker, held in ONE_LATE.items()}], 1.05, 1.5),
+        ([{}, ONE_LATE, {1: 220 * MB, 2: 220 * MB, 3: 190 * MB}], 0.99, 1.01),
+        ([{}, ONE_LATE, ONE_LATE], 1.05, 1.5),
+    ],
+    ids=["held before", "less came", "ever less", "as much less", "no more comes"],
+)
+def test_what_waits_in_clients_is_not_made_up_for(readings: list[Mapping[int, int]], least: float, most: float) -> None:
+    """A broker that lacks less than a client's buffer gets no more, unless it lacked it before or nothing comes."""
+    assert least < weight_of_third(Reader({}), *readings) < most
+
+
 def test_clients_with_these_weights_fill_brokers_evenly() -> None:
     """Sixty thousand records of a kilobyte by the stride of the record: within 1.005 of the mean."""
     (topic,) = weighed()
@@ -120,7 +149,7 @@ def test_clients_with_these_weights_fill_brokers_evenly() -> None:
 
 def test_a_few_kilobytes_are_no_imbalance() -> None:
     """Clients write a thousand times as much before the next reading: weights stay as they are for empty brokers."""
-    (topic,) = weights_of(TOPIC, existing_bytes={1: 50_000}).weigh()[0]
+    (topic,) = weights_of(TOPIC, reader=Reader({1: 50_000})).weigh()[0]
     assert topic.record.weights == pytest.approx(weighed()[0].record.weights, abs=0.002)
 
 
