@@ -1,3 +1,7 @@
+from .allowed_range import BATCH_BYTES as BATCH_BYTES
+from .allowed_range import DRAWS as DRAWS
+from .allowed_range import LINGER_MS as LINGER_MS
+from .allowed_range import Range as Range
 from .chosen_cluster import cluster_address as cluster_address
 from .connection_settings import ClusterAddress as ClusterAddress
 from .connection_settings import ConnectionSettings as ConnectionSettings
@@ -23,10 +27,6 @@ from .edit_profiles import use_profile as use_profile
 from .librdkafka_config import ClientSetting as ClientSetting
 from .librdkafka_config import connection_of as connection_of
 from .librdkafka_config import librdkafka_settings as librdkafka_settings
-from .number_ranges import BATCH_BYTES as BATCH_BYTES
-from .number_ranges import DRAWS as DRAWS
-from .number_ranges import LINGER_MS as LINGER_MS
-from .number_ranges import Range as Range
 from .profile_disks import with_profile_disks as with_profile_disks
 from .profiles import DEFAULT_PROFILE as DEFAULT_PROFILE
 from .profiles import Profile as Profile

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeAlias, TypeVar
 
 from kafkabal.config import value_parsers
-from kafkabal.config.number_ranges import Range
+from kafkabal.config.allowed_range import Range
 from kafkabal.config.yaml_document import YamlNode
 
 T = TypeVar("T")

@@ -21,6 +21,9 @@ from .observe.cluster_load import measure_load as measure_load
 from .observe.cluster_load import moves_of_plan as moves_of_plan
 from .observe.cluster_load import moves_of_run as moves_of_run
 from .observe.observation import Stage as Stage
+from .reopen_preview import PreviewedMove as PreviewedMove
+from .reopen_preview import ReopenPreview as ReopenPreview
+from .reopen_preview import preview_reopen as preview_reopen
 from .reopen_run import RunClosedError as RunClosedError
 from .run_environment import RunEnvironment as RunEnvironment
 from .run_events import Event as Event
@@ -44,9 +47,6 @@ from .run_options import RunLimits as RunLimits
 from .run_options import RunOptions as RunOptions
 from .run_options import Throttle as Throttle
 from .run_options import Timeouts as Timeouts
-from .run_preview import PreviewedMove as PreviewedMove
-from .run_preview import RunPreview as RunPreview
-from .run_preview import preview_run as preview_run
 from .run_result import RunResult as RunResult
 from .safety.lock_across_runs import LockAcrossRuns as LockAcrossRuns
 from .safety.lock_holder import LockHolder as LockHolder

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkabal.errors import ConfigError
-from kafkabal.inspection.figures import broker_figures
+from kafkabal.inspection.partition_and_holder_figures import broker_figures
 from kafkabal.model import (
     F64,
     I64,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.inspection.figures import HolderFigures, broker_figures, partition_figures
+from kafkabal.inspection.partition_and_holder_figures import HolderFigures, broker_figures, partition_figures
 from kafkabal.model import I64, Bools, ClusterState
 
 # odd constants of splitmix64 (Steele, Lea, Flood, 2014), which spreads every bit of its input

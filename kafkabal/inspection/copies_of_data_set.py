@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from kafkabal.inspection.figures import partition_figures
+from kafkabal.inspection.partition_and_holder_figures import partition_figures
 from kafkabal.model import ClusterState
 
 

@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from kafkabal.inspection.figures import broker_figures, partition_figures
 from kafkabal.inspection.inspection import Inspection, Scored
+from kafkabal.inspection.partition_and_holder_figures import broker_figures, partition_figures
 from kafkabal.inspection.verdict import Severity, Verdict, judge
 from kafkabal.model import F64, ClusterState, broker_capacity_bytes, foreign_of_brokers, is_reassigned
 

@@ -9,8 +9,8 @@ from enum import StrEnum
 import numpy as np
 
 from kafkabal.inspection.broker_condition import dirs_in
-from kafkabal.inspection.figures import lagging_partitions, unknown_sizes
 from kafkabal.inspection.inspection import Inspection, Scored
+from kafkabal.inspection.partition_and_holder_figures import lagging_partitions, unknown_sizes
 from kafkabal.inspection.worst_group_of_score import worst_group
 from kafkabal.model import I64, Bools, ClusterState, LogDirState, broker_capacity_bytes, is_silent, offline_replicas
 from kafkabal.scoring import Grain, Need

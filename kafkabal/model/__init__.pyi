@@ -24,8 +24,6 @@ from .cluster_state import LogDirs as LogDirs
 from .cluster_state import LogDirState as LogDirState
 from .cluster_state import Replicas as Replicas
 from .cluster_state import freeze as freeze
-from .configured_brokers_and_dirs import Default as Default
-from .configured_brokers_and_dirs import stated_of_brokers as stated_of_brokers
 from .eligibility import UNLIMITED as UNLIMITED
 from .eligibility import can_choose_log_dir as can_choose_log_dir
 from .eligibility import did_not_report as did_not_report
@@ -57,6 +55,8 @@ from .kafka_configs import RETENTION_BYTES as RETENTION_BYTES
 from .kafka_configs import RETENTION_MS as RETENTION_MS
 from .kafka_configs import SEGMENT_BYTES as SEGMENT_BYTES
 from .kafka_configs import SEGMENT_MS as SEGMENT_MS
+from .match_config_to_rows import Default as Default
+from .match_config_to_rows import stated_of_brokers as stated_of_brokers
 from .rack_rule import NOWHERE as NOWHERE
 from .rack_rule import distinct_racks as distinct_racks
 from .rack_rule import in_emptiest_racks as in_emptiest_racks

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from kafkabal.model.cluster_state import F64, Bools, ClusterState, LogDirState, freeze
-from kafkabal.model.configured_brokers_and_dirs import Default, stated_of_brokers, stated_of_dirs
+from kafkabal.model.match_config_to_rows import Default, stated_of_brokers, stated_of_dirs
 from kafkabal.model.volumes import dense_volumes, log_bytes
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from kafkabal.model.cluster_rows import BrokerRow
 from kafkabal.model.cluster_state import I32, I64, Brokers, ClusterState, LogDirs, Replicas, freeze
-from kafkabal.model.configured_brokers_and_dirs import Default, stated_of_dirs
+from kafkabal.model.match_config_to_rows import Default, stated_of_dirs
 
 _LEAST_USED_BYTES = 2**30
 """Empty volumes of one size look alike: with less than this in use, equal figures prove nothing."""

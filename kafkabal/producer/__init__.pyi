@@ -10,7 +10,7 @@ from .produce_session import produce_source as produce_source
 from .profile_watcher import ProfileWatcher as ProfileWatcher
 from .progress_listener import DeliveryListener as DeliveryListener
 from .progress_listener import DeliveryProgress as DeliveryProgress
-from .record_sizes import check_sizes as check_sizes
+from .record_size_check import check_sizes as check_sizes
 from .routing_metrics import RoutingCollector as RoutingCollector
 from .routing_view_source import ClusterWithDisks as ClusterWithDisks
 from .routing_view_source import StateReader as StateReader

@@ -13,7 +13,7 @@ from kafkabal.producer.policy_for_librdkafka import client_policy, expect_key_or
 from kafkabal.producer.progress_listener import DeliveryListener, DeliveryProgress
 from kafkabal.producer.record_names import found_records
 from kafkabal.producer.record_sender import RecordSender
-from kafkabal.producer.record_sizes import OVERHEAD_BYTES, check_sizes
+from kafkabal.producer.record_size_check import OVERHEAD_BYTES, check_sizes
 from kafkabal.producer.routing_view_source import StateReader
 from kafkabal.producer.same_topic_check import same_topic_check
 from kafkabal.producer.send_manifest import ManifestHeader, SendManifest

@@ -23,7 +23,7 @@ import numpy as np
 from kafkabal.clusters.kafka import BatchHead, LazyRecords
 from kafkabal.errors import OutputError
 from kafkabal.file_locks import acquire_file_lock
-from kafkabal.reader.blocks import BlockSource, LoadedBlock
+from kafkabal.reader.loaded_blocks import BlockSource, LoadedBlock
 from kafkabal.reader.manifest import Manifest
 
 _MAGIC: Final = b"kafkabal-block-3"
@@ -180,7 +180,7 @@ class CachedBlocks:
     Parameters
     ----------
     joins
-        As for :class:`~kafkabal.reader.blocks.BrokerBlocks`.
+        As for :class:`~kafkabal.reader.loaded_blocks.BrokerBlocks`.
     """
 
     def __init__(self, manifest: Manifest, cache: BlockCache, source: BlockSource, *, joins: bool = True) -> None:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from kafkabal.reader.blocks import BrokerBlocks
+from kafkabal.reader.loaded_blocks import BrokerBlocks
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.prefetch import UNKNOWN_BROKER
 from kafkabal.reader.reader_options import ReaderOptions
@@ -15,9 +15,9 @@ from kafkabal.reader.retention_guard import expires_at_s
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kafkabal.clusters.kafka import BufferPool, RangeFetcher, ReadAheadBatches
+    from kafkabal.clusters.kafka import BufferPool, OverfetchedBatches, RangeFetcher
     from kafkabal.reader.block_cache import BlockCache
-    from kafkabal.reader.blocks import BlockSource
+    from kafkabal.reader.loaded_blocks import BlockSource
 
 _KEPT_FRACTION = 0.25
 """Of the prefetch, at most as much again for parts of batches that neighbouring blocks want: 64 batches of 1 MB."""
@@ -47,13 +47,13 @@ class BlockOpener:
 
     def sources(self) -> Callable[[], BlockSource]:
         """What opens a source for each thread of an iteration; they share memory and parts of batches."""
-        from kafkabal.clusters.kafka import BufferPool, ReadAheadBatches
+        from kafkabal.clusters.kafka import BufferPool, OverfetchedBatches
 
         memory = BufferPool()
-        kept = ReadAheadBatches(int(_KEPT_FRACTION * self._options.prefetch_bytes), memory)
+        kept = OverfetchedBatches(int(_KEPT_FRACTION * self._options.prefetch_bytes), memory)
         return lambda: self._open(kept, memory)
 
-    def _open(self, kept: ReadAheadBatches, memory: BufferPool) -> BlockSource:
+    def _open(self, kept: OverfetchedBatches, memory: BufferPool) -> BlockSource:
         fetcher = self._fetcher(kept, memory)
         if not self._metrics.racks:
             self._metrics.racks = fetcher.racks()
@@ -94,7 +94,7 @@ class BlockOpener:
             self._metrics.cache_fault = fault
             warnings.warn(f"{fault}: no further blocks are cached", stacklevel=2)
 
-    def _fetcher(self, kept: ReadAheadBatches | None = None, memory: BufferPool | None = None) -> RangeFetcher:
+    def _fetcher(self, kept: OverfetchedBatches | None = None, memory: BufferPool | None = None) -> RangeFetcher:
         from kafkabal.clusters.kafka import RangeFetcher
 
         options = self._options

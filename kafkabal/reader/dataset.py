@@ -25,8 +25,8 @@ from kafkabal.reader.prefetch import DEFAULT_PREFETCH_BYTES
 from kafkabal.reader.progress_listeners import progress_listeners
 from kafkabal.reader.reader_options import ReaderOptions, bytes_of, choice_of
 from kafkabal.reader.reader_shard import Balance, ReaderShard, Tail
-from kafkabal.reader.sample_sequence import SampleSequence, Supply
-from kafkabal.reader.work_stealing_sequence import WorkStealingSequence
+from kafkabal.reader.sample_iterator import SampleIterator, Supply
+from kafkabal.reader.work_stealing_iterator import WorkStealingIterator
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class TopicReader:
         self._first_epoch, self._is_finished = 0, False
         self._progress, self._taken = EpochProgress(), 0
         self._resumed: Checkpoint | None = None
-        self._sequence: SampleSequence | WorkStealingSequence | None = None
+        self._sequence: SampleIterator | WorkStealingIterator | None = None
         self._ranges: Ranges | None = None
         self.metrics = ReaderMetrics(rack=rack)
         """Counted over all iterations of this object, in this process."""
@@ -200,7 +200,7 @@ class TopicReader:
         if self._resumed is not None:
             self._progress, self._taken = self._resumed.resumed_by(shard)
             self._ranges, self._resumed = None, None
-        if self._is_finished or not isinstance(self._sequence, WorkStealingSequence):
+        if self._is_finished or not isinstance(self._sequence, WorkStealingIterator):
             self._adopt()
         if self._is_finished:
             self._first_epoch, self._is_finished = self._progress.epoch + 1, False
@@ -225,7 +225,7 @@ class TopicReader:
 
     def _sequences(
         self, shard: ReaderShard, each_portion: Callable[[], None]
-    ) -> Iterator[SampleSequence | WorkStealingSequence]:
+    ) -> Iterator[SampleIterator | WorkStealingIterator]:
         """Yield one after the other: a single one, or where readers take work from each other, one an epoch."""
         options, until_epoch = self._options, max(self._first_epoch + self._epochs, self._progress.epoch + 1)
         supply = Supply(
@@ -234,7 +234,7 @@ class TopicReader:
             broker_of=self._blocks.broker_of,
         )
         if options.balance is Balance.STATIC:
-            yield SampleSequence(
+            yield SampleIterator(
                 self.manifest,
                 supply,
                 seed=options.seed,
@@ -247,13 +247,13 @@ class TopicReader:
             )
             return
         assert options.ledgers is not None
-        if isinstance(self._sequence, WorkStealingSequence):  # left in the middle
+        if isinstance(self._sequence, WorkStealingIterator):  # left in the middle
             yield self._sequence
             self._progress = EpochProgress(self._sequence.progress.epoch + 1)
         elif self._taken:  # a state of readers that were in step
             self._progress, self._taken = self._progress.after([self._taken] * shard.readers), 0
         while self._progress.epoch < until_epoch:
-            yield WorkStealingSequence(
+            yield WorkStealingIterator(
                 self.manifest,
                 supply,
                 options.ledgers,
@@ -291,7 +291,7 @@ class TopicReader:
             reader=shard.reader,
             readers=shard.readers,
             taken=position.taken,
-            ranges=position.ranges if isinstance(position, WorkStealingSequence) else self._ranges,
+            ranges=position.ranges if isinstance(position, WorkStealingIterator) else self._ranges,
         ).as_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -345,11 +345,11 @@ class TopicReader:
         """Go on where the last iteration was left."""
         if self._sequence is not None:
             self._progress, self._taken = self._sequence.progress, self._sequence.taken
-            self._ranges = self._sequence.ranges if isinstance(self._sequence, WorkStealingSequence) else None
+            self._ranges = self._sequence.ranges if isinstance(self._sequence, WorkStealingIterator) else None
             self._drop_sequence()
 
     def _drop_sequence(self) -> None:
-        if isinstance(self._sequence, WorkStealingSequence):
+        if isinstance(self._sequence, WorkStealingIterator):
             self._sequence.close()
         self._sequence = None
 

@@ -23,9 +23,9 @@ from kafkabal.clusters import (
 from kafkabal.clusters.kafka import LazyRecords, RawRecord
 from kafkabal.errors import NotAuthorizedError, UsageError, unknown_topic
 from kafkabal.model import I64, TopicPartition
-from kafkabal.reader.blocks import FetchedRecords, record_bytes
+from kafkabal.reader.join_file_pieces import FileKey, is_piece, place_of
+from kafkabal.reader.loaded_blocks import FetchedRecords, record_bytes
 from kafkabal.reader.manifest import LANES, CountedBlock, FileBlock, Manifest, PartitionRange, block_counts
-from kafkabal.reader.split_files import FileKey, is_piece, place_of
 
 _ANSWER_S = 15.0
 """Longer than the election of a controller and a leader, shorter than an operator's patience."""

@@ -18,11 +18,11 @@ from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from kafkabal.reader.blocks import SampleBlock
+from kafkabal.reader.loaded_blocks import SampleBlock
 
 if TYPE_CHECKING:
     from kafkabal.reader.block_schedule import Opening, Visits
-    from kafkabal.reader.blocks import BlockSource, LoadedBlock
+    from kafkabal.reader.loaded_blocks import BlockSource, LoadedBlock
 
 DEFAULT_PREFETCH_BYTES = 256 * 2**20
 """Of each reader: 24 open blocks of 8 MiB, and some of the next."""

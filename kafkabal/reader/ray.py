@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kafkabal.clusters.kafka import RangeFetcher, ReadAheadBatches, RecordColumns, unpack_headers
+from kafkabal.clusters.kafka import OverfetchedBatches, RangeFetcher, RecordColumns, unpack_headers
 from kafkabal.config import ConnectionSettings, live_connection
 from kafkabal.errors import DriftError, MissingCapabilityError, UsageError
 from kafkabal.model import I64
-from kafkabal.reader.blocks import Fetcher
 from kafkabal.reader.choose_manifest import pin
+from kafkabal.reader.loaded_blocks import Fetcher
 from kafkabal.reader.manifest import BLOCK_BYTES, Manifest, load_manifest
 from kafkabal.wording import counted_noun
 
@@ -195,7 +195,7 @@ def _datasource(connection: ConnectionSettings, manifest: Manifest, rack: str | 
 
     def task(wanted: list[BlockRun], row_limit: int | None) -> ReadTask:
         def read() -> Iterator[pa.Table]:
-            kept = ReadAheadBatches(BLOCK_BYTES)  # the batch that a step ends in is the one that the next begins in
+            kept = OverfetchedBatches(BLOCK_BYTES)  # the batch that a step ends in is the one that the next begins in
             fetcher = RangeFetcher(connection, manifest.topic, manifest.topic_id, rack=rack, kept=kept)
             try:
                 yield from read_block_runs(fetcher, manifest.topic, wanted, headers=headers)

@@ -9,7 +9,7 @@ from typing import IO, Any
 import msgspec
 
 from kafkabal.errors import UsageError
-from kafkabal.sources.rows import BadRowError, Fields, Rows, WantedFields, expect_columns
+from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, WantedFields, expect_columns
 
 _ROWS_A_BATCH = 1024
 """A batch of rows of some kB fits the cache; one at a time would cost a call of Arrow each."""

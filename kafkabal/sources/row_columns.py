@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kafkabal.sources.record_headers import LABEL_HEADER, header_bytes
-from kafkabal.sources.rows import Rows
+from kafkabal.sources.row_reader_protocol import Rows
 from kafkabal.sources.source_protocol import Headers
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import Final
 
-from kafkabal.sources.rows import RowReader
+from kafkabal.sources.row_reader_protocol import RowReader
 from kafkabal.sources.text_rows import csv_rows, json_lines, text_lines
 
 

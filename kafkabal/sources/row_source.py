@@ -17,7 +17,7 @@ from kafkabal.sources.local_files import LocalFile
 from kafkabal.sources.remote_files import RemoteFile
 from kafkabal.sources.row_columns import RowColumns, add_to_digest, cut_rows, with_label
 from kafkabal.sources.row_formats import RowFormat, format_by_name, reader_of
-from kafkabal.sources.rows import BadRowError, Fields, Rows, WantedFields, field_of
+from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, WantedFields, field_of
 from kafkabal.sources.source_protocol import (
     Block,
     ChangedRowsError,

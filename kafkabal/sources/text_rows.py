@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import msgspec
 
-from kafkabal.sources.rows import BadRowError, Fields, Rows, WantedFields, expect_columns
+from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, WantedFields, expect_columns
 
 # read at once: the lines in it are sent as one block
 _READ_BYTES = 1 << 18

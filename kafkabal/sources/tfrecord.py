@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import IO, Final
 
 from kafkabal.errors import UsageError
-from kafkabal.sources.rows import BadRowError, Rows, WantedFields
+from kafkabal.sources.row_reader_protocol import BadRowError, Rows, WantedFields
 
 _HEAD: Final = struct.Struct("<QI")
 _CHECKSUM: Final = struct.Struct("<I")

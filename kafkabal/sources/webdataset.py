@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import IO, Any, Final
 
 from kafkabal.sources.record_headers import LABEL_HEADER, PATH_HEADER
-from kafkabal.sources.rows import BadRowError, Fields, Rows, WantedFields
+from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, WantedFields
 from kafkabal.sources.source_protocol import Headers
 
 SAMPLE_FIELD: Final = "__key__"

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from kafkabal.cli.framework.command_table import COMMANDS
-from kafkabal.cli.framework.completion.command_descriptions import Page, pages
+from kafkabal.cli.framework.completion.command_pages import Page, pages
 from kafkabal.cli.framework.help_text import ordered
 from kafkabal.cli.framework.shared_options import CLUSTER_SECTION, OUTPUT_SECTION
 from kafkabal.cli.framework.typer_parameters import read_signature
-from kafkabal.reporting.documentation_pages import page_names
+from kafkabal.reporting.help_pages import page_names
 
 PAGES = pages()
 

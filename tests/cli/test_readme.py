@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.completion.command_descriptions import pages
+from kafkabal.cli.framework.completion.command_pages import pages
 from kafkabal.cli.main import root_command
 from kafkabal.config.profiles import load_profile
 from kafkabal.errors import KafkabalError

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kafkabal.cli.framework.command_table import COMMANDS, Row
-from kafkabal.cli.framework.completion.command_descriptions import Page, pages
+from kafkabal.cli.framework.completion.command_pages import Page, pages
 from kafkabal.cli.framework.shared_options import ONE_CLUSTER
 from kafkabal.cli.framework.typer_command import build_command
 from kafkabal.config.settings import KEYS

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kafkabal.atomic_files import replacing
 from kafkabal.cli.framework.completion import bash, fish, zsh
-from kafkabal.cli.framework.completion.command_descriptions import pages
+from kafkabal.cli.framework.completion.command_pages import pages
 from kafkabal.reporting.monitoring.monitoring_files import MonitoringSetup, monitoring_files
 from tools.reference import json_schemas, man_pages, markdown_pages, variable_names
 

@@ -12,7 +12,7 @@ import yaml
 
 from kafkabal.executor import Event
 from kafkabal.reporting.report_document import FORMAT_VERSION
-from kafkabal.reporting.runs.event_lines import EVENTS_VERSION
+from kafkabal.reporting.runs.events_as_json_lines import EVENTS_VERSION
 from kafkabal.routing import WeightRecord
 
 _SHAPES: Final = Path(__file__).parent / "output_shapes.yaml"

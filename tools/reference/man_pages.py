@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import kafkabal
-from kafkabal.cli.framework.completion.command_descriptions import Option, Page
+from kafkabal.cli.framework.completion.command_pages import Option, Page
 from kafkabal.errors import EXIT_CODE_MEANINGS
 
 _ENVIRONMENT = (

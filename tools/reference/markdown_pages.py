@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from kafkabal.cli.framework.completion.command_descriptions import Option, Page
+from kafkabal.cli.framework.completion.command_pages import Option, Page
 from kafkabal.errors import EXIT_CODE_MEANINGS
 from kafkabal.routing import About, load_policy, options_of, policy_names
 from kafkabal.scoring import BUILT_IN, DEFAULT_SCORES, load_score

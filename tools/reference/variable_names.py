@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkabal.cli.framework.completion.command_descriptions import Page
+from kafkabal.cli.framework.completion.command_pages import Page
 from kafkabal.cli.framework.lazy_commands import variable_of
 from kafkabal.cli.framework.misspelt_variables import PREFIX
 from kafkabal.config import KEYS, PROFILE_VARIABLE

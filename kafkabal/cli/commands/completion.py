@@ -109,7 +109,7 @@ def candidates(
 
 
 def _script(shell: Shell) -> str:
-    from kafkabal.cli.framework.completion.command_descriptions import pages
+    from kafkabal.cli.framework.completion.command_pages import pages
 
     text: str = import_module(f"kafkabal.cli.framework.completion.{shell}").script(pages())
     return text

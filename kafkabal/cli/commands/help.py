@@ -36,7 +36,7 @@ def help_(
         code = main([*words, "--help"], context)
         if code != ExitCode.DONE:
             return ExitCode(code)
-    from kafkabal.reporting.documentation_pages import draw_page, page_names, read_page, topics_report
+    from kafkabal.reporting.help_pages import draw_page, page_names, read_page, topics_report
 
     if not words:
         from kafkabal.cli.framework.shared_options import OutputOptions

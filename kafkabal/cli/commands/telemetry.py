@@ -8,9 +8,9 @@ import typer
 
 from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.open_telemetry_intake import open_http_intake, open_topic_intake
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
+from kafkabal.cli.framework.telemetry_intake import open_http_intake, open_topic_intake
 from kafkabal.config import Settings
 from kafkabal.errors import ConfigError, MissingCapabilityError, RefusedByClusterError, UsageError
 from kafkabal.model import CLEANUP_POLICY, MAX_MESSAGE_BYTES, RETENTION_MS, SEGMENT_MS

@@ -55,10 +55,12 @@ COMMANDS: Final[Mapping[str, Row]] = {
                 "kafkabal.cli.commands.rebalance.explain:explain",
             ),
             "show": Row(
-                "Show what a plan file moves, partition by partition.", "kafkabal.cli.commands.rebalance.show:show"
+                "Show what a plan file moves, partition by partition.",
+                "kafkabal.cli.commands.rebalance.show_and_diff:show",
             ),
             "diff": Row(
-                "Show which partitions two plans treat differently.", "kafkabal.cli.commands.rebalance.show:diff"
+                "Show which partitions two plans treat differently.",
+                "kafkabal.cli.commands.rebalance.show_and_diff:diff",
             ),
             "apply": Row("Apply a plan file.", "kafkabal.cli.commands.rebalance.apply:apply"),
             "status": Row(
@@ -88,7 +90,7 @@ COMMANDS: Final[Mapping[str, Row]] = {
             ),
             "simulate": Row(
                 "Simulate 'kafkabal watch' on this cluster for months: growth, noise, failures and new brokers.",
-                "kafkabal.cli.commands.rebalance.simulate:simulate",
+                "kafkabal.cli.commands.rebalance.simulate_watch:simulate",
             ),
             "throttle": Row(
                 "Change the throttle of the active run, from any host.",
@@ -138,7 +140,7 @@ COMMANDS: Final[Mapping[str, Row]] = {
         commands={
             "plugin": Row(
                 "Build the partitioner for Java producers, which follows published weights.",
-                "kafkabal.cli.commands.routing:plugin",
+                "kafkabal.cli.commands.routing_plugin:plugin",
             ),
         },
     ),

@@ -8,7 +8,7 @@ import typer
 
 from kafkabal.cli.framework.cluster_access import await_broker
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.open_telemetry_intake import open_http_intake, open_topic_intake
+from kafkabal.cli.framework.telemetry_intake import open_http_intake, open_topic_intake
 from kafkabal.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:

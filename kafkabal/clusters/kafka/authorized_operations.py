@@ -10,9 +10,9 @@ from kafka.protocol.admin import DescribeClusterRequest, DescribeGroupsRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from kafkabal.clusters.cluster_protocol import Fault
-from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.error_mapping import NO_ERROR, fault_of
 from kafkabal.clusters.kafka.group_coordinator import call_coordinator
+from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.errors import NotAuthorizedError
 
 # of MetadataRequest: from 8 on it tells operations, after 10 no longer those on the cluster

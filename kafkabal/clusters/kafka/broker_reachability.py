@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from kafka.protocol.admin import DescribeQuorumRequest
 
 from kafkabal.clusters.clock import Deadline
-from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.controller_quorum import quorum_request
+from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.errors import KafkabalError
 
 _TIMESTAMPS_VERSION = 1

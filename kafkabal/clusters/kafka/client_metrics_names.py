@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kafka.protocol.admin import ListConfigResourcesRequest
 
-from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.error_mapping import check
+from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.errors import MissingCapabilityError
 
 _CLIENT_METRICS = 16

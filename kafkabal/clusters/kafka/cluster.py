@@ -42,7 +42,6 @@ from kafkabal.clusters.kafka.authorized_operations import (
     topic_operations,
 )
 from kafkabal.clusters.kafka.broker_reachability import BrokerReachability, controller_time_s, reach_brokers
-from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.client_metrics_names import client_metrics_names
 from kafkabal.clusters.kafka.compacted_topic_store import CompactedTopicStore
 from kafkabal.clusters.kafka.configs import alter_configs, describe_configs
@@ -51,6 +50,7 @@ from kafkabal.clusters.kafka.controller_quorum import quorum_voters
 from kafkabal.clusters.kafka.create_topics import create_topics
 from kafkabal.clusters.kafka.elections import elect_preferred_leaders
 from kafkabal.clusters.kafka.group_lock import GroupLock, lock_holders
+from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.clusters.kafka.log_dirs import move_log_dirs, replica_logs
 from kafkabal.clusters.kafka.metadata import describe_topic, partition_status
 from kafkabal.clusters.kafka.reassignments import GUARD_VERSION, alter_reassignments, list_reassignments

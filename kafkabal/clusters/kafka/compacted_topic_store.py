@@ -14,11 +14,11 @@ from kafka.record import MemoryRecords, MemoryRecordsBuilder
 
 from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.cluster_protocol import NewTopic
-from kafkabal.clusters.kafka.broker_requests import KafkaClient, KnownBroker, pauses
 from kafkabal.clusters.kafka.create_topics import create_topics
 from kafkabal.clusters.kafka.error_mapping import TOPIC_ALREADY_EXISTS, check, error_name, fault_of, translated
+from kafkabal.clusters.kafka.kafka_client import KafkaClient, KnownBroker, pauses
+from kafkabal.clusters.kafka.leader_and_group_offsets import leader_offsets
 from kafkabal.clusters.kafka.metadata import partition_status
-from kafkabal.clusters.kafka.offsets import leader_offsets
 from kafkabal.errors import NotAuthorizedError, RefusedByClusterError, UnreachableError
 from kafkabal.model import CLEANUP_POLICY, MAX_MESSAGE_BYTES, MIN_INSYNC_REPLICAS, TopicPartition
 

@@ -18,8 +18,8 @@ from kafkabal.clusters.config_items import (
     ConfigValue,
     ResourceKind,
 )
-from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.error_mapping import NO_ERROR, fault_of, fault_of_error
+from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.clusters.kafka.parallel_requests import run_all
 from kafkabal.clusters.kafka.request_chunks import chunked
 from kafkabal.errors import KafkabalError, NoResponseError, UnreachableError

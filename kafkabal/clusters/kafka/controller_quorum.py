@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafka.protocol.admin import DescribeQuorumRequest
 
-from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.errors import KafkabalError
 
 _TOPIC = "__cluster_metadata"

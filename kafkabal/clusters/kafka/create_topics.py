@@ -8,8 +8,8 @@ from typing import Any
 from kafka.protocol.admin import CreateTopicsRequest
 
 from kafkabal.clusters.cluster_protocol import Fault, NewTopic
-from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.error_mapping import NO_ERROR, fault_of, fault_of_error
+from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.clusters.kafka.request_chunks import weighed
 from kafkabal.errors import UnreachableError
 

@@ -10,13 +10,13 @@ from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
 from kafkabal.clusters.clock import Deadline
-from kafkabal.clusters.kafka.broker_requests import KafkaClient, pauses
 from kafkabal.clusters.kafka.error_mapping import (
     COORDINATOR_LOAD_IN_PROGRESS,
     COORDINATOR_NOT_AVAILABLE,
     NOT_COORDINATOR,
     check,
 )
+from kafkabal.clusters.kafka.kafka_client import KafkaClient, pauses
 from kafkabal.errors import UnreachableError
 
 T = TypeVar("T")

@@ -16,7 +16,6 @@ from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGro
 
 from kafkabal.clusters.clock import Clock
 from kafkabal.clusters.cluster_protocol import IsGone, nobody_is_gone
-from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.error_mapping import (
     INCONSISTENT_GROUP_PROTOCOL,
     MEMBER_ID_REQUIRED,
@@ -31,6 +30,7 @@ from kafkabal.clusters.kafka.group_coordinator import (
     call_coordinator,
     describe_group,
 )
+from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import BusyError, KafkabalError, RefusedByClusterError, UnreachableError
 

@@ -10,8 +10,8 @@ from kafka.protocol.admin import AlterReplicaLogDirsRequest, DescribeLogDirsRequ
 
 from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.cluster_protocol import Fault, ReplicaLog, ReplicaOn
-from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.error_mapping import KAFKA_STORAGE_ERROR, NO_ERROR, check, fault_of, fault_of_error
+from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.clusters.kafka.request_chunks import by_topic, chunked
 from kafkabal.errors import KafkabalError, NotAuthorizedError
 from kafkabal.model import LogDirRow, TopicPartition

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.cluster_protocol import PartitionStatus, TopicDescription
-from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.error_mapping import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION, check
+from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.clusters.kafka.request_chunks import chunked
 from kafkabal.errors import NotAuthorizedError, UnreachableError
 from kafkabal.model import TopicPartition

@@ -14,13 +14,13 @@ from uuid import UUID
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 
 from kafkabal.clusters.clock import Clock, Deadline, SystemClock
-from kafkabal.clusters.kafka.broker_requests import KafkaClient, pauses
 from kafkabal.clusters.kafka.buffer_pool import BufferPool
 from kafkabal.clusters.kafka.error_mapping import check
 from kafkabal.clusters.kafka.fetch_response import NEWEST_VERSION, OLDEST_VERSION, PartitionResponse, fetch_response
+from kafkabal.clusters.kafka.kafka_client import KafkaClient, pauses
 from kafkabal.clusters.kafka.lazy_records import LazyRecords, RawRecord
 from kafkabal.clusters.kafka.metadata import describe_topic
-from kafkabal.clusters.kafka.read_ahead_batches import ReadAheadBatches
+from kafkabal.clusters.kafka.overfetched_batches import OverfetchedBatches
 from kafkabal.clusters.kafka.record_batches import BatchReader
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import DriftError, KafkabalError, NotAuthorizedError, UnreachableError
@@ -112,7 +112,7 @@ class RangeFetcher:
         topic_id: str,
         *,
         rack: str | None = None,
-        kept: ReadAheadBatches | None = None,
+        kept: OverfetchedBatches | None = None,
         memory: BufferPool | None = None,
         on_located: Callable[[Mapping[int, int]], None] = lambda _: None,
         clock: Clock | None = None,
@@ -125,7 +125,7 @@ class RangeFetcher:
         self._rack = rack
         self._on_located = on_located
         self._timeout_s = timeout_s
-        self._kept = kept or ReadAheadBatches(0)
+        self._kept = kept or OverfetchedBatches(0)
         self._replicas: dict[int, _Replica] = {}
         self._uuid: UUID | None = None
         self._responses = _FetchResponses(memory or BufferPool())

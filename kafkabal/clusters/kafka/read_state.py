@@ -12,12 +12,12 @@ from typing import TypeVar
 from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.cluster_protocol import BrokerProblem, Reading, ReadRequest, Reassignment
 from kafkabal.clusters.config_items import ConfigResource, ConfigSource, ResourceKind
-from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.configs import describe_configs
 from kafkabal.clusters.kafka.error_mapping import TOPIC_AUTHORIZATION_FAILED
+from kafkabal.clusters.kafka.kafka_client import KafkaClient
+from kafkabal.clusters.kafka.leader_and_group_offsets import group_offsets, leader_offsets
 from kafkabal.clusters.kafka.log_dirs import describe_log_dirs
 from kafkabal.clusters.kafka.metadata import topics_refused
-from kafkabal.clusters.kafka.offsets import group_offsets, leader_offsets
 from kafkabal.clusters.kafka.responses_to_rows import BrokerResponses, assemble
 from kafkabal.errors import KafkabalError, NotAuthorizedError, RefusedByClusterError, UnreachableError
 from kafkabal.gc_pause import cycle_collection_paused

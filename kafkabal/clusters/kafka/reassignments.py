@@ -8,7 +8,6 @@ from typing import Any
 from kafka.protocol.admin import AlterPartitionReassignmentsRequest, ListPartitionReassignmentsRequest
 
 from kafkabal.clusters.cluster_protocol import Fault, Reassignment
-from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.error_mapping import (
     INVALID_REPLICA_ASSIGNMENT,
     INVALID_REPLICATION_FACTOR,
@@ -18,6 +17,7 @@ from kafkabal.clusters.kafka.error_mapping import (
     fault_of,
     fault_of_error,
 )
+from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.clusters.kafka.metadata import partition_status
 from kafkabal.clusters.kafka.request_chunks import by_topic, chunked
 from kafkabal.errors import UnreachableError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkabal.clusters.clock import Clock, Deadline
 from kafkabal.clusters.kafka.broker_address import Address
-from kafkabal.clusters.kafka.connection import BrokerConnection, ResponseInPlace, open_connection
+from kafkabal.clusters.kafka.broker_connection import BrokerConnection, ResponseInPlace, open_connection
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import KafkabalError, UnreachableError
 

@@ -8,7 +8,7 @@ from typing import Final
 from kafka.protocol.metadata import MetadataRequest
 
 from kafkabal.clusters.clock import Deadline
-from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.errors import KafkabalError
 
 # a broker that stalls for 0.3 s of every second responds to seven of ten requests as fast as ever: one request a look

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from kafkabal.clusters.cluster_protocol import Reassignment
-from kafkabal.clusters.kafka.broker_requests import KnownBrokers
 from kafkabal.clusters.kafka.compacted_topic_store import RECORDS_TOPIC
+from kafkabal.clusters.kafka.kafka_client import KnownBrokers
 from kafkabal.clusters.kafka.log_dirs import BrokerLogs
 from kafkabal.clusters.kafka.metadata import topic_id_of
 from kafkabal.model import (

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from kafkabal.clusters.clock import Deadline
-from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.error_mapping import GROUP_AUTHORIZATION_FAILED, NO_ERROR, check
+from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.clusters.kafka.messages import DescribeShareGroupOffsetsRequest
 from kafkabal.clusters.kafka.request_chunks import chunked
 from kafkabal.model import TopicPartition

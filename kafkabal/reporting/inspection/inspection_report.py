@@ -30,7 +30,7 @@ from kafkabal.reporting.inspection.by_log_dir import log_dir_table
 from kafkabal.reporting.inspection.by_partition import partition_table
 from kafkabal.reporting.inspection.by_rack import no_traffic, rack_table, traffic_table
 from kafkabal.reporting.inspection.by_topic import is_diskless, is_tiered, topic_table
-from kafkabal.reporting.inspection.group_table import group_table
+from kafkabal.reporting.inspection.consumer_group_table import consumer_group_table
 from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.reporting.inspection.share_charts import inspection_charts
 from kafkabal.reporting.report import Column, Fact, Metric, Report, Table, Tone, ValueKind
@@ -100,7 +100,7 @@ def inspection_report(
         headline=verdict.sentence,
         tone=_TONES[verdict.severity],
         facts=(*_facts(inspection, command, read_at_s), *_full_facts(full_s)),
-        tables=(table, score_table(inspection), _rack_table(small), traffic, group_table(inspection.state)),
+        tables=(table, score_table(inspection), _rack_table(small), traffic, consumer_group_table(inspection.state)),
         notes=(
             *_notes(inspection, command),
             *_on_racks(small),

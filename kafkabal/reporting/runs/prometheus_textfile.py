@@ -9,7 +9,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from kafkabal.executor import Event, Finished, RunOutcome, RunProgress, Started
-from kafkabal.reporting.metrics_file import MetricsFile
+from kafkabal.reporting.metrics_textfile import MetricsTextfile
 
 _PREFIX: Final = "kafkabal_rebalance"
 
@@ -36,7 +36,7 @@ class PrometheusTextfile:
         *,
         every_s: float = 5.0,
     ) -> None:
-        self._file = MetricsFile(path, warn)
+        self._file = MetricsTextfile(path, warn)
         self._cluster = cluster
         self._wall_clock = wall_clock
         self._every_s = every_s

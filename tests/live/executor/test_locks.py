@@ -10,8 +10,8 @@ import pytest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
 from kafkabal.clusters.clock import SystemClock
-from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.group_lock import LOCK_GROUP
+from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.errors import BusyError
 from tests.live.executor.stage import Stage

@@ -22,7 +22,7 @@ from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.state.run_states import RunOutcome
 from kafkabal.plan.plan_file import read_plan
-from kafkabal.reporting.runs.event_lines import RunEventLines
+from kafkabal.reporting.runs.events_as_json_lines import RunEventLines
 from kafkabal.reporting.runs.result_report import summary
 from tests.live.executor.own_clock import OwnClock
 

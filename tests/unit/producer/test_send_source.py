@@ -27,7 +27,7 @@ from kafkabal.errors import (
 from kafkabal.producer.progress_listener import DeliveryProgress
 from kafkabal.producer.record_names import RECORD_HEADER, NameHeaders, found_records, record_names
 from kafkabal.producer.record_sender import RecordSender
-from kafkabal.producer.record_sizes import check_sizes
+from kafkabal.producer.record_size_check import check_sizes
 from kafkabal.producer.same_topic_check import same_topic_check
 from kafkabal.producer.send_manifest import ManifestHeader, SendManifest
 from kafkabal.producer.send_source import SendRun, totals

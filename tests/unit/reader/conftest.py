@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 
 from kafkabal.clusters.kafka.lazy_records import LazyRecords, RawRecord
 from kafkabal.clusters.kafka.range_fetcher import FetchedRange
-from kafkabal.reader.blocks import BrokerBlocks
 from kafkabal.reader.epoch_progress import EpochProgress
+from kafkabal.reader.loaded_blocks import BrokerBlocks
 from kafkabal.reader.manifest import Manifest, PartitionRange, block_counts
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.reader_shard import ReaderShard
-from kafkabal.reader.sample_sequence import SampleSequence, Supply
+from kafkabal.reader.sample_iterator import SampleIterator, Supply
 
 LANES = 6
 BROKER = 1
@@ -67,10 +67,10 @@ class MemoryTopic:
         limit_bytes: int = 10_000,
         source: Callable[[], BrokerBlocks] | None = None,
         manifest: Manifest | None = None,
-    ) -> SampleSequence:
+    ) -> SampleIterator:
         """What a reader gets of it."""
         pinned = manifest or self.manifest()
-        return SampleSequence(
+        return SampleIterator(
             pinned,
             Supply(source=source or (lambda: BrokerBlocks(pinned, self)), limit_bytes=limit_bytes),
             seed=seed,
@@ -82,7 +82,7 @@ class MemoryTopic:
         )
 
 
-def places(samples: SampleSequence, count: int | None = None) -> Iterator[tuple[int, int]]:
+def places(samples: SampleIterator, count: int | None = None) -> Iterator[tuple[int, int]]:
     """Partition and offset of each sample, or of the first ``count``."""
     iterator = iter(samples)
     at = 0

@@ -70,7 +70,7 @@ def test_a_key_too_many_or_too_few_is_noticed() -> None:
 
 def test_every_command_that_writes_json_has_a_schema() -> None:
     """The commands that offer -o json are those with a schema, views by an option and the events of a run apart."""
-    from kafkabal.cli.framework.completion.command_descriptions import pages
+    from kafkabal.cli.framework.completion.command_pages import pages
 
     offering = {
         "-".join(page.path[1:])

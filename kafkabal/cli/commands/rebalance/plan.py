@@ -8,7 +8,7 @@ import typer
 
 from kafkabal.atomic_files import STDOUT, check_replaceable
 from kafkabal.cli.commands.rebalance.plan_flags import PLAN_SETTINGS, PlanFlags, plan_options
-from kafkabal.cli.commands.rebalance.show import AllOption
+from kafkabal.cli.commands.rebalance.show_and_diff import AllOption
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_flags

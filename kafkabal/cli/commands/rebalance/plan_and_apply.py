@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from kafkabal.cli.commands.rebalance.drain import check_of_drain, finish_drain
+from kafkabal.cli.commands.rebalance.check_and_finish_drain import check_of_drain, finish_drain
 from kafkabal.cli.commands.rebalance.plan_flags import PLAN_SETTINGS, PlanFlags
 from kafkabal.cli.commands.rebalance.run_flags import (
     RUN_CLUSTER,
@@ -15,7 +15,7 @@ from kafkabal.cli.commands.rebalance.run_flags import (
     RunOutput,
     WaitOption,
 )
-from kafkabal.cli.commands.rebalance.show import AllOption
+from kafkabal.cli.commands.rebalance.show_and_diff import AllOption
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.measurement_options import MeasurementOptions

@@ -200,10 +200,10 @@ class RunSession:
         UsageError
             Without a terminal and without ``--yes``.
         """
-        from kafkabal.executor import Goal, preview_run
-        from kafkabal.reporting.runs.preview_lines import preview_lines
+        from kafkabal.executor import Goal, preview_reopen
+        from kafkabal.reporting.runs.reopen_preview_lines import preview_lines
 
-        for line in preview_lines(found, goal, preview_run(self.environment, found, goal)):
+        for line in preview_lines(found, goal, preview_reopen(self.environment, found, goal)):
             self.context.say(line)
         if yes or self.settings.snapshot:
             return True
@@ -305,7 +305,7 @@ def _reporters(
     """One background listener each, so that one that is blocked holds up no other."""
     from kafkabal.cli.commands.rebalance.run_flags import RunFormat
     from kafkabal.executor import report_in_background
-    from kafkabal.reporting.runs.event_lines import RunEventLines
+    from kafkabal.reporting.runs.events_as_json_lines import RunEventLines
     from kafkabal.reporting.runs.progress_messages import ProgressMessages
 
     messages = ProgressMessages(context.say, context.warn, context.progress)

@@ -9,7 +9,7 @@ from kafkabal.cli.framework.completion.option_values import Values, ValueSource
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kafkabal.cli.framework.completion.command_descriptions import Page
+    from kafkabal.cli.framework.completion.command_pages import Page
 
 _HEAD = """\
 # bash completion for kafkabal. Generated: change the commands, then run  python -m tools.reference

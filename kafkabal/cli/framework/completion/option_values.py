@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from kafkabal.cli.framework.command_table import COMMANDS
 from kafkabal.config import PRESETS
-from kafkabal.reporting.documentation_pages import page_names
+from kafkabal.reporting.help_pages import page_names
 from kafkabal.routing import BUILT_IN as POLICIES
 from kafkabal.scoring import BUILT_IN as SCORES
 from kafkabal.simulator import PROFILES as STORAGES

@@ -9,7 +9,7 @@ from kafkabal.cli.framework.completion.option_values import ValueSource
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kafkabal.cli.framework.completion.command_descriptions import Option, Page
+    from kafkabal.cli.framework.completion.command_pages import Option, Page
     from kafkabal.cli.framework.completion.option_values import Values
 
 _HEAD = """\

@@ -19,7 +19,7 @@ from kafka.protocol.broker_version_data import BROKER_API_VERSIONS
 
 from kafkabal.clusters.clock import SystemClock
 from kafkabal.clusters.kafka import messages
-from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.config.connection_settings import ConnectionSettings
 
 if TYPE_CHECKING:

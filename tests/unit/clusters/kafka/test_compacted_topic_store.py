@@ -13,8 +13,8 @@ from kafka.protocol.producer import ProduceResponse
 from kafka.record import MemoryRecords
 
 from kafkabal.clusters.kafka.broker_address import Address
-from kafkabal.clusters.kafka.broker_requests import KnownBroker
 from kafkabal.clusters.kafka.compacted_topic_store import CompactedTopicStore, idle_first
+from kafkabal.clusters.kafka.kafka_client import KnownBroker
 from kafkabal.errors import NotAuthorizedError, RefusedByClusterError, UnreachableError
 
 _TOPIC = MetadataResponse.MetadataResponseTopic

@@ -9,7 +9,7 @@ import pytest
 from kafka.protocol.admin import AlterReplicaLogDirsResponse, DescribeLogDirsResponse
 
 from kafkabal.clusters.cluster_protocol import ReplicaLog, ReplicaOn
-from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.clusters.kafka.log_dirs import describe_log_dirs, move_log_dirs, replica_logs
 from kafkabal.errors import NotAuthorizedError, RefusedByClusterError
 from kafkabal.model.cluster_rows import LogDirRow

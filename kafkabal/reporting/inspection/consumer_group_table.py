@@ -9,7 +9,7 @@ from kafkabal.model import ClusterState
 from kafkabal.reporting.report import Column, Metric, Table, ValueKind, known
 
 
-def group_table(state: ClusterState) -> Table:
+def consumer_group_table(state: ClusterState) -> Table:
     """Groups and how far they are behind; no rows where offsets of groups were not read."""
     lag = group_lag(state)
     order = np.lexsort((np.arange(len(lag.groups)), -np.nan_to_num(lag.records)))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from kafkabal.executor.reopen_preview import PreviewedMove, ReopenPreview
 from kafkabal.executor.run_options import RunOptions
-from kafkabal.executor.run_preview import PreviewedMove, RunPreview
 from kafkabal.executor.state.find_run import FoundRun
 from kafkabal.executor.state.run_record import RunRecord
 from kafkabal.executor.state.run_states import Goal, Phase, RunState
-from kafkabal.reporting.runs.preview_lines import preview_lines
+from kafkabal.reporting.runs.reopen_preview_lines import preview_lines
 
 _MIB = 2**20
 _FOUND = FoundRun(
@@ -44,6 +44,6 @@ _FOUND = FoundRun(
 )
 def test_moves_between_brokers_and_between_log_dirs_are_told(move: PreviewedMove, extent: str, line: str) -> None:
     """Bytes of both are in the sum, and a partition that changes its log dir alone names that dir."""
-    first, second = preview_lines(_FOUND, Goal.APPLY, RunPreview((move,), ()))
+    first, second = preview_lines(_FOUND, Goal.APPLY, ReopenPreview((move,), ()))
     assert first == f"run r of 2026-01-01T00:00:00+00:00 moves 1 of 0 partitions, {extent}"
     assert second == line

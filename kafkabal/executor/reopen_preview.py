@@ -28,7 +28,7 @@ class PreviewedMove:
 
 
 @dataclass(frozen=True, slots=True)
-class RunPreview:
+class ReopenPreview:
     """What a run would do from here."""
 
     moves: tuple[PreviewedMove, ...]
@@ -46,7 +46,7 @@ class RunPreview:
         return sum(move.log_dir_bytes for move in self.moves)
 
 
-def preview_run(environment: RunEnvironment, found: FoundRun, goal: Goal) -> RunPreview:
+def preview_reopen(environment: RunEnvironment, found: FoundRun, goal: Goal) -> ReopenPreview:
     """Compare the cluster with the goal, and change nothing."""
     by_steps = found.record.options.limits.one_replica_at_a_time
     targets = targets_of_run(found.record.partitions, goal, by_steps=by_steps)
@@ -73,4 +73,4 @@ def preview_run(environment: RunEnvironment, found: FoundRun, goal: Goal) -> Run
                     log_dir_bytes=target.copy_bytes * len(dirs),
                 )
             )
-    return RunPreview(tuple(moves), tuple(skipped))
+    return ReopenPreview(tuple(moves), tuple(skipped))

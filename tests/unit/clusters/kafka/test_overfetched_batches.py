@@ -12,8 +12,8 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 from kafkabal.clusters.kafka import range_fetcher
 from kafkabal.clusters.kafka.buffer_pool import BufferPool
 from kafkabal.clusters.kafka.fetch_response import PartitionResponse
+from kafkabal.clusters.kafka.overfetched_batches import BatchSpan, OverfetchedBatches
 from kafkabal.clusters.kafka.range_fetcher import RangeFetcher
-from kafkabal.clusters.kafka.read_ahead_batches import BatchSpan, ReadAheadBatches
 from kafkabal.config import ConnectionSettings
 
 
@@ -55,7 +55,7 @@ class Log:
         return PartitionResponse(0, memoryview(packed))
 
 
-def _fetcher(log: Log, monkeypatch: pytest.MonkeyPatch, kept: ReadAheadBatches | None) -> RangeFetcher:
+def _fetcher(log: Log, monkeypatch: pytest.MonkeyPatch, kept: OverfetchedBatches | None) -> RangeFetcher:
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: log)
     monkeypatch.setattr(range_fetcher, "_LEAST_BYTES", 1)
     found = RangeFetcher(ConnectionSettings(bootstrap_servers=("h:1",)), "t", "id", kept=kept)
@@ -68,7 +68,7 @@ def _fetcher(log: Log, monkeypatch: pytest.MonkeyPatch, kept: ReadAheadBatches |
 def test_ranges_are_exact(monkeypatch: pytest.MonkeyPatch, limit_bytes: int) -> None:
     """Whatever was kept of the ranges before, and however little may be, a range gives its records and no others."""
     log = Log(500, 40)
-    reader = _fetcher(log, monkeypatch, ReadAheadBatches(limit_bytes))
+    reader = _fetcher(log, monkeypatch, OverfetchedBatches(limit_bytes))
     randomness = random.Random(3)
     for _ in range(200):
         begin = randomness.randrange(500)
@@ -82,7 +82,7 @@ def test_ranges_are_exact(monkeypatch: pytest.MonkeyPatch, limit_bytes: int) -> 
 def test_neighbours_share_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranges smaller than batches, in any order: each batch comes about once with room, three times without."""
     served = []
-    for kept in (ReadAheadBatches(10**6), None):
+    for kept in (OverfetchedBatches(10**6), None):
         log = Log(2000, 60)
         reader = _fetcher(log, monkeypatch, kept)
         total = sum(len(packed) for *_, packed in log.batches)
@@ -98,7 +98,7 @@ def test_neighbours_share_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_was_wanted_is_dropped_and_the_oldest_makes_room() -> None:
     """A span goes once all of its offsets were asked for, or newer ones need its place."""
-    kept = ReadAheadBatches(250)
+    kept = OverfetchedBatches(250)
     answer = memoryview(bytes(range(200)))
     kept.put(0, BatchSpan(0, 9, 0, 100), answer, 0, 4)
     kept.put(0, BatchSpan(20, 29, 100, 200), answer, 10, 22)
@@ -119,7 +119,7 @@ def test_kept_bytes_outlive_the_response_they_came_in() -> None:
     """They are a copy, in memory of responses where they are large: a response can be received over the old one."""
     for size in (1000, 2**20):
         memory = BufferPool()
-        kept = ReadAheadBatches(2 * size, memory)
+        kept = OverfetchedBatches(2 * size, memory)
         response = memoryview(bytearray(b"a" * size))
         kept.put(0, BatchSpan(0, 9, 0, size), response, 0, 4)
         response[:] = b"b" * size

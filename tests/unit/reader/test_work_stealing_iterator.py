@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from kafkabal.errors import BusyError, InputFileError, OperationError
-from kafkabal.reader.blocks import BrokerBlocks
 from kafkabal.reader.checkpoint import Checkpoint, combine_states
 from kafkabal.reader.epoch_progress import EpochProgress
+from kafkabal.reader.loaded_blocks import BrokerBlocks
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.reader_shard import ReaderShard, Tail
-from kafkabal.reader.sample_sequence import Supply
+from kafkabal.reader.sample_iterator import Supply
 from kafkabal.reader.shared_work_ledger import SharedWorkLedger
-from kafkabal.reader.work_stealing_sequence import WorkStealingSequence
+from kafkabal.reader.work_stealing_iterator import WorkStealingIterator
 from tests.unit.reader.conftest import MemoryTopic
 
 COUNTS = [1500, 400, 100]
@@ -34,7 +34,7 @@ class Crowd:
         self.ends_s = [0.0] * len(seconds)
         manifest = self.topic.manifest()
         self.readers = [
-            WorkStealingSequence(
+            WorkStealingIterator(
                 manifest,
                 Supply(source=lambda: BrokerBlocks(manifest, self.topic), limit_bytes=10_000),
                 folder,

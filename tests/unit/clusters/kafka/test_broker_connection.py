@@ -17,7 +17,7 @@ from kafka.protocol.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
 
 from kafkabal.clusters.clock import Deadline, SystemClock
 from kafkabal.clusters.kafka.broker_address import Address
-from kafkabal.clusters.kafka.connection import BrokerConnection, open_connection
+from kafkabal.clusters.kafka.broker_connection import BrokerConnection, open_connection
 from kafkabal.clusters.kafka.tls import tls_context
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.config.connection_settings import (

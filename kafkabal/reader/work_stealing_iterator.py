@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.reader_shard import ReaderShard
-from kafkabal.reader.sample_sequence import SampleSequence, Supply
+from kafkabal.reader.sample_iterator import SampleIterator, Supply
 from kafkabal.reader.shared_work_ledger import SharedWorkLedger
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kafkabal.reader.shared_work_ledger import Segment
 
 
-class WorkStealingSequence:
+class WorkStealingIterator:
     """An iterator over what one reader gets of what is left of one epoch; iterating again continues.
 
     Parameters
@@ -92,7 +92,7 @@ class WorkStealingSequence:
 
     def _samples(self, segment: Segment) -> Iterator[Sample]:
         had = self._had[-1]
-        sequence = SampleSequence(
+        sequence = SampleIterator(
             self._manifest,
             self._supply,
             seed=self._seed,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkabal.executor import FoundRun, Goal, PreviewedMove, RunPreview
+from kafkabal.executor import FoundRun, Goal, PreviewedMove, ReopenPreview
 from kafkabal.printable import printable
 from kafkabal.units import format_bytes
 from kafkabal.wording import counted_noun, first_of
@@ -13,7 +13,7 @@ _SHOWN = 5
 _DOES = {Goal.APPLY: "moves", Goal.ROLL_BACK: "moves back", Goal.CANCEL: "cancels"}
 
 
-def preview_lines(found: FoundRun, goal: Goal, preview: RunPreview) -> Iterator[str]:
+def preview_lines(found: FoundRun, goal: Goal, preview: ReopenPreview) -> Iterator[str]:
     """The sum, the first few partitions, and those that stay where others have moved them."""
     moves, verb = preview.moves, _DOES[goal]
     yield (
@@ -28,7 +28,7 @@ def preview_lines(found: FoundRun, goal: Goal, preview: RunPreview) -> Iterator[
         yield f"skipped, moved by another run or tool since: {first_of(preview.skipped, _SHOWN)}"
 
 
-def _extent(preview: RunPreview) -> str:
+def _extent(preview: ReopenPreview) -> str:
     between_brokers = f"{format_bytes(preview.copy_bytes)} between brokers"
     if not preview.log_dir_bytes:
         return between_brokers

@@ -17,7 +17,7 @@ from kafkabal.reader.prefetch import UNKNOWN_BROKER, Prefetch
 
 if TYPE_CHECKING:
     from kafkabal.reader.block_schedule import Opening, Run, Visits
-    from kafkabal.reader.blocks import BlockSource, SampleBlock
+    from kafkabal.reader.loaded_blocks import BlockSource, SampleBlock
     from kafkabal.reader.manifest import Manifest
     from kafkabal.reader.metrics import ReaderMetrics
     from kafkabal.reader.reader_shard import ReaderShard
@@ -57,7 +57,7 @@ class Supply:
     """From which broker a block will come."""
 
 
-class SampleSequence:
+class SampleIterator:
     """An iterator over the samples of a reader, from some progress to the end of some epoch; for one thread.
 
     Its :attr:`progress` and :attr:`taken` say at any moment what has been given out.

@@ -1,4 +1,4 @@
-"""Batches that a fetch has brought beyond the range that it was for, kept until the neighbours of the range want them.
+"""Batches that a fetch brought beyond the range that it was for, kept until the neighbours of the range want them.
 
 Brokers send whole batches. A range that begins or ends within one gets the rest of it too: with batches of 1 MB and
 ranges of 3 MB half as much again as was wanted (measured: 1.5 bytes fetched for each byte given out, 1.1 with this).
@@ -36,7 +36,7 @@ class _Kept:
     """Offsets in it that no range has asked for."""
 
 
-class ReadAheadBatches:
+class OverfetchedBatches:
     """Kept spans of one topic, those kept last within ``limit_bytes``; threads may share it.
 
     Parameters

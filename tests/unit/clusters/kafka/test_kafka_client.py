@@ -16,7 +16,7 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.metadata import ApiVersionsResponse
 
-from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.errors import ConfigError, NoResponseError, RefusedByClusterError, UnreachableError
 
 

@@ -17,7 +17,7 @@ FileKey = tuple[bytes, bytes]
 
 
 @dataclass(slots=True)
-class SplitFile:
+class PiecedFile:
     """A file, as far as its pieces are known."""
 
     of: int
@@ -87,10 +87,10 @@ def place_of(partition: int, record: RawRecord) -> tuple[FileKey, int, int]:
     return (named.get(PATH_HEADER) or b"", named.get(CHECKSUM_HEADER) or b""), int(number), int(of)
 
 
-def joined(records: Iterable[tuple[int, RawRecord]]) -> list[SplitFile]:
+def joined(records: Iterable[tuple[int, RawRecord]]) -> list[PiecedFile]:
     """The whole files among records, by when their first piece was sent; a piece that is there twice counts once."""
-    files: dict[FileKey, SplitFile] = {}
+    files: dict[FileKey, PiecedFile] = {}
     for partition, record in records:
         key, number, of = place_of(partition, record)
-        files.setdefault(key, SplitFile(of)).pieces.setdefault(number, (partition, record))
+        files.setdefault(key, PiecedFile(of)).pieces.setdefault(number, (partition, record))
     return sorted((file for file in files.values() if file.is_whole), key=lambda file: file.first)

@@ -12,7 +12,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from kafkabal.clusters.clock import Clock, Deadline
 from kafkabal.clusters.kafka.broker_address import Address, parse_address
-from kafkabal.clusters.kafka.connection import ResponseInPlace
+from kafkabal.clusters.kafka.broker_connection import ResponseInPlace
 from kafkabal.clusters.kafka.error_mapping import NOT_CONTROLLER, translated
 from kafkabal.clusters.kafka.parallel_requests import run_all, run_first
 from kafkabal.clusters.kafka.reconnecting_connection import ReconnectingConnection

@@ -11,8 +11,8 @@ import numpy as np
 from kafkabal.clusters.kafka import LazyRecords, RawRecord
 from kafkabal.errors import DriftError, UsageError
 from kafkabal.model import I64
+from kafkabal.reader.join_file_pieces import is_piece, joined
 from kafkabal.reader.sample import Sample
-from kafkabal.reader.split_files import is_piece, joined
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
