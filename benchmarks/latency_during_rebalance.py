@@ -1,7 +1,7 @@
 """What producers feel of a rebalance: latency of acks=all before, during and after one, at several throttles.
 
 On a sandbox of six brokers, a topic whose partitions lie on three of them is written to at a fixed rate, open loop:
-a record is due at its time whether or not the ones before it were acknowledged. Meanwhile ``kafkabal rebalance apply``
+a record is sent at its time whether or not the ones before it were acknowledged. Meanwhile ``kafkabal rebalance apply``
 moves all of its partitions to the other three brokers, or back. Latency is what the client library measures, from the
 call to the acknowledgement.
 
@@ -44,12 +44,12 @@ SETTLE_S = 5.0
 
 @dataclass
 class Writer:
-    """Writes at a fixed rate and keeps the latency of every record, with the time at which it was due."""
+    """Writes at a fixed rate and keeps the latency of every record, with the time that it was planned for."""
 
     servers: str
     records_per_s: float
     seen: list[tuple[float, float]] = field(default_factory=list)
-    """Seconds since the epoch at which it was due, and latency in seconds."""
+    """Seconds since the epoch that it was planned for, and latency in seconds."""
     failed: int = 0
 
     def __post_init__(self) -> None:
@@ -63,7 +63,7 @@ class Writer:
         self._thread.join()
 
     def between(self, begin_s: float, end_s: float) -> Any:
-        """Latencies, in milliseconds, of the records that were due in that time."""
+        """Latencies, in milliseconds, of the records that were planned for that time."""
         return np.array([latency * 1000 for at, latency in list(self.seen) if begin_s <= at < end_s])
 
     def _write(self) -> None:

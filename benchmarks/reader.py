@@ -93,10 +93,10 @@ class Bench:
         """Share of the time that a trainer waits which takes batches at such a rate."""
         data = self.reader(epochs=2)
         first = (0.0, 0.0)
-        began, due = perf_counter(), 0.0
+        began, planned_s = perf_counter(), 0.0
         for batch in data.batches(BATCH):
-            due += sum(len(sample.value) for sample in batch) / bytes_per_s
-            sleep(max(0.0, began + due - perf_counter()))
+            planned_s += sum(len(sample.value) for sample in batch) / bytes_per_s
+            sleep(max(0.0, began + planned_s - perf_counter()))
             if data.metrics.samples <= self.records:  # the first epoch begins with nothing loaded
                 first = data.metrics.waited_s, data.metrics.elapsed_s
         return (data.metrics.waited_s - first[0]) / (data.metrics.elapsed_s - first[1])

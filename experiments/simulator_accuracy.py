@@ -142,7 +142,7 @@ def run_order(bench: ExperimentSandbox, say: Callable[[str], None], rates_bytes_
         title="Prediction against reality: the order of policies by latency",
         setting=f"{len(bench.brokers)} brokers, one replica, acks=1, {_BUFFER_KIB} KiB of buffer, the last broker at "
         f"an eighth of the others' rate. {_ORDERED_RECORDS} records of {_RECORD_BYTES} bytes at {_ORDERED_PER_S:g} a "
-        "second; p99 of the time from when a record was due to its acknowledgement, median, least and most of "
+        "second; p99 of the time from the planned time of a record to its acknowledgement, median, least and most of "
         f"{_ORDERED_RUNS} runs. The simulator was given the rates, the buffer and the linger time, nothing measured. "
         "Two policies are compared where the runs of one are all quicker than those of the other, in both worlds.",
         columns=["policy", "real, s", "simulated, s"],

@@ -87,7 +87,7 @@ def read_connection(
     return _Properties(path).connection(bootstrap_servers, bootstrap_controllers)
 
 
-def checked_addresses(addresses: tuple[str, ...], what: str) -> tuple[str, ...]:
+def valid_addresses(addresses: tuple[str, ...], what: str) -> tuple[str, ...]:
     """Addresses as they are, if each is ``host:port``.
 
     Raises
@@ -127,8 +127,8 @@ class _Properties:
     def connection(self, servers: tuple[str, ...], controllers: tuple[str, ...]) -> ConnectionSettings:
         protocol = self._choice("security.protocol", SecurityProtocol, SecurityProtocol.PLAINTEXT)
         return ConnectionSettings(
-            bootstrap_servers=checked_addresses(servers or self._texts("bootstrap.servers"), "bootstrap servers"),
-            bootstrap_controllers=checked_addresses(
+            bootstrap_servers=valid_addresses(servers or self._texts("bootstrap.servers"), "bootstrap servers"),
+            bootstrap_controllers=valid_addresses(
                 controllers or self._texts("bootstrap.controllers"), "bootstrap controllers"
             ),
             security_protocol=protocol,

@@ -77,8 +77,8 @@ def connection_of(client: Mapping[str, Any]) -> ConnectionSettings:
 
 def _tls_of(client: Mapping[str, Any]) -> TlsSettings:
     given = {field: str(client[name]) for name, field in _TLS_FIELDS.items() if client.get(name)}
-    checked = str(client.get("ssl.endpoint.identification.algorithm", "https")).lower() != "none"
-    return TlsSettings(**given, check_hostname=checked)
+    is_host_verified = str(client.get("ssl.endpoint.identification.algorithm", "https")).lower() != "none"
+    return TlsSettings(**given, check_hostname=is_host_verified)
 
 
 def _sasl_of(client: Mapping[str, Any]) -> SaslSettings:

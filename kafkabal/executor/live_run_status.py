@@ -122,7 +122,7 @@ def _copied(
     """Bytes that have arrived at brokers which held no copy before, and that are to arrive there in all."""
     done = total = 0
     for name, target in targets.items():
-        arriving = target.adding
+        arriving = target.to_add
         total += target.copy_bytes * len(arriving)
         if stages[name] is Stage.MOVING:
             arrived = seen.arrived_bytes(target)

@@ -179,7 +179,7 @@ def make_fence(
 def announce_start(context: RunContext, goal: Goal | None = None) -> None:
     """Tell the listener what the run is about to do."""
     partitions, throttle = context.record.partitions, context.throttling.throttle
-    copies = [p.copy_bytes * len(p.adding) for p in partitions]
+    copies = [p.copy_bytes * len(p.to_add) for p in partitions]
     context.listener.on_event(
         Started(
             run_id=context.record.run_id,

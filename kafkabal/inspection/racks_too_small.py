@@ -30,7 +30,7 @@ class SmallRack:
     """Of the whole load: what the rack holds where all is as even as can be, 0 to 1."""
     fair_over_mean: float
     """What its brokers carry then, against the mean of all."""
-    to_add: int | None
+    brokers_to_add: int | None
     """Brokers of the mean size in this rack, with those of the other small racks, after which no rack is too small;
     None where no number would do, or brokers have no racks."""
     equal: bool
@@ -56,10 +56,10 @@ def small_racks(inspection: Inspection) -> tuple[SmallRack, ...]:
 
 def advice(found: Sequence[SmallRack]) -> str:
     """How to get out of it: ``1 more broker in rack c would make all shares equal``; empty where nothing would."""
-    adding = [(r.rack, r.to_add) for r in found if r.to_add]
-    if not adding:
+    lacking = [(r.rack, r.brokers_to_add) for r in found if r.brokers_to_add]
+    if not lacking:
         return ""
-    first, *others = adding
+    first, *others = lacking
     text = f"{counted_noun(first[1], 'more broker')} in rack {first[0]}"
     text += "".join(f" and {n} in rack {rack}" for rack, n in others)
     return f"{text} would {'make all shares equal' if found[0].equal else 'even all shares within the tolerance'}"
@@ -133,5 +133,5 @@ def _small_racks(state: ClusterState, loads: PlaceableLoads, tolerance: float) -
             part=float(due[inside].sum() / due[rows].sum()),
             fair_over_mean=levels[z],
             equal=_are_equal(loads.capacity[rows]),
-            to_add=None if to_add is None else to_add.get(z, 0),
+            brokers_to_add=None if to_add is None else to_add.get(z, 0),
         )

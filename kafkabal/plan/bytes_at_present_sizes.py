@@ -29,7 +29,7 @@ def with_present_bytes(plan: Plan, state: ClusterState, options: Mapping[str, An
         dirs = dict(zip(change.replicas, change.log_dirs, strict=True))
         copied = sum(size_on[b] for b in change.replicas if b in size_on and dirs[b] != ANY_DIR)
         return msgspec.structs.replace(
-            change, bytes=len(change.adding) * int(arriving[row]), log_dir_bytes=copied if change.log_dir_bytes else 0
+            change, bytes=len(change.to_add) * int(arriving[row]), log_dir_bytes=copied if change.log_dir_bytes else 0
         )
 
     partitions = tuple(today(change, rows[change.name]) for change in plan.partitions)

@@ -73,13 +73,13 @@ class PartitionChange(msgspec.Struct, frozen=True, kw_only=True):
         return TopicPartition(self.topic, self.partition)
 
     @property
-    def adding(self) -> tuple[int, ...]:
+    def to_add(self) -> tuple[int, ...]:
         """Brokers that get a copy, in the order of ``replicas``; all of them where the past is not known."""
         held = self.previous.replicas if self.previous else ()
         return tuple(b for b in self.replicas if b not in held)
 
     @property
-    def removing(self) -> tuple[int, ...]:
+    def to_remove(self) -> tuple[int, ...]:
         """Brokers that lose their copy."""
         held = self.previous.replicas if self.previous else ()
         return tuple(b for b in held if b not in self.replicas)

@@ -70,9 +70,9 @@ def kept_positions(state: ClusterState, plans: Sequence[Plan], previous: I32) ->
     for plan in plans:
         if plan.cluster_id not in {None, state.cluster_id}:
             raise UsageError(f"plan {plan.plan_id} is for another cluster: {plan.cluster_id}, not {state.cluster_id}")
-        adding = {change.name: change.adding for change in plan.partitions}
-        for name, row in partition_rows(state, adding):
-            brokers = [b for b in map(state.brokers.index_of, adding[name]) if b >= 0]
+        to_add = {change.name: change.to_add for change in plan.partitions}
+        for name, row in partition_rows(state, to_add):
+            brokers = [b for b in map(state.brokers.index_of, to_add[name]) if b >= 0]
             kept[row] |= np.isin(previous[row], brokers)
     return kept
 

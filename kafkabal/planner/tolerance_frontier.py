@@ -52,7 +52,7 @@ def _point(state: ClusterState, options: PlanOptions, listener: PlanListener) ->
         tolerance=options.tolerance,
         moved_bytes=plan.moved_bytes,
         bound_bytes=plan.bound_bytes,
-        moves=sum(len(change.adding) for change in plan.partitions),
+        moves=sum(len(change.to_add) for change in plan.partitions),
         disk_skew=disk.after["skew"] if disk else None,
         outside=int(sum(score.after["outside"] for score in plan.scores.values())),
     )

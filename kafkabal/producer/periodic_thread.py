@@ -35,7 +35,7 @@ class PeriodicThread:
         self._interval_s = interval_s
         self._revise = revise
         self._failed = failed
-        self._due_s = monotonic() + interval_s
+        self._next_s = monotonic() + interval_s
         self._stop = Event()
         self._wake = Event()
         self._thread = Thread(target=self._run, name="kafkabal-refresher", daemon=True)
@@ -43,7 +43,7 @@ class PeriodicThread:
 
     def wake(self) -> None:
         """Refresh now instead of at the end of the interval."""
-        self._due_s = monotonic()
+        self._next_s = monotonic()
         self._wake.set()
 
     def revise(self) -> None:
@@ -59,12 +59,12 @@ class PeriodicThread:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            asked = self._wake.wait(max(0.0, self._due_s - monotonic()))
+            asked = self._wake.wait(max(0.0, self._next_s - monotonic()))
             self._wake.clear()
             if self._stop.is_set():
                 return
-            if monotonic() >= self._due_s:
-                self._due_s = monotonic() + self._interval_s
+            if monotonic() >= self._next_s:
+                self._next_s = monotonic() + self._interval_s
                 self._call(self._refresh)
             elif asked:
                 self._call(self._revise)

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from kafkabal.model import I64
-from kafkabal.routing import CheckedPolicy, Feedback, Policy, RecordBatch, RoutingView, of_length
+from kafkabal.routing import Feedback, PluginPolicy, Policy, RecordBatch, RoutingView, of_length
 
 
 class TopicRouter:
@@ -36,7 +36,7 @@ class TopicRouter:
         self.topic = topic
         self.learns = policy.about.feedback is Feedback.ACKS
         """Whether each acknowledgement is to be reported to :attr:`acked`."""
-        self.picks_blocks = not self.learns and not isinstance(policy, CheckedPolicy)
+        self.picks_blocks = not self.learns and not isinstance(policy, PluginPolicy)
         """Whether records without keys may be picked for all at once; a plug-in's policy may fail at each."""
         # bound once: they are looked up for every record
         self.pick = policy.pick

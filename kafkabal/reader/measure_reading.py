@@ -212,10 +212,10 @@ def _read(request: MeasureRequest, reader: int, start: Any, results: Any) -> Non
 
 
 def _plain(error: KafkabalError) -> KafkabalError:
-    """The error as it can be sent to another process."""
-    sent = OperationError(error.message, hint=error.hint)
-    sent.exit_code = error.exit_code
-    return sent
+    """The error as it can be pickled for another process."""
+    picklable = OperationError(error.message, hint=error.hint)
+    picklable.exit_code = error.exit_code
+    return picklable
 
 
 def _measured(request: MeasureRequest, reader: int, start: Any) -> ReaderResult:

@@ -85,7 +85,7 @@ class _Piece:
     file: FileKey
     number: int
     of: int
-    sent: tuple[int, int, int]
+    place: tuple[int, int, int]
     """Timestamp, partition, offset."""
     size: int
 
@@ -210,7 +210,7 @@ def _files(
         return None
     whole = sorted(
         (list(pieces.values()) for pieces in files.values() if len(pieces) == next(iter(pieces.values())).of),
-        key=lambda pieces: min(pieces, key=lambda piece: piece.number).sent,
+        key=lambda pieces: min(pieces, key=lambda piece: piece.number).place,
     )
     total = sum(piece.size for pieces in whole for piece in pieces)
     (blocks,) = block_counts([len(whole)], [total], lanes)
@@ -222,9 +222,9 @@ def _file_block(files: Sequence[Sequence[_Piece]]) -> FileBlock:
     pieces = [piece for file in files for piece in file]
     by_partition: dict[int, list[int]] = {}
     for piece in pieces:
-        by_partition.setdefault(piece.sent[1], []).append(piece.sent[2])
+        by_partition.setdefault(piece.place[1], []).append(piece.place[2])
     return FileBlock(
-        first=min(files[0], key=lambda piece: piece.number).sent,
+        first=min(files[0], key=lambda piece: piece.number).place,
         samples=len(files),
         size_bytes=sum(piece.size for piece in pieces),
         ranges=tuple((p, min(offsets), max(offsets) + 1) for p, offsets in sorted(by_partition.items())),

@@ -63,12 +63,12 @@ def _sentences(change: PartitionChange) -> Iterator[str]:
 
 def _moves(change: PartitionChange) -> str:
     parts = []
-    if change.adding:
+    if change.to_add:
         parts.append(
-            f"{_brokers(change.adding)} {_get(change.adding)} a replica ({format_bytes(change.bytes)} in total)"
+            f"{_brokers(change.to_add)} {_get(change.to_add)} a replica ({format_bytes(change.bytes)} in total)"
         )
-    if change.removing:
-        parts.append(f"{_brokers(change.removing)} {'drop' if len(change.removing) > 1 else 'drops'} one")
+    if change.to_remove:
+        parts.append(f"{_brokers(change.to_remove)} {'drop' if len(change.to_remove) > 1 else 'drops'} one")
     return ", ".join(parts)
 
 

@@ -16,7 +16,7 @@ _HIDDEN = "(hidden)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedProfile:
+class ProfileCheck:
     """What came of connecting to the cluster of a profile."""
 
     name: str
@@ -85,9 +85,9 @@ def profile_report(
     )
 
 
-def check_report(checked: Sequence[CheckedProfile], in_use: str) -> Report:
+def check_report(checks: Sequence[ProfileCheck], in_use: str) -> Report:
     """One row a profile, those whose cluster did not respond first."""
-    rows = sorted(checked, key=lambda each: (each.problem is None, each.name))
+    rows = sorted(checks, key=lambda each: (each.problem is None, each.name))
     failed = [each.name for each in rows if each.problem]
     counted = counted_noun(len(rows), "profile")
     return Report(

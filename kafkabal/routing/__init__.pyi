@@ -1,9 +1,4 @@
 from .broker_first_policy import of_length as of_length
-from .checked_policy import CheckedPolicy as CheckedPolicy
-from .checked_policy import PolicyFaultError as PolicyFaultError
-from .checked_policy import blaming as blaming
-from .checked_policy import kernels_of as kernels_of
-from .checked_policy import per_record_policy_of as per_record_policy_of
 from .client_weights import ClientWeights as ClientWeights
 from .client_weights import WeightsPolicy as WeightsPolicy
 from .compiled_kernels import as_arrays as as_arrays
@@ -17,6 +12,11 @@ from .key_hashes import KeyTable as KeyTable
 from .marginal_load import MarginalLoad as MarginalLoad
 from .per_record_policy import PerRecordPolicy as PerRecordPolicy
 from .per_record_policy import learn_nothing as learn_nothing
+from .plugin_policy import PluginPolicy as PluginPolicy
+from .plugin_policy import PolicyFaultError as PolicyFaultError
+from .plugin_policy import blaming as blaming
+from .plugin_policy import kernels_of as kernels_of
+from .plugin_policy import per_record_policy_of as per_record_policy_of
 from .policy_protocol import About as About
 from .policy_protocol import Context as Context
 from .policy_protocol import Feedback as Feedback

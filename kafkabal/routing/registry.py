@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from kafkabal.errors import UsageError
-from kafkabal.routing.checked_policy import checked_policy, expect_about, naming_policy_faults
+from kafkabal.routing.plugin_policy import expect_about, naming_policy_faults, plugin_policy
 from kafkabal.routing.policy_protocol import About, Context, Policy
 from kafkabal.scoring import described
 
@@ -68,7 +68,7 @@ class PolicyChoice:
         missing = {name: value for name, value in settings.items() if name.replace("_", "-") in known}
         return replace(self, options={**missing, **self.options})
 
-    def checked(self) -> PolicyChoice:
+    def tried(self) -> PolicyChoice:
         """The same, made once and thrown away, so that a wrong option is refused before there are records.
 
         Raises
@@ -88,7 +88,7 @@ class PolicyChoice:
             If an option is out of its range, or a plug-in cannot make it.
         """
         make: Callable[[], Policy] = partial(self.make, context, **self.options)
-        return make() if self.plug_in is None else checked_policy(make, self.plug_in, self.about)
+        return make() if self.plug_in is None else plugin_policy(make, self.plug_in, self.about)
 
 
 def policy_names() -> tuple[str, ...]:

@@ -11,8 +11,8 @@ from importlib import import_module
 
 from kafkabal.errors import UsageError
 from kafkabal.scoring.capacity_options import Configurable, ScoreOptions
-from kafkabal.scoring.checked_score import checked_score
 from kafkabal.scoring.plugin_errors import described
+from kafkabal.scoring.plugin_score import plugin_score
 from kafkabal.scoring.score_protocol import Grain, Score
 from kafkabal.units import parse_number
 
@@ -63,7 +63,7 @@ def load_score(name: str) -> Score:
         known = ", ".join(near or score_names())
         raise UsageError(f"unknown score: {name!r}", hint=f"{'did you mean' if near else 'choose from'}: {known}")
     score = _import_score(location)
-    return score if location in BUILT_IN.values() else checked_score(score)
+    return score if location in BUILT_IN.values() else plugin_score(score)
 
 
 def load_scores(texts: Iterable[str], options: ScoreOptions | None = None) -> tuple[WeightedScore, ...]:

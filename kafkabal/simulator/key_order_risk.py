@@ -35,8 +35,8 @@ class KeyOrderRisk:
         sorted_key, sorted_partition = key[order], partition[order]
         first = np.ones(len(order), np.bool_)
         first[1:] = sorted_key[1:] != sorted_key[:-1]
-        previous = np.empty(len(order), np.int32)
-        previous[1:] = sorted_partition[:-1]
-        previous[first] = before[order[first]]
-        self.violations += int(((previous >= 0) & (previous != sorted_partition)).sum())
+        of_last = np.empty(len(order), np.int32)
+        of_last[1:] = sorted_partition[:-1]
+        of_last[first] = before[order[first]]
+        self.violations += int(((of_last >= 0) & (of_last != sorted_partition)).sum())
         last[sorted_key] = sorted_partition

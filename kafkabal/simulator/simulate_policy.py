@@ -97,8 +97,8 @@ class _Simulation:
         self._workload = workload
         self._options = options
         self._now_s = 0.0
-        self._view_due_s: float | None = None
-        self._latency_due_s: float | None = None
+        self._unseen_view_s: float | None = None
+        self._unseen_latency_s: float | None = None
         self._shown = view
         self._measured_s = np.full(view.n_brokers, np.nan)
         self._waits_s = np.zeros(view.n_brokers)
@@ -154,13 +154,13 @@ class _Simulation:
             self._happen(self._events.pop())
         view_s = self._views.take(until_s)
         if view_s is not None:
-            self._view_due_s = max(view_s, self._view_due_s or view_s)
+            self._unseen_view_s = max(view_s, self._unseen_view_s or view_s)
         if self._latencies is not None:
-            self._latency_due_s = self._latencies.take(until_s)
+            self._unseen_latency_s = self._latencies.take(until_s)
 
     def _happen(self, event: BrokerEvent) -> None:
         # clients learn at once of brokers that came and went, as from Kafka's metadata
-        self._view_due_s = event.at_s
+        self._unseen_view_s = event.at_s
         self._world.change(event)
         if self._courier is not None:
             self._courier.brokers_changed(self._view)
@@ -175,9 +175,9 @@ class _Simulation:
         self._book(records, picks)
 
     def _look(self) -> None:
-        """Show the policies what is due to be seen."""
-        view_s, latency_s = self._view_due_s, self._latency_due_s
-        self._view_due_s = self._latency_due_s = None
+        """Show the policies the views and latencies whose time has come since they were last asked."""
+        view_s, latency_s = self._unseen_view_s, self._unseen_latency_s
+        self._unseen_view_s = self._unseen_latency_s = None
         was_late = bool((self._waits_s > 0).any())
         if self._courier is not None and latency_s is not None:
             waits_s = self._courier.waits_s(latency_s)

@@ -15,11 +15,11 @@ class Ticks:
 
     @property
     def next_s(self) -> float:
-        """When the next is due."""
+        """The next of them."""
         return self._turn * self._interval_s
 
     def take(self, until_s: float) -> float | None:
-        """Pass all up to a time, that included; the last of them, None where none is due."""
+        """Pass all up to a time, that included; the last of them, None where none has come."""
         if self.next_s > until_s:
             return None
         last = max(self._turn, int(until_s / self._interval_s) - 1)

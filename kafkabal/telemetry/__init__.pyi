@@ -20,5 +20,5 @@ from .subscriptions import DEFAULT_NAME as DEFAULT_NAME
 from .subscriptions import KEYS as KEYS
 from .subscriptions import LATENCY_METRICS as LATENCY_METRICS
 from .subscriptions import Subscription as Subscription
-from .subscriptions import checked as checked
 from .subscriptions import parse_matches as parse_matches
+from .subscriptions import validate_subscription as validate_subscription

@@ -78,7 +78,7 @@ class Subscription:
         )
 
 
-def checked(subscription: Subscription) -> Subscription:
+def validate_subscription(subscription: Subscription) -> Subscription:
     """The subscription, if brokers will take it and clients will push something.
 
     Raises

@@ -85,11 +85,11 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do, or why what would be due is not done."""
+    """What to heal, or why what is to be healed is held back."""
 
     healing: Healing | None = None
     held_back: str = ""
-    """The first thing that would be due and has to wait, in words."""
+    """The first healing that has to wait, in words."""
     obstacle: str = ""
     """What it is and what it waits for: a name that changes only with them."""
 
@@ -114,16 +114,16 @@ def decide(sight: Sight, policy: HealPolicy, ledger: HealingLedger, *, at_s: flo
         The same moment in local time, for the window.
     """
     held_back = obstacle_name = ""
-    for due in _due(sight, policy, ledger):
-        obstacle = _obstacle(due, sight, policy, ledger, at_s, local)
+    for healing in _proposals(sight, policy, ledger):
+        obstacle = _obstacle(healing, sight, policy, ledger, at_s, local)
         if obstacle is None:
-            return Decision(due, held_back, obstacle_name)
+            return Decision(healing, held_back, obstacle_name)
         if not held_back:
-            held_back, obstacle_name = f"{due.kind} held back: {obstacle.text}", f"{due.kind} {obstacle.name}"
+            held_back, obstacle_name = f"{healing.kind} held back: {obstacle.text}", f"{healing.kind} {obstacle.name}"
     return Decision(None, held_back, obstacle_name)
 
 
-def _due(sight: Sight, policy: HealPolicy, ledger: HealingLedger) -> Iterator[Healing]:
+def _proposals(sight: Sight, policy: HealPolicy, ledger: HealingLedger) -> Iterator[Healing]:
     """What would be healed if nothing stood in its way, the worst first."""
     if policy.level is HealLevel.NONE:
         return
@@ -167,30 +167,32 @@ def _moves(sight: Sight, policy: HealPolicy) -> Iterator[Healing]:
 
 
 def _obstacle(
-    due: Healing, sight: Sight, policy: HealPolicy, ledger: HealingLedger, at_s: float, local: datetime
+    healing: Healing, sight: Sight, policy: HealPolicy, ledger: HealingLedger, at_s: float, local: datetime
 ) -> Obstacle | None:
     """Why it is not done now; None if it is."""
     missing = len(sight.dead) + len(sight.unreachable)
     if missing > policy.max_dead:
         text = f"{counted_noun(missing, 'broker')} missing at once (--max-dead {policy.max_dead}): check the network"
         return Obstacle("max-dead", text)
-    if at_s < ledger.backs_off_until_s(due.kind, policy.back_off_s):
+    if at_s < ledger.backs_off_until_s(healing.kind, policy.back_off_s):
         return Obstacle(_BACK_OFF, "the last attempt failed or found nothing to move; it is tried again later")
-    is_continued = due == sight.continued
+    is_continued = healing == sight.continued
     if ledger.actions_of_day(at_s) >= policy.max_actions_per_day and not is_continued:
         return Obstacle(
             "actions", f"{counted_noun(policy.max_actions_per_day, 'action')} within a day (--max-actions-per-day)"
         )
-    if due.kind is HealKind.REPAIR:
+    if healing.kind is HealKind.REPAIR:
         return None
     if sight.out_of_sync:
         text = f"{counted_noun(sight.out_of_sync, 'partition')} with live replicas out of sync"
         return Obstacle("out-of-sync", text)
-    return _obstacle_to_moves(due, sight, policy, ledger, at_s, local) if due.kind in MOVES_FOR_BALANCE else None
+    return (
+        _obstacle_to_moves(healing, sight, policy, ledger, at_s, local) if healing.kind in MOVES_FOR_BALANCE else None
+    )
 
 
 def _obstacle_to_moves(
-    due: Healing, sight: Sight, policy: HealPolicy, ledger: HealingLedger, at_s: float, local: datetime
+    healing: Healing, sight: Sight, policy: HealPolicy, ledger: HealingLedger, at_s: float, local: datetime
 ) -> Obstacle | None:
     # a plan for the rest would make up for its copies too, long before --dead-after; once that has passed, they have
     # been copied as far as that is possible
@@ -198,7 +200,7 @@ def _obstacle_to_moves(
     missing = sight.unreachable | waited_for
     if missing:
         return Obstacle("missing", f"{_brokers(missing)} may come back")
-    if ledger.demoted and due.kind is not HealKind.DRAIN:
+    if ledger.demoted and healing.kind is not HealKind.DRAIN:
         # a plan would give back the leadership that has just been taken away
         text = f"leadership of {_brokers(frozenset(ledger.demoted))} has not been given back yet"
         return Obstacle("demoted", text)

@@ -121,7 +121,7 @@ def plan_of(healing: Healing, state: ClusterState, policy: HealPolicy, ledger: H
             (broker,) = healing.brokers
             return undo_demotion(state, ledger.demoted[broker])
         case HealKind.REPAIR:
-            return _only_due(make_plan(state, PlanOptions(mode=Mode.REPAIR_ONLY)), healing, state)
+            return _only_lost_for_good(make_plan(state, PlanOptions(mode=Mode.REPAIR_ONLY)), healing, state)
         case HealKind.RESUME:
             raise ValueError("a run that is resumed has its plan")
     left = None
@@ -141,10 +141,10 @@ def _hold_nothing(state: ClusterState, healing: Healing) -> bool:
     return not held[np.isin(state.brokers.id, list(healing.brokers))].any()
 
 
-def _only_due(repair: Plan, healing: Healing, state: ClusterState) -> Plan:
+def _only_lost_for_good(repair: Plan, healing: Healing, state: ClusterState) -> Plan:
     """Leave out what is lost on brokers that may still come back: their copies would be made for nothing."""
     dead = frozenset(state.brokers.id[~state.brokers.is_live].tolist()) - healing.brokers
-    return replace_field(repair, partitions=tuple(c for c in repair.partitions if not dead.intersection(c.removing)))
+    return replace_field(repair, partitions=tuple(c for c in repair.partitions if not dead.intersection(c.to_remove)))
 
 
 class RunHealer:

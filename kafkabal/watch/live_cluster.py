@@ -104,7 +104,7 @@ class LiveCluster:
         """What is true now; a cluster that does not respond is a problem of the reading, shown with what is known."""
         try:
             self._ask_often()
-            if self._is_reading_due():
+            if self._is_time_to_read():
                 self._read()
         except KafkabalError as error:
             self._note_problem(error.message)
@@ -138,7 +138,7 @@ class LiveCluster:
         self._has_changed |= bool(ended) and not moves.partitions
         self._moves = moves
 
-    def _is_reading_due(self) -> bool:
+    def _is_time_to_read(self) -> bool:
         age_s = self._clock.monotonic() - self._read_s
         if self._has_changed:
             return age_s >= _SOONEST_AGAIN_S * self._cost_s

@@ -36,7 +36,7 @@ class WatchReports:
 
     @property
     def is_held_back(self) -> bool:
-        """Whether something is due and held back, by the last decision."""
+        """Whether a healing is held back, by the last decision."""
         return bool(self._obstacle)
 
     def blind(self, error: KafkabalError) -> None:

@@ -120,7 +120,7 @@ class Watcher:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether something is due that is held back, or was stopped to be planned again."""
+        """Whether a healing is held back, or was stopped to be planned again."""
         return self._reports.is_held_back or self._continued is not None or self._may_be_unfinished
 
     def summary(self) -> WatchSummary:
@@ -159,7 +159,7 @@ class Watcher:
             self._save()
 
     def _is_state_current(self) -> bool:
-        """Whether the state was read when it was last due: nothing is planned on an older one."""
+        """Whether the state was read when it was last to be read: nothing is planned on an older one."""
         age_s = self._clock.monotonic() - self._state_at_s
         return age_s < self._options.state_every_s + 2 * self._options.every_s
 
@@ -281,9 +281,9 @@ class Watcher:
         if healing is None or self._why_stopped or healing.kind in {HealKind.REPAIR, HealKind.RESUME}:
             return
         sight = self._sight()
-        due = {b for b, for_s in sight.dead.items() if for_s >= policy.dead_after_s} & sight.dead_with_replicas
-        if due and policy.level is HealLevel.ALL:
-            self._stop_healing(f"a repair comes first: broker {min(due)} is dead", gently=False)
+        to_repair = {b for b, for_s in sight.dead.items() if for_s >= policy.dead_after_s} & sight.dead_with_replicas
+        if to_repair and policy.level is HealLevel.ALL:
+            self._stop_healing(f"a repair comes first: broker {min(to_repair)} is dead", gently=False)
         elif healing.kind in MOVES_FOR_BALANCE and not policy.allows_moves_at(self._clock.utc_now().astimezone()):
             self._stop_healing(f"the window {policy.window} has closed", gently=False)
         elif healing.kind in MOVES_FOR_BALANCE and self._is_plan_old():

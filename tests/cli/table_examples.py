@@ -15,7 +15,7 @@ from kafkabal.reader import Manifest, Measurement
 from kafkabal.reader.measure_reading import ReaderResult
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reporting.doctor_report import doctor_report
-from kafkabal.reporting.profiles_report import CheckedProfile, check_report
+from kafkabal.reporting.profiles_report import ProfileCheck, check_report
 from kafkabal.reporting.read_report import measurement_report
 from kafkabal.reporting.report import Report
 from kafkabal.reporting.runs.history_report import history_report
@@ -140,14 +140,14 @@ def _watch() -> Report:
 def _profiles() -> Report:
     return check_report(
         [
-            CheckedProfile(
+            ProfileCheck(
                 name="prod-eu-central",
                 cluster="broker1.eu-central.kafka.example.org:9092,broker2.eu-central.kafka.example.org:9092",
                 cluster_id="MkU3OEVBNTcwNTJENDM2Qk",
                 brokers=12,
                 elapsed_s=0.31,
             ),
-            CheckedProfile(name="staging", cluster="kafka:9092", problem="cannot reach kafka:9092: connection refused"),
+            ProfileCheck(name="staging", cluster="kafka:9092", problem="cannot reach kafka:9092: connection refused"),
         ],
         "prod-eu-central",
     )

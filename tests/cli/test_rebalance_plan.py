@@ -153,7 +153,7 @@ def test_explain_tells_why_a_partition_moves(snapshot: str, tmp_path: Path, run_
     """From what to what, at what price, and the reason that the plan holds."""
     file = tmp_path / "plan.json"
     run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", str(file))
-    change = next(c for c in read_plan(file).partitions if c.adding)
+    change = next(c for c in read_plan(file).partitions if c.to_add)
     told = run_cli("rebalance", "explain", str(file), str(change.name))
 
     assert told.code == 0

@@ -54,7 +54,7 @@ class _Writer(threading.Thread):
         self.stop = threading.Event()
 
     def run(self) -> None:
-        """Send as much as is due, ten times a second."""
+        """Send as much as the rate asks for, ten times a second."""
         began, sent = time.monotonic(), dict.fromkeys(self._rates, 0.0)
         while not self.stop.is_set():
             elapsed = time.monotonic() - began

@@ -111,7 +111,7 @@ def test_budgets_are_kept(world: SyntheticWorld, moves: int, bytes_: int) -> Non
     plan = make_plan(make_world(world), PlanOptions(max_moves=moves, max_bytes=bytes_))
 
     assert plan.moved_bytes <= bytes_
-    assert sum(len(change.adding) for change in plan.partitions) <= moves
+    assert sum(len(change.to_add) for change in plan.partitions) <= moves
 
 
 @st.composite

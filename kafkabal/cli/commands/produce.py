@@ -255,7 +255,7 @@ def _order(
     return ProduceOrder(
         topic=topic,
         source=source,
-        policy=load_policy(sending.policy).checked(),
+        policy=load_policy(sending.policy).tried(),
         client={
             **librdkafka_settings(live_connection(settings, "produce")),
             "log_level": 2,

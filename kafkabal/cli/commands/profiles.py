@@ -15,7 +15,7 @@ from kafkabal.units import parse_some_time
 
 if TYPE_CHECKING:
     from kafkabal.config import Profile, Settings
-    from kafkabal.reporting.profiles_report import CheckedProfile
+    from kafkabal.reporting.profiles_report import ProfileCheck
 
 _DEFAULT_TIMEOUT_S = 15.0
 """Longer than a connection to a host that drops packets takes to fail (10 s), so that the reason is shown."""
@@ -106,18 +106,18 @@ def check(
     from functools import partial
 
     from kafkabal.config import profile_in_use
-    from kafkabal.reporting.profiles_report import CheckedProfile, check_report
+    from kafkabal.reporting.profiles_report import ProfileCheck, check_report
 
     wanted = tuple(dict.fromkeys(names or ())) or _all_names(context)
     for name in wanted:
         _profile(name, context)
     found = run_on_each(wanted, partial(_try_cluster, context=context), timeout_s)
-    checked = [
-        CheckedProfile(name=name, problem=outcome.message) if isinstance(outcome, KafkabalError) else outcome
+    checks = [
+        ProfileCheck(name=name, problem=outcome.message) if isinstance(outcome, KafkabalError) else outcome
         for name, outcome in found.items()
     ]
-    show_report(check_report(checked, profile_in_use(_file(context))), output, context)
-    return ExitCode.FINDINGS if any(each.problem for each in checked) else ExitCode.DONE
+    show_report(check_report(checks, profile_in_use(_file(context))), output, context)
+    return ExitCode.FINDINGS if any(each.problem for each in checks) else ExitCode.DONE
 
 
 def add(
@@ -205,19 +205,19 @@ def _profile(name: str, context: CommandContext) -> "Profile":
     return profile
 
 
-def _try_cluster(name: str, context: CommandContext) -> "CheckedProfile":
+def _try_cluster(name: str, context: CommandContext) -> "ProfileCheck":
     """Ask a cluster for its id and its brokers."""
     from dataclasses import replace
 
     from kafkabal.clusters import connect
     from kafkabal.config import cluster_address
-    from kafkabal.reporting.profiles_report import CheckedProfile
+    from kafkabal.reporting.profiles_report import ProfileCheck
 
     settings = ChosenClusters(flags={}).settings_of(name, replace(context, quiet=True))
     started_s = context.monotonic()
     with connect(cluster_address(settings)) as cluster:
         cluster_id, brokers = cluster.cluster_id(), len(cluster.broker_ids())
-        return CheckedProfile(
+        return ProfileCheck(
             name=name,
             cluster=cluster.name,
             cluster_id=cluster_id,

@@ -20,8 +20,8 @@ from kafkabal.telemetry import (
     KEYS,
     LATENCY_METRICS,
     Subscription,
-    checked,
     parse_matches,
+    validate_subscription,
 )
 from kafkabal.units import parse_duration, parse_some_time
 from kafkabal.wording import counted_noun
@@ -123,7 +123,7 @@ def subscribe(
 
       kafkabal telemetry subscribe --metric org.apache.kafka.producer. --match 'client_id=trainer-.*'
     """
-    wanted = checked(
+    wanted = validate_subscription(
         Subscription(
             name=name,
             metrics=tuple(metric or LATENCY_METRICS),

@@ -34,7 +34,7 @@ class FakeClock:
         return self._start + timedelta(seconds=self._now_s)
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass at once; callbacks that fall due see their own time."""
+        """Let time pass at once; callbacks see the time that they were put down for."""
         end = self._now_s + max(seconds, 0.0)
         while self._scheduled and self._scheduled[0][0] <= end:
             at, _, action = heapq.heappop(self._scheduled)

@@ -108,9 +108,9 @@ def incoming_bytes_per_s(state: ClusterState, moves: Moves) -> dict[int, float]:
 
 def moves_of_plan(changes: Iterable[PartitionChange]) -> dict[TopicPartition, Collection[int]]:
     """Brokers to which each planned partition comes."""
-    return {c.name: c.adding for c in changes if c.previous}
+    return {c.name: c.to_add for c in changes if c.previous}
 
 
 def moves_of_run(partitions: Iterable[RunPartition]) -> dict[TopicPartition, Collection[int]]:
     """Brokers to which each partition of a run comes."""
-    return {p.name: list(p.adding) for p in partitions}
+    return {p.name: list(p.to_add) for p in partitions}

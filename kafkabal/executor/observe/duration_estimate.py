@@ -15,7 +15,7 @@ def predicted_s(partitions: Sequence[RunPartition], throttle: Throttle) -> float
     copied: Counter[int] = Counter()
     for p in partitions:
         copied.update(dict.fromkeys(dir_changes(p), p.copy_bytes))
-    between_brokers = bytes_of_copies((p.previous.leader, p.adding, p.copy_bytes) for p in partitions)
+    between_brokers = bytes_of_copies((p.previous.leader, p.to_add, p.copy_bytes) for p in partitions)
     between_s = _bounded_s(between_brokers, throttle.bytes_per_s)
     within_s = _bounded_s((copied,), throttle.log_dir_bytes_per_s)
     return None if between_s is None or within_s is None else max(between_s, within_s)

@@ -1,9 +1,9 @@
 """What may start next: bounded per broker and direction, per log dir and per cluster, and never onto a full disk.
 
 The waiting partitions are gone through in order of size, largest first: a large copy that starts late makes the run
-late. A leader sends a copy to every adding replica, so caps on outgoing copies spread the work over source leaders.
-A copy that takes less time than one observation counts as a fraction of a move, or small partitions would leave
-the brokers idle between two observations.
+late. A leader sends a copy to every replica that is added, so caps on outgoing copies spread the work over leaders. A
+copy that takes less time than one observation counts as a fraction of a move, or small partitions would leave the
+brokers idle between two observations.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class ConcurrentMoves:
             for target in task.misplaced.items():
                 self.copying[target] += fraction
             return
-        adding = task.arriving if task.is_running else task.adding
-        for broker in adding:
+        arriving = task.arriving if task.is_running else task.to_add
+        for broker in arriving:
             self.inbound[broker] += fraction
-        self.outbound[task.leader] += fraction * len(adding)
+        self.outbound[task.leader] += fraction * len(arriving)
         if not _fits(self.outbound[task.leader], _LEAST_FRACTION, self.limits.moves_out_per_broker):
             self.full_leaders.add(task.leader)
         self.in_all += fraction
@@ -57,11 +57,11 @@ class ConcurrentMoves:
         fraction, limits = self._fraction(task), self.limits
         if task.stage is Stage.MISPLACED:
             return all(_fits(self.copying[t], fraction, limits.copies_per_log_dir) for t in task.misplaced.items())
-        adding = task.adding
+        to_add = task.to_add
         return (
             _fits(self.in_all, fraction, limits.moves_per_cluster)
-            and _fits(self.outbound[task.leader], fraction * len(adding), limits.moves_out_per_broker)
-            and all(_fits(self.inbound[b], fraction, limits.moves_in_per_broker) for b in adding)
+            and _fits(self.outbound[task.leader], fraction * len(to_add), limits.moves_out_per_broker)
+            and all(_fits(self.inbound[b], fraction, limits.moves_in_per_broker) for b in to_add)
         )
 
     @property
@@ -88,9 +88,9 @@ def choose_batch(waiting: Iterable[PartitionTask], concurrent: ConcurrentMoves, 
     starting: list[PartitionTask] = []
     held_up: dict[PartitionTask, str] = {}
     for task in waiting:
-        if task.adding and task.leader in concurrent.full_leaders:
+        if task.to_add and task.leader in concurrent.full_leaders:
             continue
-        if not task.adding and not task.misplaced:
+        if not task.to_add and not task.misplaced:
             starting.append(task)  # an order, or fewer replicas: done at once
         elif concurrent.fits(task):
             arriving = arrivals(task)
@@ -111,7 +111,7 @@ def arrivals(task: PartitionTask) -> list[tuple[int, str | None]]:
     """Broker and path, None for any, of each copy that the next step of a task makes."""
     if task.stage in (Stage.MISPLACED, Stage.COPYING):
         return list(task.misplaced.items())
-    return [(b, task.target.log_dirs.get(b)) for b in task.adding]
+    return [(b, task.target.log_dirs.get(b)) for b in task.to_add]
 
 
 def _fits(used: float, fraction: float, limit: int) -> bool:

@@ -193,7 +193,7 @@ class MoveLoop:
         return [t for t in batch.starting if t.can_start and self._may_start(t, seen.responding)]
 
     def _may_start(self, task: PartitionTask, responding: frozenset[int]) -> bool:
-        dead = (frozenset(task.adding) | task.misplaced.keys()) - responding
+        dead = (frozenset(task.to_add) | task.misplaced.keys()) - responding
         if dead:
             self._put_aside(task, f"broker {min(dead)} is dead", brokers=dead)
         elif task.leader < 0:

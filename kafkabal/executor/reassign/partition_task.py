@@ -42,7 +42,7 @@ class PartitionTask:
     """Replicas when last seen, with those being added and removed."""
     leader: int = -1
     isr: tuple[int, ...] = ()
-    adding: tuple[int, ...] = ()
+    to_add: tuple[int, ...] = ()
     """Brokers that get a copy by the next step."""
     arriving: tuple[int, ...] = ()
     """Brokers that a reassignment which runs now is adding."""
@@ -99,7 +99,7 @@ class PartitionTask:
         running = seen.reassignments.get(self.name)
         self.arriving = running.adding if running else ()
         # of what is there now: after a step, a cancel or a move by hand, other brokers get a copy than at first
-        self.adding = tuple(b for b in self.target.next_step(self.current) if b not in self.current)
+        self.to_add = tuple(b for b in self.target.next_step(self.current) if b not in self.current)
         self.misplaced = seen.misplaced(self.target)
 
     def _without_lag(self, stage: Stage, now_s: float) -> Stage:

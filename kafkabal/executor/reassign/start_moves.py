@@ -37,7 +37,7 @@ def start_moves(effects: FencedRequests, tasks: Sequence[PartitionTask]) -> dict
 def endangers_isr(task: PartitionTask, min_insync: int) -> bool:
     """Whether fewer replicas than allowed would be in sync after a move, and fewer than are now."""
     target = task.target.next_step(task.current)
-    after = len(task.adding) + sum(b in task.isr for b in target if b in task.current)
+    after = len(task.to_add) + sum(b in task.isr for b in target if b in task.current)
     return after < min(min_insync, len(task.isr))
 
 
@@ -50,7 +50,7 @@ def _start_copies(effects: FencedRequests, tasks: Collection[PartitionTask]) -> 
 
 
 def _ask_for_log_dirs(effects: FencedRequests, tasks: Collection[PartitionTask]) -> dict[PartitionTask, Fault]:
-    by_replica = {ReplicaOn(*t.name, b): t for t in tasks for b in t.adding if b in t.target.log_dirs}
+    by_replica = {ReplicaOn(*t.name, b): t for t in tasks for b in t.to_add if b in t.target.log_dirs}
     faults = effects.move_log_dirs({r: t.target.log_dirs[r.broker] for r, t in by_replica.items()})
     return _by_task(by_replica, {r: f for r, f in faults.items() if f.name != _WILL_REMEMBER})
 
@@ -64,7 +64,7 @@ def _reassign(
     )
     for task in tasks:
         if task.name not in faults:
-            task.stage, task.arriving = Stage.MOVING, task.adding
+            task.stage, task.arriving = Stage.MOVING, task.to_add
     return {by_name[name]: fault for name, fault in faults.items()}
 
 

@@ -23,7 +23,7 @@ class TargetPlacement:
     """Broker to path, only where the path matters."""
     leader: int
     """Broker that is to lead; -1 where none led before, and the run is rolled back."""
-    adding: Replicas
+    to_add: Replicas
     """Brokers that get a copy on the whole way, from the placement at its other end."""
     copy_bytes: int
     resting: frozenset[frozenset[int]]
@@ -87,7 +87,7 @@ def _target_placement(
         replicas=end.replicas,
         log_dirs=dirs,
         leader=end.leader,
-        adding=tuple(b for b in end.replicas if b not in previous or b not in target),
+        to_add=tuple(b for b in end.replicas if b not in previous or b not in target),
         copy_bytes=planned.copy_bytes,
         # any other set of replicas was made by another tool, and to move it on would undo what that did
         resting=frozenset(stop for step in steps for stop in step),

@@ -38,7 +38,7 @@ class ThrottleChanges:
     ) -> None:
         """Adapt an automatic throttle to the load of the cluster."""
         rate, copying = self._context.throttling.rate, [t for t in running if t.arriving]
-        if self._auto is None or rate is None or not copying or not self._auto.is_due():
+        if self._auto is None or rate is None or not copying or not self._auto.is_step_over():
             return
         leaders = {t.leader for t in copying}
         busy = min(len(leaders), len({b for t in copying for b in t.arriving}))

@@ -290,8 +290,8 @@ def _disks(plan: Plan, state: ClusterState, options: RunOptions) -> PreflightChe
     disks = DiskRoom(state, options.limits.disk_fraction)
     tight = set()
     for change in plan.partitions:
-        copies = len(change.adding)
-        for broker in change.adding if change.previous else ():
+        copies = len(change.to_add)
+        for broker in change.to_add if change.previous else ():
             path = change.log_dirs[change.replicas.index(broker)]
             wanted = None if path == ANY_DIR else path
             size = change.bytes // copies

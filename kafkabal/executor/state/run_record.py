@@ -58,7 +58,7 @@ class RunPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="record"
         return frozenset(self.previous.replicas) | frozenset(self.replicas)
 
     @property
-    def adding(self) -> tuple[int, ...]:
+    def to_add(self) -> tuple[int, ...]:
         """Brokers to which a copy comes."""
         return tuple(b for b in self.replicas if b not in self.previous.replicas)
 

@@ -42,5 +42,5 @@ def summary_of(record: RunRecord, state: RunState) -> RunSummary:
         phase=state.phase,
         outcome=state.outcome,
         partitions=len(record.partitions),
-        planned_bytes=sum(p.copy_bytes * len(p.adding) for p in record.partitions),
+        planned_bytes=sum(p.copy_bytes * len(p.to_add) for p in record.partitions),
     )

@@ -116,8 +116,8 @@ class AutoRate:
         self._before: LoadSample | None = None
         self._out_at_first: frozenset[str] = frozenset()
 
-    def is_due(self) -> bool:
-        """Whether it is time for the next step."""
+    def is_step_over(self) -> bool:
+        """Whether the step has taken its time and the next one is to begin."""
         return self._clock.monotonic() >= self._next_look_s
 
     def observe(self, moves: Moves, leaders: Collection[int], used_fraction: float) -> StepImpact | None:

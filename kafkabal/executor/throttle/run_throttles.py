@@ -126,7 +126,7 @@ class RunThrottles:
         """
         # rates before lists: an entry of a list takes effect at once, under whatever rate the broker has then
         silent = self._settle_rates(self._rates_for((*starting, *running), responding))
-        refused = {t: silent[b] for t in starting for b in (t.leader, *t.adding, *t.misplaced) if b in silent}
+        refused = {t: silent[b] for t in starting for b in (t.leader, *t.to_add, *t.misplaced) if b in silent}
         if self.rate is not None:
             covered = [t for t in starting if t not in refused]
             faults = self._settle_lists(self._active(covered, running))
@@ -152,7 +152,7 @@ class RunThrottles:
         wanted: dict[tuple[ConfigResource, str], int] = {}
         rate, log_dir_rate = self.rate, self._throttle.log_dir_bytes_per_s
         for task in tasks:
-            arriving = task.arriving if task.is_running else task.adding
+            arriving = task.arriving if task.is_running else task.to_add
             if rate is not None and arriving:
                 wanted |= {(_broker(b), LEADER_RATE): rate for b in task.current if b not in arriving}
                 wanted |= {(_broker(b), FOLLOWER_RATE): rate for b in arriving}
@@ -218,7 +218,7 @@ class RunThrottles:
         """
         active: defaultdict[ConfigResource, Entries] = defaultdict(lambda: {key: set() for key in LIST_KEYS})
         for task in (*starting, *running):
-            arriving = task.arriving if task.is_running else task.adding
+            arriving = task.arriving if task.is_running else task.to_add
             if arriving:
                 topic = _topic(task.name.topic)
                 for key, entries in active_entries(task.name.partition, task.current, arriving).items():

@@ -46,10 +46,10 @@ def rate_to_set(original: Original, rate: int, *, override: bool) -> str | None:
 
 def kept_rates(originals: Iterable[Original], partitions: Iterable[RunPartition], rate: int) -> dict[int, list[int]]:
     """By lower rate in bytes a second, the brokers that send or receive copies and keep it from before the run."""
-    moved = [p for p in partitions if p.adding]
+    moved = [p for p in partitions if p.to_add]
     roles = {
         LEADER_RATE: {b for p in moved for b in p.previous.replicas},
-        FOLLOWER_RATE: {b for p in moved for b in p.adding},
+        FOLLOWER_RATE: {b for p in moved for b in p.to_add},
     }
     kept: dict[int, set[int]] = {}
     for original in originals:

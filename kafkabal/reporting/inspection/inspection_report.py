@@ -164,7 +164,7 @@ def _rack_table(small: Sequence[SmallRack]) -> Table:
             Column(key="brokers", title="brokers", values=[r.brokers for r in small]),
             Column(key="part", title="part", kind=ValueKind.PERCENT, values=[r.part for r in small]),
             Column(key="fair", title="fair", kind=ValueKind.FAIR, values=[r.fair_over_mean for r in small]),
-            Column(key="brokers_to_add", title="to add", values=[r.to_add for r in small]),
+            Column(key="brokers_to_add", title="to add", values=[r.brokers_to_add for r in small]),
         ),
         for_programs=True,
     )

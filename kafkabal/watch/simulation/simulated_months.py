@@ -126,7 +126,7 @@ class _SimulatedWatch:
         self._look_in(0.0)
 
     def _look_in(self, seconds: float) -> None:
-        """Make the next observation then, instead of when it was due."""
+        """Make the next observation then, instead of at the end of the interval."""
         self._next_look += 1
         number = self._next_look
         self._clock.at(self._clock.monotonic() + seconds, lambda: self._look(number))

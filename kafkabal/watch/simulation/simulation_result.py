@@ -103,9 +103,9 @@ def moved_twice(healings: Sequence[SimulatedHealing]) -> int:
         for change in healing.plan.partitions if healing.plan is not None else ():
             count += sum(
                 healing.at_s - arrived.get((change.name, broker), -DAY_S) < DAY_S
-                for broker in change.removing
+                for broker in change.to_remove
                 if broker not in healing.dead and change.name not in healing.widened
             )
-            for broker in change.adding:
+            for broker in change.to_add:
                 arrived[change.name, broker] = healing.ended_at_s
     return count

@@ -35,9 +35,9 @@ def test_a_rack_that_is_too_small_is_named_with_what_it_costs() -> None:
     """One broker of five must hold a third, and one more beside it is enough."""
     found = small_racks(inspect_cluster(make_world(SyntheticWorld(seed=2, brokers=5, racks=3, topics=60))))
 
-    assert [(r.brokers, r.all_brokers, round(r.part, 3), round(r.fair_over_mean, 3), r.to_add) for r in found] == [
-        (1, 5, 0.333, 1.667, 1)
-    ]
+    assert [
+        (r.brokers, r.all_brokers, round(r.part, 3), round(r.fair_over_mean, 3), r.brokers_to_add) for r in found
+    ] == [(1, 5, 0.333, 1.667, 1)]
     assert "1 of 5 brokers and must hold 33%: its broker carries at least 1.67x the mean" in str(found[0])
     assert advice(found) == f"1 more broker in rack {found[0].rack} would make all shares equal"
 

@@ -24,7 +24,7 @@ def change(partition: int = 0, **changes: Any) -> PartitionChange:
 
 def test_what_comes_and_goes_is_seen_from_before_and_after() -> None:
     """A broker that stays neither comes nor goes."""
-    assert (change().adding, change().removing, str(change().name)) == ((3,), (1,), "t-0")
+    assert (change().to_add, change().to_remove, str(change().name)) == ((3,), (1,), "t-0")
 
 
 def test_bytes_add_up() -> None:

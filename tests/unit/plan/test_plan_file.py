@@ -86,8 +86,8 @@ def test_plain_reassignment_json_is_read(tmp_path: Path) -> None:
     plan = read_plan(path)
     assert [str(c.name) for c in plan.partitions] == ["a-9", "a-10", "b-1"]
     assert [c.log_dirs for c in plan.partitions] == [("/d",), ("any",), ("any", "any")]
-    assert plan.partitions[2].adding == (2, 1)
-    assert plan.partitions[2].removing == ()
+    assert plan.partitions[2].to_add == (2, 1)
+    assert plan.partitions[2].to_remove == ()
     assert plan.cluster_id is None
 
 

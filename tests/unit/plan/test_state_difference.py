@@ -60,4 +60,4 @@ def test_a_further_replica_is_a_move() -> None:
     """A change of the replication factor is listed as a move of the new copy."""
     (change,) = make_changes(_state(partition(0, [1])), _state(partition(0, [1, 3])))
 
-    assert (change.action, change.adding, change.bytes) == (Action.MOVE, (3,), GB)
+    assert (change.action, change.to_add, change.bytes) == (Action.MOVE, (3,), GB)

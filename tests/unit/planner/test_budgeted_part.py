@@ -41,8 +41,8 @@ def _repeat(cluster: ClusterState, options: PlanOptions) -> _Runs:
         if not plan.partitions:
             return _Runs(cluster, number, moved_bytes, len(arrived), twice)
         moved_bytes += plan.moved_bytes
-        twice += sum((change.name, broker) in arrived for change in plan.partitions for broker in change.removing)
-        arrived.update((change.name, broker) for change in plan.partitions for broker in change.adding)
+        twice += sum((change.name, broker) in arrived for change in plan.partitions for broker in change.to_remove)
+        arrived.update((change.name, broker) for change in plan.partitions for broker in change.to_add)
         cluster = apply_plan(cluster, plan)
     pytest.fail(f"{_MOST_RUNS} plans were not enough")
 
@@ -115,7 +115,7 @@ def test_a_budget_for_all_of_it_changes_nothing(world: SyntheticWorld) -> None:
     """The plan is the one without a budget, also where bands are out of reach."""
     cluster = make_world(world)
     full = make_plan(cluster)
-    enough = PlanOptions(max_bytes=full.moved_bytes, max_moves=sum(len(c.adding) for c in full.partitions))
+    enough = PlanOptions(max_bytes=full.moved_bytes, max_moves=sum(len(c.to_add) for c in full.partitions))
 
     assert full.partitions
     assert make_plan(cluster, enough).partitions == full.partitions
@@ -128,7 +128,7 @@ def test_a_replica_too_large_for_the_time_lets_others_pass() -> None:
     plan = make_plan(cluster, PlanOptions(max_duration_s=seconds, throttle_bytes_per_s=rate))
     comes: Counter[int] = Counter()
     for change in plan.partitions:
-        comes.update(dict.fromkeys(change.adding, change.bytes // max(1, len(change.adding))))
+        comes.update(dict.fromkeys(change.to_add, change.bytes // max(1, len(change.to_add))))
 
     assert len(comes) >= 5
     assert max(comes.values()) <= rate * seconds

@@ -24,7 +24,7 @@ def test_what_others_fill_beyond_the_limit_takes_nothing(usable_gb: int, arrives
     topics = [TopicRow(topic="t", partitions=[partition(n, r, sizes[n]) for n, r in enumerate(replicas)])]
     plan = make_plan(cluster(rows, topics), PlanOptions())
     assert plan.partitions
-    assert any(2 in change.adding for change in plan.partitions) is arrives
+    assert any(2 in change.to_add for change in plan.partitions) is arrives
 
 
 def _half_cordoned(count: int) -> list[BrokerRow]:
@@ -41,7 +41,7 @@ def test_a_volume_has_room_where_only_its_first_log_dir_is_cordoned() -> None:
     parts = [partition(n, [1], GB, log_dirs=[1]) for n in range(9)]
     state = cluster(_half_cordoned(3), [TopicRow(topic="t", partitions=parts)])
     plan = make_plan(state, PlanOptions())
-    assert {b for change in plan.partitions for b in change.adding} == {2, 3}
+    assert {b for change in plan.partitions for b in change.to_add} == {2, 3}
     found = check_drain(state, [1], throttle_bytes_per_s=GB)
     assert found.can_drain
     assert found.missing_bytes == 0

@@ -21,7 +21,7 @@ from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 
 def _targets(plan: Plan) -> set[int]:
-    return {broker for change in plan.partitions for broker in change.adding}
+    return {broker for change in plan.partitions for broker in change.to_add}
 
 
 def test_a_balanced_cluster_needs_nothing() -> None:
@@ -36,7 +36,7 @@ def test_an_empty_replica_is_not_moved_for_the_disk() -> None:
     full = topic("full", *[(1, 2)] * 8)
     empty = topic("empty", *[(1, 2)] * 8, size_bytes=0)
     reasons = {
-        str(c.name): c.reason for c in make_plan(cluster(brokers(3, racks=3), [full, empty])).partitions if c.adding
+        str(c.name): c.reason for c in make_plan(cluster(brokers(3, racks=3), [full, empty])).partitions if c.to_add
     }
 
     told = {reason for name, reason in reasons.items() if name.startswith("empty")}

@@ -36,8 +36,8 @@ def moved_twice(world: SyntheticWorld, *, keep: bool) -> set[tuple[str, int]]:
     twice: set[tuple[str, int]] = set()
     for night in range(_NIGHTS):
         plan = make_plan(state, PlanOptions(tolerance=0.05, keep_moved=tuple(plans) if keep else ()))
-        twice |= arrived & {(change.name, broker) for change in plan.partitions for broker in change.removing}
-        arrived |= {(change.name, broker) for change in plan.partitions for broker in change.adding}
+        twice |= arrived & {(change.name, broker) for change in plan.partitions for broker in change.to_remove}
+        arrived |= {(change.name, broker) for change in plan.partitions for broker in change.to_add}
         plans.append(plan)
         state = grown(apply_plan(state, plan), night)
     return twice
@@ -54,7 +54,7 @@ def test_a_rule_is_stronger() -> None:
     """A broker that is drained keeps nothing, whoever brought it."""
     state = make_world(SyntheticWorld(seed=1))
     plan = make_plan(state)
-    target = next(change.adding[0] for change in plan.partitions if change.adding)
+    target = next(change.to_add[0] for change in plan.partitions if change.to_add)
     after = apply_plan(state, plan)
     drained = apply_plan(after, make_plan(after, PlanOptions(drain=frozenset({target}), keep_moved=(plan,))))
 

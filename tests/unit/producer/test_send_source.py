@@ -33,7 +33,7 @@ from kafkabal.producer.send_manifest import ManifestHeader, SendManifest
 from kafkabal.producer.send_source import SendRun, totals
 from kafkabal.producer.target_topic import MessageReader
 from kafkabal.producer.unsent_records import SendOutcome, has_other_rows
-from kafkabal.routing.checked_policy import PolicyFaultError
+from kafkabal.routing.plugin_policy import PolicyFaultError
 from kafkabal.routing.policies.random import Random
 from kafkabal.routing.policy_protocol import Context
 from kafkabal.routing.registry import PolicyChoice, load_policy

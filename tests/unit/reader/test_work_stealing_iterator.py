@@ -49,19 +49,21 @@ class Crowd:
 
     def run(self, most: int = 10**9) -> None:
         """Give out samples, each reader as fast as it is, until the epoch ends or so many were given."""
-        due: dict[int, tuple[float, Iterator[Any]]] = {i: (0.0, iter(reader)) for i, reader in enumerate(self.readers)}
-        while due and len(self.seen) < most:
-            reader = min(due, key=lambda i: due[i][0])
-            at_s, samples = due[reader]
+        turns: dict[int, tuple[float, Iterator[Any]]] = {
+            i: (0.0, iter(reader)) for i, reader in enumerate(self.readers)
+        }
+        while turns and len(self.seen) < most:
+            reader = min(turns, key=lambda i: turns[i][0])
+            at_s, samples = turns[reader]
             self.now_s = at_s
             sample = next(samples, None)
             if sample is None:
                 self.ends_s[reader] = at_s
-                del due[reader]
+                del turns[reader]
             else:
                 self.seen.append((sample.partition, sample.offset))
-                due[reader] = (at_s + self.seconds[reader], samples)
-        for _, samples in due.values():
+                turns[reader] = (at_s + self.seconds[reader], samples)
+        for _, samples in turns.values():
             samples.close()  # type: ignore[attr-defined]
 
     def state(self) -> dict[str, Any]:

@@ -10,8 +10,8 @@ import pytest
 
 from kafkabal.errors import UsageError
 from kafkabal.scoring.bands import RelativeBand
-from kafkabal.scoring.checked_score import checked_score
 from kafkabal.scoring.evaluation import evaluate
+from kafkabal.scoring.plugin_score import plugin_score
 from kafkabal.scoring.registry import BUILT_IN, default_scores, load_score, load_scores, score_names
 from kafkabal.scoring.score_parts import parts_of
 from kafkabal.scoring.score_protocol import Grain, ScoreBase
@@ -159,7 +159,7 @@ def test_a_part_that_raises_is_named_in_one_line(part: str, error: BaseException
 
     cluster = cluster_builders.cluster(cluster_builders.brokers(2), [cluster_builders.topic("t", [1, 2])])
     score = type("Failing", (Heat,), {part: fail})()
-    for asked in (parts_of, lambda score, cluster: getattr(checked_score(score), part)(cluster)):
+    for asked in (parts_of, lambda score, cluster: getattr(plugin_score(score), part)(cluster)):
         with pytest.raises(UsageError) as told:
             asked(score, cluster)
         said = f"{type(error).__name__}: {' '.join(str(error).split())}"
@@ -189,7 +189,7 @@ def test_signals_reach_through_a_score() -> None:
 def test_an_attribute_that_is_wrong_is_named(attribute: str, value: Any, message: str) -> None:
     """It is found when the score is loaded, not where it is used."""
     with pytest.raises(UsageError, match=f"score 'heat': .*{message}"):
-        checked_score(type("Broken", (Heat,), {attribute: value})())
+        plugin_score(type("Broken", (Heat,), {attribute: value})())
 
 
 def test_a_band_that_raises_is_named() -> None:
@@ -200,7 +200,7 @@ def test_a_band_that_raises_is_named() -> None:
             raise RuntimeError("boom")
 
     cluster = cluster_builders.cluster(cluster_builders.brokers(2), [cluster_builders.topic("t", [1, 2])])
-    score = checked_score(type("Broken", (Heat,), {"band": NoBand()})())
+    score = plugin_score(type("Broken", (Heat,), {"band": NoBand()})())
     with pytest.raises(UsageError, match="score 'heat': its band raised RuntimeError: boom"):
         evaluate(score, cluster, tolerance=0.1)
 

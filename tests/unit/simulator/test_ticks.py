@@ -9,7 +9,7 @@ from kafkabal.simulator.ticks import Ticks
 
 @pytest.mark.parametrize("interval_s", [0.05, 0.1, 1 / 3, 5.0])
 def test_the_last_of_those_passed_is_the_one_that_counting_finds(interval_s: float) -> None:
-    """One by one or many at once, the same moments are due, and none twice."""
+    """One by one or many at once, the same moments come, and none twice."""
     ticks, turn = Ticks(interval_s, first=1), 1
     for step in range(2000):
         until_s = step * step * 0.01
@@ -20,7 +20,7 @@ def test_the_last_of_those_passed_is_the_one_that_counting_finds(interval_s: flo
         assert ticks.next_s == turn * interval_s > until_s
 
 
-def test_a_moment_is_due_when_it_has_come() -> None:
+def test_a_moment_is_taken_once_it_has_come() -> None:
     """A tick at the very time counts, the first one at zero too."""
     ticks = Ticks(0.1)
     assert ticks.take(0.0) == 0.0

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkabal.errors import UsageError
-from kafkabal.telemetry.subscriptions import Subscription, checked, parse_matches
+from kafkabal.telemetry.subscriptions import Subscription, validate_subscription, parse_matches
 
 PREFIX = "org.apache.kafka.producer."
 
@@ -28,7 +28,7 @@ def test_configs_there_and_back() -> None:
 
 def test_the_default_asks_for_what_the_score_needs() -> None:
     """Without further words the latencies of producers are subscribed to, every ten seconds, of all clients."""
-    assert checked(Subscription(name="s")).as_configs() == {
+    assert validate_subscription(Subscription(name="s")).as_configs() == {
         "metrics": f"{PREFIX}node.request.latency.avg,{PREFIX}request.latency.avg",
         "interval.ms": "10000",
         "match": "",
@@ -57,7 +57,7 @@ def test_brokers_defaults_are_read() -> None:
 def test_what_makes_no_sense_is_refused(change: dict[str, Any], message: str) -> None:
     """Each refusal comes before anything is written to the cluster."""
     with pytest.raises(UsageError, match=message):
-        checked(Subscription(**{"name": "s", **change}))
+        validate_subscription(Subscription(**{"name": "s", **change}))
 
 
 @pytest.mark.parametrize(("interval_s", "longer"), [(300.0, False), (301.0, True)])

@@ -28,7 +28,7 @@ def _waiting(
     """A task that has not begun."""
     task = PartitionTask(target_by_plan(_planned(number, start, target, dirs or {}), by_steps=False))
     task.current, task.leader = start, start[0]
-    task.adding = tuple(b for b in target if b not in start)
+    task.to_add = tuple(b for b in target if b not in start)
     return task
 
 
@@ -41,7 +41,7 @@ def _misplaced(number: int, broker: int) -> PartitionTask:
 def _running(number: int, start: tuple[int, ...], target: tuple[int, ...], arriving: tuple[int, ...]) -> PartitionTask:
     """A task of which some copies arrive, while the next step would add none."""
     task = _waiting(number, start, target)
-    task.stage, task.arriving, task.adding = Stage.MOVING, arriving, ()
+    task.stage, task.arriving, task.to_add = Stage.MOVING, arriving, ()
     return task
 
 
@@ -177,11 +177,11 @@ def test_task_takes_what_is_seen() -> None:
     name = task.name
     at_rest = {name: PartitionStatus(leader=1, replicas=(1, 2), isr=(1, 2))}
     task.take(Observation(frozenset((1, 2, 3)), {}, at_rest, {}, {}), 0.0)
-    assert (task.stage, task.adding, task.arriving) == (Stage.WAITING, (3,), ())
+    assert (task.stage, task.to_add, task.arriving) == (Stage.WAITING, (3,), ())
     moving = {name: PartitionStatus(leader=1, replicas=(3, 2, 1), isr=(1, 2))}
     going = {name: Reassignment(replicas=(3, 2, 1), adding=(3,), removing=(1,))}
     task.take(Observation(frozenset((1, 2, 3)), going, moving, {}, {}), 0.0)
-    assert (task.stage, task.adding, task.arriving) == (Stage.MOVING, (), (3,))
+    assert (task.stage, task.to_add, task.arriving) == (Stage.MOVING, (), (3,))
 
 
 def test_metadata_may_lag_for_a_while() -> None:

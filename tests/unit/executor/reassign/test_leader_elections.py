@@ -16,14 +16,14 @@ from kafkabal.model.topic_partition import TopicPartition
 class _Lagging(FaultyCluster):
     """Metadata is once as it was before the moves, after the controller has said that they are over."""
 
-    def __init__(self, inner: Any, is_due: Callable[[], bool]) -> None:
+    def __init__(self, inner: Any, is_time: Callable[[], bool]) -> None:
         super().__init__(inner)
-        self._is_due = is_due
+        self._is_time = is_time
         self._before: Mapping[TopicPartition, PartitionStatus] = inner.partition_status({"a", "b", "c"})
 
     def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
         now = super().partition_status(topics)
-        if not self._before or not self._is_due():
+        if not self._before or not self._is_time():
             return now
         before, self._before = self._before, {}
         return before

@@ -33,7 +33,7 @@ def test_caps_per_broker() -> None:
     sizes = [t.target.copy_bytes for t in batch.starting]
     assert sizes == sorted(sizes, reverse=True)
     assert len(batch.starting) == 3
-    per_target = [t.adding[0] for t in batch.starting]
+    per_target = [t.to_add[0] for t in batch.starting]
     assert max(per_target.count(b) for b in per_target) <= 2
 
 

@@ -129,11 +129,11 @@ def test_steps(scene: Any) -> None:
     parts.partition(A0).growth_bytes_per_s = 2.0 * MB
     parts.partition(TopicPartition("a", 1)).isr = [2, 3]
     auto = AutoRate(scene.memory, clock, behind_before=(), broker_timeout_s=10.0)
-    assert auto.is_due()
+    assert auto.is_step_over()
     assert auto.observe({A0: (4,)}, [1], 0.5) is None
-    assert not auto.is_due()
+    assert not auto.is_step_over()
     clock.sleep(31.0)
-    assert auto.is_due()
+    assert auto.is_step_over()
     parts.partition(A0).isr = [1, 3]
     impact = auto.observe({A0: (4,)}, [1], 0.5)
     assert impact is not None

@@ -54,7 +54,7 @@ class _Picks(np.ndarray[Any, np.dtype[np.int32]]):
         super().__setitem__(rows, picks)
 
 
-class CheckedPolicy:
+class PluginPolicy:
     """Stands before a :class:`~kafkabal.routing.policy_protocol.Policy` of a plug-in.
 
     Parameters
@@ -151,7 +151,7 @@ class CheckedPolicy:
         return PolicyFaultError(f"policy {self.name!r}: its {part} gave {what}, and {partitions}", hint=_HINT)
 
 
-def checked_policy(make: Callable[[], Policy], name: str, about: About) -> Policy:
+def plugin_policy(make: Callable[[], Policy], name: str, about: About) -> Policy:
     """Make an instance and guard it.
 
     Raises
@@ -161,7 +161,7 @@ def checked_policy(make: Callable[[], Policy], name: str, about: About) -> Polic
     """
     with naming_policy_faults(name, "class"):
         policy = make()
-    return CheckedPolicy(policy, name, about)
+    return PluginPolicy(policy, name, about)
 
 
 def expect_about(about: object, name: str) -> None:
@@ -183,13 +183,13 @@ def expect_about(about: object, name: str) -> None:
 
 def per_record_policy_of(policy: Policy) -> PerRecordPolicy | None:
     """The policy, guarded or not, if it picks by kernels."""
-    inner = policy.policy if isinstance(policy, CheckedPolicy) else policy
+    inner = policy.policy if isinstance(policy, PluginPolicy) else policy
     return inner if isinstance(inner, PerRecordPolicy) else None
 
 
 def kernels_of(policy: Policy, *, compile_it: bool) -> tuple[Any, Any]:
     """``pick_kernel`` and ``learn`` of a policy that picks by kernels; those of a plug-in are guarded."""
-    if isinstance(policy, CheckedPolicy):
+    if isinstance(policy, PluginPolicy):
         return policy.compiled_kernels() if compile_it else policy.kernels()
     pick_kernel, learn = _kernels(policy)
     return (compiled(pick_kernel), compiled(learn)) if compile_it else (pick_kernel, learn)
@@ -197,7 +197,7 @@ def kernels_of(policy: Policy, *, compile_it: bool) -> tuple[Any, Any]:
 
 def blaming(policy: Policy, part: str) -> AbstractContextManager[None]:
     """Name the faults of a plug-in where its code runs among ours; built-in policies have none to name."""
-    return naming_policy_faults(policy.name, part) if isinstance(policy, CheckedPolicy) else nullcontext()
+    return naming_policy_faults(policy.name, part) if isinstance(policy, PluginPolicy) else nullcontext()
 
 
 def _kernels(policy: Policy) -> tuple[Any, Any]:

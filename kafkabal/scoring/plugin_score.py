@@ -16,7 +16,7 @@ from kafkabal.scoring.score_protocol import Grain, Need, Score
 
 
 @dataclass(frozen=True, slots=True)
-class _CheckedBand:
+class _PluginBand:
     """Stands before the band of a score, which may be a plug-in's own too."""
 
     score_name: str
@@ -30,7 +30,7 @@ class _CheckedBand:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedScore:
+class PluginScore:
     """Stands before a :class:`~kafkabal.scoring.score_protocol.Score`; its attributes are read once."""
 
     name: str
@@ -46,7 +46,7 @@ class CheckedScore:
         if not isinstance(self._score, Configurable):
             return self
         with naming_faults(self.name, "configured"):
-            return checked_score(self._score.configured(options))
+            return plugin_score(self._score.configured(options))
 
     def base_load(self, cluster: ClusterState) -> F64:
         """See :class:`~kafkabal.scoring.score_protocol.Score`, here and below."""
@@ -73,7 +73,7 @@ class CheckedScore:
         return score_parts.holder_group_of(self._score, cluster)
 
 
-def checked_score(score: Score) -> CheckedScore:
+def plugin_score(score: Score) -> PluginScore:
     """Guard a score whose name and grain make sense.
 
     Raises
@@ -93,13 +93,13 @@ def checked_score(score: Score) -> CheckedScore:
     for need in needs:
         if need not in {*Need}:
             raise _wrong(score, "needs", f"must be among {', '.join(Need)}, not {need!r}")
-    return CheckedScore(
+    return PluginScore(
         name=score.name,
         unit=unit,
         meaning=meaning,
         grain=score.grain,
         needs=frozenset(Need(need) for need in needs),
-        band=_CheckedBand(score.name, band) if band is not None else None,
+        band=_PluginBand(score.name, band) if band is not None else None,
         _score=score,
     )
 

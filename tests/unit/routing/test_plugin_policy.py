@@ -10,9 +10,9 @@ import pytest
 
 from kafkabal.errors import OperationError, UsageError
 from kafkabal.model.cluster_state import I32
-from kafkabal.routing.checked_policy import CheckedPolicy, PolicyFaultError
 from kafkabal.routing.compiled_kernels import is_available, kernel
 from kafkabal.routing.per_record_policy import PerRecordPolicy
+from kafkabal.routing.plugin_policy import PluginPolicy, PolicyFaultError
 from kafkabal.routing.policies.random import Random
 from kafkabal.routing.policy_protocol import About, Context, Feedback, Policy, PolicyBase, RecordBatch
 from kafkabal.routing.registry import PolicyChoice, load_policy
@@ -108,7 +108,7 @@ def test_only_plug_ins_are_guarded() -> None:
     for text in ("random", "kafkabal.routing.policies.random:Random"):
         assert type(load_policy(text).create(Context())) is Random
     guarded = load_policy(f"{HERE}:First").create(Context())
-    assert isinstance(guarded, CheckedPolicy)
+    assert isinstance(guarded, PluginPolicy)
     assert guarded.about is First.about
 
 
