@@ -90,7 +90,7 @@ class Sent:
 
     seconds: float
     latency_s: F64
-    """float64, shape (n_records,): from the planned time of a record to its acknowledgement; empty where not measured."""
+    """float64, shape (n_records,): from the planned time of a record to its acknowledgement; empty if not measured."""
     partition: I32
     """int32, shape (n_records,): what the policy picked, -1 where that is not known; empty where not measured."""
     at_s: F64

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkabal.errors import UsageError
-from kafkabal.telemetry.subscriptions import Subscription, validate_subscription, parse_matches
+from kafkabal.telemetry.subscriptions import Subscription, parse_matches, validate_subscription
 
 PREFIX = "org.apache.kafka.producer."
 
