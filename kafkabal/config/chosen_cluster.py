@@ -31,7 +31,7 @@ def cluster_address(settings: Settings) -> ClusterAddress:
         for server in settings.zookeeper.partition("/")[0].split(","):
             if not is_host_name(server.rpartition(":")[0] or server):
                 raise ConfigError(
-                    f"{settings.source('zookeeper')}: invalid address: {server[:_SHOWN]!r}",
+                    f"{settings.origin('zookeeper')}: invalid address: {server[:_SHOWN]!r}",
                     hint="write it like zk1.example:2181,zk2.example:2181/kafka",
                 )
         return ZookeeperAddress(servers=settings.zookeeper, connection=connection)

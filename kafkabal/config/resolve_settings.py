@@ -34,7 +34,7 @@ def resolve(flags: Mapping[str, Given], *, environ: Mapping[str, str], profiles_
     Raises
     ------
     UsageError
-        If a value is wrong, naming where it was written; if a profile is unknown; or if one source names both a
+        If a value is wrong, naming where it was written; if a profile is unknown; or if one origin names both a
         snapshot and a live cluster.
     """
     chosen, place = flags.get("profile"), Place("--profile")
@@ -101,7 +101,7 @@ def _check_one_cluster(level: Mapping[str, YamlNode]) -> None:
 
 
 def _is_hidden(key: str, stronger: Mapping[str, YamlNode]) -> bool:
-    """A cluster named by a weaker source is dropped when a stronger one names one of the other kind."""
+    """A cluster named by a weaker origin is dropped when a stronger one names one of the other kind."""
     if key == "snapshot":
         return any(live in stronger for live in _LIVE_KEYS)
     return key in _LIVE_KEYS and "snapshot" in stronger

@@ -128,7 +128,7 @@ class Settings:
                 raise
             raise written[0].error(error.message, hint=error.hint) from error
 
-    def source(self, name: str) -> str:
+    def origin(self, name: str) -> str:
         """Where the value of a field comes from, for people: ``--tolerance``, ``p.yaml, line 4``, ``default``."""
         return str(self.places.get(name, "default"))
 

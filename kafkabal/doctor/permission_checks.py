@@ -22,7 +22,7 @@ _NAMED = 3
 """Topics that a finding names."""
 
 
-class PermissionSource(Protocol):
+class PermissionReporter(Protocol):
     """What reports permissions; a live cluster does."""
 
     def cluster_operations(self) -> frozenset[Operation]:
@@ -43,10 +43,10 @@ class PermissionSource(Protocol):
         """Create topics, or only ask whether they could be."""
 
 
-def check_permissions(source: PermissionSource, purposes: Collection[Purpose]) -> Iterator[CheckResult]:
+def check_permissions(reporter: PermissionReporter, purposes: Collection[Purpose]) -> Iterator[CheckResult]:
     """One check for each step that one of these purposes takes; nothing is changed."""
     # steps share permissions: each is asked about once
-    lack = cache(_Permissions(source).lack)
+    lack = cache(_Permissions(reporter).lack)
     for step in STEPS:
         if not step.purposes.isdisjoint(purposes):
             yield _check(step.name, step.needs, lack, is_optional=step.is_optional)
@@ -71,10 +71,10 @@ def _check(
 
 
 class _Permissions:
-    def __init__(self, source: PermissionSource) -> None:
-        self._source = source
-        self._on_cluster = cache(source.cluster_operations)
-        self._on_topics = cache(lambda: source.topic_operations(None)[0])
+    def __init__(self, reporter: PermissionReporter) -> None:
+        self._reporter = reporter
+        self._on_cluster = cache(reporter.cluster_operations)
+        self._on_topics = cache(lambda: reporter.topic_operations(None)[0])
 
     def lack(self, need: PermissionNeed) -> str | None:
         """What is missing, for people; empty where nothing is, None where the brokers do not report it."""
@@ -83,7 +83,7 @@ class _Permissions:
         if need.on is ResourceType.TOPIC:
             return self._lack_on_all_topics(need) if need.name == "*" else self._lack_on_topic(need)
         # there may be groups that may not even be listed: all that can be asked about is one by name
-        return None if need.name == "*" else self._missing(need, self._source.group_operations(need.name))
+        return None if need.name == "*" else self._missing(need, self._reporter.group_operations(need.name))
 
     def _lack_on_cluster(self, need: PermissionNeed) -> str | None:
         allowed = self._on_cluster()
@@ -101,7 +101,7 @@ class _Permissions:
         return f"{need.operation} on Topic {first_of(denied, _NAMED)}"
 
     def _lack_on_topic(self, need: PermissionNeed) -> str | None:
-        allowed, faults = self._source.topic_operations([need.name])
+        allowed, faults = self._reporter.topic_operations([need.name])
         if need.name in allowed:
             # a client that finds the topic need not create it
             return "" if need.operation is Operation.CREATE else self._missing(need, allowed[need.name])
@@ -110,8 +110,8 @@ class _Permissions:
         return self._lack_of_creation(need) if need.operation is Operation.CREATE else None
 
     def _lack_of_creation(self, need: PermissionNeed) -> str:
-        topic = NewTopic(name=RECORDS_TOPIC, assignment=((min(self._source.broker_ids()),),))
-        fault = self._source.create_topics([topic], validate_only=True).get(RECORDS_TOPIC)
+        topic = NewTopic(name=RECORDS_TOPIC, assignment=((min(self._reporter.broker_ids()),),))
+        fault = self._reporter.create_topics([topic], validate_only=True).get(RECORDS_TOPIC)
         return str(need) if fault is not None and fault.name.endswith(_DENIED) else ""
 
     def _missing(self, need: PermissionNeed, allowed: frozenset[Operation]) -> str:

@@ -42,13 +42,13 @@ def rack_traffic(state: ClusterState) -> RackTraffic:
     n, rack = len(state.racks), state.brokers.rack
     p, r = state.partitions, state.replicas
     led_in = np.where(p.leader >= 0, rack[p.leader], -1) if len(p) else np.empty(0, np.int32)
-    rate, source, target = p.in_bytes_per_s[r.partition], led_in[r.partition], rack[r.broker]
-    crosses = (source >= 0) & (target >= 0) & (source != target) & ~r.removing
+    rate, sender, target = p.in_bytes_per_s[r.partition], led_in[r.partition], rack[r.broker]
+    crosses = (sender >= 0) & (target >= 0) & (sender != target) & ~r.removing
     produced, read = _sum(led_in, p.in_bytes_per_s, n), _sum(led_in, p.out_bytes_per_s, n)
     return RackTraffic(
         produced=produced,
         replicated_in=_sum(np.where(crosses, target, -1), rate, n),
-        replicated_out=_sum(np.where(crosses, source, -1), rate, n),
+        replicated_out=_sum(np.where(crosses, sender, -1), rate, n),
         read=read,
         clients_across=(produced + np.nan_to_num(read)) * (1 - 1 / max(n, 1)),
     )

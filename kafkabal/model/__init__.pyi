@@ -69,7 +69,7 @@ from .rack_rule import rack_numbers as rack_numbers
 from .rack_rule import racks_by_partition as racks_by_partition
 from .rack_rule import required_racks as required_racks
 from .rack_rule import shares_rack as shares_rack
-from .replica_health import has_source as has_source
+from .replica_health import has_readable_copy as has_readable_copy
 from .replica_health import in_offline_dir as in_offline_dir
 from .replica_health import is_reassigned as is_reassigned
 from .replica_health import offline_replicas as offline_replicas

@@ -23,7 +23,7 @@ def in_offline_dir(state: ClusterState) -> Bools:
     return np.asarray((offline | (~placed & has_offline_dir[r.broker])) & state.brokers.is_live[r.broker])
 
 
-def has_source(state: ClusterState) -> Bools:
+def has_readable_copy(state: ClusterState) -> Bools:
     """bool, shape (n_partitions,): something is there to copy from: a leader, or an in-sync replica that is online."""
     r = state.replicas
     found = state.partitions.leader >= 0

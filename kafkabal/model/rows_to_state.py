@@ -183,8 +183,8 @@ def _partition_tables(
     counts = columns.replica_count[order]
     first = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
     partition = np.repeat(np.arange(len(order), dtype=np.int32), counts)
-    source = np.arange(len(partition)) - first[partition] + first_before[order][partition]
-    broker = np.searchsorted(brokers.id, columns.replica_ids[source]).astype(np.int32)
+    given = np.arange(len(partition)) - first[partition] + first_before[order][partition]
+    broker = np.searchsorted(brokers.id, columns.replica_ids[given]).astype(np.int32)
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
 
@@ -194,18 +194,18 @@ def _partition_tables(
         return InvalidClusterError(f"partition {columns.number[row]} {message}", topic_row=topic_row)
 
     _check_distinct(partition, broker, brokers, fault)
-    size = columns.size_bytes[source]
+    size = columns.size_bytes[given]
     if size.size and size.min() < -1:
         raise fault(int(np.argmin(size)), "has a negative size")
     _check_sum(size, "replicas")
     replicas = Replicas(
         partition=partition,
         broker=broker,
-        log_dir=_dir_rows(columns.dir_index[source], broker, brokers, dirs, fault),
+        log_dir=_dir_rows(columns.dir_index[given], broker, brokers, dirs, fault),
         size_bytes=size,
-        in_sync=columns.in_sync[source],
-        adding=columns.adding[source],
-        removing=columns.removing[source],
+        in_sync=columns.in_sync[given],
+        adding=columns.adding[given],
+        removing=columns.removing[given],
     )
     partitions = Partitions(
         topic=topic,

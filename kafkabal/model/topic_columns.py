@@ -69,10 +69,10 @@ def read_columns(topics: Iterable[TopicRow]) -> list[TopicColumns]:
     InvalidClusterError
         If a row contradicts itself.
     """
-    source = iter(topics)
+    rest = iter(topics)
     chunks: list[TopicColumns] = []
     done = 0
-    while rows := list(islice(source, _TOPICS_A_CHUNK)):
+    while rows := list(islice(rest, _TOPICS_A_CHUNK)):
         chunks.append(_read_chunk(rows, done))
         done += len(rows)
     return chunks or [_read_chunk([], 0)]

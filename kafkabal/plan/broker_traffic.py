@@ -19,7 +19,7 @@ class Traffic:
 
     target: I64
     """shape (copies,): broker that gets each copy."""
-    source: I64
+    gives_up: I64
     """shape (copies,): broker that gives its own up in return, ``NO_BROKER`` where the copy is one more."""
     bytes: I64
     """shape (copies,)"""
@@ -44,7 +44,7 @@ class Traffic:
         leaver, leaver_owner = leaver[traded], leaver_owner[traded]
         return Traffic(
             target=target,
-            source=_partner(owner, leaver_owner, leaver),
+            gives_up=_partner(owner, leaver_owner, leaver),
             bytes=each[owner],
             leaver=leaver,
             leaver_bytes=each[leaver_owner],

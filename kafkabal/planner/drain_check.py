@@ -20,7 +20,7 @@ from kafkabal.model import (
     ClusterState,
     dir_room_bytes,
     first_open_dirs,
-    has_source,
+    has_readable_copy,
     is_reassigned,
     move_bytes,
     offline_replicas,
@@ -177,7 +177,7 @@ def _reasons(
     before = racks_by_partition(r.partition[held], rack[r.broker[held]], n)
     left = len(np.unique(rack[counted]))
     yield "racks: the others are in fewer racks", required_racks(before, left) < before
-    yield "no in-sync replica is online to copy from", ~has_source(state)
+    yield "no in-sync replica is online to copy from", ~has_readable_copy(state)
     yield "another reassignment is moving it", is_reassigned(state)
     least = np.array([_min_insync(configs) for configs in state.topics.configs], np.int64)
     in_sync = count(r.in_sync & ~offline_replicas(state))

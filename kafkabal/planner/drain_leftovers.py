@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kafkabal.model import I64, ClusterState, has_source, is_reassigned, replica_bytes
+from kafkabal.model import I64, ClusterState, has_readable_copy, is_reassigned, replica_bytes
 from kafkabal.planner.problem import Problem
 from kafkabal.scoring import Evaluation, evaluate, load_score
 from kafkabal.wording import counted_noun, first_of
@@ -37,7 +37,7 @@ def _on_drained(problem: Problem) -> Iterator[str]:
     if not options.drain:
         return
     r, reassigned = state.replicas, is_reassigned(state)
-    fixed = ~problem.movable & ~reassigned & has_source(state)
+    fixed = ~problem.movable & ~reassigned & has_readable_copy(state)
     for broker_id in sorted(options.drain):
         held = r.partition[r.broker == state.brokers.index_of(broker_id)]
         barred, waiting = held[fixed[held]], held[reassigned[held]]

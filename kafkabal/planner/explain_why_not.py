@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model import ClusterState, TopicPartition, has_source, is_reassigned
+from kafkabal.model import ClusterState, TopicPartition, has_readable_copy, is_reassigned
 from kafkabal.plan import partition_rows
 from kafkabal.planner.plan_listener import SILENT
 from kafkabal.planner.plan_options import PlanOptions
@@ -86,7 +86,7 @@ def _of_partition(solution: Solution, row: int) -> Iterator[str]:
         yield f"topic {name} is internal (--include-internal)"
     if is_reassigned(state)[row]:
         yield "another reassignment is moving it"
-    if not has_source(state)[row]:
+    if not has_readable_copy(state)[row]:
         yield "no in-sync replica of it is online"
     if not problem.size_known[row]:
         yield "its size is not known"

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model import I32, Bools, ClusterState, has_source, is_reassigned
+from kafkabal.model import I32, Bools, ClusterState, has_readable_copy, is_reassigned
 from kafkabal.plan import Plan, partition_rows
 from kafkabal.planner.plan_options import PlanOptions
 
@@ -43,8 +43,8 @@ def movable_partitions(state: ClusterState, options: PlanOptions, broken: Bools)
     """Partitions that may move for balance, and those that may only be repaired: broken ones of internal topics."""
     _check_patterns(state, options)
     topics = chosen_topics(state, options)[state.partitions.topic]
-    # a partition that another reassignment is moving is left to it; without a source there is nothing to copy from
-    free = topics & ~is_reassigned(state) & has_source(state)
+    # a partition that another reassignment moves is left to it; without a readable copy nothing can be copied
+    free = topics & ~is_reassigned(state) & has_readable_copy(state)
     balanced = free & in_scope(state, options)
     return np.asarray(balanced), np.asarray(free & broken & ~balanced & options.mode.moves_replicas)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from kafkabal.errors import InfeasibleError
-from kafkabal.model import F64, I32, I64, foreign_of_brokers, has_source, offline_replicas
+from kafkabal.model import F64, I32, I64, foreign_of_brokers, has_readable_copy, offline_replicas
 from kafkabal.planner.integer_bands import excess
 from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.plan_options import Mode
@@ -112,16 +112,16 @@ def unrepaired_of(solution: Solution, unplaced: I64) -> tuple[str, ...]:
 def _out_of_reach(solution: Solution) -> Iterator[str]:
     """Broken partitions that the plan was not free to touch."""
     state, options = solution.problem.state, solution.problem.options
-    sourceless = ~has_source(state)
-    if sourceless.any():
-        names = _names(solution, np.flatnonzero(sourceless))
+    unreadable = ~has_readable_copy(state)
+    if unreadable.any():
+        names = _names(solution, np.flatnonzero(unreadable))
         yield f"no in-sync replica of {names} is online: there is nothing to copy from"
     if not options.exclude_topics:
         return
     broken = np.zeros(len(state.partitions), np.bool_)
     broken[state.replicas.partition[offline_replicas(state)]] = True
     excluded = ~chosen_topics(state, replace(options, topics=()))[state.partitions.topic]
-    rows = np.flatnonzero(broken & excluded & ~sourceless)
+    rows = np.flatnonzero(broken & excluded & ~unreadable)
     if rows.size:
         names = _names(solution, rows)
         yield f"--exclude-topics keeps the replicas on dead brokers or in offline log dirs of {names}"

@@ -12,9 +12,9 @@ from .progress_listener import DeliveryListener as DeliveryListener
 from .progress_listener import DeliveryProgress as DeliveryProgress
 from .record_size_check import check_sizes as check_sizes
 from .routing_metrics import RoutingCollector as RoutingCollector
-from .routing_view_source import ClusterWithDisks as ClusterWithDisks
-from .routing_view_source import StateReader as StateReader
-from .routing_view_source import ViewSource as ViewSource
+from .routing_view_reader import ClusterWithDisks as ClusterWithDisks
+from .routing_view_reader import StateReader as StateReader
+from .routing_view_reader import ViewReader as ViewReader
 from .send_manifest import ManifestHeader as ManifestHeader
 from .send_manifest import SendManifest as SendManifest
 from .send_source import SendRun as SendRun

@@ -14,7 +14,7 @@ from kafkabal.producer.progress_listener import DeliveryListener, DeliveryProgre
 from kafkabal.producer.record_names import found_records
 from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.record_size_check import OVERHEAD_BYTES, check_sizes
-from kafkabal.producer.routing_view_source import StateReader
+from kafkabal.producer.routing_view_reader import StateReader
 from kafkabal.producer.same_topic_check import same_topic_check
 from kafkabal.producer.send_manifest import ManifestHeader, SendManifest
 from kafkabal.producer.send_source import SendRun, totals
@@ -23,7 +23,7 @@ from kafkabal.producer.unsent_records import SendOutcome, has_other_rows
 from kafkabal.routing import Context, PolicyChoice, RoutingView, view_of
 from kafkabal.scoring import WeightedScore
 from kafkabal.sources import Source
-from kafkabal.telemetry import LatencySource
+from kafkabal.telemetry import BrokerLatencies
 
 _BATCH_BYTES = 1_000_000
 """librdkafka's default, and what one request to a broker may hold by default."""
@@ -72,7 +72,7 @@ def produce_source(
     clock: Callable[[], float],
     sleep: Callable[[float], None],
     new_id: Callable[[], str],
-    latency: LatencySource | None = None,
+    latency: BrokerLatencies | None = None,
     prometheus: Callable[[], Mapping[int, float]] | None = None,
 ) -> ProduceResult:
     """Send what an order asks for.

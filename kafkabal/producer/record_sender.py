@@ -31,14 +31,14 @@ from kafkabal.producer.record_handover import (
     runs_of_one_partition,
 )
 from kafkabal.producer.records_in_flight import Acknowledged, PartitionTally, RecordsInFlight
-from kafkabal.producer.routing_view_source import StateReader
+from kafkabal.producer.routing_view_reader import StateReader
 from kafkabal.producer.sending_client import sending_client, statistics_interval_s
 from kafkabal.producer.topic_router import TopicRouter
 from kafkabal.producer.view_refresher import ViewRefresher
 from kafkabal.routing import Policy, RoutingView
 from kafkabal.scoring import WeightedScore
 from kafkabal.sources import Headers
-from kafkabal.telemetry import LatencySource
+from kafkabal.telemetry import BrokerLatencies
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class RecordSender:
         *,
         scores: Iterable[WeightedScore] = (),
         refresh_s: float = DEFAULT_REFRESH_S,
-        latency: LatencySource | None = None,
+        latency: BrokerLatencies | None = None,
         prometheus: Callable[[], Mapping[int, float]] | None = None,
         refresh_failed: Callable[[Exception], None] = lambda _: None,
         clock: Callable[[], float] = monotonic,

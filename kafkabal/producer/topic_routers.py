@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any, Final, Protocol
 
 from kafkabal.producer.producer_options import RoutingOptions
-from kafkabal.producer.routing_view_source import StateReader
+from kafkabal.producer.routing_view_reader import StateReader
 from kafkabal.producer.slot_router import RoutingStatus, SlotRouter
 from kafkabal.producer.view_refresher import ViewRefresher
 from kafkabal.routing import Context

@@ -11,7 +11,7 @@ import numpy as np
 
 from kafkabal.errors import KafkabalError, UsageError
 from kafkabal.model import F64
-from kafkabal.producer.routing_view_source import ViewSource
+from kafkabal.producer.routing_view_reader import ViewReader
 from kafkabal.routing import Context, Policy, PolicyChoice, RoutingView, WeightRecord, WeightsPolicy
 from kafkabal.scoring import WeightedScore
 
@@ -87,7 +87,7 @@ class TopicWeights:
 
     def __init__(
         self,
-        views: ViewSource,
+        views: ViewReader,
         topics: Sequence[str],
         policy: PolicyChoice,
         scores: Sequence[WeightedScore],

@@ -14,11 +14,11 @@ from kafkabal.config import REFRESHES_TO_FORGET
 from kafkabal.errors import OperationError
 from kafkabal.producer.librdkafka_errors import error_of
 from kafkabal.producer.periodic_thread import CLOSING_S, PeriodicThread
-from kafkabal.producer.routing_view_source import StateReader, ViewSource
+from kafkabal.producer.routing_view_reader import StateReader, ViewReader
 from kafkabal.producer.topic_router import TopicRouter
 from kafkabal.routing import About, Input
 from kafkabal.scoring import Need, WeightedScore
-from kafkabal.telemetry import LatencySource, LatencyTable, StatisticsReader
+from kafkabal.telemetry import BrokerLatencies, LatencyTable, StatisticsReader
 
 STATISTICS_S: Final = 0.05
 """Seconds between two statistics texts of the client where latencies count: often enough to notice a broker that falls
@@ -59,7 +59,7 @@ class ViewRefresher:
         scores: Iterable[WeightedScore],
         *,
         refresh_s: float,
-        latency: LatencySource | None = None,
+        latency: BrokerLatencies | None = None,
         prometheus: Callable[[], Mapping[int, float]] | None = None,
         clock: Callable[[], float],
         refreshed: Callable[[], None] = lambda: None,
@@ -74,7 +74,7 @@ class ViewRefresher:
         self._clock = clock
         self._refreshed = refreshed
         self._failed = failed
-        self._views: ViewSource | None = None
+        self._views: ViewReader | None = None
         self._thread: PeriodicThread | None = None
         self.measured = LatencyTable(max_age_s=REFRESHES_TO_FORGET * refresh_s, clock=clock)
         """Produce latencies by the client's own statistics."""
@@ -125,7 +125,7 @@ class ViewRefresher:
         """
         if self._views is None:
             cluster = self._open_cluster()
-            self._views = ViewSource(cluster, latency=self._latency, prometheus=self._prometheus, clock=self._clock)
+            self._views = ViewReader(cluster, latency=self._latency, prometheus=self._prometheus, clock=self._clock)
         routers = tuple(self._routers())
         for router in routers:
             router.begin_reading()
@@ -142,7 +142,7 @@ class ViewRefresher:
             self._views.measure()
             self._show(self._views, [router for router in self._routers() if router.view is not None])
 
-    def _show(self, views: ViewSource, routers: Iterable[TopicRouter]) -> None:
+    def _show(self, views: ViewReader, routers: Iterable[TopicRouter]) -> None:
         client = self._client()
         waiting = 0 if client is None else len(client)
         fault: Exception | None = None

@@ -23,7 +23,7 @@ import numpy as np
 from kafkabal.clusters.kafka import BatchHead, LazyRecords
 from kafkabal.errors import OutputError
 from kafkabal.file_locks import acquire_file_lock
-from kafkabal.reader.loaded_blocks import BlockSource, LoadedBlock
+from kafkabal.reader.loaded_blocks import BlockLoader, LoadedBlock
 from kafkabal.reader.manifest import Manifest
 
 _MAGIC: Final = b"kafkabal-block-3"
@@ -175,7 +175,7 @@ class _Total:
 
 
 class CachedBlocks:
-    """Blocks from a cache, or else from another source, which fills it.
+    """Blocks from a cache, or else from another loader, which fills it.
 
     Parameters
     ----------
@@ -183,14 +183,14 @@ class CachedBlocks:
         As for :class:`~kafkabal.reader.loaded_blocks.BrokerBlocks`.
     """
 
-    def __init__(self, manifest: Manifest, cache: BlockCache, source: BlockSource, *, joins: bool = True) -> None:
+    def __init__(self, manifest: Manifest, cache: BlockCache, loader: BlockLoader, *, joins: bool = True) -> None:
         self._manifest = manifest
         self._cache = cache
-        self._source = source
+        self._loader = loader
         self._joins = joins
 
     def load(self, block: int, only: int | None = None) -> LoadedBlock:
-        """See :meth:`BlockSource.load`."""
+        """See :meth:`BlockLoader.load`."""
         name = self._name(block)
         cached = self._cache.get(name)
         # a topic that was compacted and pinned again has other records at the same offsets
@@ -200,14 +200,14 @@ class CachedBlocks:
             if only is not None:
                 cached.records = cached.records.only(only)
             return cached
-        loaded = self._source.load(block, only)
+        loaded = self._loader.load(block, only)
         if only is None:
             self._cache.put(name, loaded)
         return loaded
 
     def close(self) -> None:
         """Drop all connections."""
-        self._source.close()
+        self._loader.close()
 
     def _name(self, block: int) -> str:
         if self._manifest.files is not None:

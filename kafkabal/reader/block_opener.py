@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     from kafkabal.clusters.kafka import BufferPool, OverfetchedBatches, RangeFetcher
     from kafkabal.reader.block_cache import BlockCache
-    from kafkabal.reader.loaded_blocks import BlockSource
+    from kafkabal.reader.loaded_blocks import BlockLoader
 
 _KEPT_FRACTION = 0.25
 """Of the prefetch, at most as much again for parts of batches that neighbouring blocks want: 64 batches of 1 MB."""
 
 
 class BlockOpener:
-    """Opens sources of blocks, one for each thread that loads.
+    """Opens loaders of blocks, one for each thread that loads.
 
     Parameters
     ----------
@@ -45,24 +45,24 @@ class BlockOpener:
         if options.cache is not None:
             self._cache(options.cache)  # a folder that cannot be written is a mistake to be seen now
 
-    def sources(self) -> Callable[[], BlockSource]:
-        """What opens a source for each thread of an iteration; they share memory and parts of batches."""
+    def loaders(self) -> Callable[[], BlockLoader]:
+        """What opens a loader for each thread of an iteration; they share memory and parts of batches."""
         from kafkabal.clusters.kafka import BufferPool, OverfetchedBatches
 
         memory = BufferPool()
         kept = OverfetchedBatches(int(_KEPT_FRACTION * self._options.prefetch_bytes), memory)
         return lambda: self._open(kept, memory)
 
-    def _open(self, kept: OverfetchedBatches, memory: BufferPool) -> BlockSource:
+    def _open(self, kept: OverfetchedBatches, memory: BufferPool) -> BlockLoader:
         fetcher = self._fetcher(kept, memory)
         if not self._metrics.racks:
             self._metrics.racks = fetcher.racks()
-        source: BlockSource = BrokerBlocks(self.manifest, fetcher, joins=self._options.join)
+        loader: BlockLoader = BrokerBlocks(self.manifest, fetcher, joins=self._options.join)
         if self._options.cache is None:
-            return source
+            return loader
         from kafkabal.reader.block_cache import CachedBlocks
 
-        return CachedBlocks(self.manifest, self._cache(self._options.cache), source, joins=self._options.join)
+        return CachedBlocks(self.manifest, self._cache(self._options.cache), loader, joins=self._options.join)
 
     def broker_of(self, block: int) -> int:
         """From which broker a block will come; of whole files, the first piece."""

@@ -229,7 +229,7 @@ class TopicReader:
         """Yield one after the other: a single one, or where readers take work from each other, one an epoch."""
         options, until_epoch = self._options, max(self._first_epoch + self._epochs, self._progress.epoch + 1)
         supply = Supply(
-            source=self._blocks.sources(),
+            open_loader=self._blocks.loaders(),
             limit_bytes=options.prefetch_bytes,
             broker_of=self._blocks.broker_of,
         )

@@ -88,8 +88,8 @@ def record_bytes(record: RawRecord) -> int:
     return len(record[2] or b"") + len(record[3] or b"") + len(record[4])
 
 
-class BlockSource(Protocol):
-    """Where blocks come from; for one thread."""
+class BlockLoader(Protocol):
+    """Loads blocks; for one thread."""
 
     def load(self, block: int, only: int | None = None) -> LoadedBlock:
         """A whole block, or of a dense one the record at one place."""
@@ -131,7 +131,7 @@ class BrokerBlocks:
         self._joins = joins
 
     def load(self, block: int, only: int | None = None) -> LoadedBlock:
-        """See :meth:`BlockSource.load`.
+        """See :meth:`BlockLoader.load`.
 
         Raises
         ------

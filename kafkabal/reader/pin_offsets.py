@@ -45,7 +45,7 @@ _PROBED_BYTES = 2 * 2**20
 _CLEANUP_KEY = "cleanup.policy"
 
 
-class TopicSource(Protocol):
+class TopicReporter(Protocol):
     """What a live cluster says of a topic: a :class:`~kafkabal.clusters.kafka.cluster.KafkaCluster`."""
 
     def describe_topic(self, topic: str, deadline_s: float) -> TopicDescription | None:
@@ -99,7 +99,7 @@ class _Found:
 
 
 def pin_topic(
-    brokers: TopicSource,
+    brokers: TopicReporter,
     fetcher: Callable[[str], TopicFetcher],
     topic: str,
     *,
@@ -283,7 +283,7 @@ def _steps(reader: TopicFetcher, p: int, offsets: tuple[int, int], size_bytes: i
 
 
 def _sizes(
-    brokers: TopicSource, reader: TopicFetcher, topic: str, ranges: Mapping[int, tuple[int, int]]
+    brokers: TopicReporter, reader: TopicFetcher, topic: str, ranges: Mapping[int, tuple[int, int]]
 ) -> Mapping[int, int]:
     """Bytes of each partition in the log dir of its leader, or where that is hidden, estimated from a few records."""
     leaders = {key: status.leader for key, status in brokers.partition_status([topic]).items()}
@@ -306,7 +306,7 @@ def _estimated(reader: TopicFetcher, p: int, begin: int, end: int) -> int:
     return max(1, round(mean * (end - begin)))
 
 
-def _is_compacted(brokers: TopicSource, topic: str) -> bool:
+def _is_compacted(brokers: TopicReporter, topic: str) -> bool:
     resource = ConfigResource(ResourceKind.TOPIC, topic)
     found, _ = brokers.configs([resource], [_CLEANUP_KEY])
     value = found.get(resource, {}).get(_CLEANUP_KEY)

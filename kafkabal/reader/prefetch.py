@@ -22,7 +22,7 @@ from kafkabal.reader.loaded_blocks import SampleBlock
 
 if TYPE_CHECKING:
     from kafkabal.reader.block_schedule import Opening, Visits
-    from kafkabal.reader.loaded_blocks import BlockSource, LoadedBlock
+    from kafkabal.reader.loaded_blocks import BlockLoader, LoadedBlock
 
 DEFAULT_PREFETCH_BYTES = 256 * 2**20
 """Of each reader: 24 open blocks of 8 MiB, and some of the next."""
@@ -44,8 +44,8 @@ class Prefetch:
     ----------
     visits
         The schedule.
-    source
-        Makes a source of blocks for each thread.
+    open_loader
+        Makes a loader of blocks for each thread.
     expected_bytes
         What a block will take in memory.
     broker_of
@@ -59,7 +59,7 @@ class Prefetch:
     def __init__(
         self,
         visits: Iterator[Visits],
-        source: Callable[[], BlockSource],
+        open_loader: Callable[[], BlockLoader],
         expected_bytes: Callable[[Opening], int],
         broker_of: Callable[[int], int] = lambda _: UNKNOWN_BROKER,
         *,
@@ -67,7 +67,7 @@ class Prefetch:
         brokers: int,
     ) -> None:
         self._visits = visits
-        self._source = source
+        self._open_loader = open_loader
         self._expected_bytes = expected_bytes
         self._broker_of = broker_of
         self._limit_bytes = limit_bytes
@@ -160,18 +160,18 @@ class Prefetch:
 
     def _work(self) -> None:
         try:
-            with closing(_OnDemand(self._source)) as source:
-                self._load_blocks(source)
+            with closing(_OnDemand(self._open_loader)) as loader:
+                self._load_blocks(loader)
         except BaseException as error:  # noqa: BLE001 - handed to the reader, which raises it
             with self._lock:
                 self._error = self._error or error
                 self._arrived.notify()
                 self._room.notify_all()
 
-    def _load_blocks(self, source: BlockSource) -> None:
+    def _load_blocks(self, loader: BlockLoader) -> None:
         while (task := self._next_task()) is not None:
             number, opening, expected, broker = task
-            block = SampleBlock(source.load(opening.block, opening.only))
+            block = SampleBlock(loader.load(opening.block, opening.only))
             with self._lock:
                 self._held_bytes += block.loaded.size_bytes - expected
                 self._loaded[number] = block
@@ -223,19 +223,19 @@ class Prefetch:
 
 
 class _OnDemand:
-    """A source that is opened when the first block is asked of it: most threads never do."""
+    """A loader that is opened when the first block is asked of it: most threads never do."""
 
-    def __init__(self, source: Callable[[], BlockSource]) -> None:
-        self._open = source
-        self._source: BlockSource | None = None
+    def __init__(self, open_loader: Callable[[], BlockLoader]) -> None:
+        self._open = open_loader
+        self._loader: BlockLoader | None = None
 
     def load(self, block: int, only: int | None = None) -> LoadedBlock:
-        """See :meth:`BlockSource.load`."""
-        if self._source is None:
-            self._source = self._open()
-        return self._source.load(block, only)
+        """See :meth:`BlockLoader.load`."""
+        if self._loader is None:
+            self._loader = self._open()
+        return self._loader.load(block, only)
 
     def close(self) -> None:
         """Drop all connections, if there are any."""
-        if self._source is not None:
-            self._source.close()
+        if self._loader is not None:
+            self._loader.close()

@@ -11,13 +11,13 @@ from contextlib import suppress
 from kafkabal.clusters import ConfigResource, ResourceKind
 from kafkabal.errors import KafkabalError
 from kafkabal.reader.manifest import Manifest
-from kafkabal.reader.pin_offsets import TopicFetcher, TopicSource
+from kafkabal.reader.pin_offsets import TopicFetcher, TopicReporter
 from kafkabal.units import format_duration
 
 _RETENTION_KEY, _CLEANUP_KEY = "retention.ms", "cleanup.policy"
 
 
-def expires_at_s(brokers: TopicSource, fetcher: TopicFetcher, manifest: Manifest) -> float:
+def expires_at_s(brokers: TopicReporter, fetcher: TopicFetcher, manifest: Manifest) -> float:
     """When retention may delete the oldest record of a manifest, in seconds since 1970; infinity for never.
 
     Raises

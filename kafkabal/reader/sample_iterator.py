@@ -17,7 +17,7 @@ from kafkabal.reader.prefetch import UNKNOWN_BROKER, Prefetch
 
 if TYPE_CHECKING:
     from kafkabal.reader.block_schedule import Opening, Run, Visits
-    from kafkabal.reader.loaded_blocks import BlockSource, SampleBlock
+    from kafkabal.reader.loaded_blocks import BlockLoader, SampleBlock
     from kafkabal.reader.manifest import Manifest
     from kafkabal.reader.metrics import ReaderMetrics
     from kafkabal.reader.reader_shard import ReaderShard
@@ -50,7 +50,7 @@ class _OpenBlock:
 class Supply:
     """Where blocks come from, and how much of them is held."""
 
-    source: Callable[[], BlockSource]
+    open_loader: Callable[[], BlockLoader]
     """Makes one for each thread."""
     limit_bytes: int
     broker_of: Callable[[int], int] = lambda _: UNKNOWN_BROKER
@@ -108,7 +108,7 @@ class SampleIterator:
         self._began_s = time.monotonic() - self._metrics.elapsed_s
         with Prefetch(
             self._visits(),
-            self._supply.source,
+            self._supply.open_loader,
             self._expected_bytes,
             self._supply.broker_of,
             limit_bytes=self._supply.limit_bytes,

@@ -25,7 +25,7 @@ def config_report(settings: Settings) -> Report:
                     Column(
                         key="value", title="value", values=[setting_text(getattr(settings, key.field)) for key in given]
                     ),
-                    Column(key="origin", title="from", values=[settings.source(key.field) for key in given]),
+                    Column(key="origin", title="from", values=[settings.origin(key.field) for key in given]),
                 ),
             ),
         ),

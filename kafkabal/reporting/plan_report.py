@@ -79,10 +79,11 @@ def _nothing(plan: Plan) -> str:
 def _pairs(traffic: Traffic) -> Table:
     """Moves by broker that loses a copy and broker that gets one; a copy more comes from no broker."""
     span = int(traffic.target.max(initial=0)) + 1
-    pairs, owner, replicas = np.unique(traffic.source * span + traffic.target, return_inverse=True, return_counts=True)
+    codes = traffic.gives_up * span + traffic.target
+    pairs, owner, replicas = np.unique(codes, return_inverse=True, return_counts=True)
     sizes = _sums(owner, traffic.bytes, len(pairs))
     order = np.argsort(-sizes, kind="stable")
-    source, target = np.divmod(pairs[order], span)
+    gives_up, target = np.divmod(pairs[order], span)
     return Table(
         key="traffic",
         title="traffic",
@@ -92,7 +93,7 @@ def _pairs(traffic: Traffic) -> Table:
                 key="from_broker",
                 title="from broker",
                 kind=ValueKind.NUMBER,
-                values=[None if b == NO_BROKER else b for b in source.tolist()],
+                values=[None if b == NO_BROKER else b for b in gives_up.tolist()],
                 label=True,
             ),
             Column(key="to_broker", title="to broker", kind=ValueKind.NUMBER, values=target.tolist(), label=True),

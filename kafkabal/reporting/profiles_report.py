@@ -64,7 +64,7 @@ def profile_report(
     """Every setting of a profile, then every key of its client.properties; ``None`` stands for a hidden value."""
     own = [key for key in KEYS if key.field in settings.places]
     rows: list[tuple[str, str | None, str, bool]] = [
-        (key.name, setting_text(getattr(settings, key.field)), settings.source(key.field), False) for key in own
+        (key.name, setting_text(getattr(settings, key.field)), settings.origin(key.field), False) for key in own
     ]
     rows += [(key, value, f"{config}, line {line}", value is None) for key, value, line in properties]
     return Report(

@@ -30,7 +30,7 @@ class Grain(StrEnum):
 
 
 class Need(StrEnum):
-    """What a source must supply for a score to mean something."""
+    """What a cluster must supply for a score to mean something."""
 
     LOG_DIRS = "log-dirs"
     CAPACITY = "capacity"

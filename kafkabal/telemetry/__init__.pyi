@@ -8,13 +8,13 @@ from .intake_from_topic import TELEMETRY_TOPIC as TELEMETRY_TOPIC
 from .intake_from_topic import TopicIntake as TopicIntake
 from .intake_over_http import HttpIntake as HttpIntake
 from .lagging_groups import groups_behind as groups_behind
-from .latency_store import LatencySource as LatencySource
+from .latency_store import BrokerLatencies as BrokerLatencies
 from .latency_store import LatencyTable as LatencyTable
 from .librdkafka_statistics import StatisticsReader as StatisticsReader
 from .otlp_metrics import PushTaker as PushTaker
 from .partition_rates import bytes_per_record as bytes_per_record
 from .partition_rates import with_rates as with_rates
-from .prometheus import PrometheusSource as PrometheusSource
+from .prometheus import PrometheusQuery as PrometheusQuery
 from .subscriptions import DEFAULT_INTERVAL_S as DEFAULT_INTERVAL_S
 from .subscriptions import DEFAULT_NAME as DEFAULT_NAME
 from .subscriptions import KEYS as KEYS

@@ -16,8 +16,8 @@ _V = TypeVar("_V")
 _BROKER_IDS = range(2**31)
 
 
-class LatencySource(Protocol):
-    """A source of produce latencies."""
+class BrokerLatencies(Protocol):
+    """Produce latencies of brokers, as far as they are known."""
 
     def latencies_s(self) -> Mapping[int, float]:
         """Mean seconds of a produce request by broker id; a broker without recent measurements is absent."""
@@ -76,7 +76,7 @@ class LatencyTable:
             self.put(client, broker, mean_s)
 
     def latencies_s(self) -> Mapping[int, float]:
-        """See :meth:`LatencySource.latencies_s`."""
+        """See :meth:`BrokerLatencies.latencies_s`."""
         oldest = self._clock() - self._max_age_s
         with self._lock:
             for broker, figures in list(self._figures.items()):

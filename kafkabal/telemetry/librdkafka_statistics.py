@@ -1,4 +1,4 @@
-"""Produce latency from librdkafka's own statistics: a source that needs nothing of the brokers.
+"""Produce latency from librdkafka's own statistics, which need nothing of the brokers.
 
 ``statistics.interval.ms`` makes librdkafka hand over a JSON text now and then. Of each broker it has windows, in
 microseconds, of what records waited to be sent (``int_latency``), of what requests waited for the socket

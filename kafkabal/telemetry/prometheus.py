@@ -33,7 +33,7 @@ class _Response(msgspec.Struct):
     error: str = ""
 
 
-class PrometheusSource:
+class PrometheusQuery:
     """Asks a Prometheus, or what speaks its API, for the value of a query at this moment.
 
     Parameters

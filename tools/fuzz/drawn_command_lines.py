@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, Final, NamedTuple
 
 from kafkabal.cli.framework.command_table import COMMANDS, Row
-from kafkabal.cli.framework.completion.option_values import ValueSource, values_of
+from kafkabal.cli.framework.completion.option_values import CompletionKind, values_of
 from kafkabal.cli.framework.typer_command import build_command
 from tools.fuzz.damage import WORDS
 
@@ -69,14 +69,14 @@ _FITTING: Final[Mapping[str, Sequence[str]]] = {
     "FIRST": ("s.jsonl", "p.json"),
     "SECOND": ("s2.jsonl", "p2.json"),
 }
-_BY_SOURCE: Final[Mapping[ValueSource, Sequence[str]]] = {
-    ValueSource.FILES: _FILES,
-    ValueSource.TOPICS: ("t", "u", "t*", "[tu]", "new"),
-    ValueSource.BROKERS: ("1", "2", "4", "9"),
-    ValueSource.PROFILES: ("prod", "cold", "far", "c*", "prof.yaml#prod"),
-    ValueSource.SANDBOXES: ("default", "other"),
-    ValueSource.NODES: ("1", "9"),
-    ValueSource.PARTITIONS: ("t-0", "u-0", "t-99"),
+_BY_KIND: Final[Mapping[CompletionKind, Sequence[str]]] = {
+    CompletionKind.FILES: _FILES,
+    CompletionKind.TOPICS: ("t", "u", "t*", "[tu]", "new"),
+    CompletionKind.BROKERS: ("1", "2", "4", "9"),
+    CompletionKind.PROFILES: ("prod", "cold", "far", "c*", "prof.yaml#prod"),
+    CompletionKind.SANDBOXES: ("default", "other"),
+    CompletionKind.NODES: ("1", "9"),
+    CompletionKind.PARTITIONS: ("t-0", "u-0", "t-99"),
 }
 
 
@@ -165,4 +165,4 @@ def _fitting(parameter: Any, path: tuple[str, ...]) -> Sequence[str]:
     metavar = str(parameter.metavar or "")
     values = values_of(parameter, metavar, path[0])
     bare = metavar.removeprefix("[").split("...")[0].removesuffix("]")
-    return values.words or _FITTING.get(metavar) or _FITTING.get(bare) or _BY_SOURCE.get(values.source, ())
+    return values.words or _FITTING.get(metavar) or _FITTING.get(bare) or _BY_KIND.get(values.kind, ())

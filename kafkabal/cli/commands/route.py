@@ -173,7 +173,7 @@ def _weights(
     context: CommandContext,
     at_end: ExitStack,
 ) -> "TopicWeights":
-    from kafkabal.producer import ClusterWithDisks, TopicWeights, ViewSource
+    from kafkabal.producer import ClusterWithDisks, TopicWeights, ViewReader
     from kafkabal.routing import load_policy
     from kafkabal.scoring import Need
     from kafkabal.telemetry import LatencyTable
@@ -185,7 +185,7 @@ def _weights(
     if measurements.telemetry is not None:
         source = measurements.latencies(cluster, live_connection(settings, "route"), publishing.interval_s, context)
         latency = at_end.enter_context(source)
-    views = ViewSource(
+    views = ViewReader(
         ClusterWithDisks(cluster, settings),
         latency=latency or LatencyTable(max_age_s=publishing.interval_s, clock=context.monotonic),
         prometheus=measurements.query(),

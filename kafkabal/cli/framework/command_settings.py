@@ -56,7 +56,7 @@ def cluster_flags(settings: Settings, context: CommandContext) -> str:
 
     flags = []
     for field, flag in _CLUSTER_FLAGS.items():
-        if settings.source(field) == flag:
+        if settings.origin(field) == flag:
             value = getattr(settings, field)
             flags.append(f"{flag} {shlex.quote(','.join(value) if isinstance(value, tuple) else str(value))}")
     profile = settings.profile

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kafkabal.clusters import Cluster
     from kafkabal.config import ConnectionSettings, Settings
     from kafkabal.model import ClusterState
-    from kafkabal.telemetry import LatencySource
+    from kafkabal.telemetry import BrokerLatencies
 
 _MEASUREMENTS = "Measurements"
 _TOPIC = "topic"
@@ -97,14 +97,14 @@ class MeasurementOptions:
             raise UsageError("--prometheus and --prometheus-query must be given together")
         if self.prometheus is None or self.prometheus_query is None:
             return None
-        from kafkabal.telemetry import PrometheusSource
+        from kafkabal.telemetry import PrometheusQuery
 
-        return PrometheusSource(self.prometheus, self.prometheus_query, self.prometheus_label)
+        return PrometheusQuery(self.prometheus, self.prometheus_query, self.prometheus_label)
 
     @contextmanager
     def latencies(
         self, cluster: "Cluster", connection: "ConnectionSettings", refresh_s: float, context: CommandContext
-    ) -> "Iterator[LatencySource | None]":
+    ) -> "Iterator[BrokerLatencies | None]":
         """Wait for a broker, and collect latencies as long as the block lasts; None, at once, leaves it to producers.
 
         Raises
@@ -168,9 +168,9 @@ class MeasurementOptions:
         if not isinstance(address, ConnectionSettings):
             raise ConfigError("--telemetry requires a live cluster", hint="give --bootstrap-server HOST:PORT")
         end_s = context.monotonic() + _COLLECTING_S
-        with self.latencies(cluster, address, _COLLECTING_S, context) as source:
-            assert source is not None
+        with self.latencies(cluster, address, _COLLECTING_S, context) as latencies:
+            assert latencies is not None
             context.say(f"collecting latencies for at most {_COLLECTING_S:g} s")
-            while not brokers <= (found := source.latencies_s()).keys() and context.monotonic() < end_s:
+            while not brokers <= (found := latencies.latencies_s()).keys() and context.monotonic() < end_s:
                 context.sleep(_PAUSE_S)
         return found

@@ -61,7 +61,7 @@ def inspection_of(settings: Settings, state: ClusterState) -> Inspection:
     from kafkabal.scoring import refuse_weights
 
     selected = selected_scores(settings, state)
-    if settings.source("scores") == "--score":
+    if settings.origin("scores") == "--score":
         refuse_weights(settings.scores)
     tolerance = DEFAULT_CHECK_TOLERANCE if settings.tolerance is None else settings.tolerance
     return inspect_cluster(state, selected, tolerance=tolerance)
@@ -73,7 +73,7 @@ def profile_watcher(settings: Settings, context: CommandContext, default: Sequen
     from kafkabal.producer import ProfileWatcher
 
     profile = settings.profile
-    given: dict[str, Any] = {"scores": list(settings.scores)} if settings.source("scores") == "--score" else {}
+    given: dict[str, Any] = {"scores": list(settings.scores)} if settings.origin("scores") == "--score" else {}
 
     def load() -> tuple[WeightedScore, ...]:
         assert profile is not None

@@ -120,6 +120,6 @@ class FencedRequests:
 
 
 def _chunks(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
-    source = iter(items)
-    while chunk := list(islice(source, size)):
+    rest = iter(items)
+    while chunk := list(islice(rest, size)):
         yield chunk

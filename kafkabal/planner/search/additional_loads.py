@@ -123,12 +123,12 @@ class AdditionalLoads:
 
     def move(self, p: I64, k: I64, target: I64) -> None:
         """Take positions to other brokers, and leadership with a replica that leads."""
-        source = self.solution.placement[p, k].astype(np.int64)
-        leads = self.leader[p] == source
+        current = self.solution.placement[p, k].astype(np.int64)
+        leads = self.leader[p] == current
         for row, (leaving, coming) in enumerate(
-            zip(self.of_positions(p, k, source), self.of_positions(p, k, target), strict=True)
+            zip(self.of_positions(p, k, current), self.of_positions(p, k, target), strict=True)
         ):
-            np.subtract.at(self.load[row], source, leaving)
+            np.subtract.at(self.load[row], current, leaving)
             np.add.at(self.load[row], target, coming)
         self.lead(p[leads], target[leads])
         self.solution.move(p, k, target)

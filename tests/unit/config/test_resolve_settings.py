@@ -50,7 +50,7 @@ def test_nothing_given_gives_the_defaults(tmp_path: Path) -> None:
     """Without a file, a variable or a flag every field has its default and says so."""
     settings = settle(tmp_path / "none.yaml")
     assert settings == Settings()
-    assert settings.source("tolerance") == "default"
+    assert settings.origin("tolerance") == "default"
 
 
 def test_a_profile_is_read_with_the_meaning_of_every_value(profiles: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_profile_is_read_with_the_meaning_of_every_value(profiles: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("flags", "environ", "value", "source"),
+    ("flags", "environ", "value", "origin"),
     [
         ({"profile": "prod"}, {}, 0.05, "profiles.yaml, line 7"),
         ({"profile": "prod"}, {"KAFKABAL_TOLERANCE": "6%"}, 0.06, "KAFKABAL_TOLERANCE"),
@@ -81,12 +81,12 @@ def test_a_profile_is_read_with_the_meaning_of_every_value(profiles: Path) -> No
     ],
 )
 def test_flags_come_before_environment_before_profile(
-    profiles: Path, flags: dict[str, Any], environ: dict[str, str], value: float | None, source: str
+    profiles: Path, flags: dict[str, Any], environ: dict[str, str], value: float | None, origin: str
 ) -> None:
-    """The strongest source wins, and is remembered."""
+    """The strongest origin wins, and is remembered."""
     settings = settle(profiles, flags, **environ)
     assert settings.tolerance == value
-    assert settings.source("tolerance").endswith(source)
+    assert settings.origin("tolerance").endswith(origin)
 
 
 def test_the_profile_called_default_holds_where_none_is_chosen(profiles: Path) -> None:

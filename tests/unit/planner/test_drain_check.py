@@ -41,7 +41,7 @@ def test_a_replication_factor_that_the_others_cannot_keep() -> None:
 
 
 def test_racks_copies_and_min_isr() -> None:
-    """Fewer racks, a partition without a source, and one below its min ISR each block by topic."""
+    """Fewer racks, a partition without a readable copy, and one below its min ISR each block by topic."""
     lost = replace(partition(0, [3, 1]), leader=-1, isr=[])
     thin = replace(partition(0, [1, 3, 2]), isr=[1, 3])
     state = cluster(

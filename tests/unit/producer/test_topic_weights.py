@@ -14,7 +14,7 @@ import pytest
 
 from kafkabal.clusters.cluster_protocol import Reading, ReadRequest
 from kafkabal.errors import BusyError, NotAuthorizedError, UnreachableError, UsageError
-from kafkabal.producer import TopicWeights, ViewSource, WeighedTopic, WeightPublisher
+from kafkabal.producer import TopicWeights, ViewReader, WeighedTopic, WeightPublisher
 from kafkabal.routing import load_policy
 from kafkabal.routing.byte_stride import ByteStride
 from kafkabal.scoring import load_scores
@@ -37,7 +37,7 @@ class Reader:
 def weights_of(*topics: str, policy: str = "score", reader: Reader | None = None) -> TopicWeights:
     """Weights by disk, of empty brokers unless a reader says otherwise."""
     latency = LatencyTable(max_age_s=60, clock=lambda: 0.0)
-    views = ViewSource(reader or Reader({}), latency=latency, prometheus=None, clock=lambda: 0.0)
+    views = ViewReader(reader or Reader({}), latency=latency, prometheus=None, clock=lambda: 0.0)
     return TopicWeights(
         views,
         topics,

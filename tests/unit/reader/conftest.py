@@ -65,14 +65,14 @@ class MemoryTopic:
         seed: int | None = 1,
         until_epoch: int = 1,
         limit_bytes: int = 10_000,
-        source: Callable[[], BrokerBlocks] | None = None,
+        open_loader: Callable[[], BrokerBlocks] | None = None,
         manifest: Manifest | None = None,
     ) -> SampleIterator:
         """What a reader gets of it."""
         pinned = manifest or self.manifest()
         return SampleIterator(
             pinned,
-            Supply(source=source or (lambda: BrokerBlocks(pinned, self)), limit_bytes=limit_bytes),
+            Supply(open_loader=open_loader or (lambda: BrokerBlocks(pinned, self)), limit_bytes=limit_bytes),
             seed=seed,
             shard=shard,
             progress=progress or EpochProgress(),

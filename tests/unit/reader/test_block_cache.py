@@ -162,11 +162,11 @@ def test_a_second_epoch_asks_no_broker(tmp_path: Path) -> None:
     topic = MemoryTopic([300, 40])
     manifest, cache = topic.manifest(), BlockCache(tmp_path, 10**6)
 
-    def source() -> BrokerBlocks:
+    def open_loader() -> BrokerBlocks:
         return CachedBlocks(manifest, cache, BrokerBlocks(manifest, topic))  # type: ignore[return-value]
 
-    first = list(places(topic.sequence(ReaderShard(), source=source, manifest=manifest)))
+    first = list(places(topic.sequence(ReaderShard(), open_loader=open_loader, manifest=manifest)))
     fetched = topic.fetched_records
-    again = list(places(topic.sequence(ReaderShard(), source=source, manifest=manifest, until_epoch=3)))
+    again = list(places(topic.sequence(ReaderShard(), open_loader=open_loader, manifest=manifest, until_epoch=3)))
     assert again[: len(first)] == first
     assert topic.fetched_records == fetched

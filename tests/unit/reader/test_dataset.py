@@ -37,7 +37,7 @@ def topic() -> MemoryTopic:
 def read(topic: MemoryTopic, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Make a reader whose blocks come from memory."""
     manifest = topic.manifest()
-    monkeypatch.setattr(BlockOpener, "sources", lambda self: lambda: BrokerBlocks(self.manifest, topic))
+    monkeypatch.setattr(BlockOpener, "loaders", lambda self: lambda: BrokerBlocks(self.manifest, topic))
 
     def make(**options: Any) -> TopicReader:
         given = {"connection": CONNECTION, "manifest": manifest, "shuffle_seed": 1, **options}

@@ -66,13 +66,13 @@ def test_cached_files_are_the_same(tmp_path: Path) -> None:
     topic = SplitTopic()
     manifest, cache = topic.pinned(count=True), BlockCache(tmp_path, 10**6)
 
-    def source() -> Any:
+    def open_loader() -> Any:
         return CachedBlocks(manifest, cache, BrokerBlocks(manifest, topic))
 
     first, second = (
         [
             (s.partition, s.offset, s.path, s.value)
-            for s in topic.sequence(ReaderShard(), manifest=manifest, source=source)
+            for s in topic.sequence(ReaderShard(), manifest=manifest, open_loader=open_loader)
         ]
         for _ in range(2)
     )
@@ -98,7 +98,9 @@ def test_pieces_are_not_taken_for_samples() -> None:
     manifest = topic.pinned(count=False)
     with pytest.raises(UsageError, match="is a piece of a file that was split"):
         list(topic.sequence(ReaderShard(), manifest=manifest))
-    pieces = topic.sequence(ReaderShard(), manifest=manifest, source=lambda: BrokerBlocks(manifest, topic, joins=False))
+    pieces = topic.sequence(
+        ReaderShard(), manifest=manifest, open_loader=lambda: BrokerBlocks(manifest, topic, joins=False)
+    )
     assert len(list(pieces)) == sum(topic.counts)
     assert topic.pinned(count=True, join=False).files is None
 

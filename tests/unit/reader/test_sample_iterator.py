@@ -97,7 +97,7 @@ def test_memory_is_bounded(topic: MemoryTopic) -> None:
     large = MemoryTopic([600], record_bytes=10)
     manifest = large.manifest()
     sequence = large.sequence(
-        ReaderShard(), limit_bytes=700, manifest=manifest, source=lambda: Counting(manifest, large), until_epoch=4
+        ReaderShard(), limit_bytes=700, manifest=manifest, open_loader=lambda: Counting(manifest, large), until_epoch=4
     )
     for sample in sequence:
         with guard:
@@ -105,21 +105,21 @@ def test_memory_is_bounded(topic: MemoryTopic) -> None:
     assert most <= 6 * 1100 + 1100  # six lanes with a block of 100 records each, and one being loaded
 
 
-def test_an_error_of_the_source_ends_the_reader(topic: MemoryTopic) -> None:
+def test_an_error_of_the_loader_ends_the_reader(topic: MemoryTopic) -> None:
     """What a thread meets is raised where the samples are taken, not swallowed or waited for."""
     topic.fault = OperationError("the log dir is on fire")
     with pytest.raises(OperationError, match="on fire"):
         list(places(topic.sequence(ReaderShard())))
 
 
-def test_a_source_that_cannot_be_made_ends_the_reader(topic: MemoryTopic) -> None:
+def test_a_loader_that_cannot_be_made_ends_the_reader(topic: MemoryTopic) -> None:
     """As where no broker can be reached once the topic is pinned: raised, not waited for."""
 
     def unreachable() -> BrokerBlocks:
         raise OperationError("no broker can be reached")
 
     with pytest.raises(OperationError, match="no broker"):
-        list(places(topic.sequence(ReaderShard(), source=unreachable)))
+        list(places(topic.sequence(ReaderShard(), open_loader=unreachable)))
 
 
 def test_missing_records_are_refused() -> None:
@@ -177,23 +177,23 @@ def _until(done: Callable[[], bool]) -> bool:
 
 def test_a_broker_that_is_held_back_keeps_no_thread_from_another(topic: MemoryTopic) -> None:
     """One thread waits for the first broker, and the other loads what the second one has; then the order is kept."""
-    source = _BrokersOnHold(topic, held=0)
-    with source.prefetch(topic, 10**6) as prefetch:
+    brokers = _BrokersOnHold(topic, held=0)
+    with brokers.prefetch(topic, 10**6) as prefetch:
         list(prefetch.visits())
-        assert _until(lambda: {0, 4, 5, 6, 7} <= set(source.begun))
-        source.released.set()
+        assert _until(lambda: {0, 4, 5, 6, 7} <= set(brokers.begun))
+        brokers.released.set()
         assert all(len(prefetch.next_block()) for _ in range(8))
-    assert sorted(source.begun) == list(range(8))
+    assert sorted(brokers.begun) == list(range(8))
 
 
 def test_later_blocks_take_no_memory_from_earlier_ones(topic: MemoryTopic) -> None:
     """With memory for five blocks only one of the second broker is loaded ahead: the first four fit beside it."""
-    source = _BrokersOnHold(topic, held=0)
-    with source.prefetch(topic, 59) as prefetch:
+    brokers = _BrokersOnHold(topic, held=0)
+    with brokers.prefetch(topic, 59) as prefetch:
         list(prefetch.visits())
-        assert _until(lambda: {0, 4} <= set(source.begun))
-        assert set(source.begun) <= {0, 1, 4}
-        source.released.set()
+        assert _until(lambda: {0, 4} <= set(brokers.begun))
+        assert set(brokers.begun) <= {0, 1, 4}
+        brokers.released.set()
         assert all(len(prefetch.next_block()) for _ in range(5))
 
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def make_data(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Data sets on a topic in memory, which workers inherit as they are forked."""
     topic = MemoryTopic(COUNTS)
-    monkeypatch.setattr(BlockOpener, "sources", lambda self: lambda: BrokerBlocks(self.manifest, topic))
+    monkeypatch.setattr(BlockOpener, "loaders", lambda self: lambda: BrokerBlocks(self.manifest, topic))
     manifest = topic.manifest()
 
     def make(**options: Any) -> Any:

@@ -36,7 +36,7 @@ class Crowd:
         self.readers = [
             WorkStealingIterator(
                 manifest,
-                Supply(source=lambda: BrokerBlocks(manifest, self.topic), limit_bytes=10_000),
+                Supply(open_loader=lambda: BrokerBlocks(manifest, self.topic), limit_bytes=10_000),
                 folder,
                 seed=1,
                 shard=ReaderShard(reader, len(seconds), Tail.KEEP),

@@ -10,14 +10,14 @@ import httpx
 import pytest
 
 from kafkabal.errors import ConfigError, KafkabalError, OperationError, UnreachableError
-from kafkabal.telemetry.prometheus import PrometheusSource
+from kafkabal.telemetry.prometheus import PrometheusQuery
 
 URL = "http://prometheus/base/api/v1/query"
 
 
-def source(answer: Callable[[httpx.Request], httpx.Response], label: str = "broker") -> PrometheusSource:
-    """A source whose Prometheus is a function."""
-    return PrometheusSource(
+def query(answer: Callable[[httpx.Request], httpx.Response], label: str = "broker") -> PrometheusQuery:
+    """A query whose Prometheus is a function."""
+    return PrometheusQuery(
         "http://prometheus/base/", "sum(x) by (broker)", label, transport=httpx.MockTransport(answer)
     )
 
@@ -37,14 +37,14 @@ def test_values_by_broker() -> None:
         series = [("1", "0.5"), ("kafka-12", "2"), ("b_3", "NaN"), ("4", "+Inf")]
         return httpx.Response(200, json=vector(*(({"broker": broker}, value) for broker, value in series)))
 
-    assert source(answer)() == {1: 0.5, 12: 2.0}
+    assert query(answer)() == {1: 0.5, 12: 2.0}
     assert str(asked[0].copy_with(query=None)) == "http://prometheus/base/api/v1/query"
     assert asked[0].params["query"] == "sum(x) by (broker)"
 
 
 def test_no_series_is_nothing_known() -> None:
     """An empty result is no figure for any broker."""
-    assert source(lambda request: httpx.Response(200, json=vector()))() == {}
+    assert query(lambda request: httpx.Response(200, json=vector()))() == {}
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_answers_that_cannot_be_used(body: Any, kind: type[KafkabalError], messa
     """Each names what is wrong, and none is taken for figures."""
     content = body if isinstance(body, str) else json.dumps(body)
     with pytest.raises(kind, match=message):
-        source(lambda request: httpx.Response(200, text=content))()
+        query(lambda request: httpx.Response(200, text=content))()
 
 
 def test_no_answer() -> None:
@@ -78,10 +78,10 @@ def test_no_answer() -> None:
         raise httpx.ConnectError("connection refused")
 
     with pytest.raises(UnreachableError, match="no response from Prometheus at http://prometheus/base"):
-        source(refuse)()
+        query(refuse)()
 
 
 def test_a_url_that_is_none_is_reported() -> None:
     """What httpx does not take for a URL is an error of configuration."""
     with pytest.raises(ConfigError, match="invalid URL: http://p:port/api/v1/query"):
-        PrometheusSource("http://p:port", "x", "broker")()
+        PrometheusQuery("http://p:port", "x", "broker")()

@@ -84,7 +84,7 @@ def _options(command: "RunSession", flags: RunFlags, journal: Path | None) -> "R
     """Options given here override those of the run; without any it keeps its options and its last rate."""
     from kafkabal.executor import find_run, moves_of_run
 
-    if command.settings.source("throttle") != "--throttle":
+    if command.settings.origin("throttle") != "--throttle":
         return None
     if command.settings.throttle != "auto":
         return command.run_options(flags)

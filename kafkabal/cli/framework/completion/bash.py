@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkabal.cli.framework.completion.option_values import Values, ValueSource
+from kafkabal.cli.framework.completion.option_values import CompletionKind, Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -142,11 +142,11 @@ def _specs(pages: Sequence[Page]) -> Iterator[str]:
 
 def _spec(values: Values) -> str:
     if values.is_dynamic:
-        return f"{'list ' if values.is_list else ''}names {values.source}"
-    match values.source:
-        case ValueSource.WORDS:
+        return f"{'list ' if values.is_list else ''}names {values.kind}"
+    match values.kind:
+        case CompletionKind.WORDS:
             return f"words {' '.join(values.words)}"
-        case ValueSource.FILES:
+        case CompletionKind.FILES:
             return "files"
         case _:
             return "value"

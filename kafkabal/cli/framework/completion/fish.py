@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkabal.cli.framework.completion.option_values import ValueSource
+from kafkabal.cli.framework.completion.option_values import CompletionKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -113,17 +113,17 @@ def _value(option: Option) -> str:
     if not option.metavar:
         return ""
     # without -f, fish offers files beside the words
-    return f" -r{'' if option.values.source is ValueSource.FILES else ' -f'}{_words(option.values)}"
+    return f" -r{'' if option.values.kind is CompletionKind.FILES else ' -f'}{_words(option.values)}"
 
 
 def _words(values: Values) -> str:
     if values.is_dynamic:
         function = "__kafkabal_list" if values.is_list else "__kafkabal_names"
-        return f" -a {_quoted(f'({function} {values.source})')}"
-    match values.source:
-        case ValueSource.WORDS:
+        return f" -a {_quoted(f'({function} {values.kind})')}"
+    match values.kind:
+        case CompletionKind.WORDS:
             return f" -a {_quoted(' '.join(values.words))}"
-        case ValueSource.FILES:
+        case CompletionKind.FILES:
             return " -F"
         case _:
             return ""

@@ -17,8 +17,8 @@ from kafkabal.simulator import workload_names
 from kafkabal.sources import RowFormat
 
 
-class ValueSource(StrEnum):
-    """Where words for completion come from; from TOPICS on, ``kafkabal completion candidates`` is asked for them."""
+class CompletionKind(StrEnum):
+    """What kind of words an option takes; from TOPICS on, ``kafkabal completion candidates`` is asked for them."""
 
     NOTHING = "nothing"
     WORDS = "words"
@@ -35,7 +35,7 @@ class ValueSource(StrEnum):
 class Values:
     """Words to offer."""
 
-    source: ValueSource = ValueSource.NOTHING
+    kind: CompletionKind = CompletionKind.NOTHING
     words: tuple[str, ...] = ()
     is_list: bool = False
     """Several may be given, with commas between."""
@@ -43,10 +43,10 @@ class Values:
     @property
     def is_dynamic(self) -> bool:
         """Whether they are known only when the shell asks."""
-        return self.source not in (ValueSource.NOTHING, ValueSource.WORDS, ValueSource.FILES)
+        return self.kind not in (CompletionKind.NOTHING, CompletionKind.WORDS, CompletionKind.FILES)
 
 
-_FILES: Final = Values(ValueSource.FILES)
+_FILES: Final = Values(CompletionKind.FILES)
 _BY_METAVAR: Final[Mapping[str, Values]] = {
     "FILE": _FILES,
     "FILE.jar": _FILES,
@@ -57,32 +57,32 @@ _BY_METAVAR: Final[Mapping[str, Values]] = {
     "PATH": _FILES,
     "PLAN": _FILES,
     "SOURCE": _FILES,
-    "TOPIC": Values(ValueSource.TOPICS),
-    "PATTERN": Values(ValueSource.TOPICS),
-    "TOPIC-PARTITION": Values(ValueSource.PARTITIONS),
-    "ID": Values(ValueSource.BROKERS),
-    "NODE": Values(ValueSource.NODES),
-    "NAME[:OPTION=VALUE,...]": Values(ValueSource.WORDS, tuple(POLICIES)),
+    "TOPIC": Values(CompletionKind.TOPICS),
+    "PATTERN": Values(CompletionKind.TOPICS),
+    "TOPIC-PARTITION": Values(CompletionKind.PARTITIONS),
+    "ID": Values(CompletionKind.BROKERS),
+    "NODE": Values(CompletionKind.NODES),
+    "NAME[:OPTION=VALUE,...]": Values(CompletionKind.WORDS, tuple(POLICIES)),
 }
 _BY_FLAG: Final[Mapping[str, Values]] = {
-    "--profile": Values(ValueSource.PROFILES),
-    "--preset": Values(ValueSource.WORDS, tuple(PRESETS)),
-    "--score": Values(ValueSource.WORDS, tuple(SCORES)),
-    "--workload": Values(ValueSource.WORDS, tuple(workload_names())),
-    "--storage": Values(ValueSource.WORDS, (*STORAGES, "all")),
-    "--placement": Values(ValueSource.WORDS, ("score", "even", "brokers+2", "binomial:0.5")),
-    "--format": Values(ValueSource.WORDS, tuple(form.value for form in RowFormat)),
-    "--count-capacity": Values(ValueSource.WORDS, ("equal", "disk")),
-    "--throttle": Values(ValueSource.WORDS, ("auto", "none")),
+    "--profile": Values(CompletionKind.PROFILES),
+    "--preset": Values(CompletionKind.WORDS, tuple(PRESETS)),
+    "--score": Values(CompletionKind.WORDS, tuple(SCORES)),
+    "--workload": Values(CompletionKind.WORDS, tuple(workload_names())),
+    "--storage": Values(CompletionKind.WORDS, (*STORAGES, "all")),
+    "--placement": Values(CompletionKind.WORDS, ("score", "even", "brokers+2", "binomial:0.5")),
+    "--format": Values(CompletionKind.WORDS, tuple(form.value for form in RowFormat)),
+    "--count-capacity": Values(CompletionKind.WORDS, ("equal", "disk")),
+    "--throttle": Values(CompletionKind.WORDS, ("auto", "none")),
 }
 _BY_COMMAND: Final[Mapping[tuple[str, str], Values]] = {
-    ("sandbox", "--name"): Values(ValueSource.SANDBOXES),
-    ("profiles", "name"): Values(ValueSource.PROFILES),
-    ("profiles", "names"): Values(ValueSource.PROFILES),
-    ("demo", "--name"): Values(ValueSource.SANDBOXES),
-    ("help", "topic"): Values(ValueSource.WORDS, tuple(dict.fromkeys((*COMMANDS, *page_names())))),
-    ("policies", "names"): Values(ValueSource.WORDS, tuple(POLICIES)),
-    ("scores", "names"): Values(ValueSource.WORDS, tuple(SCORES)),
+    ("sandbox", "--name"): Values(CompletionKind.SANDBOXES),
+    ("profiles", "name"): Values(CompletionKind.PROFILES),
+    ("profiles", "names"): Values(CompletionKind.PROFILES),
+    ("demo", "--name"): Values(CompletionKind.SANDBOXES),
+    ("help", "topic"): Values(CompletionKind.WORDS, tuple(dict.fromkeys((*COMMANDS, *page_names())))),
+    ("policies", "names"): Values(CompletionKind.WORDS, tuple(POLICIES)),
+    ("scores", "names"): Values(CompletionKind.WORDS, tuple(SCORES)),
 }
 
 
@@ -96,7 +96,7 @@ def values_of(parameter: Any, metavar: str, command: str) -> Values:
     """
     descriptor = parameter.type_descriptor
     if descriptor.is_choice:
-        return Values(ValueSource.WORDS, tuple(str(getattr(c, "value", c)) for c in descriptor.choices or ()))
+        return Values(CompletionKind.WORDS, tuple(str(getattr(c, "value", c)) for c in descriptor.choices or ()))
     name = max(parameter.opts, key=len) if parameter.param_type_name == "option" else parameter.name
     known = _BY_COMMAND.get((command, name)) or _BY_FLAG.get(name)
     if known:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkabal.cli.framework.completion.option_values import ValueSource
+from kafkabal.cli.framework.completion.option_values import CompletionKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -108,11 +108,11 @@ def _argument(argument: Option) -> str:
 def _action(values: Values) -> str:
     if values.is_dynamic:
         # the blank keeps _arguments from putting options of its own before the name
-        return f" {'_kafkabal_list' if values.is_list else '_kafkabal_names'} {values.source}"
-    match values.source:
-        case ValueSource.WORDS:
+        return f" {'_kafkabal_list' if values.is_list else '_kafkabal_names'} {values.kind}"
+    match values.kind:
+        case CompletionKind.WORDS:
             return f"({' '.join(values.words)})"
-        case ValueSource.FILES:
+        case CompletionKind.FILES:
             return "_files"
         case _:
             return " "

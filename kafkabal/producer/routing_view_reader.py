@@ -13,7 +13,7 @@ from kafkabal.model import PRODUCE_LATENCY, PROMETHEUS_VALUE, ClusterState
 from kafkabal.producer.latency_noise import LatencyNoise
 from kafkabal.routing import RoutingView, view_of
 from kafkabal.scoring import Need, WeightedScore, require, supplied
-from kafkabal.telemetry import LatencySource, with_rates
+from kafkabal.telemetry import BrokerLatencies, with_rates
 
 _COMES_LATER = frozenset({Need.CAPACITY, Need.RATES, Need.TELEMETRY})
 """Needs that are met with assumptions, by a second sample, or once records have been sent."""
@@ -44,7 +44,7 @@ class ClusterWithDisks:
 _PAUSES_S = (0.1, 0.4, 1.0)
 
 
-class ViewSource:
+class ViewReader:
     """Reads a cluster and shows its topics as policies see them; one thread at a time may use it.
 
     A score whose rates or latencies are not known yet is left out of the view until they are.
@@ -52,7 +52,7 @@ class ViewSource:
     Parameters
     ----------
     latency
-        Where produce latencies come from.
+        Produce latencies, as far as they are known.
     prometheus
         Gives the value of the configured query by broker id; None where no Prometheus is configured.
     clock
@@ -65,7 +65,7 @@ class ViewSource:
         self,
         cluster: StateReader,
         *,
-        latency: LatencySource,
+        latency: BrokerLatencies,
         prometheus: Callable[[], Mapping[int, float]] | None,
         clock: Callable[[], float],
         sleep: Callable[[float], None] = time.sleep,

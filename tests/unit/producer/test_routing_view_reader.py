@@ -11,22 +11,22 @@ import pytest
 from kafkabal.clusters.cluster_protocol import Reading, ReadRequest
 from kafkabal.errors import UsageError
 from kafkabal.model.cluster_state import LogDirState
-from kafkabal.producer.routing_view_source import ViewSource
+from kafkabal.producer.routing_view_reader import ViewReader
 from kafkabal.routing.routing_view import RoutingView
 from kafkabal.scoring.registry import WeightedScore, load_scores
 from kafkabal.simulator.workload_cluster import TOPIC, SyntheticCluster, build_synthetic
 
 
-def next_view(source: ViewSource, scores: Sequence[WeightedScore]) -> RoutingView:
+def next_view(views: ViewReader, scores: Sequence[WeightedScore]) -> RoutingView:
     """The topic, read once more."""
-    source.read(scores)
-    return source.view(TOPIC, scores)
+    views.read(scores)
+    return views.view(TOPIC, scores)
 
 
-def same_view(source: ViewSource, scores: Sequence[WeightedScore]) -> RoutingView:
+def same_view(views: ViewReader, scores: Sequence[WeightedScore]) -> RoutingView:
     """The topic as it was read last, with the latencies of now."""
-    source.measure()
-    return source.view(TOPIC, scores)
+    views.measure()
+    return views.view(TOPIC, scores)
 
 
 class Reader:
@@ -48,25 +48,25 @@ class Latencies:
     figures: Mapping[int, float] = {}
 
     def latencies_s(self) -> Mapping[int, float]:
-        """See LatencySource."""
+        """See BrokerLatencies."""
         return self.figures
 
 
 def test_the_same_view_has_the_latencies_of_now() -> None:
     """Neither is the cluster read again nor the view newer; latencies are, and scores that need them are there."""
     reader, latencies, now_s = Reader(), Latencies(), [5.0]
-    source = ViewSource(reader, latency=latencies, prometheus=None, clock=lambda: now_s[0])
+    views = ViewReader(reader, latency=latencies, prometheus=None, clock=lambda: now_s[0])
     scores = load_scores(["latency"])
-    view = next_view(source, scores)
+    view = next_view(views, scores)
     assert (view.at_s, view.marginal_loads, np.isnan(view.latency_s).all()) == (5.0, (), True)
 
     now_s[0], latencies.figures = 6.0, {1: 0.5, 3: 0.1}
-    same = same_view(source, scores)
+    same = same_view(views, scores)
     assert (same.at_s, reader.reads) == (5.0, 1)
     np.testing.assert_array_equal(same.latency_s, [0.5, np.nan, 0.1])
     assert [marginal.name for marginal in same.marginal_loads] == ["latency"]
 
-    assert (next_view(source, scores).at_s, reader.reads) == (6.0, 2)
+    assert (next_view(views, scores).at_s, reader.reads) == (6.0, 2)
 
 
 def test_brokers_that_tell_no_log_dirs_are_asked_again() -> None:
@@ -76,11 +76,11 @@ def test_brokers_that_tell_no_log_dirs_are_asked_again() -> None:
     offline = replace(whole.log_dirs, state=np.full(len(whole.log_dirs), LogDirState.OFFLINE, np.int8))
     silent, slept_s = Reading(whole.replace(replicas=unknown, log_dirs=offline)), list[float]()
     reader = Reader(silent, silent, Reading(whole))
-    source = ViewSource(reader, latency=Latencies(), prometheus=None, clock=lambda: 5.0, sleep=slept_s.append)
-    view = next_view(source, load_scores(["disk"]))
+    views = ViewReader(reader, latency=Latencies(), prometheus=None, clock=lambda: 5.0, sleep=slept_s.append)
+    view = next_view(views, load_scores(["disk"]))
     assert ([marginal.name for marginal in view.marginal_loads], reader.reads) == (["disk"], 3)
     assert slept_s == [0.1, 0.4]
 
-    forever = ViewSource(Reader(silent), latency=Latencies(), prometheus=None, clock=lambda: 5.0, sleep=slept_s.append)
+    forever = ViewReader(Reader(silent), latency=Latencies(), prometheus=None, clock=lambda: 5.0, sleep=slept_s.append)
     with pytest.raises(UsageError, match="needs log-dirs"):
         next_view(forever, load_scores(["disk"]))
