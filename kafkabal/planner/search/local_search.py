@@ -158,7 +158,8 @@ def _take(
     gain += _price(solution, violation, p, k, donor)
     by_gain = np.flatnonzero(useful)[np.argsort(gain[useful], kind="stable")]
     # most may go: to ask the rules about a few of the best is enough
-    for best in np.split(by_gain, range(_CHECKED_AT_ONCE, len(by_gain), _CHECKED_AT_ONCE)):
+    for i in range(0, len(by_gain), _CHECKED_AT_ONCE):
+        best = by_gain[i : i + _CHECKED_AT_ONCE]
         allowed = best[solution.may_go(p[best], k[best], np.full(len(best), broker))]
         if allowed.size:
             first = allowed[:1]
@@ -190,13 +191,31 @@ def _price(solution: Solution, violation: Violation, p: I64, k: I64, broker: I64
 
 def _best_exchange(solution: Solution, violation: Violation, index: ReplicaIndex, broker: int) -> SearchStep | None:
     """Exchange a replica of the broker with one of another broker."""
-    best: tuple[float, SearchStep] | None = None
     need = _need(solution, broker)
-    for partner in _partners(solution, violation, broker, need):
-        found = _exchange(solution, violation, index, broker, int(partner), need)
-        if found is not None and (best is None or found[0] < best[0]):
-            best = found
-    return best[1] if best else None
+    if not need or not solution.problem.takes[broker]:
+        return None
+    partners = _partners(solution, violation, broker, need)
+    p1, k1 = _sample(index, np.array([broker]), max(0, -need))
+    p2, k2 = _sample(index, partners, max(0, need))
+    if not p1.size or not p2.size:
+        return None
+    partner = solution.placement[p2, k2].astype(np.int64)
+    out1, in1 = _loads(solution, p1[:, None], k1[:, None], broker, partner)
+    out2, in2 = _loads(solution, p2, k2, partner, broker)
+    gain = violation.change(broker, in2 - out1, 0) + violation.change(partner, in1 - out2, 0)
+    useful = gain < -violation.least_gain
+    if not useful.any():
+        return None
+    gain += _price(solution, violation, p1, k1, broker)[:, None] + _price(solution, violation, p2, k2, partner)
+    useful &= _may_exchange_any(solution, (p1, k1), (p2, k2), broker, partners)
+    if not useful.any():
+        return None
+    gain[~useful] = np.inf
+    # of equals the one with the partner that comes first
+    first, second = np.nonzero(gain == gain.min())
+    best = int(np.lexsort((second, first, _rank(partners, solution.problem.n_brokers)[partner[second]]))[0])
+    a, b = first[best], second[best]
+    return SearchStep(np.array([p1[a], p2[b]]), np.array([k1[a], k2[b]]), np.array([partner[b], broker]))
 
 
 def _need(solution: Solution, broker: int) -> int:
@@ -213,56 +232,46 @@ def _partners(solution: Solution, violation: Violation, broker: int, need: int) 
         share = violation.byte_shares(solution.bands.high_bytes - solution.used)
     share = np.where(solution.problem.takes, share, -np.inf)
     share[broker] = -np.inf
-    return np.argsort(-share, kind="stable")[:_PARTNERS]
+    partners = np.argsort(-share, kind="stable")[:_PARTNERS]
+    return partners[share[partners] > -np.inf]
 
 
-def _exchange(
-    solution: Solution, violation: Violation, index: ReplicaIndex, broker: int, partner: int, need: int
-) -> tuple[float, SearchStep] | None:
-    if not need or not solution.problem.takes[broker] or not solution.problem.takes[partner]:
-        return None
-    p1, k1 = _sample(index, broker, max(0, -need))
-    p2, k2 = _sample(index, partner, max(0, need))
-    if not p1.size or not p2.size:
-        return None
-    out1, in1 = _loads(solution, p1, k1, broker, partner)
-    out2, in2 = _loads(solution, p2, k2, partner, broker)
-    gain = violation.change(broker, in2[None, :] - out1[:, None], 0)
-    gain = gain + violation.change(partner, in1[:, None] - out2[None, :], 0)
-    useless = gain >= -violation.least_gain
-    gain += _price(solution, violation, p1, k1, broker)[:, None] + _price(solution, violation, p2, k2, partner)[None, :]
-    gain[useless] = np.inf
-    if useless.all():
-        return None
-    gain[~_may_exchange_any(solution, (p1, k1), (p2, k2), broker, partner)] = np.inf
-    a, b = np.unravel_index(int(gain.argmin()), gain.shape)
-    if gain[a, b] == np.inf:
-        return None
-    step = SearchStep(np.array([p1[a], p2[b]]), np.array([k1[a], k2[b]]), np.array([partner, broker]))
-    return float(gain[a, b]), step
+def _rank(partners: I64, n_brokers: int) -> I64:
+    """int64, shape (n_brokers,): where each partner comes."""
+    rank = np.zeros(n_brokers, np.int64)
+    rank[partners] = np.arange(len(partners))
+    return rank
 
 
 def _may_exchange_any(
-    solution: Solution, positions: tuple[I64, I64], others: tuple[I64, I64], broker: int, partner: int
+    solution: Solution, positions: tuple[I64, I64], others: tuple[I64, I64], broker: int, partners: I64
 ) -> Bools:
-    """bool, shape (n, m): :func:`may_exchange` for positions of one broker and those of another, each with each."""
-    there, here = np.full(len(positions[0]), partner), np.full(len(others[0]), broker)
+    """bool, shape (n, m): :func:`may_exchange` for positions of a broker and those of its partners, each with each."""
+    (p1, k1), (p2, k2) = positions, others
+    rank = _rank(partners, solution.problem.n_brokers)[solution.placement[p2, k2]]
+    pair = np.repeat(p1, len(partners)), np.repeat(k1, len(partners)), np.tile(partners, len(p1))
     # a topic that crowds a broker may only be exchanged for itself
-    anyhow = solution.may_go(*positions, there)[:, None] & solution.may_go(*others, here)
-    for_its_topic = solution.may_go(*positions, there, forgiven=1)[:, None] & solution.may_go(*others, here, forgiven=1)
+    there, there_for_one = (may.reshape(len(p1), -1)[:, rank] for may in _may_go(solution, *pair))
+    here, here_for_one = _may_go(solution, p2, k2, np.full(len(p2), broker))
     topic = solution.problem.topic
-    same_topic = topic[positions[0]][:, None] == topic[others[0]]
-    return np.asarray((anyhow | (same_topic & for_its_topic)) & (positions[0][:, None] != others[0]))
+    same_topic = topic[p1][:, None] == topic[p2]
+    allowed = (there & here) | (same_topic & there_for_one & here_for_one)
+    return np.asarray(allowed & (p1[:, None] != p2))
 
 
-def _loads(solution: Solution, p: I64, k: I64, current: int, target: int) -> tuple[I64, I64]:
+def _may_go(solution: Solution, p: I64, k: I64, target: I64) -> tuple[Bools, Bools]:
+    """Whether each position may go to its target, and whether it may where one of its topic leaves that in return."""
+    ruled = solution.rules_allow(p, k, target)
+    return ruled & solution.topics_allow(p, target), ruled & solution.topics_allow(p, target, forgiven=1)
+
+
+def _loads(solution: Solution, p: I64, k: I64, current: I64 | int, target: I64 | int) -> tuple[I64, I64]:
     """Bytes of positions where they are, and where they would go."""
-    return solution.load(p, k, np.full(len(p), current)), solution.load(p, k, np.full(len(p), target))
+    return solution.load(p, k, current), solution.load(p, k, target)
 
 
-def _sample(index: ReplicaIndex, broker: int, size: float) -> tuple[I64, I64]:
-    one = np.array([broker])
-    found = index.near(one, [size, 0.0], _NEAREST), index.spread(one, _NEAREST)
+def _sample(index: ReplicaIndex, brokers: I64, size: float) -> tuple[I64, I64]:
+    found = index.near(brokers, [size, 0.0], _NEAREST), index.spread(brokers, _NEAREST)
     cells = sorted_distinct(np.concatenate([p * index.solution.width + k for p, k in found]))
     return cells // index.solution.width, cells % index.solution.width
 

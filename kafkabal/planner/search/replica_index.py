@@ -52,15 +52,20 @@ class ReplicaIndex:
     def near(self, brokers: I64, sizes: list[float], number: int) -> tuple[I64, I64]:
         """Positions on each broker nearest each of some sizes: so many on either side, moved and unmoved ones."""
         shelf = _shelves(brokers)[:, None]
+        first, end = self.first[shelf], self.first[shelf + 1]
+        # more would be on other brokers
+        number = min(number, int((end - first).max(initial=0)))
         at = np.searchsorted(self.key, self.keys.at_least(shelf, np.array(sizes)))
         around = at[:, :, None] + np.arange(-number, number)
-        inside = (around >= self.first[shelf][:, :, None]) & (around < self.first[shelf + 1][:, :, None])
+        inside = (around >= first[:, :, None]) & (around < end[:, :, None])
         return self._still(sorted_distinct(around[inside]))
 
     def spread(self, brokers: I64, number: int) -> tuple[I64, I64]:
         """Positions on each broker, evenly picked over their sizes."""
         shelf = _shelves(brokers)[:, None]
         first, last = self.first[shelf], self.first[shelf + 1] - 1
+        # more would name some twice
+        number = min(number, int((last - first).max(initial=0)) + 1)
         at = first + np.arange(number) * (last - first) // max(1, number - 1)
         return self._still(sorted_distinct(at[np.broadcast_to(last >= first, at.shape)]))
 

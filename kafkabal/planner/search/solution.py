@@ -128,7 +128,7 @@ class Solution:
 
     # -- questions ---------------------------------------------------------------------------------------------
 
-    def load(self, p: I64, k: I64, broker: I32 | I64) -> I64:
+    def load(self, p: I64, k: I64, broker: I32 | I64 | int) -> I64:
         """Bytes of positions on these brokers: those of the copy that is there, else of a new one."""
         problem = self.problem
         return np.where(problem.previous[p, k] == broker, problem.held_bytes[p, k], problem.arriving_bytes[p])
@@ -185,6 +185,10 @@ class Solution:
         forgiven
             How many replicas of the same topic leave the target in return.
         """
+        return self.rules_allow(p, k, target) & self.topics_allow(p, target, forgiven)
+
+    def rules_allow(self, p: I64, k: I64, target: I32 | I64) -> Bools:
+        """bool, shape (n,): all rules but those of topics let each position go to its target."""
         problem = self.problem
         others = self.others(p, k)
         previous = problem.previous[p]
@@ -192,11 +196,14 @@ class Solution:
         column = target[:, None]
         returns = (problem.previous[p, k] == target) & ~problem.leaves[target] & ~problem.lost[p, k]
         allowed = (problem.takes[target] | returns) & ~any_of_row((others == column) | (previous == column))
-        allowed &= self._may_enter(p, others, target)
-        if self.topic_count is not None:
-            topic = problem.topic[p]
-            allowed &= self.topic_count[topic, target] < self.bands.topic_most(topic, target) + forgiven
-        return np.asarray(allowed)
+        return np.asarray(allowed & self._may_enter(p, others, target))
+
+    def topics_allow(self, p: I64, target: I32 | I64, forgiven: I64 | int = 0) -> Bools:
+        """bool, shape (n,): the target may hold one more replica of the topic."""
+        if self.topic_count is None:
+            return np.ones(len(p), np.bool_)
+        topic = self.problem.topic[p]
+        return np.asarray(self.topic_count[topic, target] < self.bands.topic_most(topic, target) + forgiven)
 
     def racks_allow(self, p: I64, k: I64, target: I32 | I64) -> Bools:
         """bool, shape (n,): the rack rule alone lets each position go to its target."""
