@@ -30,6 +30,7 @@ from .librdkafka_config import librdkafka_settings as librdkafka_settings
 from .profile_disks import with_profile_disks as with_profile_disks
 from .profiles import DEFAULT_PROFILE as DEFAULT_PROFILE
 from .profiles import Profile as Profile
+from .profiles import find_profile as find_profile
 from .profiles import load_profile as load_profile
 from .profiles import profile_in_use as profile_in_use
 from .profiles import profile_names as profile_names

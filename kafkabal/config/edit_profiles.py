@@ -67,7 +67,7 @@ def use_profile(profiles_file: Path, name: str) -> None:
     Raises
     ------
     UsageError
-        If the profile is unknown, or the file holds one profile only.
+        If the profile is unknown or holds an unknown key, or the file holds one profile only.
     OutputError
         If the file cannot be written.
     """
@@ -79,6 +79,9 @@ def use_profile(profiles_file: Path, name: str) -> None:
             if known
             else "add one: kafkabal profiles add NAME -b HOST:PORT",
         )
+    problem = known[name].problem
+    if problem is not None:
+        raise problem
     text = read_text(profiles_file)
     by_hand = ConfigError(f"{profiles_file}: cannot be changed by this command", hint=f"add the line: use: {name}")
     if _HEAD.search(text) is None:

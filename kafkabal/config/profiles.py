@@ -3,6 +3,9 @@
 The user's own file holds several under ``profiles:``; a file given as ``--profile FILE`` may instead hold the
 settings of one. ``FILE#NAME`` picks one of several in another file. ``use: NAME`` beside ``profiles:`` names the one
 that holds where none is chosen; without it, that is the one called ``default``.
+
+Each profile is judged when it is used, like its values: a slip in one of them must not keep an operator from all other
+clusters.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from pathlib import Path
 from kafkabal.config.settings import KEYS
 from kafkabal.config.value_parsers import check_keys, mapping, text
 from kafkabal.config.yaml_document import Place, YamlNode, parse_yaml, read_yaml
-from kafkabal.errors import ConfigError
+from kafkabal.errors import ConfigError, UsageError
 from kafkabal.wording import counted_noun, first_of
 
 DEFAULT_PROFILE = "default"
@@ -31,7 +34,9 @@ class Profile:
     name: str
     path: Path
     settings: Mapping[str, YamlNode]
-    """By key."""
+    """By key; of a profile with a problem, those that are known."""
+    problem: UsageError | None = None
+    """Why it cannot be used; None where its keys are right."""
 
 
 def default_profiles_file() -> Path:
@@ -55,8 +60,16 @@ def load_profile(chosen: str | None, profiles_file: Path) -> Profile | None:
     ConfigError
         If the profile is unknown.
     InputFileError
-        If the file cannot be read, is malformed, or holds an unknown key; the line is named.
+        If the file cannot be read, is malformed, or the profile holds an unknown key; the line is named.
     """
+    profile = find_profile(chosen, profiles_file)
+    if profile is not None and profile.problem is not None:
+        raise profile.problem
+    return profile
+
+
+def find_profile(chosen: str | None, profiles_file: Path) -> Profile | None:
+    """As :func:`load_profile`, but a profile that cannot be used is returned, with its problem."""
     if chosen is None:
         return read_profiles(profiles_file).get(profile_in_use(profiles_file))
     if _is_file(chosen):
@@ -80,6 +93,8 @@ def profile_names(profiles_file: Path) -> tuple[str, ...]:
 
 def read_profiles(profiles_file: Path) -> Mapping[str, Profile]:
     """The profiles of the user's own file by name, in its order; none where the file does not exist.
+
+    A profile that cannot be used is among them, with its problem.
 
     Raises
     ------
@@ -150,7 +165,14 @@ def _checked(root: YamlNode) -> Mapping[str, YamlNode]:
 
 
 def _profile(name: str, path: Path, node: YamlNode) -> Profile:
-    return Profile(name=name, path=path, settings=check_keys(node, {key.name for key in KEYS}, f"profile {name!r}"))
+    known = {key.name for key in KEYS}
+    # a text in place of a mapping is a setting that was indented wrongly: nobody can tell which profile it belongs to
+    written = mapping(node)
+    try:
+        return Profile(name=name, path=path, settings=check_keys(node, known, f"profile {name!r}"))
+    except UsageError as problem:
+        settings = {key: value for key, value in written.items() if key in known}
+        return Profile(name=name, path=path, settings=settings, problem=problem)
 
 
 def _pick(profiles: Mapping[str, Profile], name: str | None, file: str) -> Profile:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafkabal.config import KEYS, Profile, Settings, YamlNode
+from kafkabal.errors import UsageError
 from kafkabal.reporting.config_report import setting_text
 from kafkabal.reporting.report import Column, Report, Table, Tone, ValueKind
 from kafkabal.wording import counted_noun
@@ -31,6 +32,7 @@ def profiles_report(profiles: Mapping[str, Profile], in_use: str, path: Path) ->
     """One row a profile, in the order of the file."""
     names = list(profiles)
     clusters = [_cluster(profile) for profile in profiles.values()]
+    problems = {name: _told(profile.problem) for name, profile in profiles.items() if profile.problem is not None}
     count = f"{counted_noun(len(names), 'profile')} in {path}"
     return Report(
         command="profiles list",
@@ -48,10 +50,13 @@ def profiles_report(profiles: Mapping[str, Profile], in_use: str, path: Path) ->
                         kind=ValueKind.NUMBER,
                         values=[len(p.settings) for p in profiles.values()],
                     ),
+                    Column(key="problem", title="", values=[problems.get(name) for name in names]),
                 ),
             ),
         ),
-        notes=() if names else ("next: kafkabal profiles add NAME -b HOST:PORT",),
+        notes=tuple(f"{name} cannot be used: {problem}" for name, problem in problems.items())
+        if names
+        else ("next: kafkabal profiles add NAME -b HOST:PORT",),
     )
 
 
@@ -128,6 +133,11 @@ def check_report(checks: Sequence[ProfileCheck], in_use: str) -> Report:
         ),
         notes=tuple(f"{each.name}: {each.problem}" for each in rows if each.problem),
     )
+
+
+def _told(error: UsageError) -> str:
+    """An error and its hint in one line."""
+    return f"{error.message} ({error.hint})" if error.hint else error.message
 
 
 def _cluster(profile: Profile) -> str | None:

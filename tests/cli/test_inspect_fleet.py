@@ -132,6 +132,20 @@ def test_a_profile_with_a_wrong_value_is_a_row_too(run_cli: Callable[..., Any], 
     assert "ambiguous percentage" in rows[0]["problem"]
 
 
+def test_a_profile_with_an_unknown_key_is_a_row_too(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """A misspelt key of one profile is its row in every form, exit 1; the others are as without it."""
+    before = json.loads(run_cli("inspect", "--all-profiles", "-o", "json").out)["clusters"]
+    profiles.write_text(f"{profiles.read_text()}  bad:\n    snapshot: x.jsonl\n    tolerence: 10%\n")
+    shown = run_cli("inspect", "--all-profiles", "-o", "json")
+    first, *others = json.loads(shown.out)["clusters"]
+    assert (shown.code, first["cluster"], first["state"]) == (1, "bad", "no-response")
+    assert first["problem"] == f"{profiles}, line 10: unknown key in profile 'bad': 'tolerence'"
+    assert [dict(row, read_at_s=0) for row in others] == [dict(row, read_at_s=0) for row in before]
+    assert run_cli("inspect", "--profile", "prod-*", "--profile", "bad").code == 1
+    nagios = run_cli("inspect", "--all-profiles", "--nagios")
+    assert (nagios.code, "bad: " in nagios.out) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("profile", "words", "code"),
     [("prod-*", ["--check"], 3), ("prod-a", ["--profile", "prod-a*", "--check"], 0), ("prod-*", [], 0)],

@@ -146,3 +146,40 @@ def test_use_of_an_unknown_profile_in_the_file_is_named(run_cli: Callable[..., A
     refused = run_cli("inspect")
     assert refused.code == 2
     assert f"{profiles}, line 1: unknown profile: 'old'" in refused.err
+
+
+@pytest.fixture
+def misspelt(profiles: Path) -> Path:
+    """The file with a third profile that holds an unknown key."""
+    profiles.write_text(profiles.read_text() + "    bad:\n        snapshot: x.jsonl\n        tolerence: 5%\n")
+    return profiles
+
+
+def test_a_misspelt_key_stops_its_own_profile_only(run_cli: Callable[..., Any], misspelt: Path) -> None:
+    """Commands on other clusters work and say nothing of it; those on this one are refused with the line."""
+    good = run_cli("inspect", "--profile", "lab")
+    assert (good.code, good.err) == (0, "")
+    for words in (["inspect", "--profile", "bad"], ["profiles", "show", "bad"], ["profiles", "use", "bad"]):
+        refused = run_cli(*words)
+        assert (refused.code, misspelt.read_text().startswith("use:")) == (2, False)
+        assert f"{misspelt}, line 9: unknown key in profile 'bad': 'tolerence'" in refused.err
+        assert "did you mean: tolerance" in refused.err
+
+
+def test_a_misspelt_key_is_listed_and_checked(run_cli: Callable[..., Any], misspelt: Path) -> None:
+    """``list`` names the problem beside the others, ``check`` counts it as failed, and the file can be changed."""
+    listed = run_cli("profiles", "list", "-o", "json")
+    rows = {row["profile"]: row["problem"] for row in json.loads(listed.out)["profiles"]}
+    assert (listed.code, rows["prod"], rows["lab"]) == (0, None, None)
+    assert "line 9: unknown key in profile 'bad': 'tolerence'" in rows["bad"]
+    checked = run_cli("profiles", "check", "-o", "json")
+    responds = {row["profile"]: row["responds"] for row in json.loads(checked.out)["profiles"]}
+    assert (checked.code, responds) == (3, {"bad": False, "lab": True, "prod": True})
+    assert run_cli("profiles", "add", "new", "-b", "a:1", "--use").code == 0
+
+
+def test_a_setting_where_profiles_are_named_refuses_the_file(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """A setting that was indented wrongly may belong to any profile, so none of them is used without it."""
+    profiles.write_text(profiles.read_text() + "    tolerance: 5%\n")
+    refused = run_cli("inspect", "--profile", "lab")
+    assert (refused.code, "line 7: expected a mapping" in refused.err) == (2, True)

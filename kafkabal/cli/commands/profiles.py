@@ -27,7 +27,7 @@ Output = Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")]
 def list_profiles(context: CommandContext, output: Output) -> None:
     """List profiles: which cluster each names, and which one is in use.
 
-    Connects to nothing.
+    Connects to nothing. A profile with an unknown key is listed with its problem; the others can be used.
 
     Examples:
 
@@ -105,12 +105,12 @@ def check(
     """
     from functools import partial
 
-    from kafkabal.config import profile_in_use
+    from kafkabal.config import find_profile, profile_in_use
     from kafkabal.reporting.profiles_report import ProfileCheck, check_report
 
     wanted = tuple(dict.fromkeys(names or ())) or _all_names(context)
     for name in wanted:
-        _profile(name, context)
+        find_profile(name, _file(context))  # one that is unknown is a slip of the command line, not of the file
     found = run_on_each(wanted, partial(_try_cluster, context=context), timeout_s)
     checks = [
         ProfileCheck(name=name, problem=outcome.message) if isinstance(outcome, KafkabalError) else outcome
