@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,10 +15,11 @@ import pytest
 import typer
 
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.command_table import Row
+from kafkabal.cli.framework.command_table import COMMANDS, Row
 from kafkabal.cli.framework.error_boundary import exit_code_of
 from kafkabal.cli.framework.shared_options import CLUSTER, Format, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
+from kafkabal.cli.framework.typer_parameters import read_signature
 from kafkabal.config.settings import Settings
 from kafkabal.errors import (
     BusyError,
@@ -465,3 +467,28 @@ def test_a_library_that_ends_the_process_gives_its_code(code: Any, expected: int
 
     found = exit_code_of(run, [], CommandContext(stdout=io.StringIO(), stderr=err))
     assert (found, err.getvalue().removeprefix("kafkabal: ")) == (expected, says)
+
+
+def test_commands_that_start_copies_or_delete_ask_first() -> None:
+    """Each takes a prompt or --yes; ``cancel``, the emergency stop, is not among them (docs/adr/0014)."""
+    asking = {
+        name
+        for name, row in _rows(COMMANDS)
+        for leaf in read_signature(_function(row)).leaves()
+        if leaf.name == "yes" and "required without a terminal" in (leaf.info.help or "")
+    }
+    runs = {f"rebalance {name}" for name in ("apply", "adopt", "resume", "rollback", "repair")}
+    assert asking == {"rebalance", *runs}
+
+
+def _rows(rows: Mapping[str, Row], group: str = "") -> Iterator[tuple[str, Row]]:
+    for name, row in rows.items():
+        if row.function:
+            yield f"{group}{name}", row
+        yield from _rows(row.commands or {}, f"{group}{name} ")
+
+
+def _function(row: Row) -> Callable[..., Any]:
+    module, _, name = row.function.partition(":")
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function

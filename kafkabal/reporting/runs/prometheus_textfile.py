@@ -8,7 +8,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from kafkabal.executor import Event, Finished, RunOutcome, RunProgress, Started
+from kafkabal.executor import Event, Finished, Phase, PhaseEntered, RunOutcome, RunProgress, Started
 from kafkabal.reporting.metrics_textfile import MetricsTextfile
 
 _PREFIX: Final = "kafkabal_rebalance"
@@ -49,14 +49,21 @@ class PrometheusTextfile:
             case Started():
                 self._set("running", "1 while a run is active.", 1)
                 self._set("started_timestamp_seconds", "Start time of the run.", self._wall_clock())
+                self._set_paused(is_paused=False)
+            case PhaseEntered():
+                self._set_paused(is_paused=event.phase is Phase.PAUSED)
             case RunProgress():
                 self._progress(event)
             case Finished():
                 self._finish(event)
             case _:
                 return
-        if isinstance(event, Finished) or self._wall_clock() - self._written_s >= self._every_s:
+        if isinstance(event, Finished | PhaseEntered) or self._wall_clock() - self._written_s >= self._every_s:
             self._write()
+
+    def _set_paused(self, *, is_paused: bool) -> None:
+        # a run that waits says nothing under -q: without this, monitoring would take it for one that is stuck
+        self._set("paused", "1 while a run waits for its time window, or for 'kafkabal rebalance resume'.", is_paused)
 
     def _progress(self, event: RunProgress) -> None:
         self._set("done_bytes", "Bytes copied.", event.done_bytes)
@@ -69,6 +76,7 @@ class PrometheusTextfile:
 
     def _finish(self, event: Finished) -> None:
         self._set("running", "1 while a run is active.", 0)
+        self._set_paused(is_paused=False)
         self._set("done_partitions", "Partitions placed as planned.", event.done_partitions)
         self._set("success", "1 if the last run completed.", event.outcome is RunOutcome.COMPLETE)
         self._set("left_throttles", "Throttles of the run that are still set.", len(event.pending))

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from kafkabal.executor.run_events import Finished, RunProgress, Started
-from kafkabal.executor.state.run_states import Goal, RunOutcome
+from kafkabal.executor.run_events import Finished, PhaseEntered, RunProgress, Started
+from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome
 from kafkabal.inspection.inspection import inspect_cluster
 from kafkabal.model.cluster_rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.rows_to_state import build_cluster
@@ -104,6 +104,18 @@ def _metrics_of_a_watch(tmp_path_factory: pytest.TempPathFactory) -> str:
     )
     WatchTextfile(path, "c", lambda: 0.0, pytest.fail).on_event(summary)
     return path.read_text()
+
+
+def test_a_run_that_waits_for_its_window_is_told_from_one_that_is_stuck(tmp_path: Path) -> None:
+    """It says so in the textfile at once, and no longer once it moves or has ended."""
+    path = tmp_path / "run.prom"
+    textfile = PrometheusTextfile(path, "c", lambda: 0.0, pytest.fail)
+    paused, moving = PhaseEntered(phase=Phase.PAUSED, opens_in_s=60.0), PhaseEntered(phase=Phase.MOVING)
+    told = []
+    for event in (STARTED, paused, moving, paused, FINISHED):
+        textfile.on_event(event)
+        told.append(path.exists() and 'kafkabal_rebalance_paused{cluster="c"} 1.0' in path.read_text())
+    assert told == [False, True, False, True, False]
 
 
 def expressions() -> list[tuple[str, str]]:
