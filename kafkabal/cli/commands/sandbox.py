@@ -140,7 +140,10 @@ def start(context: CommandContext, nodes: Nodes, name: Name = _DEFAULT_NAME) -> 
 
 
 def down(context: CommandContext, name: Name = _DEFAULT_NAME) -> None:
-    """Remove a sandbox: its processes and files."""
+    """Remove a sandbox: its processes and files.
+
+    Acts at once, without a prompt.
+    """
     from kafkabal.sandbox import home_of, take_down
 
     take_down(name, home=home_of(context.environ, context.state_dir))

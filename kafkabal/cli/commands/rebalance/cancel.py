@@ -32,6 +32,7 @@ def cancel(
 
     Finished moves are kept. A run that is active in another process, on any host, is asked to cancel, and waited
     for (60 s, or --wait). A partition whose original replicas are all offline cannot be cancelled and is listed.
+    Acts at once, without a prompt: it is the emergency stop.
 
     Examples:
 
