@@ -16,12 +16,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kafkabal.model import F64, I32, I64, Bools
-from kafkabal.routing.marginal_load import MarginalLoad
 from kafkabal.routing.routing_view import RoutingView
+
+if TYPE_CHECKING:
+    from kafkabal.routing.marginal_load import MarginalLoad
 
 _ITERATIONS = 200
 """An end for cases that converge slowly: the loop stops as soon as the weights are close enough."""

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kafkabal.errors import OperationError, unknown_topic
-from kafkabal.model import F64, I32, I64, Bools, ClusterState, broker_capacity_bytes, replica_bytes
-from kafkabal.routing.marginal_load import MarginalLoad, marginal_load_of
-from kafkabal.scoring import Need, WeightedScore, require
+from kafkabal.model import F64, I32, I64, Bools
+
+if TYPE_CHECKING:
+    # every policy names views, and listing policies needs neither clusters nor scores
+    from kafkabal.model import ClusterState
+    from kafkabal.routing.marginal_load import MarginalLoad
+    from kafkabal.scoring import Need, WeightedScore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -106,6 +111,8 @@ def view_of(
     UsageError
         If the topic is unknown, or the cluster does not supply what a score needs.
     """
+    from kafkabal.model import replica_bytes
+
     first, end = _partition_rows(state, topic)
     replicas = slice(int(state.partitions.first[first]), int(state.partitions.first[end]))
     sizes = replica_bytes(state)
@@ -144,6 +151,8 @@ def _live_leader(leader: I32, live: Bools) -> I32:
 
 def _capacity(state: ClusterState) -> F64:
     """Bytes of each broker's volumes; all 1 where some live broker's are not known."""
+    from kafkabal.model import broker_capacity_bytes
+
     known = broker_capacity_bytes(state)
     if np.isnan(known[state.brokers.is_live]).any():
         return np.ones(len(known))
@@ -159,6 +168,9 @@ def _largest_copy(sizes: I64, partition: I32, n: int) -> F64:
 def _marginal_loads(
     state: ClusterState, scores: Iterable[WeightedScore], supplied: Collection[Need], first: int, end: int
 ) -> Iterable[MarginalLoad]:
+    from kafkabal.routing.marginal_load import marginal_load_of
+    from kafkabal.scoring import require
+
     for weighted in scores:
         if not weighted.score.needs <= set(supplied):
             require(weighted.score, state)

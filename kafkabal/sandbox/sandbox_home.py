@@ -11,7 +11,6 @@ from typing import Final
 import platformdirs
 
 from kafkabal.errors import BusyError, OutputError
-from kafkabal.file_locks import acquire_file_lock
 
 HOME_VARIABLE: Final = "KAFKABAL_SANDBOX_HOME"
 
@@ -84,6 +83,8 @@ def claimed(lock_path: Path, busy: BusyError) -> Iterator[None]:
 
 @contextmanager
 def _held(lock_path: Path, busy: Callable[[], BusyError] | None = None) -> Iterator[None]:
+    from kafkabal.file_locks import acquire_file_lock
+
     make_folder(lock_path.parent)
     lock = acquire_file_lock(lock_path, busy)
     try:

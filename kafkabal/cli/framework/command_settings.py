@@ -84,4 +84,6 @@ def names_cluster(settings: Settings) -> bool:
 def _sandbox_profiles(context: CommandContext) -> list[Path]:
     from kafkabal.sandbox import home_of, sandboxes_up
 
-    return sandboxes_up(home=home_of(context.environ, context.state_dir))
+    home = home_of(context.environ, context.state_dir)
+    # most users have none: what starts and finds brokers is imported only where there may be some
+    return sandboxes_up(home=home) if home.is_dir() else []
