@@ -324,7 +324,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l check -d 'Exit 3 if 
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l nagios -d 'Monitoring plugin: one line of output, exit 0 to 3.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s w -l warning -r -f -d 'Warning threshold for --nagios. [default: 10%]'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s c -l critical -r -f -d 'Critical threshold for --nagios. [default: 25%]'
-complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s t -l timeout -r -f -d 'With --nagios: CRITICAL if the check takes longer than TIME. [default: 30s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s t -l timeout -r -f -d 'With --nagios: CRITICAL if the check takes longer than TIME, or so many seconds. [default: 30s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l record -d 'Keep bytes and offsets in the state folder.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l growth -d 'Show bytes a day and time to full, by --by broker, log-dir or topic; needs --record before.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l over -r -f -d 'With --growth: how far to look back. [default: 7d]'

@@ -10,10 +10,11 @@ from itertools import chain
 import numpy as np
 
 from kafkabal.config import Difference
+from kafkabal.inspection import Scored, worst_group
 from kafkabal.model import MIN_INSYNC_REPLICAS, ClusterState
 from kafkabal.placement import PlacedTopic, PlacedTopics
 from kafkabal.reporting.report import Column, Report, Table, Tone, ValueKind, known
-from kafkabal.scoring import Evaluation, Grain, WeightedScore, evaluate
+from kafkabal.scoring import Grain, WeightedScore, evaluate
 from kafkabal.wording import counted_noun
 
 
@@ -148,29 +149,29 @@ def _broker_table(creation: Creation) -> Table:
 
 def _score_table(creation: Creation) -> Table:
     scores = [weighted.score for weighted in creation.scores]
-    before = [evaluate(score, creation.before, tolerance=creation.tolerance) for score in scores]
-    after = [evaluate(score, creation.placed.state, tolerance=creation.tolerance) for score in scores]
     columns = [Column(key="score", title="score", values=[score.name for score in scores], label=True)]
-    for when, found in (("before", before), ("after", after)):
-        columns += _shares(when, found)
+    for when, state in (("before", creation.before), ("after", creation.placed.state)):
+        columns += _shares(when, [Scored(s, evaluate(s, state, tolerance=creation.tolerance)) for s in scores], state)
     return Table(key="scores", for_programs=not creation.placed.topics, columns=tuple(columns))
 
 
-def _shares(when: str, evaluations: Sequence[Evaluation]) -> list[Column]:
+def _shares(when: str, scored: Sequence[Scored], state: ClusterState) -> list[Column]:
+    """The extremes of each score, as ``inspect`` shows them: within its worst group where it has groups."""
+    ends = [worst_group(each, state) or each.evaluation for each in scored]
     return [
         Column(
             key=f"max_share_{when}",
             title=f"highest {when}",
             kind=ValueKind.FAIR,
-            values=[e.max_share for e in evaluations],
+            values=[end.max_share for end in ends],
         ),
         Column(
             key=f"min_share_{when}",
             title=f"lowest {when}",
             kind=ValueKind.FAIR,
-            values=[e.min_share for e in evaluations],
+            values=[end.min_share for end in ends],
         ),
-        Column(key=f"outside_{when}", title="", values=[int(e.outside.sum()) for e in evaluations]),
+        Column(key=f"outside_{when}", title="", values=[int(each.evaluation.outside.sum()) for each in scored]),
     ]
 
 

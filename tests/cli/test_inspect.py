@@ -249,10 +249,10 @@ def test_bad_input_is_one_clear_line(run_cli: Callable[..., Any], words: list[st
 
 
 def test_a_monitor_hears_of_a_broker_that_never_answers(run_cli: Callable[..., Any]) -> None:
-    """-t ends the plugin with CRITICAL and a line of its own, before the monitoring server kills it."""
+    """-t, in seconds as monitoring servers write it, ends the plugin with CRITICAL and a line of its own."""
     with socket.create_server(("127.0.0.1", 0)) as mute:
         address = f"127.0.0.1:{mute.getsockname()[1]}"
-        outcome = run_cli("inspect", "-b", address, "--nagios", "-t", "1s")
+        outcome = run_cli("inspect", "-b", address, "--nagios", "-t", "1")
 
     assert (outcome.code, outcome.out) == (2, "KAFKABAL CRITICAL - no result within 1 s\n")
     assert run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), "-t", "1s").code == 2

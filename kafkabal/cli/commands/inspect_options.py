@@ -17,6 +17,11 @@ _SECTION = "Checks"
 _RACKS = "Racks"
 
 
+def _seconds_or_time(text: str) -> float:
+    """Read a duration above 0; monitoring servers write ``-t 10`` by their guidelines, and mean seconds."""
+    return parse_some_time(f"{text}s" if text.isascii() and text.isdigit() else text)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckOptions:
     """Whether and how findings set the exit code."""
@@ -57,8 +62,8 @@ class CheckOptions:
             "-t",
             "--timeout",
             metavar="TIME",
-            parser=parse_some_time,
-            help="With --nagios: CRITICAL if the check takes longer than TIME. [default: 30s]",
+            parser=_seconds_or_time,
+            help="With --nagios: CRITICAL if the check takes longer than TIME, or so many seconds. [default: 30s]",
             rich_help_panel=_SECTION,
         ),
     ] = None
