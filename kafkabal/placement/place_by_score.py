@@ -1,4 +1,4 @@
-"""Place each replica where the chosen scores rise least."""
+"""Place each replica where the selected scores rise least."""
 
 from __future__ import annotations
 

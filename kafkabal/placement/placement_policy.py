@@ -13,7 +13,7 @@ class Layout(StrEnum):
     """Who leads what, and who follows."""
 
     SCORE = "score"
-    """Each replica where the chosen scores rise least."""
+    """Each replica where the selected scores rise least."""
     EVEN = "even"
     """Leaders in turn over brokers and racks."""
     BROKERS_PLUS_2 = "brokers+2"

@@ -21,7 +21,7 @@ Less than tables show."""
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Bands:
-    """Edges of each chosen score, both inclusive; a score that was not chosen has edges that never bind.
+    """Edges of each selected score, both inclusive; a score that was not selected has edges that never bind.
 
     Brokers that do not count (dead, drained) may hold nothing that can move, which is no matter of bands: their edges
     are 0 and unlimited.

@@ -74,7 +74,7 @@ class AsyncProducer:
                 await asyncio.sleep(_FULL_QUEUE_S)
 
     async def flush(self, timeout_s: float | None = None) -> int:
-        """Wait until all are delivered or given up, or the time is over; how many are left."""
+        """Wait until all are acknowledged or given up, or the time is over; how many are left."""
         end_s = None if timeout_s is None else self._loop.time() + timeout_s
         while len(self._producer) and (end_s is None or self._loop.time() < end_s):
             await asyncio.sleep(_FULL_QUEUE_S)

@@ -22,7 +22,7 @@ DeliveryCallback: TypeAlias = "Callable[[KafkaError | None, Message], None]"
 def runs_of_one_partition(partitions: I64 | Iterable[int]) -> Iterator[tuple[int, int]]:
     """Partitions one after the other, each with the number of records in a row that go there."""
     if not isinstance(partitions, np.ndarray):
-        # asked for one by one: each is decided after the one before was sent
+        # asked for one by one: each is decided after the one before was handed over
         yield from ((partition, 1) for partition in partitions)
     elif len(partitions):
         firsts = np.concatenate(([0], np.flatnonzero(np.diff(partitions)) + 1))
@@ -35,23 +35,23 @@ class RecordHandover:
 
     def __init__(
         self,
-        send: Callable[..., object],
+        produce: Callable[..., object],
         topic: str,
         values: Sequence[bytes],
         keys: Sequence[bytes | None] | None,
         headers: Sequence[Headers] | None,
     ) -> None:
-        self._send = send
+        self._produce = produce
         self._topic = repeat(topic)
         self._values, self._keys, self._headers = values, keys, headers
         self._begin(0)
 
     @property
-    def sent(self) -> int:
-        """Records that were taken."""
+    def handed_over(self) -> int:
+        """Records that the client has taken."""
         return len(self._values) - length_hint(self._left)
 
-    def send(self, partition: int, count: int, report: DeliveryCallback) -> int:
+    def hand_over(self, partition: int, count: int, report: DeliveryCallback) -> int:
         """Hand over the next records, which go to one partition; how many there was room for.
 
         Raises
@@ -59,9 +59,9 @@ class RecordHandover:
         Exception
             What the client raises for the first of the records that are left.
         """
-        sent = self.sent
+        before = self.handed_over
         taken = map(
-            self._send,
+            self._produce,
             self._topic,
             islice(self._left, count),
             self._left_keys,
@@ -75,10 +75,10 @@ class RecordHandover:
             deque(taken, maxlen=0)
         except BaseException as error:
             # the one that was not taken has left the iterators
-            self._begin(max(0, self.sent - 1))
+            self._begin(max(0, self.handed_over - 1))
             if not isinstance(error, BufferError):
                 raise
-        return self.sent - sent
+        return self.handed_over - before
 
     def _begin(self, at: int) -> None:
         self._left = iter(self._values[at:])

@@ -54,17 +54,17 @@ _FLUSH_SLICE_S = 0.1
 class Deliveries:
     """What has become of the records so far."""
 
-    accepted: int
+    handed_over: int
     """Taken by :meth:`RecordSender.produce_many`."""
-    delivered: int
-    """Acknowledged by the broker."""
+    acknowledged: int
+    """In the topic, by the brokers' word."""
     failed: Mapping[str, int]
     """Given up on, by reason."""
 
     @property
     def in_flight(self) -> int:
-        """Neither delivered nor given up on."""
-        return self.accepted - self.delivered - sum(self.failed.values())
+        """Neither acknowledged nor given up on."""
+        return self.handed_over - self.acknowledged - sum(self.failed.values())
 
 
 class RecordSender:
@@ -132,7 +132,7 @@ class RecordSender:
         self.topic = topic
         self._clock = clock
         self._refresh_failed = refresh_failed
-        self._delivered = 0
+        self._acknowledged = 0
         self._failed: Counter[str] = Counter()
         self._tallies: set[PartitionTally] = set()
         self._router = TopicRouter(topic, policy, refresh_failed)
@@ -150,8 +150,8 @@ class RecordSender:
         by_latency = self._refresher.needs_latency(policy.about)
         interval_s = statistics_interval_s(refresh_s, self.view.n_partitions) if by_latency else refresh_s
         self._client = sending_client(client, self._refresher.read_statistics, interval_s)
-        self._send: Callable[..., object] = self._client.produce
-        self._accepted = 0
+        self._produce: Callable[..., object] = self._client.produce
+        self._handed_over = 0
         self._refresher.start(lambda: self._client)
 
     def produce_many(
@@ -197,14 +197,14 @@ class RecordSender:
         )
         partitions = self._partitions(router, flight, sizes, keys)
         reports = ReportsByPartition(lambda partition: self._partition_report(router, flight.of_partition(partition)))
-        handover = RecordHandover(self._send, self.topic, values, keys, headers)
+        handover = RecordHandover(self._produce, self.topic, values, keys, headers)
         try:
             for partition, count in runs_of_one_partition(partitions):
                 report, left = reports[partition], count
-                while left := left - handover.send(partition, left, report):
+                while left := left - handover.hand_over(partition, left, report):
                     self.poll(_FULL_QUEUE_POLL_S)
         except Exception as error:
-            at = handover.sent
+            at = handover.handed_over
             self._close_flight(router, flight, at, sizes)
             if isinstance(error, KafkaException):
                 refused = error_of(error.args[0], self.topic)
@@ -214,20 +214,20 @@ class RecordSender:
             raise
         except BaseException:
             # the record at hand may or may not be queued: these records must not count as all done
-            self._close_flight(router, flight, handover.sent + 1, sizes)
+            self._close_flight(router, flight, handover.handed_over + 1, sizes)
             raise
-        self._close_flight(router, flight, handover.sent, sizes)
+        self._close_flight(router, flight, handover.handed_over, sizes)
         self.poll()
 
     def _partitions(
         self, router: TopicRouter, flight: RecordsInFlight, sizes: I64, keys: list[bytes | None] | None
     ) -> I64 | Iterable[int]:
         """Partition of each record: of all at once, or each when it is asked for."""
-        if keys is not None or not router.picks_blocks:
+        if keys is not None or not router.picks_batches:
             return self._partitions_one_by_one(router, flight, sizes, keys)
-        partitions = router.pick_block(sizes, self._clock())
+        partitions = router.pick_batch(sizes, self._clock())
         flight.expect(partitions)
-        self._accepted += len(sizes)
+        self._handed_over += len(sizes)
         return partitions
 
     def _partitions_one_by_one(
@@ -238,13 +238,13 @@ class RecordSender:
             tally = flight.expect_one(partition)
             if router.learns:
                 tally.picked_bytes.append(size_bytes or 1)
-            self._accepted += 1
+            self._handed_over += 1
             yield partition
 
     def _close_flight(self, router: TopicRouter, flight: RecordsInFlight, queued: int, sizes: I64) -> None:
         """Count the records from a position on as neither sent nor in flight."""
         unsent = list(zip(flight.partitions[queued:].tolist(), sizes[queued:].tolist(), strict=False))
-        self._accepted -= len(unsent)
+        self._handed_over -= len(unsent)
         for partition, size_bytes in unsent:
             router.settle(partition, size_bytes)
             if router.learns:
@@ -253,7 +253,7 @@ class RecordSender:
 
     def _finish_partition(self, router: TopicRouter, tally: PartitionTally) -> None:
         self._tallies.discard(tally)
-        self._delivered += tally.records - tally.failed
+        self._acknowledged += tally.records - tally.failed
         router.settle(tally.partition, tally.size_bytes)
 
     def _partition_report(self, router: TopicRouter, tally: PartitionTally) -> DeliveryCallback:
@@ -296,8 +296,8 @@ class RecordSender:
         if deliveries.failed:
             raise PartialFailureError(
                 f"topic {self.topic}: {sum(deliveries.failed.values())} of "
-                f"{counted_noun(deliveries.accepted, 'record')} not "
-                f"acknowledged, {deliveries.delivered} acknowledged",
+                f"{counted_noun(deliveries.handed_over, 'record')} not "
+                f"acknowledged, {deliveries.acknowledged} acknowledged",
                 [(reason, counted_noun(count, "record")) for reason, count in deliveries.failed.items()],
             )
         return deliveries
@@ -324,8 +324,8 @@ class RecordSender:
     @property
     def deliveries(self) -> Deliveries:
         """The fate of the records, as far as :meth:`poll` has reported."""
-        delivered = sum(tally.records - tally.left - tally.failed for tally in self._tallies)
-        return Deliveries(self._accepted, self._delivered + delivered, dict(self._failed))
+        acknowledged = sum(tally.records - tally.left - tally.failed for tally in self._tallies)
+        return Deliveries(self._handed_over, self._acknowledged + acknowledged, dict(self._failed))
 
     @property
     def view(self) -> RoutingView:
@@ -334,9 +334,9 @@ class RecordSender:
         return self._router.view
 
     def close(self) -> None:
-        """Drop what is not delivered, and stop; :meth:`flush` first to lose nothing."""
+        """Drop what is not acknowledged, and stop; :meth:`flush` first to lose nothing."""
         self._refresher.close()
-        self._send = self._refuse
+        self._produce = self._refuse
         self._client.purge()
         self._client.flush(0)
 

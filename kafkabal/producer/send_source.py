@@ -17,7 +17,7 @@ import numpy as np
 from kafkabal.errors import OperationError
 from kafkabal.gc_pause import cycle_collection_paused
 from kafkabal.model import I64
-from kafkabal.producer.delivery_ledger import DeliveryLedger
+from kafkabal.producer.acknowledged_records import AcknowledgedRecords
 from kafkabal.producer.librdkafka_errors import error_of
 from kafkabal.producer.progress_listener import DeliveryProgress
 from kafkabal.producer.record_names import RECORD_HEADER, NameHeaders, record_names
@@ -81,10 +81,10 @@ class SendRun:
         self._sender = sender
         self._source = source
         self._manifest = manifest
-        self._ledger = DeliveryLedger(manifest.through, manifest.offsets, found or {})
+        self._done = AcknowledgedRecords(manifest.through, manifest.offsets, found or {})
         self._outcome = SendOutcome()
         self._unsent = UnsentRecords(
-            source, manifest, self._ledger, found=dict(found or {}), resend=resend, outcome=self._outcome
+            source, manifest, self._done, found=dict(found or {}), resend=resend, outcome=self._outcome
         )
         self._same_topic = same_topic
         self._progressed = progressed
@@ -95,7 +95,7 @@ class SendRun:
         self._name = f"{manifest.header.id}/".encode()
         self._given = 0
         self._handed_over = 0
-        self._delivered_before = sender.deliveries.delivered
+        self._acknowledged_before = sender.deliveries.acknowledged
         self._finished_bytes = 0
         self._checksums: dict[int, str] = {}
         self._rows: deque[RowChecksum] = deque()
@@ -148,7 +148,7 @@ class SendRun:
 
     @property
     def _sent(self) -> int:
-        return self._sender.deliveries.delivered - self._delivered_before
+        return self._sender.deliveries.acknowledged - self._acknowledged_before
 
     @property
     def _is_settled(self) -> bool:
@@ -157,7 +157,7 @@ class SendRun:
         A record behind a gap, which a read-back has found or which was acknowledged before another was dropped, is
         known to this run only.
         """
-        return not self._sender.deliveries.in_flight and self._fault is None and not self._ledger.has_gaps
+        return not self._sender.deliveries.in_flight and self._fault is None and not self._done.has_gaps
 
     def _send_blocks(self) -> None:
         with closing(self._source.blocks(self._unsent.wanted())) as blocks:
@@ -176,7 +176,7 @@ class SendRun:
 
     def _send_block(self, block: Block) -> None:
         sizes, headers = self._named(block)
-        before = self._sender.deliveries.accepted
+        before = self._sender.deliveries.handed_over
         try:
             self._sender.produce_many(
                 block.values,
@@ -188,7 +188,7 @@ class SendRun:
                 on_failed=self._failed,
             )
         finally:
-            self._handed_over += self._sender.deliveries.accepted - before
+            self._handed_over += self._sender.deliveries.handed_over - before
             block.headers = None  # the client has its own copy
             self._given = block.numbers[-1] + 1
 
@@ -208,7 +208,7 @@ class SendRun:
 
     def _acknowledged(self, block: Block, acknowledged: Acknowledged) -> None:
         """The first so many records of a block, which are all that were sent of it, are in the topic."""
-        self._ledger.acknowledge_all(block.numbers[: acknowledged.records], acknowledged.next_offsets)
+        self._done.acknowledge_all(block.numbers[: acknowledged.records], acknowledged.next_offsets)
         self._outcome.bytes_by_partition.update(acknowledged.value_bytes)
         if acknowledged.records == len(block):
             self._finish_block(block)
@@ -236,11 +236,11 @@ class SendRun:
 
     def _checkpoint(self) -> None:
         rows = None
-        while self._rows and self._rows[0].rows <= self._ledger.through:
+        while self._rows and self._rows[0].rows <= self._done.through:
             rows = self._rows.popleft()
         checksums, self._checksums = self._checksums, {}
-        self._manifest.checkpoint(self._ledger.through, self._ledger.offsets, checksums, rows)
-        self._ledger.mark(self._given)
+        self._manifest.checkpoint(self._done.through, self._done.offsets, checksums, rows)
+        self._done.mark(self._given)
         if (now_s := self._clock()) >= self._next_collection_s:
             self._next_collection_s = now_s + _COLLECTION_S
             gc.collect(_YOUNG)

@@ -4,7 +4,7 @@
 
     the cluster is about to be read   begin_reading   what has settled by now will show in the log dirs
     it was read                       show            the policy gets the view
-    a record, or a block of them      pick, pick_block
+    a record, or a block of them      pick, pick_batch
     their delivery reports            settle, and acked for a policy that learns
 """
 
@@ -36,7 +36,7 @@ class TopicRouter:
         self.topic = topic
         self.learns = policy.about.feedback is Feedback.ACKS
         """Whether each acknowledgement is to be reported to :attr:`acked`."""
-        self.picks_blocks = not self.learns and not isinstance(policy, PluginPolicy)
+        self.picks_batches = not self.learns and not isinstance(policy, PluginPolicy)
         """Whether records without keys may be picked for all at once; a plug-in's policy may fail at each."""
         # bound once: they are looked up for every record
         self.pick = policy.pick
@@ -88,8 +88,8 @@ class TopicRouter:
         else:
             self._view = view
 
-    def pick_block(self, sizes: I64, at_s: float) -> I64:
-        """Partitions of records without keys, in their order; only where :attr:`picks_blocks`."""
+    def pick_batch(self, sizes: I64, at_s: float) -> I64:
+        """Partitions of records without keys, in their order; only where :attr:`picks_batches`."""
         size_bytes: I64 = np.maximum(sizes, 1)
         out = np.empty(len(sizes), np.int32)
         self._policy.pick_batch(RecordBatch(size_bytes=size_bytes, at_s=np.full(len(sizes), at_s)), out)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kafkabal.producer.delivery_ledger import DeliveryLedger
+from kafkabal.producer.acknowledged_records import AcknowledgedRecords
 from kafkabal.producer.send_manifest import SendManifest
 from kafkabal.sources import Block, ChangedRowsError, Part, Source, WantedRecords, printable
 from kafkabal.wording import counted_noun
@@ -44,7 +44,7 @@ class UnsentRecords:
 
     Parameters
     ----------
-    ledger
+    done
         Which records are in the topic.
     found
         Hashes of values by number: records in the topic that the manifest does not know.
@@ -58,7 +58,7 @@ class UnsentRecords:
         self,
         source: Source,
         manifest: SendManifest,
-        ledger: DeliveryLedger,
+        done: AcknowledgedRecords,
         *,
         found: Mapping[int, int],
         resend: bool,
@@ -66,7 +66,7 @@ class UnsentRecords:
     ) -> None:
         self._source = source
         self._manifest = manifest
-        self._ledger = ledger
+        self._done = done
         self._found = found
         self._resend = resend
         self._outcome = outcome
@@ -131,7 +131,7 @@ class UnsentRecords:
                 self.skipped_bytes += self._sizes_bytes.get(part.name, 0)
                 continue
             rows = self._manifest.rows if part.records < 0 else None
-            start = max(0, self._ledger.through - first) if rows is None else rows.rows
+            start = max(0, self._done.through - first) if rows is None else rows.rows
             self._outcome.already_there += start
             yield WantedRecords(index, first, self.touched.get(index, part), start, rows)
 
@@ -145,7 +145,7 @@ class UnsentRecords:
         """
         if not self._found:
             return block
-        left = [at for at, number in enumerate(block.numbers) if not self._ledger.is_done(number)]
+        left = [at for at, number in enumerate(block.numbers) if not self._done.is_done(number)]
         for at, number in enumerate(block.numbers):
             if self._found.get(number, value := hash(block.values[at])) != value:
                 raise ChangedRowsError(
@@ -188,9 +188,9 @@ class UnsentRecords:
         return self._numbered_parts(void=False)
 
     def _is_sent(self, first: int, part: Part) -> bool:
-        if part.records < 0 or first + part.records <= self._ledger.through:
+        if part.records < 0 or first + part.records <= self._done.through:
             return part.records >= 0
-        return bool(self._found) and all(self._ledger.is_done(n) for n in range(first, first + part.records))
+        return bool(self._found) and all(self._done.is_done(n) for n in range(first, first + part.records))
 
     def _finish(self, first: int, part: Part) -> None:
-        self._ledger.finish_all(range(first, first + part.records))
+        self._done.finish_all(range(first, first + part.records))

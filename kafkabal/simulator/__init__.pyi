@@ -1,3 +1,4 @@
+from .balance_and_latency_statistics import max_over_mean as max_over_mean
 from .compare_policies import PolicyRuns as PolicyRuns
 from .compare_policies import compare as compare
 from .data_set_sizes import folder_sizes as folder_sizes
@@ -8,7 +9,6 @@ from .record_batch_format import record_bytes as record_bytes
 from .record_batch_format import varint_bytes as varint_bytes
 from .simulate_policy import SimulationOptions as SimulationOptions
 from .simulate_policy import simulate as simulate
-from .statistics import max_over_mean as max_over_mean
 from .storage_profiles import PROFILES as PROFILES
 from .storage_profiles import StorageProfile as StorageProfile
 from .training_file import TrainingSetup as TrainingSetup

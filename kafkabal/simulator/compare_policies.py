@@ -9,9 +9,9 @@ import numpy as np
 
 from kafkabal.model import F64
 from kafkabal.routing import About, PolicyChoice, RoutingView
+from kafkabal.simulator.balance_and_latency_statistics import Estimate, estimate
 from kafkabal.simulator.policy_outcome import PolicyOutcome
 from kafkabal.simulator.simulate_policy import SimulationOptions, expect_simulable, simulate
-from kafkabal.simulator.statistics import Estimate, estimate
 from kafkabal.simulator.workload import Workload
 
 

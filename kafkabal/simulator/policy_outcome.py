@@ -10,7 +10,7 @@ import numpy as np
 from kafkabal.model import F64, I32, I64, Bools
 from kafkabal.routing import About
 from kafkabal.scoring import shares_by_group
-from kafkabal.simulator.statistics import jain, max_over_mean, variation
+from kafkabal.simulator.balance_and_latency_statistics import jain, max_over_mean, variation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,9 +30,9 @@ from kafkabal.watch.heal_policy import HealLevel
 from kafkabal.watch.healing_ledger import HealingEntry, HealingLedger, read_ledger, write_ledger
 from kafkabal.watch.one_observation import WatchSummary, read_state, sample_brokers
 from kafkabal.watch.state_findings import NOTHING_FOUND, find
+from kafkabal.watch.watch_event_sender import WatchEventSender
 from kafkabal.watch.watch_events import EventKind, WatchListener
 from kafkabal.watch.watch_options import WatchOptions
-from kafkabal.watch.watch_reports import WatchReports
 
 _NAP_S = 0.5
 """A signal is obeyed within this time."""
@@ -65,7 +65,7 @@ class Watcher:
         may_heal: Callable[[], bool] = lambda: True,
     ) -> None:
         self._cluster, self._options, self._clock = cluster, options, clock
-        self._reports, self._healer, self._completed = WatchReports(clock, listener), healer, completed
+        self._events, self._healer, self._completed = WatchEventSender(clock, listener), healer, completed
         self._ledger_path, self._may_heal = ledger_path, may_heal
         heals = options.policy.level is not HealLevel.NONE
         # whoever only reports needs no budgets, and must not be stopped by a file of them that is damaged
@@ -121,7 +121,7 @@ class Watcher:
     @property
     def is_waiting(self) -> bool:
         """Whether a healing is held back, or was stopped to be planned again."""
-        return self._reports.is_held_back or self._continued is not None or self._may_be_unfinished
+        return self._events.is_held_back or self._continued is not None or self._may_be_unfinished
 
     def summary(self) -> WatchSummary:
         """What is wrong now."""
@@ -134,11 +134,11 @@ class Watcher:
         try:
             samples = sample_brokers(self._cluster, self._options.broker_timeout_s)
         except KafkabalError as error:
-            self._reports.blind(error)
+            self._events.blind(error)
             return False
-        self._reports.seeing()
+        self._events.seeing()
         for change in self._monitor.update(samples, at_s):
-            self._reports.health(change)
+            self._events.health(change)
         return True
 
     def _read(self) -> None:
@@ -147,12 +147,12 @@ class Watcher:
             state = read_state(self._cluster, self._options.broker_timeout_s, self._completed)
             found = find(state, self._options.policy.outer_tolerance)
         except KafkabalError as error:
-            self._reports.blind(error)
+            self._events.blind(error)
             return
         self._state, self._state_at_s = state, self._clock.monotonic()
         self._know(frozenset(state.brokers.id.tolist()))
         for change in changes_between(self._findings, found, self._options.policy.outer_tolerance):
-            self._reports.finding(change)
+            self._events.finding(change)
         self._imbalanced_looks = self._imbalanced_looks + 1 if found.imbalanced else 0
         self._findings = found
         if not self._is_saved:
@@ -166,7 +166,7 @@ class Watcher:
     def _know(self, brokers: frozenset[int]) -> None:
         """Brokers that died before this watch was started are followed from now on."""
         for change in self._monitor.expect(brokers, self._clock.monotonic()):
-            self._reports.health(change)
+            self._events.health(change)
 
     def _heal_next(self, state: ClusterState) -> None:
         at_s, local = self._clock.utc_now().timestamp(), self._clock.utc_now().astimezone()
@@ -181,7 +181,7 @@ class Watcher:
             # nothing that could not begin may count as an action: beside a long run those of a day would be used up
             text = f"{decision.healing.kind} held back: cluster locked by {holder}"
             decision = Decision(held_back=text, obstacle=f"{decision.healing.kind} busy")
-        self._reports.held_back(decision)
+        self._events.held_back(decision)
         if decision.healing is not None:
             self._heal(decision.healing, state, at_s)
 
@@ -194,20 +194,20 @@ class Watcher:
             plan = plan_of(healing, state, self._options.policy, self._ledger, at_s)
         except KafkabalError as error:
             self._note(entry)
-            self._reports.report(EventKind.HEALING_FAILED, f"{healing.kind}: {error.message}")
+            self._events.report(EventKind.HEALING_FAILED, f"{healing.kind}: {error.message}")
             return
         if not plan.partitions:
             # nothing can be done about it now: counted, so that it is not planned again every five seconds
             self._note(entry)
             self._forget_demotion(healing)
             if not is_continued:
-                self._reports.unmet(healing, plan.warnings or ("nothing can be moved for it now",))
+                self._events.unmet(healing, plan.warnings or ("nothing can be moved for it now",))
             return
         # written before it begins: a watch that is killed meanwhile knows later what it was about to move
         if not self._note(replace(entry, moved_bytes=plan.moved_bytes, plan=plan)):
             return
-        self._reports.begun(healing, plan)
-        self._reports.unmet(healing, plan.warnings)
+        self._events.begun(healing, plan)
+        self._events.unmet(healing, plan.warnings)
         self._begun_at_s, self._why_stopped = self._clock.monotonic(), ""
         self._healer.begin(healing, plan)
         self._finish_healing()
@@ -229,7 +229,7 @@ class Watcher:
         except KafkabalError:
             return False  # asked again when the state has been read again
         healing = Healing(HealKind.RESUME, reason=f"run {found.record.run_id} was left unfinished")
-        self._reports.report(EventKind.HEALING, f"{healing.kind}: {healing.reason}", run_id=found.record.run_id)
+        self._events.report(EventKind.HEALING, f"{healing.kind}: {healing.reason}", run_id=found.record.run_id)
         self._begun_at_s, self._why_stopped = self._clock.monotonic(), ""
         self._healer.begin_resume(healing, found)
         self._finish_healing()
@@ -253,7 +253,7 @@ class Watcher:
             self._remember_demotion(result)
         self._save()
         self._imbalanced_looks = 0
-        self._reports.ended(result, self._why_stopped)
+        self._events.ended(result, self._why_stopped)
         if result.is_busy:
             # tried again when the state has been read again, not at once
             self._state_at_s = self._clock.monotonic()
@@ -331,10 +331,10 @@ class Watcher:
         except (KafkabalError, OSError) as error:
             if self._is_saved:
                 reason = error.message if isinstance(error, KafkabalError) else str(error)
-                self._reports.report(EventKind.NOT_SAVED, f"nothing is healed until this can be written: {reason}")
+                self._events.report(EventKind.NOT_SAVED, f"nothing is healed until this can be written: {reason}")
             self._is_saved = False
         else:
             if not self._is_saved:
-                self._reports.report(EventKind.SAVED, f"{self._ledger_path}: written again")
+                self._events.report(EventKind.SAVED, f"{self._ledger_path}: written again")
             self._is_saved = True
         return self._is_saved

@@ -27,7 +27,9 @@ COMMANDS: Final[Mapping[str, Row]] = {
         "Show how evenly load is distributed, worst first.",
         "kafkabal.cli.commands.inspect:inspect",
         commands={
-            "diff": Row("Show what differs between two snapshots.", "kafkabal.cli.commands.snapshot:diff"),
+            "diff": Row(
+                "Show what differs between two snapshots.", "kafkabal.cli.commands.import_and_diff_snapshots:diff"
+            ),
         },
     ),
     "snapshot": Row(
@@ -35,7 +37,7 @@ COMMANDS: Final[Mapping[str, Row]] = {
         commands={
             "import": Row(
                 "Import a snapshot from the output of Kafka's own tools.",
-                "kafkabal.cli.commands.snapshot:import_snapshot",
+                "kafkabal.cli.commands.import_and_diff_snapshots:import_snapshot",
             ),
         },
     ),

@@ -28,7 +28,7 @@ from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigV
 from kafkabal.clusters.simulated import configs, controller, memory_lock, simulated_rows
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.clusters.simulated.memory_lock import MemoryLock
-from kafkabal.clusters.simulated.memory_records import MemoryRecords
+from kafkabal.clusters.simulated.memory_record_store import MemoryRecordStore
 from kafkabal.clusters.simulated.simulated_kafka import SimulatedKafka
 from kafkabal.errors import MissingCapabilityError, UnreachableError
 from kafkabal.model import (
@@ -273,7 +273,7 @@ class InMemoryCluster(CloseOnExit):
         """Who holds the lock and whose session is alive."""
         return memory_lock.holders(self.kafka)
 
-    def records(self) -> MemoryRecords:
+    def records(self) -> MemoryRecordStore:
         """Records that all clients share.
 
         Raises
@@ -283,7 +283,7 @@ class InMemoryCluster(CloseOnExit):
         """
         if Capability.RECORDS not in self._capabilities:
             raise MissingCapabilityError(f"{self._name}: run records not supported")
-        return MemoryRecords(self.kafka.parts.records)
+        return MemoryRecordStore(self.kafka.parts.records)
 
     def close(self) -> None:
         """Nothing to drop."""

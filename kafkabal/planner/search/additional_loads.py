@@ -23,7 +23,7 @@ _LEAST = 0.01
 
 
 def additional_scores_of(problem: Problem) -> list[WeightedScore]:
-    """The chosen scores that are planned for by their declared loads alone."""
+    """The selected scores that are planned for by their declared loads alone."""
     return [w for w in problem.scores if w.score.name not in _OF_ITS_OWN and _is_simple(problem, w)]
 
 

@@ -91,12 +91,12 @@ def test_records_go_where_the_policy_says(mock_cluster: MockCluster) -> None:
 
 
 def test_everything_is_accounted_for(mock_cluster: MockCluster) -> None:
-    """After a flush every record that was accepted is delivered, and none is in flight."""
+    """After a flush every record that was handed over is acknowledged, and none is in flight."""
     with RecordSender(mock_cluster, TOPIC, Fixed(0), mock_cluster.client) as producer:
         for _ in range(1000):
             send(producer, b"x" * 100)
         deliveries = producer.flush()
-    assert (deliveries.accepted, deliveries.delivered, deliveries.in_flight) == (1000, 1000, 0)
+    assert (deliveries.handed_over, deliveries.acknowledged, deliveries.in_flight) == (1000, 1000, 0)
     assert Counter(m.partition() for m in mock_cluster.messages(1000)) == {0: 1000}
 
 
@@ -106,7 +106,7 @@ def test_a_full_queue_holds_the_caller_up(mock_cluster: MockCluster) -> None:
     with RecordSender(mock_cluster, TOPIC, Fixed(1), client) as producer:
         for _ in range(1000):
             send(producer, b"x")
-        assert producer.flush().delivered == 1000
+        assert producer.flush().acknowledged == 1000
 
 
 def test_callers_and_policies_hear_of_acknowledgements(mock_cluster: MockCluster) -> None:
@@ -142,19 +142,19 @@ def test_a_signal_amid_an_acknowledgement_loses_neither(mock_cluster: MockCluste
     with RecordSender(mock_cluster, TOPIC, Fixed(0), mock_cluster.client) as producer:
         with pytest.raises(KeyboardInterrupt):
             send_and_wait(producer)
-        assert producer.deliveries.delivered == 1
+        assert producer.deliveries.acknowledged == 1
 
 
 def test_a_record_is_counted_before_a_signal_can_cut_in(mock_cluster: MockCluster) -> None:
     """Ctrl-C right after librdkafka took a record does not leave it on its way unseen."""
     with RecordSender(mock_cluster, TOPIC, Fixed(1), mock_cluster.client) as producer:
-        hand_over = producer._send
+        hand_over = producer._produce
 
         def interrupted(*words: object) -> None:
             hand_over(*words)
             raise KeyboardInterrupt
 
-        producer._send = interrupted
+        producer._produce = interrupted
         with pytest.raises(KeyboardInterrupt):
             send(producer, b"x")
         assert producer.deliveries.in_flight == 1
@@ -163,11 +163,11 @@ def test_a_record_is_counted_before_a_signal_can_cut_in(mock_cluster: MockCluste
 
 
 def test_a_record_that_makes_no_sense_is_not_waited_for(mock_cluster: MockCluster) -> None:
-    """What librdkafka's binding does not take, as a number for a value, is not counted as accepted."""
+    """What librdkafka's binding does not take, as a number for a value, is not counted as handed over."""
     with RecordSender(mock_cluster, TOPIC, Fixed(1), mock_cluster.client) as producer:
         with pytest.raises(TypeError):
             send(producer, b"x", headers=[("a", 1)], size_bytes=2)
-        assert producer.deliveries.accepted == 0
+        assert producer.deliveries.handed_over == 0
 
 
 def test_a_signal_amid_the_names_of_headers_is_one(mock_cluster: MockCluster) -> None:
@@ -179,10 +179,10 @@ def test_a_signal_amid_the_names_of_headers_is_one(mock_cluster: MockCluster) ->
         def refused(*_: object) -> None:
             raise refusal.value
 
-        producer._send = refused
+        producer._produce = refused
         with pytest.raises(KeyboardInterrupt):
             send(producer, b"x", headers=[("a", b"")])
-        assert producer.deliveries.accepted == 0
+        assert producer.deliveries.handed_over == 0
 
 
 class Unprintable:
@@ -203,7 +203,7 @@ def test_a_closed_producer_takes_nothing(mock_cluster: MockCluster) -> None:
     producer.close()
     with pytest.raises(OperationError, match="closed"):
         send(producer, b"x")
-    assert producer.deliveries.accepted == 0
+    assert producer.deliveries.handed_over == 0
 
 
 def test_a_signal_ends_a_flush_that_would_last(mock_cluster: MockCluster) -> None:
@@ -245,7 +245,7 @@ def test_reloading_loses_no_record(mock_cluster: MockCluster) -> None:
                 producer.reload(policy=new)
                 assert new.views[0] is producer.view
             send(producer, b"x")
-        assert producer.flush().delivered == 500
+        assert producer.flush().acknowledged == 500
     assert Counter(m.partition() for m in mock_cluster.messages(500)) == {0: 200, 1: 300}
 
 
@@ -300,7 +300,7 @@ def test_a_cluster_that_cannot_be_read_stops_no_record(mock_cluster: MockCluster
         mock_cluster.fails_with = UnreachableError("nobody answers")
         assert told.wait(10)
         send(producer, b"x")
-        assert producer.flush().delivered == 1
+        assert producer.flush().acknowledged == 1
 
 
 def test_a_score_that_needs_rates_waits_for_them(mock_cluster: MockCluster) -> None:
@@ -377,7 +377,7 @@ def test_a_view_that_a_policy_cannot_use_stops_no_record(mock_cluster: MockClust
         while not said:
             producer.poll(0.02)
         send(producer, b"x")
-        assert producer.flush().delivered == 1
+        assert producer.flush().acknowledged == 1
     assert "has a leader" in str(said[0])
 
 
@@ -409,7 +409,7 @@ def test_partitions_that_the_client_has_not_heard_of_wait(mock_cluster: MockClus
             producer.poll(0.02)
         for _ in range(20):
             send(producer, b"x")
-        assert producer.flush().delivered == 21
+        assert producer.flush().acknowledged == 21
     assert str(said[0]) == f"topic {TOPIC}: not all brokers know all of its partitions yet (5)"
 
 

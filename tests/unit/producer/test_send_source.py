@@ -164,7 +164,7 @@ def test_an_interrupted_run_does_not_wait_for_its_queue(bench: Bench, data: Path
     with bench.open_manifest(source) as manifest:
         with pytest.raises(KeyboardInterrupt), bench.producer() as producer:
             SendRun(producer, source, manifest, clock=monotonic).send(source.listing())
-        assert (producer.deliveries.delivered, producer.deliveries.in_flight) == (0, 0)
+        assert (producer.deliveries.acknowledged, producer.deliveries.in_flight) == (0, 0)
         assert not manifest.is_clean
     del bench.producer_settings["bootstrap.servers"]
     assert bench.run(FolderSource(data)).sent == 20
@@ -435,7 +435,7 @@ def test_a_topic_that_is_missing_when_records_are_refused_is_not_sent_to_again(b
     with bench.open_manifest(source := FolderSource(data)) as manifest, bench.producer() as producer:
         run = SendRun(producer, source, manifest, same_topic=gone, clock=lambda: 0.0)
         run._next_same_topic_s = 1.0
-        producer._send = lambda *_: (_ for _ in ()).throw(KafkaException(KafkaError(KafkaError._UNKNOWN_TOPIC)))
+        producer._produce = lambda *_: (_ for _ in ()).throw(KafkaException(KafkaError(KafkaError._UNKNOWN_TOPIC)))
         with pytest.raises(OperationError, match=f"topic {TOPIC} was deleted during the run; 0 records") as caught:
             run.send(source.listing())
     assert "resume" not in (caught.value.hint or "")

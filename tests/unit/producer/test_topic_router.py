@@ -27,7 +27,7 @@ def test_a_block_goes_where_its_records_would_go_one_by_one() -> None:
     for router in (together, each):
         router.show(view(8), 0)
 
-    assert together.pick_block(np.array(sizes), 0.0).tolist() == [each.pick(None, size_bytes) for size_bytes in sizes]
+    assert together.pick_batch(np.array(sizes), 0.0).tolist() == [each.pick(None, size_bytes) for size_bytes in sizes]
 
 
 def test_a_partition_that_is_new_can_settle_as_soon_as_the_policy_knows_it() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.simulated.memory_records import MemoryRecords
+from kafkabal.clusters.simulated.memory_record_store import MemoryRecordStore
 from kafkabal.errors import InputFileError, OutputError
 from kafkabal.executor.execute_run import apply
 from kafkabal.executor.run_options import RunOptions
@@ -144,7 +144,7 @@ def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
 def test_every_write_is_confirmed() -> None:
     """Where the lock is lost between two writes of the cluster's record, nothing more is written."""
     records: dict[str, bytes] = {}
-    remembered = ClusterRecord(MemoryRecords(records))
+    remembered = ClusterRecord(MemoryRecordStore(records))
     answers = iter([True, True, False])
 
     def confirm() -> None:
@@ -161,7 +161,7 @@ def test_every_write_is_confirmed() -> None:
 def test_remembered_run() -> None:
     """A run of many parts is put together again, and replaces the one before it but for one line."""
     records: dict[str, bytes] = {}
-    remembered = ClusterRecord(MemoryRecords(records))
+    remembered = ClusterRecord(MemoryRecordStore(records))
     assert remembered.load() is None
     remembered.begin(_record(), RunState())
     state = RunState(phase=Phase.MOVING, rates={"5"}, later_originals=[Original(kind="broker", resource="1", key="k")])

@@ -18,9 +18,9 @@ from kafkabal.routing.registry import load_policy
 from kafkabal.routing.routing_view import RoutingView, view_of
 from kafkabal.scoring.registry import load_scores
 from kafkabal.scoring.score_protocol import Need
+from kafkabal.simulator.balance_and_latency_statistics import max_over_mean
 from kafkabal.simulator.policy_outcome import PolicyOutcome
 from kafkabal.simulator.simulate_policy import SimulationOptions, simulate
-from kafkabal.simulator.statistics import max_over_mean
 from kafkabal.simulator.workload import ArrivalProcess, FixedSize, LogNormalSize, Transport, Workload
 from kafkabal.simulator.workload_cluster import TOPIC, Leaders, SyntheticCluster, build_synthetic
 

@@ -10,11 +10,11 @@ _DONE = 1
 
 
 class _Mark(NamedTuple):
-    sent: int
+    handed_over: int
     offsets: Mapping[int, int]
 
 
-class DeliveryLedger:
+class AcknowledgedRecords:
     """Follows records, numbered in the order in which they are sent, until all below some number are done.
 
     A partition's offsets only grow, so whatever is sent after a moment lies behind what its partition had acknowledged
@@ -96,15 +96,15 @@ class DeliveryLedger:
         """Whether a record is done while one before it is not; ``through`` alone does not show it."""
         return bool(self._window)
 
-    def mark(self, sent: int) -> None:
-        """Remember this moment, at which all records below ``sent`` had been handed over or were done."""
-        # records that were found in the topic lie before these offsets too, though they may come after ``sent``
-        self._marks.append(_Mark(max(sent, self.through + len(self._window)), dict(self._next_offset)))
+    def mark(self, handed_over: int) -> None:
+        """Remember this moment, at which all records below ``handed_over`` had been handed over or were done."""
+        # records that were found in the topic lie before these offsets too, though they may come after ``handed_over``
+        self._marks.append(_Mark(max(handed_over, self.through + len(self._window)), dict(self._next_offset)))
 
     @property
     def offsets(self) -> Mapping[int, int]:
         """Records that are not done lie at or after these, if they lie in the topic at all."""
-        while self._marks and self._marks[0].sent <= self.through:
+        while self._marks and self._marks[0].handed_over <= self.through:
             self._safe = dict(self._marks.popleft().offsets)
         return self._safe
 

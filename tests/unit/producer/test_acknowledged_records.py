@@ -1,4 +1,4 @@
-"""The ledger: nothing that lies in the topic escapes it, however acknowledgements are interleaved and lost."""
+"""Acknowledged records: nothing in the topic escapes them, however acknowledgements are interleaved and lost."""
 
 from __future__ import annotations
 
@@ -6,66 +6,66 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkabal.producer.delivery_ledger import DeliveryLedger
+from kafkabal.producer.acknowledged_records import AcknowledgedRecords
 
 
 def test_through_stops_at_the_first_open_record() -> None:
     """Records that are done out of order count only once the gap before them is closed."""
-    ledger = DeliveryLedger(0, {})
+    records = AcknowledgedRecords(0, {})
     for number in (1, 2, 4):
-        ledger.acknowledge(number, 0, number)
-    assert ledger.through == 0
-    ledger.acknowledge(0, 1, 0)
-    assert ledger.through == 3
-    assert [ledger.is_done(n) for n in range(6)] == [True, True, True, False, True, False]
+        records.acknowledge(number, 0, number)
+    assert records.through == 0
+    records.acknowledge(0, 1, 0)
+    assert records.through == 3
+    assert [records.is_done(n) for n in range(6)] == [True, True, True, False, True, False]
 
 
 def test_records_found_in_the_topic_are_done_from_the_start() -> None:
     """What a read-back found needs not be sent."""
-    ledger = DeliveryLedger(10, {0: 7}, done=[10, 12])
-    assert ledger.through == 11
-    assert [ledger.is_done(n) for n in (9, 10, 11, 12)] == [True, True, False, True]
-    assert ledger.offsets == {0: 7}
+    records = AcknowledgedRecords(10, {0: 7}, done=[10, 12])
+    assert records.through == 11
+    assert [records.is_done(n) for n in (9, 10, 11, 12)] == [True, True, False, True]
+    assert records.offsets == {0: 7}
 
 
 def test_a_record_may_be_finished_twice() -> None:
     """A late acknowledgement of a record that was given up changes nothing."""
-    ledger = DeliveryLedger(0, {})
-    ledger.finish(0)
-    ledger.acknowledge(0, 3, 9)
-    assert ledger.through == 1
+    records = AcknowledgedRecords(0, {})
+    records.finish(0)
+    records.acknowledge(0, 3, 9)
+    assert records.through == 1
 
 
 def test_offsets_move_up_once_all_before_a_mark_is_done() -> None:
     """The offsets of a mark count as soon as no record sent before it is open any more."""
-    ledger = DeliveryLedger(0, {0: 100, 1: 200})
-    ledger.acknowledge(1, 1, 200)
-    ledger.mark(2)
-    assert ledger.offsets == {0: 100, 1: 200}
-    ledger.acknowledge(0, 0, 100)
-    assert ledger.offsets == {0: 100, 1: 201}
+    records = AcknowledgedRecords(0, {0: 100, 1: 200})
+    records.acknowledge(1, 1, 200)
+    records.mark(2)
+    assert records.offsets == {0: 100, 1: 200}
+    records.acknowledge(0, 0, 100)
+    assert records.offsets == {0: 100, 1: 201}
 
 
 def test_a_gap_is_reported() -> None:
     """Whoever remembers ``through`` alone would forget the records behind a gap."""
-    ledger = DeliveryLedger(0, {}, done=[2])
-    assert ledger.has_gaps
-    ledger.finish(0)
-    assert ledger.has_gaps
-    ledger.finish(1)
-    assert not ledger.has_gaps
+    records = AcknowledgedRecords(0, {}, done=[2])
+    assert records.has_gaps
+    records.finish(0)
+    assert records.has_gaps
+    records.finish(1)
+    assert not records.has_gaps
 
 
 def test_offsets_do_not_pass_records_that_were_found_behind_a_gap() -> None:
     """A record that an earlier run left behind a gap is looked for again as long as the gap is open."""
-    ledger = DeliveryLedger(0, {0: 10}, done=[4])
-    ledger.acknowledge(0, 0, 12)
-    ledger.mark(1)
-    ledger.acknowledge(1, 0, 13)
-    assert (ledger.through, ledger.offsets) == (2, {0: 10})
+    records = AcknowledgedRecords(0, {0: 10}, done=[4])
+    records.acknowledge(0, 0, 12)
+    records.mark(1)
+    records.acknowledge(1, 0, 13)
+    assert (records.through, records.offsets) == (2, {0: 10})
     for number in (2, 3):
-        ledger.acknowledge(number, 0, 12 + number)
-    assert (ledger.through, ledger.offsets) == (5, {0: 13})
+        records.acknowledge(number, 0, 12 + number)
+    assert (records.through, records.offsets) == (5, {0: 13})
 
 
 class World:
@@ -80,7 +80,7 @@ class World:
     def start(self) -> None:
         """Begin a run, as after a crash: all that is not in a log is gone."""
         through, offsets = self.remembered
-        self.ledger = DeliveryLedger(through, offsets, set() if self.is_clean else self.found())
+        self.records = AcknowledgedRecords(through, offsets, set() if self.is_clean else self.found())
         self.on_their_way: list[list[int]] = [[], [], []]
         self.unacknowledged: list[list[tuple[int, int]]] = [[], [], []]
         self.given = through
@@ -93,7 +93,7 @@ class World:
 
     def send(self, partition: int) -> None:
         """Hand over the next record that is not done."""
-        while self.ledger.is_done(self.given):
+        while self.records.is_done(self.given):
             self.given += 1
         self.on_their_way[partition].append(self.given)
         self.given += 1
@@ -109,12 +109,12 @@ class World:
         """The producer hears of a record."""
         if self.unacknowledged[partition]:
             number, offset = self.unacknowledged[partition].pop(0)
-            self.ledger.acknowledge(number, partition, offset)
+            self.records.acknowledge(number, partition, offset)
 
     def checkpoint(self, _: int) -> None:
         """Write down how far it is."""
-        self.remembered = (self.ledger.through, dict(self.ledger.offsets))
-        self.ledger.mark(self.given)
+        self.remembered = (self.records.through, dict(self.records.offsets))
+        self.records.mark(self.given)
 
     def crash(self, _: int) -> None:
         """The process dies, and another one goes on."""
@@ -128,7 +128,7 @@ class World:
             while self.unacknowledged[partition]:
                 self.acknowledge(partition)
         self.checkpoint(0)
-        self.is_clean = not self.ledger.has_gaps
+        self.is_clean = not self.records.has_gaps
         self.start()
 
 

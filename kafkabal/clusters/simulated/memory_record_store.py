@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 
-class MemoryRecords:
+class MemoryRecordStore:
     """Records in a dictionary."""
 
     def __init__(self, records: dict[str, bytes]) -> None:

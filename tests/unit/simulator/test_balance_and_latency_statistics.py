@@ -7,7 +7,14 @@ import math
 import numpy as np
 import pytest
 
-from kafkabal.simulator.statistics import LatencyHistogram, estimate, jain, max_over_mean, student95, variation
+from kafkabal.simulator.balance_and_latency_statistics import (
+    LatencyHistogram,
+    estimate,
+    jain,
+    max_over_mean,
+    student95,
+    variation,
+)
 
 
 def test_figures_of_balance() -> None:

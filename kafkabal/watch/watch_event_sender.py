@@ -25,7 +25,7 @@ _NAMED = 3
 """Enough to look one up; a message is one line."""
 
 
-class WatchReports:
+class WatchEventSender:
     """Sends events to a listener, and remembers what it has said."""
 
     def __init__(self, clock: Clock, listener: WatchListener) -> None:
