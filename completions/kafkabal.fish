@@ -107,6 +107,7 @@ set -g __kafkabal_commands \
     'kafkabal telemetry remove' \
     'kafkabal telemetry plugin' \
     'kafkabal telemetry show' \
+    'kafkabal telemetry errors' \
     'kafkabal telemetry latency' \
     'kafkabal profiles' \
     'kafkabal profiles list' \
@@ -1137,6 +1138,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal telemetry' -a list -d 'List subs
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry' -a remove -d 'Remove subscriptions; metrics already forwarded expire by retention.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry' -a plugin -d 'Build the broker plug-in that forwards client metrics to a topic.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry' -a show -d 'Show the metrics that clients push, with their latest values.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry' -a errors -d 'Show the records that producers could not write, by topic.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry' -a latency -d 'Show the produce latency of each broker, as measured by clients.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry' -s h -l help -d 'Show this message and exit.'
 
@@ -1198,6 +1200,21 @@ complete -c kafkabal -n '__kafkabal_at kafkabal telemetry show' -s v -l verbose 
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry show' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry show' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry show' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry errors' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry errors' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry errors' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry errors' -s o -l output -r -f -a 'table json yaml csv prometheus' -d 'Output format. [default: table]'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry errors' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry errors' -l topic -r -f -a '(__kafkabal_names topics)' -d 'Topic to which brokers forward metrics.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry errors' -l listen -r -f -d 'Receive OTLP/HTTP posts on this address instead of reading the topic.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry errors' -l for -r -f -d 'Time to collect. [default: 15s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry errors' -l last -r -f -d 'Also include the preceding TIME. [default: 1m]'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry errors' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry errors' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry errors' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry errors' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry errors' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'

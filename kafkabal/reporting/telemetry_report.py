@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from kafkabal.reporting.report import Column, Fact, Report, Table, Tone, ValueKind
-from kafkabal.telemetry import ClientMetric, Subscription
+from kafkabal.reporting.report import Column, Fact, Metric, Report, Table, Tone, ValueKind
+from kafkabal.telemetry import ClientMetric, Subscription, TopicErrors
 from kafkabal.wording import counted_noun
 
 _SHOWN_METRICS = 50
@@ -59,6 +59,46 @@ def latency_report(latencies_s: Mapping[int, float], brokers: Sequence[int], pay
                         title="produce latency",
                         kind=ValueKind.DURATION,
                         values=[latencies_s.get(broker) for broker in ordered],
+                    ),
+                ),
+            ),
+        ),
+    )
+
+
+def errors_report(errors: Sequence[TopicErrors], payloads: int, cluster: str) -> Report:
+    """One row a topic that a producer named, the one with most failed records first."""
+    failed = sum(topic.failed_records for topic in errors)
+    headline = f"{counted_noun(round(failed), 'record')} not written, from {_pushes(payloads)}"
+    return Report(
+        command="telemetry errors",
+        headline=headline if errors else f"no producer reported on a topic ({_pushes(payloads)})",
+        tone=Tone.WARNING if failed or not errors else Tone.PLAIN,
+        facts=(Fact(key="pushes", value=payloads),),
+        metric_labels={"cluster": cluster},
+        tables=(
+            Table(
+                key="topics",
+                columns=(
+                    Column(key="topic", title="topic", values=[each.topic for each in errors], label=True),
+                    Column(
+                        key="failed_records",
+                        title="records not written",
+                        kind=ValueKind.NUMBER,
+                        values=[round(each.failed_records) for each in errors],
+                        metric=Metric(
+                            "kafkabal_produce_failed_records",
+                            "Records that producers could not write of late, by topic.",
+                        ),
+                    ),
+                    Column(
+                        key="clients",
+                        title="producers",
+                        kind=ValueKind.NUMBER,
+                        values=[each.clients for each in errors],
+                        metric=Metric(
+                            "kafkabal_produce_failing_clients", "Producers that could not write records of late."
+                        ),
                     ),
                 ),
             ),

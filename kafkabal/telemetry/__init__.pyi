@@ -14,11 +14,13 @@ from .librdkafka_statistics import StatisticsReader as StatisticsReader
 from .otlp_metrics import PushTaker as PushTaker
 from .partition_rates import bytes_per_record as bytes_per_record
 from .partition_rates import with_rates as with_rates
+from .produce_errors import ProduceErrors as ProduceErrors
+from .produce_errors import TopicErrors as TopicErrors
 from .prometheus import PrometheusQuery as PrometheusQuery
 from .subscriptions import DEFAULT_INTERVAL_S as DEFAULT_INTERVAL_S
+from .subscriptions import DEFAULT_METRICS as DEFAULT_METRICS
 from .subscriptions import DEFAULT_NAME as DEFAULT_NAME
 from .subscriptions import KEYS as KEYS
-from .subscriptions import LATENCY_METRICS as LATENCY_METRICS
 from .subscriptions import Subscription as Subscription
 from .subscriptions import parse_matches as parse_matches
 from .subscriptions import validate_subscription as validate_subscription

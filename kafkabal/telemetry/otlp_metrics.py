@@ -28,6 +28,8 @@ class MetricSample:
     """NaN where the client sent none."""
     attributes: Mapping[str, str]
     """Those of the data point, over those of the resource."""
+    is_delta: bool = False
+    """Whether it is what was added since the last push, not a total."""
 
 
 class PushTaker(Protocol):
@@ -78,14 +80,19 @@ def read_samples(payload: bytes) -> list[MetricSample]:
 
 
 def _samples(message: Any) -> Iterator[MetricSample]:
+    from opentelemetry.proto.metrics.v1.metrics_pb2 import AGGREGATION_TEMPORALITY_DELTA
+
     for resource_metrics in message.resource_metrics:
         resource = _attributes(resource_metrics.resource.attributes)
         for scope_metrics in resource_metrics.scope_metrics:
             for metric in scope_metrics.metrics:
                 kind = metric.WhichOneof("data")
                 if kind in ("gauge", "sum"):
-                    for point in getattr(metric, kind).data_points:
-                        yield MetricSample(metric.name, _value(point), resource | _attributes(point.attributes))
+                    data = getattr(metric, kind)
+                    is_delta = kind == "sum" and data.aggregation_temporality == AGGREGATION_TEMPORALITY_DELTA
+                    for point in data.data_points:
+                        attributes = resource | _attributes(point.attributes)
+                        yield MetricSample(metric.name, _value(point), attributes, is_delta)
 
 
 def _value(point: Any) -> float:

@@ -29,6 +29,9 @@ NODE_LATENCY: Final = f"{PREFIX}producer.node.request.latency.avg"
 REQUEST_LATENCY: Final = f"{PREFIX}producer.request.latency.avg"
 LATENCY_METRICS: Final = (NODE_LATENCY, REQUEST_LATENCY)
 """What must be subscribed to for produce latencies."""
+TOPIC_ERRORS: Final = f"{PREFIX}producer.topic.record.error.total"
+"""Records that were given up on after they were taken; Java clients push it, librdkafka does not."""
+DEFAULT_METRICS: Final = (*LATENCY_METRICS, TOPIC_ERRORS)
 
 DEFAULT_NAME: Final = "kafkabal"
 DEFAULT_INTERVAL_S: Final = 10.0
@@ -46,7 +49,7 @@ class Subscription:
     """Which clients push which metrics, and how often."""
 
     name: str
-    metrics: tuple[str, ...] = LATENCY_METRICS
+    metrics: tuple[str, ...] = DEFAULT_METRICS
     """Prefixes of names; none means that nothing is pushed."""
     interval_s: float = DEFAULT_INTERVAL_S
     """The shortest interval of all subscriptions that match a client counts, and none is longer than five minutes."""

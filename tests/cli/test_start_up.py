@@ -74,6 +74,7 @@ _ASKING = [
     "telemetry list",
     "telemetry remove loud",
     "telemetry show",
+    "telemetry errors",
     "telemetry latency",
     "doctor",
 ]

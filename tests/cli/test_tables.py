@@ -20,7 +20,8 @@ from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.plan_report import plan_report
 from kafkabal.reporting.report import Report
 from kafkabal.reporting.runs.result_report import result_report
-from kafkabal.reporting.telemetry_report import latency_report, subscriptions_report
+from kafkabal.reporting.telemetry_report import errors_report, latency_report, subscriptions_report
+from kafkabal.telemetry.produce_errors import TopicErrors
 from kafkabal.telemetry.subscriptions import Subscription
 from tests.cli.table_examples import EXAMPLES
 
@@ -63,6 +64,9 @@ REPORTS = {
     ),
     "subscriptions": subscriptions_report(
         [Subscription(name="trainers", metrics=("org.apache.kafka.producer.",), match={"client_id": "trainer-.*"})]
+    ),
+    "errors": errors_report(
+        [TopicErrors("images", 1200.0, 2), TopicErrors("labels", 0.0, 0)], payloads=9, cluster="prod"
     ),
     "latency": latency_report({1: 0.25, 2: 0.004}, [1, 2, 3], payloads=9),
     "result": result_report(

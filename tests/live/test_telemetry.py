@@ -19,12 +19,13 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafkabal.sandbox import Sandbox, SandboxSpec
 from kafkabal.sandbox.jars import ensure_jars
 from kafkabal.sandbox.java_compiler import ensure_java_compiler
-from kafkabal.sandbox.java_runtime import java_binary
+from kafkabal.sandbox.java_runtime import java_binary, java_command, run_java
 from kafkabal.sandbox.sandbox_home import default_cache
 from kafkabal.telemetry.broker_plugin.build_jar import REPORTER_CLASS, build_plugin
 from tests.live.conftest import MakeSandbox
 
 VERSION = "4.1.2"
+TOO_LARGE = 20
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +79,21 @@ def produce_to_broker(sandbox: Sandbox, partitions: list[int], stop: threading.E
     return thread
 
 
+def write_too_large_records(sandbox: Sandbox, scratch: Path) -> None:
+    """A Java producer whose records a topic refuses, for as long as it takes to push that."""
+    admin = AdminClient({"bootstrap.servers": sandbox.bootstrap_servers})
+    admin.create_topics([NewTopic("narrow", 1, 1, config={"max.message.bytes": "1000"})])["narrow"].result()
+    words = ["--topic", "narrow", "--num-records", str(TOO_LARGE), "--record-size", "2000", "--throughput", "5"]
+    command = java_command(
+        "org.apache.kafka.tools.ProducerPerformance",
+        (*words, "--producer-props", f"bootstrap.servers={sandbox.bootstrap_servers}", "acks=all"),
+        ensure_jars(VERSION, default_cache()),
+        heap_bytes=256 * 2**20,
+        scratch=scratch,
+    )
+    assert run_java(command, timeout_s=120).exit_code == 0
+
+
 def measured_latencies(sandbox: Sandbox, broker: int) -> dict[int, Any]:
     """Latencies by broker, once this one is measured: a busy machine pushes late."""
     end_s = monotonic() + 120
@@ -88,8 +104,10 @@ def measured_latencies(sandbox: Sandbox, broker: int) -> dict[int, Any]:
             return found
 
 
-def test_what_clients_push_is_read_again(make_sandbox: MakeSandbox, plugin: Path, traffic: threading.Event) -> None:
-    """Subscribed by our command and forwarded by our plug-in, latencies come back by broker; the rest is unknown."""
+def test_what_clients_push_is_read_again(
+    make_sandbox: MakeSandbox, plugin: Path, traffic: threading.Event, tmp_path: Path
+) -> None:
+    """Subscribed by our command and forwarded by our plug-in: latencies by broker, and records not written by topic."""
     sandbox = make_sandbox(
         SandboxSpec(brokers=2, class_path=(plugin,), properties={"metric.reporters": REPORTER_CLASS}), "telemetry"
     )
@@ -101,6 +119,11 @@ def test_what_clients_push_is_read_again(make_sandbox: MakeSandbox, plugin: Path
     thread = produce_to_broker(sandbox, [1], traffic)
     found = measured_latencies(sandbox, 2)
     run(sandbox, "rebalance", "--yes", "--leaders-only", "--score", "latency", "--telemetry", "topic")
+    write_too_large_records(sandbox, tmp_path)
+    failed = json.loads(kafkabal(sandbox, "errors", "--for", "5s", "-o", "json"))["topics"]
+    assert [row for row in failed if row["failed_records"]] == [
+        {"topic": "narrow", "failed_records": TOO_LARGE, "clients": 1}
+    ]
     traffic.set()
     thread.join(20)
     assert found[1] is None, "broker 1 answered other requests, but no records were sent to it"

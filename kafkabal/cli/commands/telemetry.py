@@ -8,6 +8,7 @@ import typer
 
 from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.command_settings import cluster_label
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.telemetry_intake import open_http_intake, open_topic_intake
@@ -16,9 +17,9 @@ from kafkabal.errors import ConfigError, MissingCapabilityError, RefusedByCluste
 from kafkabal.model import CLEANUP_POLICY, MAX_MESSAGE_BYTES, RETENTION_MS, SEGMENT_MS
 from kafkabal.telemetry import (
     DEFAULT_INTERVAL_S,
+    DEFAULT_METRICS,
     DEFAULT_NAME,
     KEYS,
-    LATENCY_METRICS,
     Subscription,
     parse_matches,
     validate_subscription,
@@ -114,8 +115,9 @@ def subscribe(
 ) -> None:
     """Make clients push metrics to the brokers.
 
-    Without --metric, subscribes to the metrics that the score 'latency' needs. Also creates the topic to which brokers
-    forward. Clients push only while a broker has a plug-in that receives metrics; see 'kafkabal telemetry plugin'.
+    Without --metric, subscribes to what the score 'latency' and 'telemetry errors' need. Also creates the topic to
+    which brokers forward. Clients push only while a broker has a plug-in that receives metrics; see 'kafkabal
+    telemetry plugin'.
 
     Examples:
 
@@ -126,7 +128,7 @@ def subscribe(
     wanted = validate_subscription(
         Subscription(
             name=name,
-            metrics=tuple(metric or LATENCY_METRICS),
+            metrics=tuple(metric or DEFAULT_METRICS),
             interval_s=DEFAULT_INTERVAL_S if interval_s is None else interval_s,
             match=parse_matches(match or ()),
         )
@@ -234,6 +236,34 @@ def latency(
         payloads = _collect(cluster, table, collecting, settings, context)
         brokers = sorted(cluster.broker_ids())
     show_report(latency_report(table.latencies_s(), brokers, payloads), output, context)
+
+
+def errors(
+    context: CommandContext,
+    settings: LiveSettings,
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "prometheus")],
+    collecting: CollectOptions,
+) -> None:
+    """Show the records that producers could not write, by topic.
+
+    Java clients report them. librdkafka does not, so clients based on it are not counted.
+
+    Examples:
+
+      kafkabal telemetry errors -b broker1:9092
+
+      kafkabal telemetry errors --last 5m -o prometheus --output-file /var/lib/node_exporter/produce-errors.prom
+    """
+    from kafkabal.reporting.telemetry_report import errors_report
+    from kafkabal.telemetry import ProduceErrors
+
+    table = ProduceErrors()
+    with _live(settings, context) as cluster:
+        payloads = _collect(cluster, table, collecting, settings, context)
+        label = cluster_label(settings, context) or cluster.cluster_id()
+    if table.ignored:
+        context.warn(f"{counted_noun(table.ignored, 'figure')} of further topics ignored")
+    show_report(errors_report(table.by_topic(), payloads, label), output, context)
 
 
 def show_metrics(

@@ -174,6 +174,10 @@ COMMANDS: Final[Mapping[str, Row]] = {
                 "Show the metrics that clients push, with their latest values.",
                 "kafkabal.cli.commands.telemetry:show_metrics",
             ),
+            "errors": Row(
+                "Show the records that producers could not write, by topic.",
+                "kafkabal.cli.commands.telemetry:errors",
+            ),
             "latency": Row(
                 "Show the produce latency of each broker, as measured by clients.",
                 "kafkabal.cli.commands.telemetry:latency",

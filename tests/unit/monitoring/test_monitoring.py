@@ -22,8 +22,10 @@ from kafkabal.reporting.inspection.inspection_report import inspection_report
 from kafkabal.reporting.output_capabilities import PLAIN
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.runs.prometheus_textfile import PrometheusTextfile
+from kafkabal.reporting.telemetry_report import errors_report
 from kafkabal.reporting.transfer_textfile import TransferTextfile
 from kafkabal.reporting.watch_report import WatchTextfile
+from kafkabal.telemetry import TopicErrors
 from kafkabal.watch import BrokerHealth
 
 STARTED = Started(
@@ -75,6 +77,7 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     text = render(inspection_report(inspect_cluster(cluster, ()), read_at_s=1.0, full_s=1.0), "prometheus", PLAIN)
     written = text + _metrics_of_a_run(tmp_path_factory) + _metrics_of_a_watch(tmp_path_factory)
     written += _metrics_of_a_transfer(tmp_path_factory)
+    written += render(errors_report([TopicErrors("t", 1.0, 1)], payloads=1, cluster="c"), "prometheus", PLAIN)
     return {"up", *re.findall(r"^# TYPE (\w+)", written, re.MULTILINE)}
 
 

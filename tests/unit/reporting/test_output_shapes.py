@@ -17,8 +17,14 @@ from kafkabal.reporting.report import Report
 from kafkabal.reporting.runs.result_report import nothing_report, result_report
 from kafkabal.reporting.runs.status_report import status_report as run_status_report
 from kafkabal.reporting.sandbox_report import sandbox_report
-from kafkabal.reporting.telemetry_report import latency_report, metrics_report, subscriptions_report
+from kafkabal.reporting.telemetry_report import (
+    errors_report,
+    latency_report,
+    metrics_report,
+    subscriptions_report,
+)
 from kafkabal.telemetry.client_metrics import ClientMetric
+from kafkabal.telemetry.produce_errors import TopicErrors
 from kafkabal.telemetry.subscriptions import Subscription
 from tests.output_schemas import SCHEMAS, check_csv, check_document
 from tools.reference.json_schemas import value_schema
@@ -48,6 +54,8 @@ REPORTS = [
     metrics_report((), payloads=0),
     metrics_report([ClientMetric("c", "m", float("nan"), (("node", "1"),))], payloads=1),
     latency_report({1: 0.25}, [1, 2], payloads=9),
+    errors_report([], payloads=0, cluster="prod"),
+    errors_report([TopicErrors("images", 1200.0, 2)], payloads=9, cluster="prod"),
 ]
 
 

@@ -26,10 +26,10 @@ def test_configs_there_and_back() -> None:
     assert Subscription.from_configs("s", configs) == subscription
 
 
-def test_the_default_asks_for_what_the_score_needs() -> None:
-    """Without further words the latencies of producers are subscribed to, every ten seconds, of all clients."""
+def test_the_default_asks_for_what_our_commands_need() -> None:
+    """Latencies of producers and records that they could not write, every ten seconds, of all clients."""
     assert validate_subscription(Subscription(name="s")).as_configs() == {
-        "metrics": f"{PREFIX}node.request.latency.avg,{PREFIX}request.latency.avg",
+        "metrics": f"{PREFIX}node.request.latency.avg,{PREFIX}request.latency.avg,{PREFIX}topic.record.error.total",
         "interval.ms": "10000",
         "match": "",
     }

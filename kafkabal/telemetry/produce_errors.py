@@ -1,0 +1,69 @@
+"""Records that producers could not write, by topic, from what they push (KIP-714)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Lock
+
+from kafkabal.telemetry.otlp_metrics import MetricSample
+from kafkabal.telemetry.subscriptions import TOPIC_ERRORS
+
+_MOST_SERIES = 100_000
+"""Topics of clients: a thousand producers of a hundred topics each. Those beyond are ignored, and counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicErrors:
+    """What producers say of a topic."""
+
+    topic: str
+    failed_records: float
+    clients: int
+    """How many of them failed to write records."""
+
+
+class ProduceErrors:
+    """Adds up what pushes say; safe between threads.
+
+    Notes
+    -----
+    Clients push what failed since their last push. An exporter that posts totals instead is counted from its second
+    post on: how much of the first one is new is not known.
+    """
+
+    def __init__(self) -> None:
+        self.ignored = 0
+        """Figures that there was no room for."""
+        self._lock = Lock()
+        self._failed: dict[tuple[str, str], float] = {}
+        self._totals: dict[tuple[str, str], float] = {}
+
+    def take(self, client: str, samples: Sequence[MetricSample]) -> None:
+        """Take a push."""
+        with self._lock:
+            for sample in samples:
+                topic = sample.attributes.get("topic", "")
+                if sample.name == TOPIC_ERRORS and topic and math.isfinite(sample.value):
+                    self._add((topic, client), sample)
+
+    def by_topic(self) -> list[TopicErrors]:
+        """Every topic that a producer named, the one with most failed records first."""
+        failed: dict[str, list[float]] = {}
+        with self._lock:
+            for (topic, _), records in self._failed.items():
+                failed.setdefault(topic, []).append(records)
+        found = [TopicErrors(topic, sum(each), sum(records > 0 for records in each)) for topic, each in failed.items()]
+        return sorted(found, key=lambda errors: (-errors.failed_records, errors.topic))
+
+    def _add(self, series: tuple[str, str], sample: MetricSample) -> None:
+        if series not in self._failed and len(self._failed) >= _MOST_SERIES:
+            self.ignored += 1
+            return
+        news = sample.value
+        if not sample.is_delta:
+            news = sample.value - self._totals.get(series, sample.value)
+            self._totals[series] = sample.value
+        # a total that is less than before is that of a client that started again
+        self._failed[series] = self._failed.get(series, 0.0) + max(news, 0.0)
