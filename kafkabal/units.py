@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeVar
 
 from kafkabal.errors import UsageError
 
@@ -39,6 +39,9 @@ _WHOLE: Final = re.compile(r"[+-]?\d+", re.ASCII)
 _NUMBER: Final = re.compile(r"[+-]?(\d{1,400}(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _SHOWN: Final = 40
 """Characters of a wrong text that an error shows."""
+_RATE_HINT: Final = "write it like 50MB/s or 20MiB/s"
+_DURATION_HINT: Final = "write it like 10s, 5m or 1h30m"
+_Number = TypeVar("_Number", int, float)
 
 
 def parse_bytes(text: str) -> int:
@@ -70,10 +73,10 @@ def parse_rate(text: str) -> int:
     try:
         return parse_bytes(text.strip().removesuffix("/s"))
     except UsageError:
-        raise UsageError(f"invalid rate: {text!r}", hint="write it like 50MB/s or 20MiB/s") from None
+        raise UsageError(f"invalid rate: {text!r}", hint=_RATE_HINT) from None
 
 
-def parse_some_rate(text: str) -> int:
+def parse_positive_rate(text: str) -> int:
     """Read a rate as :func:`parse_rate` does, for what cannot be done at none.
 
     Raises
@@ -81,10 +84,7 @@ def parse_some_rate(text: str) -> int:
     UsageError
         If the text is no such rate, or one of 0.
     """
-    rate = parse_rate(text)
-    if not rate:
-        raise UsageError(f"rate must be above 0: {text!r}", hint="write it like 50MB/s or 20MiB/s")
-    return rate
+    return _above_zero(parse_rate(text), "rate", text, _RATE_HINT)
 
 
 def parse_duration(text: str) -> float:
@@ -101,11 +101,11 @@ def parse_duration(text: str) -> float:
     # each unit once, the largest first: 1m1m is a slip, not two minutes
     falling = all(later < earlier for earlier, later in pairwise(units))
     if not parts or not falling or "".join(part[0] for part in parts) != compact:
-        raise UsageError(f"invalid duration: {text!r}", hint="write it like 10s, 5m or 1h30m")
+        raise UsageError(f"invalid duration: {text!r}", hint=_DURATION_HINT)
     return sum(float(part["number"]) * _SECONDS[part["unit"]] for part in parts)
 
 
-def parse_some_time(text: str) -> float:
+def parse_positive_duration(text: str) -> float:
     """Read a duration as :func:`parse_duration` does, for what cannot be done in no time.
 
     Raises
@@ -113,10 +113,13 @@ def parse_some_time(text: str) -> float:
     UsageError
         If the text is no such duration, or one of 0.
     """
-    duration_s = parse_duration(text)
-    if not duration_s:
-        raise UsageError(f"duration must be above 0: {text!r}", hint="write it like 10s, 5m or 1h30m")
-    return duration_s
+    return _above_zero(parse_duration(text), "duration", text, _DURATION_HINT)
+
+
+def _above_zero(number: _Number, what: str, text: str, hint: str) -> _Number:
+    if not number:
+        raise UsageError(f"{what} must be above 0: {text!r}", hint=hint)
+    return number
 
 
 def parse_whole_number(text: str, low: int = 0, high: int = _MOST_BYTES) -> int:

@@ -17,7 +17,7 @@ from kafkabal.atomic_files import parse_path
 from kafkabal.config.time_window import TimeWindow
 from kafkabal.config.yaml_document import YamlNode
 from kafkabal.errors import UsageError
-from kafkabal.units import parse_bytes, parse_duration, parse_percent, parse_some_rate, parse_some_time
+from kafkabal.units import parse_bytes, parse_duration, parse_percent, parse_positive_duration, parse_positive_rate
 
 T = TypeVar("T")
 
@@ -94,7 +94,7 @@ def size(node: YamlNode) -> int:
 
 def rate(node: YamlNode) -> int:
     """Bytes a second above 0, such as ``50MB/s``."""
-    return _parsed(parse_some_rate, node)
+    return _parsed(parse_positive_rate, node)
 
 
 def rate_or_word(node: YamlNode) -> int | Literal["auto", "none"]:
@@ -119,7 +119,7 @@ def duration(node: YamlNode) -> float:
 
 def some_time(node: YamlNode) -> float:
     """Seconds above 0, for what cannot be done in no time."""
-    return _parsed(parse_some_time, node)
+    return _parsed(parse_positive_duration, node)
 
 
 def grace(node: YamlNode) -> float:

@@ -191,9 +191,9 @@ def test_no_time_at_all_is_refused_where_some_is_needed() -> None:
     """Zero in any unit is refused with a hint; the least bit of time is not."""
     for text in ("0s", "0ms", "0h0m", "0.0d"):
         with pytest.raises(UsageError, match="duration must be above 0") as error:
-            units.parse_some_time(text)
+            units.parse_positive_duration(text)
         assert error.value.hint
-    assert units.parse_some_time("1ms") == 0.001
+    assert units.parse_positive_duration("1ms") == 0.001
 
 
 @pytest.mark.parametrize("text", ["", "1_000", "１２", "0x10", "1.0", "1e3", "--1", "9" * 20, "-1", "9" * 5000])

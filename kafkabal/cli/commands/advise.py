@@ -14,7 +14,7 @@ from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import DEFAULT_LOG_DIR_LIMIT, DEFAULT_PLAN_TOLERANCE, Settings
 from kafkabal.errors import UsageError
 from kafkabal.gc_pause import cycle_collection_paused
-from kafkabal.units import parse_percent, parse_some_time
+from kafkabal.units import parse_percent, parse_positive_duration
 
 if TYPE_CHECKING:
     from kafkabal.history import Retention
@@ -54,7 +54,7 @@ def advise(
         typer.Option(
             "--plan-for",
             metavar="TIME",
-            parser=parse_some_time,
+            parser=parse_positive_duration,
             help="Advise for the cluster as it will be after TIME, by its history.",
         ),
     ] = None,

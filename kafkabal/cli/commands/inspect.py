@@ -43,7 +43,7 @@ from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
 from kafkabal.reporting.inspection.grouping import Grouping
-from kafkabal.units import parse_some_time
+from kafkabal.units import parse_positive_duration
 
 if TYPE_CHECKING:
     from kafkabal.clusters import Cluster, ConsumerRacks, Reading
@@ -74,7 +74,10 @@ def inspect(
     sample_s: Annotated[
         float | None,
         typer.Option(
-            "--sample", metavar="TIME", parser=parse_some_time, help="Sample twice, TIME apart, to measure rates."
+            "--sample",
+            metavar="TIME",
+            parser=parse_positive_duration,
+            help="Sample twice, TIME apart, to measure rates.",
         ),
     ] = None,
     save: Annotated[
@@ -91,7 +94,7 @@ def inspect(
         typer.Option(
             "--cluster-timeout",
             metavar="TIME",
-            parser=parse_some_time,
+            parser=parse_positive_duration,
             help="With several clusters: timeout for each. [default: 1m]",
         ),
     ] = None,

@@ -7,7 +7,7 @@ import typer
 
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.errors import ExitCode, OperationError, OutputError, UsageError
-from kafkabal.units import format_duration, parse_some_time
+from kafkabal.units import format_duration, parse_positive_duration
 from kafkabal.wording import first_of
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class HistoryOptions:
         typer.Option(
             "--over",
             metavar="TIME",
-            parser=parse_some_time,
+            parser=parse_positive_duration,
             help="With --growth: how far to look back. [default: 7d]",
             rich_help_panel=_SECTION,
         ),
@@ -53,7 +53,7 @@ class HistoryOptions:
         typer.Option(
             "--full-within",
             metavar="TIME",
-            parser=parse_some_time,
+            parser=parse_positive_duration,
             help="With --growth: exit 3 if a disk is full within TIME.",
             rich_help_panel=_SECTION,
         ),

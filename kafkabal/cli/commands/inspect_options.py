@@ -7,7 +7,7 @@ import typer
 
 from kafkabal.errors import UsageError
 from kafkabal.reporting.inspection.grouping import Grouping
-from kafkabal.units import parse_percent, parse_some_time
+from kafkabal.units import parse_percent, parse_positive_duration
 
 _DEFAULT_THRESHOLDS = (0.10, 0.25)
 """Warning where a rebalance would have work to do (its own tolerance is 9 %), critical well above that."""
@@ -19,7 +19,7 @@ _RACKS = "Racks"
 
 def _seconds_or_time(text: str) -> float:
     """Read a duration above 0; monitoring servers write ``-t 10`` by their guidelines, and mean seconds."""
-    return parse_some_time(f"{text}s" if text.isascii() and text.isdigit() else text)
+    return parse_positive_duration(f"{text}s" if text.isascii() and text.isdigit() else text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from kafkabal.atomic_files import parse_path
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import PROFILES_FILE
 from kafkabal.errors import ConfigError, ExitCode, OutputError, UsageError
-from kafkabal.units import parse_percent, parse_some_time
+from kafkabal.units import parse_percent, parse_positive_duration
 from kafkabal.wording import counted_noun
 
 _THRESHOLDS = "Thresholds"
@@ -43,7 +43,7 @@ class ThresholdOptions:
         typer.Option(
             "--full-within",
             metavar="TIME",
-            parser=parse_some_time,
+            parser=parse_positive_duration,
             help="Alert when a broker will be full within TIME. [default: 3d]",
             rich_help_panel=_THRESHOLDS,
         ),
@@ -53,7 +53,7 @@ class ThresholdOptions:
         typer.Option(
             "--blind-after",
             metavar="TIME",
-            parser=parse_some_time,
+            parser=parse_positive_duration,
             help="Alert when a cluster has not been read for TIME. [default: 10m]",
             rich_help_panel=_THRESHOLDS,
         ),

@@ -11,7 +11,7 @@ from kafkabal.cli.framework.command_settings import PROFILES_FILE
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.errors import ConfigError, ExitCode, KafkabalError, UsageError
-from kafkabal.units import parse_some_time
+from kafkabal.units import parse_positive_duration
 
 if TYPE_CHECKING:
     from kafkabal.config import Profile, Settings
@@ -88,7 +88,7 @@ def check(
             "-t",
             "--timeout",
             metavar="TIME",
-            parser=parse_some_time,
+            parser=parse_positive_duration,
             help="How long each cluster may take.",
         ),
     ] = _DEFAULT_TIMEOUT_S,

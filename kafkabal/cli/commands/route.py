@@ -20,7 +20,7 @@ from kafkabal.cli.framework.systemd_notify import notify_ready
 from kafkabal.cli.framework.termination_signals import Terminated
 from kafkabal.config import DEFAULT_POLICY, DEFAULT_REFRESH_S, DEFAULT_ROUTED_SCORES, Settings
 from kafkabal.errors import ExitCode, InterruptedRunError, KafkabalError, UsageError
-from kafkabal.units import format_duration, parse_some_time
+from kafkabal.units import format_duration, parse_positive_duration
 
 if TYPE_CHECKING:
     from kafkabal.clusters import Cluster
@@ -46,7 +46,7 @@ class PublishOptions:
         typer.Option(
             "--refresh",
             metavar="TIME",
-            parser=parse_some_time,
+            parser=parse_positive_duration,
             help="Interval for re-reading the cluster and publishing again. [default: 5s]",
         ),
     ] = None
@@ -55,7 +55,7 @@ class PublishOptions:
         typer.Option(
             "--valid-for",
             metavar="TIME",
-            parser=parse_some_time,
+            parser=parse_positive_duration,
             help="How long producers follow weights that are not renewed. [default: 1m, or three times --refresh]",
             rich_help_panel=SAFETY_SECTION,
         ),

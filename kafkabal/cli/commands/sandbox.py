@@ -10,7 +10,7 @@ from kafkabal.cli.framework.shared_options import Forms, OutputOptions
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.termination_signals import Terminated
 from kafkabal.errors import InterruptedRunError, UsageError
-from kafkabal.units import parse_some_time, parse_whole_number
+from kafkabal.units import parse_positive_duration, parse_whole_number
 
 if TYPE_CHECKING:
     from kafkabal.sandbox import Sandbox
@@ -51,7 +51,7 @@ def up(
     name: Name = _DEFAULT_NAME,
     timeout_s: Annotated[
         float,
-        typer.Option("--timeout", metavar="TIME", parser=parse_some_time, help="Time to wait."),
+        typer.Option("--timeout", metavar="TIME", parser=parse_positive_duration, help="Time to wait."),
     ] = 90.0,
 ) -> None:
     """Start a cluster, or the stopped nodes of one.

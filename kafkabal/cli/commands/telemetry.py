@@ -24,7 +24,7 @@ from kafkabal.telemetry import (
     parse_matches,
     validate_subscription,
 )
-from kafkabal.units import parse_duration, parse_some_time
+from kafkabal.units import parse_duration, parse_positive_duration
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class CollectOptions:
     ] = None
     for_s: Annotated[
         float | None,
-        typer.Option("--for", metavar="TIME", parser=parse_some_time, help="Time to collect. [default: 15s]"),
+        typer.Option("--for", metavar="TIME", parser=parse_positive_duration, help="Time to collect. [default: 15s]"),
     ] = None
     last_s: Annotated[
         float | None,
@@ -105,7 +105,9 @@ def subscribe(
     ] = None,
     interval_s: Annotated[
         float | None,
-        typer.Option("--interval", metavar="TIME", parser=parse_some_time, help="Push interval. [default: 10s]"),
+        typer.Option(
+            "--interval", metavar="TIME", parser=parse_positive_duration, help="Push interval. [default: 10s]"
+        ),
     ] = None,
     match: Annotated[
         list[str] | None,

@@ -15,7 +15,7 @@ from kafkabal.cli.framework.shared_options import CLUSTER, Uses
 from kafkabal.config import Settings
 from kafkabal.errors import UsageError
 from kafkabal.reporting.inspection.grouping import Grouping
-from kafkabal.units import parse_some_time
+from kafkabal.units import parse_positive_duration
 
 if TYPE_CHECKING:
     from kafkabal.cli.framework.full_screen import FullScreen
@@ -39,7 +39,7 @@ def top(
         typer.Option(
             "--every",
             metavar="TIME",
-            parser=parse_some_time,
+            parser=parse_positive_duration,
             help="Interval between readings of brokers and moves.",
         ),
     ] = 5.0,

@@ -16,7 +16,7 @@ from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.systemd_notify import notify_ready
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, InterruptedRunError
-from kafkabal.units import format_duration, parse_percent, parse_some_time
+from kafkabal.units import format_duration, parse_percent, parse_positive_duration
 from kafkabal.watch import HealLevel
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def watch(
         typer.Option(
             "--every",
             metavar="TIME",
-            parser=parse_some_time,
+            parser=parse_positive_duration,
             help="Interval between checks of the brokers.",
         ),
     ] = 5.0,

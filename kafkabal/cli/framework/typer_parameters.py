@@ -31,7 +31,7 @@ from kafkabal.units import (
     parse_duration,
     parse_number,
     parse_percent,
-    parse_some_time,
+    parse_positive_duration,
     parse_whole_number,
 )
 
@@ -58,7 +58,7 @@ def _typed_duration(seconds: float) -> str:
 _WRITERS: Mapping[Any, Callable[[float], str]] = {
     parse_percent: lambda fraction: f"{fraction * 100:g}%",
     parse_duration: _typed_duration,
-    parse_some_time: _typed_duration,
+    parse_positive_duration: _typed_duration,
 }
 """By what reads the text of an option: what writes it."""
 

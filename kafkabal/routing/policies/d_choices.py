@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.heavy_key_choices import choices_needed
 from kafkabal.routing.heavy_keys import HeavyKeys, count_key
-from kafkabal.routing.per_record_policy import PerRecordPolicy
-from kafkabal.routing.policies.pkg import HASH_SEEDS
+from kafkabal.routing.policies.pkg import PartialKeyGrouping
 from kafkabal.routing.policy_protocol import About, Feedback, Input
-from kafkabal.routing.routing_view import RoutingView
 
 # d is computed again after so many keyed records
 _ANEW = 1000
@@ -91,7 +89,7 @@ def heavy_keys(state: DChoicesState, n: int) -> int:
     return found
 
 
-class DChoices(PerRecordPolicy):
+class DChoices(PartialKeyGrouping):
     """Partial key grouping, with d choices for keys that two partitions cannot carry.
 
     Where only as many choices as there are partitions would do, those keys may go anywhere, as in W-Choices: so many
@@ -106,13 +104,7 @@ class DChoices(PerRecordPolicy):
         feedback=Feedback.SENT,
     )
     pick_kernel = staticmethod(pick_kernel)
-    hash_seeds = HASH_SEEDS
-    draws = 2
 
-    def refresh(self, view: RoutingView) -> None:
-        """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
-        before = getattr(self, "state", None)
-        if before is None or len(before.sent_bytes) != view.n_partitions:
-            # a key of frequency f is surely counted with 1 / f counters; twice that keeps the counts close
-            before = DChoicesState([], [0] * view.n_partitions, [0, 0], HeavyKeys.empty(10 * view.n_partitions))
-        self.state = before._replace(available=view.available.tolist())
+    def _empty_state(self, n_partitions: int) -> Any:
+        # a key of frequency f is surely counted with 1 / f counters; twice that keeps the counts close
+        return DChoicesState([], [0] * n_partitions, [0, 0], HeavyKeys.empty(10 * n_partitions))

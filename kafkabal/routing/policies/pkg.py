@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.per_record_policy import PerRecordPolicy
@@ -48,7 +48,7 @@ class PartialKeyGrouping(PerRecordPolicy):
         inputs=frozenset({Input.KEYS}),
         feedback=Feedback.SENT,
     )
-    pick_kernel = staticmethod(pick_kernel)
+    pick_kernel: ClassVar[Callable[..., int]] = staticmethod(pick_kernel)
     hash_seeds = HASH_SEEDS
     draws = 2
 
@@ -56,5 +56,9 @@ class PartialKeyGrouping(PerRecordPolicy):
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
         before = getattr(self, "state", None)
         if before is None or len(before.sent_bytes) != view.n_partitions:
-            before = PkgState([], [0] * view.n_partitions)
+            before = self._empty_state(view.n_partitions)
         self.state = before._replace(available=view.available.tolist())
+
+    def _empty_state(self, n_partitions: int) -> Any:
+        """Of a policy that has sent nothing; has ``available`` and ``sent_bytes`` whatever else a sub-class counts."""
+        return PkgState([], [0] * n_partitions)

@@ -8,7 +8,7 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
-from kafkabal.units import parse_some_time
+from kafkabal.units import parse_positive_duration
 
 
 def history(
@@ -17,7 +17,9 @@ def history(
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown")],
     last_s: Annotated[
         float | None,
-        typer.Option("--last", metavar="TIME", parser=parse_some_time, help="Only runs that began so recently."),
+        typer.Option(
+            "--last", metavar="TIME", parser=parse_positive_duration, help="Only runs that began so recently."
+        ),
     ] = None,
 ) -> None:
     """List earlier runs, from the cluster's record and this host's journals.

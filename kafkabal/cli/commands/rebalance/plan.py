@@ -18,7 +18,7 @@ from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
 from kafkabal.gc_pause import cycle_collection_paused
-from kafkabal.units import parse_some_time
+from kafkabal.units import parse_positive_duration
 
 if TYPE_CHECKING:
     from kafkabal.clusters import Cluster
@@ -52,7 +52,7 @@ def plan(
         typer.Option(
             "--plan-for",
             metavar="TIME",
-            parser=parse_some_time,
+            parser=parse_positive_duration,
             help="Balance the cluster as it will be after TIME, by its history ('inspect --record').",
         ),
     ] = None,

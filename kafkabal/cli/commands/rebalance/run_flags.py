@@ -18,7 +18,7 @@ from kafkabal.cli.framework.shared_options import (
 )
 from kafkabal.errors import UsageError
 from kafkabal.executor import OnInterrupt, Overridable
-from kafkabal.units import parse_some_time
+from kafkabal.units import parse_positive_duration
 
 RUN_CLUSTER: Final = (*CLUSTER, "bootstrap_controllers")
 """Settings of the cluster, for commands that change its configs."""
@@ -69,7 +69,7 @@ class RunFlags:
         typer.Option(
             "--max-runtime",
             metavar="TIME",
-            parser=parse_some_time,
+            parser=parse_positive_duration,
             help="Stop gracefully after TIME.",
             rich_help_panel=SAFETY_SECTION,
         ),
@@ -163,7 +163,7 @@ WaitOption = Annotated[
     typer.Option(
         "--wait",
         metavar="TIME",
-        parser=parse_some_time,
+        parser=parse_positive_duration,
         help="How long to wait while another kafkabal works on the cluster. [default: exit 75 at once]",
         rich_help_panel=SAFETY_SECTION,
     ),
