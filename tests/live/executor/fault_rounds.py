@@ -8,6 +8,7 @@ as planned or as before, every throttle is as it was found, and every acknowledg
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -317,8 +318,21 @@ class Round:
             self.stage.sandbox.kill(broker)
             log_dir.unlink()
             aside.rename(log_dir)
+            self._delete_twins(broker, log_dir)
             if broker not in self._full:
                 self.stage.sandbox.start(broker)
+
+    def _delete_twins(self, broker: int, log_dir: Path) -> None:
+        """Delete from a dir that had failed what the broker has in another one too, as Kafka tells its operator to.
+
+        Where the dir fails while a replica moves out of it, the copy comes to its place and the old one stays; a broker
+        that finds both does not start.
+        """
+        for other in self.stage.sandbox.log_dirs(broker):
+            for folder in other.glob("*-*[0-9]") if other != log_dir else ():
+                if (twin := log_dir / folder.name).is_dir():
+                    self._tell(f"{folder.name} is in both log dirs; that of {log_dir.name} is deleted")
+                    shutil.rmtree(twin)
 
     @contextmanager
     def _full_disk(self, folder: Path) -> Iterator[None]:

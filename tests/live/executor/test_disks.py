@@ -18,7 +18,7 @@ def test_destination_log_dir_goes_offline(stage: Stage) -> None:
     """It is named while the rest goes on; the run ends incomplete (1), leaves no throttle, and is made up for later."""
     lost, (move, *_) = stage.moving(0), stage.plan.partitions
     broker, path = next((b, d) for b, d in zip(move.replicas, move.log_dirs, strict=True) if d != ANY_DIR)
-    timeouts = Timeouts(poll_s=0.25, broker_grace_s=2.0, broker_return_s=4.0)
+    timeouts = Timeouts(poll_s=0.25, broker_grace_s=2.0, broker_return_s=4.0, room_s=3.0)
     process = stage.begin(replace(stage.slow, timeouts=timeouts))
     stage.until(lambda: stage.in_flight(lost))
     with _offline(stage, broker, next(d for d in stage.sandbox.log_dirs(broker) if str(d) == path)):

@@ -29,6 +29,7 @@ _QUICKLY = RunOptions(
 )
 """How what was killed is mended: all at once."""
 _THROTTLE = Throttle(bytes_per_s=1_000_000, log_dir_bytes_per_s=1_000_000)
+_AFTER_THE_MOVES = {Phase.ELECTING, Phase.RESTORING, Phase.CLOSED}
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,9 @@ def _kill(stage: Stage, moment: Moment) -> Phase:
 
 
 def _options(stage: Stage, phase: Phase) -> RunOptions:
-    """Batches that last a little; a window that is closed for hours where a pause is wanted."""
+    """Batches that last a little, where one of them is to be hit; a closed window where a pause is wanted."""
+    if phase in _AFTER_THE_MOVES:
+        return stage.fast
     opens = datetime.now().astimezone() + timedelta(hours=6)
     window = f"{opens:%H:%M}-{opens + timedelta(hours=1):%H:%M}" if phase is Phase.PAUSED else None
     return replace(stage.fast, throttle=_THROTTLE, window=window)
