@@ -68,7 +68,7 @@ def test_rebalanced_once_and_even_from_then_on(
     crowded(sandbox, brokers)
 
     assert command(sandbox, "inspect", "--check")[0] == 3
-    ran = command(sandbox, "rebalance", "--yes", "-q")
+    ran = command(sandbox, "rebalance", "--yes", "-q", "--throttle", "50MB")
     assert ran[0] == 0, ran[1]
     end_s = monotonic() + 30
     while (found := command(sandbox, "inspect", "--check"))[0] and monotonic() < end_s:

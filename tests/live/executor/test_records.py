@@ -15,7 +15,7 @@ from kafkabal.executor.run_options import Throttle
 from tests.live.executor.scenery import LONGEST_S
 from tests.live.executor.stage import Stage
 
-_THROTTLE = Throttle(bytes_per_s=700_000, log_dir_bytes_per_s=700_000)
+_THROTTLE = Throttle(bytes_per_s=1_500_000, log_dir_bytes_per_s=1_500_000)
 _VALUE = bytes(500)
 Place = tuple[str, int, int]
 """Topic, partition and offset of a record."""

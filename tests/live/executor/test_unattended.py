@@ -139,32 +139,32 @@ def test_cancelled_from_another_host(stage: Stage, plan_file: Path) -> None:
     stage.assert_clean()
 
 
-def test_paused_watched_and_continued_from_another_host(stage: Stage, plan_file: Path) -> None:
+def test_paused_watched_and_continued_from_another_host(stage: Stage) -> None:
     """While it is paused nothing moves under no throttle; status shows all of it; then it comes to its end."""
-    with _running(stage, *_slowly(plan_file)) as process:
-        stage.until(stage.in_flight)
-        live = json.loads(stage.command("status", "-o", "json", host="two").stdout)
-        assert live["phase"] == "moving"
-        assert f"(process {process.pid}, " in live["lock_holder"]
-        assert 0 <= live["done_bytes"] < live["total_bytes"]
-        assert live["bytes_per_s"] is not None
-        paused = stage.command("pause", host="two")
-        assert paused.returncode == 0, paused.stderr
-        assert "is paused; continue with" in paused.stderr
-        stage.assert_clean()
-        status = stage.command("status", host="two")
-        assert (status.returncode, "paused" in status.stdout) == (3, True), status.stdout
-        gone_on = stage.command("resume", host="two")
-        assert (gone_on.returncode, "asked it to resume" in gone_on.stderr) == (0, True), gone_on.stderr
-        stage.until(stage.in_flight)
-        with _running(stage, "status", "--watch", host="two") as watching:
-            seen = _read_until(watching, " partitions in flight, ")
-            stage.hasten()
-            said, _ = process.communicate(timeout=LONGEST_S)
-            watched, _ = watching.communicate(timeout=LONGEST_S)
-        assert watching.returncode == 0, watched
-        assert " partitions in flight, " in seen
-    assert process.returncode == 0, said
+    process = stage.begin(stage.slow)
+    stage.until(stage.in_flight)
+    live = json.loads(stage.command("status", "-o", "json", host="two").stdout)
+    assert live["phase"] == "moving"
+    assert f"(process {process.popen.pid}, " in live["lock_holder"]
+    assert 0 <= live["done_bytes"] < live["total_bytes"]
+    assert live["bytes_per_s"] is not None
+    paused = stage.command("pause", host="two")
+    assert paused.returncode == 0, paused.stderr
+    assert "is paused; continue with" in paused.stderr
+    stage.assert_clean()
+    status = stage.command("status", host="two")
+    assert (status.returncode, "paused" in status.stdout) == (3, True), status.stdout
+    gone_on = stage.command("resume", host="two")
+    assert (gone_on.returncode, "asked it to resume" in gone_on.stderr) == (0, True), gone_on.stderr
+    stage.until(stage.in_flight)
+    with _running(stage, "status", "--watch", host="two") as watching:
+        seen = _read_until(watching, " partitions in flight, ")
+        stage.hasten()
+        code, said = process.end()
+        watched, _ = watching.communicate(timeout=LONGEST_S)
+    assert watching.returncode == 0, watched
+    assert " partitions in flight, " in seen
+    assert code == 0, said
     stage.assert_as_planned()
 
 

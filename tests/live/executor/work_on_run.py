@@ -20,12 +20,14 @@ from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import NullListener, RunListener, report_in_background
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.run_result import RunResult
+from kafkabal.executor.state import run_request
 from kafkabal.executor.state.run_states import RunOutcome
 from kafkabal.plan.plan_file import read_plan
 from kafkabal.reporting.runs.events_as_json_lines import RunEventLines
 from kafkabal.reporting.runs.result_report import summary
 from tests.live.executor.own_clock import OwnClock
 
+run_request.LOOK_EVERY_S = 1.0  # tests wait for what they ask of a run; commands are asked in their own time
 _LONGEST_ANSWER_S = 10.0
 """So long a broker that is paused holds up a look."""
 
