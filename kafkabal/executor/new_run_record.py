@@ -58,10 +58,11 @@ def new_run_record(
         return None
     # without ids a rollback would move a topic that was created again under its name
     partitions = _with_topic_ids(environment, partitions)
+    cluster_id = environment.cluster.cluster_id()
     return RunRecord(
-        run_id=environment.new_run_id(),
+        run_id=environment.new_run_id(cluster_id),
         plan_id=plan.plan_id,
-        cluster_id=environment.cluster.cluster_id(),
+        cluster_id=cluster_id,
         started_at=environment.clock.utc_now().isoformat(timespec="milliseconds"),
         host=environment.host,
         options=options,

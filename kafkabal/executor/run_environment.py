@@ -10,6 +10,7 @@ import secrets
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,17 @@ if TYPE_CHECKING:  # what only asks after runs need not wait for numpy
     from kafkabal.model import ClusterState
 
 _PLAIN_ID = re.compile(r"[\w-][\w.-]{0,99}", re.ASCII)
+
+_ID_TIME = "%Y%m%dT%H%M%S"
+_ONE_SECOND = timedelta(seconds=1)
+
+
+def _time_of(journal: Path) -> datetime | None:
+    """The time in the name of a journal; None in a name that is none of ours."""
+    try:
+        return datetime.strptime(journal.stem.partition("-")[0], _ID_TIME).replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 def _random_suffix() -> str:
@@ -100,6 +112,8 @@ class RunEnvironment:
         """Journal of a run."""
         return self.folder(cluster_id) / f"{run_id}.jsonl"
 
-    def new_run_id(self) -> str:
-        """An id that sorts by time."""
-        return f"{self.clock.utc_now():%Y%m%dT%H%M%S}-{self.run_suffix()}"
+    def new_run_id(self, cluster_id: str) -> str:
+        """An id that sorts by time, and after those of all runs of this host, also where its clock was set back."""
+        taken = filter(None, map(_time_of, self.folder(cluster_id).glob("*.jsonl")))
+        at = max([self.clock.utc_now(), *(time + _ONE_SECOND for time in taken)])
+        return f"{at:{_ID_TIME}}-{self.run_suffix()}"

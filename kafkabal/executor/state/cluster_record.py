@@ -95,6 +95,10 @@ class ClusterRecord:
         found = [records[key] for key in sorted(records) if key.startswith(f"{_HISTORY}/")]
         return tuple(msgspec.json.decode(packed, type=RunSummary) for packed in found)
 
+    def was_replaced(self, run_id: str) -> bool:
+        """Whether a later run has taken the place of this one."""
+        return f"{_HISTORY}/{run_id}" in self._store.get_all()
+
     def update(self, run_id: str, state: RunState) -> None:
         """Write down what has become of the run."""
         self._left_at.add(state.at)

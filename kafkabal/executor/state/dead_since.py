@@ -31,8 +31,11 @@ class Sightings(msgspec.Struct, frozen=True, kw_only=True):
     """Every broker that was ever seen, live or dead: one that is gone since is not a slip of the pen."""
 
     def renewed(self, brokers: Collection[int], dead: Collection[int], now: datetime) -> Sightings:
-        """What is known once the cluster was looked at again."""
-        since = {b: self.dead_since.get(b, now) for b in sorted(dead)}
+        """What is known once the cluster was looked at again.
+
+        A time to come was noted before a clock was set back; it counts as now, or the grace might last for years.
+        """
+        since = {b: min(self.dead_since.get(b, now), now) for b in sorted(dead)}
         return Sightings(checked_at=now, dead_since=since, seen=tuple(sorted({*self.seen, *brokers})))
 
     def joined(self, other: Sightings) -> Sightings:
@@ -77,7 +80,7 @@ def known_to_cluster(cluster: Cluster, ours: Sightings, before: Sightings | None
     if theirs is None:
         return ours
     trusted = {
-        b: at
+        b: min(at, ours.checked_at)
         for b, at in theirs.dead_since.items()
         if before is None or b in before.dead_since or at > before.checked_at
     }

@@ -78,14 +78,17 @@ def find_run(environment: RunEnvironment, journal: Path | str | None = None) -> 
             hint="check --bootstrap-server and --journal",
         )
     known = _recalled(environment.cluster)
-    if local is None or known is None:
-        return _only(local, known)
+    if known is None:
+        return _only(local)
     record, state = known
-    if record.run_id == local.record.run_id:
-        return FoundRun(local.record, _merged(local.state, state), local)
-    # an old journal of this host must not hide the run that another host has begun since
-    is_local = journal is not None or local.record.started_at > record.started_at
-    return _only(local, None) if is_local else _only(None, known)
+    if local is not None and record.run_id != local.record.run_id:
+        if journal is not None or _is_later(environment.cluster, local, record):
+            return _only(local)
+        # an old journal of this host must not hide the run that was begun since
+        local = _journal_of(environment, record)
+    if local is None:
+        return FoundRun(record, state, None)
+    return FoundRun(local.record, _merged(local.state, state), local)
 
 
 def find_run_by_id(environment: RunEnvironment, run_id: str | None, journal: Path | str | None = None) -> FoundRun:
@@ -134,10 +137,26 @@ def _recalled(cluster: Cluster) -> tuple[RunRecord, RunState] | None:
         return None
 
 
-def _only(local: JournalContent | None, known: tuple[RunRecord, RunState] | None) -> FoundRun | None:
-    if local is not None:
-        return FoundRun(local.record, local.state, local)
-    return FoundRun(*known, None) if known is not None else None
+def _only(local: JournalContent | None) -> FoundRun | None:
+    return FoundRun(local.record, local.state, local) if local is not None else None
+
+
+def _is_later(cluster: Cluster, local: JournalContent, record: RunRecord) -> bool:
+    """Whether the run of a journal was begun after the recorded one, as where it could not be recorded.
+
+    Clocks of hosts differ, and may be set: what the record names as replaced is older, whatever its time.
+    """
+    if local.record.started_at <= record.started_at:
+        return False
+    remembered = open_cluster_record(cluster)
+    return remembered is None or not remembered.was_replaced(local.record.run_id)
+
+
+def _journal_of(environment: RunEnvironment, record: RunRecord) -> JournalContent | None:
+    """The journal of a recorded run, where this host has it and began the run."""
+    path = environment.journal_path(record.cluster_id, record.run_id)
+    content = read_journal(path) if path.is_file() and _has_first_line(path) else None
+    return content if content is not None and content.state.has_begun else None
 
 
 def latest_journal(folder: Path) -> JournalContent | None:

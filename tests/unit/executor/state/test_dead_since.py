@@ -1,0 +1,88 @@
+"""Since when brokers are dead, also where clocks of hosts differ or are set."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkabal.clusters.cluster_protocol import Capability
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.executor.state.dead_since import Sightings, known_to_cluster, read_sightings, record_brokers, tell_cluster
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
+BROKERS = (1, 2, 3)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a host keeps what it knows."""
+    return tmp_path / "new" / "dead.json"
+
+
+def test_the_first_sighting_counts_until_it_is_back(path: Path) -> None:
+    """Seen dead again it is dead since the first time; seen alive in between, since the last."""
+    assert read_sightings(path) is None
+    record_brokers(path, BROKERS, [3], NOW)
+    assert record_brokers(path, BROKERS, [3, 2], NOW + HOUR).dead_since == {3: NOW, 2: NOW + HOUR}
+    assert record_brokers(path, [1, 2], [2], NOW + 2 * HOUR).dead_since == {2: NOW + HOUR}
+    found = record_brokers(path, BROKERS, [3], NOW + 3 * HOUR)
+    assert found == read_sightings(path)
+    assert (found.dead_since, found.seen, found.checked_at) == ({3: NOW + 3 * HOUR}, BROKERS, NOW + 3 * HOUR)
+
+
+def test_a_clock_that_was_ahead_puts_off_no_repair(path: Path) -> None:
+    """Noted for next year, it counts from the first look after the clock was set right, and not from later ones."""
+    record_brokers(path, BROKERS, [3], NOW + timedelta(days=365))
+    assert record_brokers(path, BROKERS, [3], NOW).dead_since == {3: NOW}
+    assert record_brokers(path, BROKERS, [3], NOW + HOUR).dead_since == {3: NOW}
+
+
+def test_a_file_that_cannot_be_kept_or_read_is_none(tmp_path: Path) -> None:
+    """What cannot be written is known for now only, and what is damaged is not known."""
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("{")
+    assert read_sightings(in_the_way) is None
+    assert record_brokers(in_the_way / "dead.json", BROKERS, [3], NOW).dead_since == {3: NOW}
+
+
+def _host(dead: dict[int, datetime], checked_at: datetime = NOW) -> Sightings:
+    return Sightings(checked_at=checked_at, dead_since=dead, seen=(1,))
+
+
+@pytest.mark.parametrize(
+    ("theirs", "before", "expected"),
+    [
+        # another host saw it earlier
+        ({3: NOW - HOUR}, None, NOW - HOUR),
+        ({3: NOW - HOUR}, _host({3: NOW - MINUTE}, NOW - MINUTE), NOW - HOUR),
+        # this host saw it alive since
+        ({3: NOW - HOUR}, _host({}, NOW - MINUTE), NOW),
+        ({3: NOW - MINUTE}, _host({}, NOW - HOUR), NOW - MINUTE),
+        # a host whose clock is ahead
+        ({3: NOW + HOUR}, None, NOW),
+        ({3: NOW + HOUR}, _host({}, NOW - MINUTE), NOW),
+        ({2: NOW - HOUR}, None, NOW),
+    ],
+)
+def test_what_other_hosts_know(
+    scene: Any, theirs: dict[int, datetime], before: Sightings | None, expected: datetime
+) -> None:
+    """The earlier of two times counts, unless this host has seen the broker alive after it."""
+    tell_cluster(scene.memory, Sightings(checked_at=NOW, dead_since=theirs, seen=(2, 3)))
+    found = known_to_cluster(scene.memory, _host({3: NOW}), before)
+    assert (found.dead_since, found.seen) == ({3: expected}, (1, 2, 3))
+
+
+def test_a_cluster_that_keeps_no_records(scene: Any) -> None:
+    """Then each host knows what it has seen itself, and a record that is damaged is none."""
+    bare = InMemoryCluster(scene.memory.kafka, without=[Capability.RECORDS])
+    tell_cluster(bare, _host({3: NOW - HOUR}))
+    assert known_to_cluster(bare, _host({3: NOW}), None) == _host({3: NOW})
+    scene.memory.records().put("dead-brokers", b"{")
+    assert known_to_cluster(scene.memory, _host({3: NOW}), None) == _host({3: NOW})
+    tell_cluster(scene.memory, _host({3: NOW - HOUR}))
+    assert known_to_cluster(scene.memory, _host({3: NOW}), None).dead_since == {3: NOW - HOUR}
