@@ -12,6 +12,7 @@ import numpy as np
 
 from kafkabal.model import F64, I32, I64, Bools, shares_rack
 from kafkabal.planner.problem import NONE
+from kafkabal.planner.rack_reach import RackReach, Reached
 from kafkabal.planner.search.group_by_operations import by_group, running_count, stable_order
 from kafkabal.planner.search.load_targets import zones
 from kafkabal.planner.search.solution import Solution
@@ -57,6 +58,9 @@ class Relaxation:
         self.zone = zones(problem)
         self.pinned = self.zone.any() and not self._crowded_racks().any()
         self.entered = self._entered()
+        # classes of replicas, by which equal copies are evaluated, do not know the racks of single partitions
+        is_single = not solution.sizes_agree() and not self.pinned and bool(problem.takes.any())
+        self.reach = RackReach(solution, p, k, ~self.forced) if is_single else None
         self._group()
 
     def corners(self) -> list[F64]:
@@ -79,10 +83,10 @@ class Relaxation:
     def evaluate(self, potential: F64) -> BoundPoint:
         """Value of the bound at these potentials, and the direction in which it grows."""
         drift = self._drift(potential)
-        lowest, where = self._lowest(potential)
+        lowest, where, paid_back = self._lowest(potential)
         price = self._price(potential, lowest, drift)
         edge = np.where(potential >= 0, self.high, self.low)
-        value = float((potential * self.used).sum()) - drift * self.total
+        value = float((potential * self.used).sum()) - drift * self.total - paid_back
         chosen = self._cheapest(price)
         value += float(price[chosen].sum())
         # a forced replica comes from outside the total, so it adds its whole size
@@ -107,22 +111,26 @@ class Relaxation:
     def _price(self, potential: F64, lowest: F64, drift: float) -> F64:
         return np.asarray(self.cost * (1 + lowest - drift) - self.held * (potential[self.broker] - drift))
 
-    def _lowest(self, potential: F64) -> tuple[F64, I64]:
+    def _lowest(self, potential: F64) -> Reached:
         """Lowest potential that each replica can come to, and where that is."""
         takes = self.problem.takes
         inside = np.where(takes, potential, np.inf)
         if not takes.any():
-            return np.zeros(self.n_cells), np.zeros(self.n_cells, np.int64)
+            return Reached(np.zeros(self.n_cells), np.zeros(self.n_cells, np.int64), 0.0)
+        if self.reach is not None:
+            drift = self._drift(potential)
+            worth = self.held / np.maximum(self.cost, 1) * (potential[self.broker] - drift) - 1 + drift
+            return self.reach.lowest(inside, worth)
         if not self.pinned:
             best = int(inside.argmin())
-            return np.full(self.n_cells, inside[best]), np.full(self.n_cells, best)
+            return Reached(np.full(self.n_cells, inside[best]), np.full(self.n_cells, best), 0.0)
         anywhere = int(inside.argmin())
         of_zone = np.full(int(self.zone.max()) + 1, anywhere)
         for z in np.unique(self.zone[takes]):
             of_zone[z] = int(np.where(self.zone == z, inside, np.inf).argmin())
         # what has no taker in its own rack may come to any
         where = np.where(self.entered >= 0, of_zone[np.maximum(self.entered, 0)], anywhere)
-        return inside[where], where
+        return Reached(inside[where], where, 0.0)
 
     def _entered(self) -> I32:
         """int32, shape (n_cells,): zone that each replica comes to: its own, or one that its partition lacks."""

@@ -21,6 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.model import F64, I32, I64, Bools
+from kafkabal.planner.search.cheapest_moves import cheapest_of
 from kafkabal.planner.search.group_by_operations import is_first, running_count, running_sum, stable_order
 from kafkabal.planner.search.group_size_sort_keys import SizeKeys
 from kafkabal.planner.search.load_targets import Targets, make_targets, zones
@@ -128,7 +129,7 @@ def move_in_bulk(
     free = solution.moved() if moved else solution.stays()
     free = free & givers[solution.placement]
     if cheapest is not None and solution.guidance is not None:
-        free = _cheapest(
+        free = cheapest_of(
             solution, free, solution.guidance.price, cheapest * np.maximum(solution.used - targets.bytes, 0)
         )
     shelf = _Shelf(solution, free)
@@ -138,18 +139,6 @@ def move_in_bulk(
         poor = done <= tried * _LEAST_YIELD
         turn += int(poor)
         idle += int(poor and done < _WORTH_A_ROUND)
-
-
-def _cheapest(solution: Solution, free: Bools, price: F64, most: F64) -> Bools:
-    """Those of the lowest price on each broker, as long as their bytes are not more than a number for each."""
-    p, k = np.nonzero(free)
-    order = np.lexsort((price[p, k], solution.placement[p, k]))
-    p, k = p[order], k[order]
-    broker = solution.placement[p, k]
-    fits = running_sum(broker, solution.load(p, k, broker)) <= most[broker]
-    chosen = np.zeros_like(free)
-    chosen[p[fits], k[fits]] = True
-    return chosen
 
 
 def _round(

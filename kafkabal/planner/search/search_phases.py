@@ -11,8 +11,10 @@ from kafkabal.planner.plan_listener import PlanListener
 from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.search.assign_unplaced import assign_unplaced
 from kafkabal.planner.search.band_violation import CONVEXITY
-from kafkabal.planner.search.bulk_moves import NO_BULK_MOVES, move_in_bulk
+from kafkabal.planner.search.bulk_moves import NO_BULK_MOVES, USUAL_PACE, move_in_bulk
+from kafkabal.planner.search.cheapest_moves import move_cheapest
 from kafkabal.planner.search.evict import drop_surplus, lift_for_racks, lift_for_topics, lift_leaving
+from kafkabal.planner.search.load_targets import zones
 from kafkabal.planner.search.local_search import search_locally
 from kafkabal.planner.search.reduce_cost import reduce_cost
 from kafkabal.planner.search.solution import Solution
@@ -96,7 +98,9 @@ def _even(solution: Solution, listener: PlanListener, pace: float) -> None:
 
 
 def _in_bulk(solution: Solution, pace: float, narrowed: float) -> None:
-    if solution.guidance is not None:
+    if solution.guidance is not None and not zones(solution.problem).any() and pace == USUAL_PACE:
+        move_cheapest(solution, narrowed)
+    elif solution.guidance is not None:
         for multiple in _CHEAPEST_FIRST:
             move_in_bulk(solution, pace, cheapest=multiple)
             solution.refresh_bands(narrowed)

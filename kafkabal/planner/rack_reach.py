@@ -1,0 +1,108 @@
+"""Where the potential is lowest of all brokers that a replica can come to, given the racks of its partition.
+
+A partition that has to be in as many racks as it has replicas enters racks that it was not in, each at most once, or
+that one of its replicas leaves. Those of the second kind can be charged to the replicas that leave them, so that each
+replica enters its own rack or one that was free of its partition. How often it enters free ones is limited by their
+number: a toll on each, paid back once for each free rack, makes that limit part of the bound. Any toll leaves it valid.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kafkabal.model import F64, I32, I64, NOWHERE, Bools
+from kafkabal.planner.search.group_by_operations import any_of_row
+from kafkabal.planner.search.solution import Solution
+
+
+class Reached(NamedTuple):
+    """Where the replicas can come to, one entry each."""
+
+    potential: F64
+    """Lowest potential, tolls included."""
+    broker: I64
+    paid_back: float
+    """Bytes: what all tolls are worth that are paid back."""
+
+
+class RackReach:
+    """Racks that the partition of each replica is in.
+
+    Parameters
+    ----------
+    p, k
+        Position of each replica.
+    free_to_stay
+        Which of them need not move.
+    """
+
+    def __init__(self, solution: Solution, p: I64, k: I64, free_to_stay: Bools) -> None:
+        problem = solution.problem
+        self._p, self._k = p, k
+        self._racks: I32 = solution.rack[solution.placement]
+        self._of_broker: I32 = problem.rack
+        self._n_racks = int(problem.rack.max(initial=0)) + 1
+        self._own: I32 = self._racks[p, k]
+        self._anywhere = problem.positions[p] > problem.n_racks
+        self._free_to_stay = free_to_stay & ~self._anywhere
+        self._bytes = problem.arriving_bytes
+        taking = np.zeros(self._n_racks + 1, np.bool_)
+        taking[problem.rack[problem.takes]] = True
+        self._number: I64 = int(taking.sum()) - _distinct(np.where(taking[self._racks], self._racks, NOWHERE))
+
+    def lowest(self, potential: F64, worth: F64) -> Reached:
+        """Where each replica can come to.
+
+        Parameters
+        ----------
+        potential
+            shape (n_brokers,): infinite where a broker takes nothing.
+        worth
+            shape (n,): potential of a target at which it is just worth the while to move each replica.
+        """
+        order = np.argsort(potential, kind="stable")
+        order = order[self._of_broker[order] >= 0]
+        racks, first = np.unique(self._of_broker[order], return_index=True)
+        best = np.full(self._n_racks + 1, order[0])
+        best[racks] = order[first]
+        # one more, which NOWHERE points at
+        value = np.full(self._n_racks + 1, np.inf)
+        value[racks] = potential[best[racks]]
+        ranked = racks[np.argsort(value[racks], kind="stable")]
+        free = self._free(ranked[np.isfinite(value[ranked])])
+        there = value[free][self._p]
+        own = value[self._own]
+        saved = np.where(self._free_to_stay, np.maximum(np.minimum(own, worth) - there, 0), 0)
+        toll = self._toll(np.where(np.isfinite(saved), saved, 0))
+        there = there + toll[self._p]
+        where = np.where(own <= there, best[self._own], best[free][self._p])
+        lowest = np.minimum(own, there)
+        astray = self._anywhere | (lowest == np.inf)
+        paid_back = float((toll * self._number * self._bytes).sum())
+        return Reached(np.where(astray, potential[order[0]], lowest), np.where(astray, order[0], where), paid_back)
+
+    def _free(self, racks: I32) -> I64:
+        """int64, shape (n_partitions,): the first of some racks that each partition is not in, or -1."""
+        free = np.full(len(self._racks), -1, np.int64)
+        # of one more than it has replicas at least one is free
+        for rack in racks[: self._racks.shape[1] + 1].tolist():
+            free[(free < 0) & ~any_of_row(self._racks == rack)] = rack
+        return free
+
+    def _toll(self, saved: F64) -> F64:
+        """float64, shape (n_partitions,): at which no more replicas gain by a free rack than there are such racks."""
+        matrix = np.zeros(self._racks.shape)
+        matrix[self._p, self._k] = saved
+        matrix = -np.sort(-matrix, axis=1)
+        most = self._racks.shape[1] - 1
+        return np.where(self._number <= most, matrix[np.arange(len(matrix)), np.clip(self._number, 0, most)], 0.0)
+
+
+def _distinct(racks: I32) -> I64:
+    """int64, shape (n_partitions,): how many racks each row names."""
+    ordered = np.sort(racks, axis=1)
+    new = ordered >= 0
+    new[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    return np.asarray(new.sum(1))
