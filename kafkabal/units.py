@@ -38,7 +38,7 @@ _MOST_DIGITS: Final = 19
 _WHOLE: Final = re.compile(r"[+-]?\d+", re.ASCII)
 _NUMBER: Final = re.compile(r"[+-]?(\d{1,400}(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _SHOWN: Final = 40
-"""Characters of a wrong text that an error shows."""
+"""Characters of a wrong text that an error shows, so that the message stays one line."""
 _RATE_HINT: Final = "write it like 50MB/s or 20MiB/s"
 _DURATION_HINT: Final = "write it like 10s, 5m or 1h30m"
 _Number = TypeVar("_Number", int, float)

@@ -40,4 +40,5 @@ BATCH_BYTES: Final = Range(1, 2**31 - 1)
 LINGER_MS: Final = Range(0, 900_000)
 """``linger.ms`` of librdkafka, and times like it."""
 DRAWS: Final = Range(1, 100)
-"""Candidates that are drawn for a single record."""
+"""Candidates that are drawn for a single record: the second brings most of the gain (Azar et al. 1994), and each costs
+a look at a broker."""

@@ -8,6 +8,7 @@ from kafkabal.config.settings import Settings
 from kafkabal.errors import ConfigError
 
 _SHOWN = 40
+"""Characters of a wrong text that an error shows, so that the message stays one line."""
 
 
 def cluster_address(settings: Settings) -> ClusterAddress:

@@ -59,9 +59,10 @@ _IGNORED = re.compile(
     r"|security\.providers"
 )
 _PORT_DIGITS = 5
+"""Of 65535; longer ones need not be converted to be refused."""
 _SECURITY = re.compile(r"(security|sasl|ssl|bootstrap)\.")
 _SHOWN = 40
-"""Characters of a wrong address that an error shows."""
+"""Characters of a wrong address that an error shows: most names of hosts in full, and the message stays one line."""
 
 
 def read_connection(

@@ -6,7 +6,8 @@ DEFAULT_CHECK_TOLERANCE = 0.10
 """Half the width of the bands that a cluster is judged by: a little wider, so that what a plan reached stays balanced
 while data is written."""
 DEFAULT_LOG_DIR_LIMIT = 0.85
-"""Share of a volume that is never exceeded."""
+"""Fraction of a volume that is never exceeded: a log dir whose disk is full goes offline, and retention, which deletes
+whole segments, may lag behind producers by hours."""
 
 DEFAULT_POLICY = "score"
 """Routes records where nothing else is asked for."""

@@ -24,6 +24,7 @@ from kafkabal.wording import first_of
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _HEAD: Final = re.compile(r"^profiles:[ \t]*(#.*)?\r?$", re.MULTILINE)
 _SHOWN: Final = 40
+"""Characters of a wrong text that an error shows, so that the message stays one line."""
 _USE_LINE: Final = re.compile(r"^use:.*$", re.MULTILINE)
 _FIRST_NAME: Final = re.compile(r"^(?P<indent> +)[^\s#-]", re.MULTILINE)
 # plain text to YAML, and to people

@@ -19,7 +19,7 @@ _HINT = "grant them: 'kafkabal help permissions' has the commands"
 _OPTIONAL_HINT = "optional, see the notes of 'kafkabal help permissions'"
 _DENIED = "AUTHORIZATION_FAILED"
 _NAMED = 3
-"""Topics that a finding names."""
+"""Topics that a finding names: enough to see the pattern that an ACL misses, and the line stays one."""
 
 
 class PermissionReporter(Protocol):

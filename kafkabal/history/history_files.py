@@ -35,6 +35,7 @@ _GZIP_LEVEL: Final = 1
 """A snapshot shrinks to 20 % at 1, to 14 % at 9 in thirteen times the time (2026-11)."""
 _NAME: Final = re.compile(r"(\d{10,16})\.jsonl\.gz")
 _FROM_MS: Final = 1000
+"""File names hold milliseconds."""
 _Count = Annotated[int, msgspec.Meta(ge=-1, le=2**60)]
 
 

@@ -19,8 +19,9 @@ from kafkabal.wording import counted_noun, plural
 
 _MOST_IDS = 5
 """A longer sentence is not read to its end; the table has all of them."""
-# part of all replicas whose sizes may be missing before the sentence itself says so
 _FEW = 0.1
+"""Fraction of all replicas whose sizes may be missing before the sentence itself says so: a tenth more or less bytes is
+about the tolerance that the verdict goes by."""
 
 
 class Severity(StrEnum):

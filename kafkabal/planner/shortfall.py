@@ -23,7 +23,7 @@ from kafkabal.wording import counted_noun, plural
 _NAMED = 10
 """A screenful; the rest are counted."""
 _LARGEST = 3
-"""Partitions named in one line."""
+"""Partitions named in one line: enough to look at one, and the line stays one."""
 
 
 def refuse_if_infeasible(solution: Solution, unplaced: I64) -> None:

@@ -18,6 +18,7 @@ _FALSE: Final = frozenset({"false", "f", "0", "no"})
 _ALL: Final = frozenset({"all", "-1"})
 _ACKS: Final = frozenset({"acks", "request.required.acks"})
 _QUIET: Final = {"log_level": 2}
+"""Critical faults only: what librdkafka has to say of the rest comes as errors, which are reported."""
 
 
 def check_own_settings(settings: Mapping[str, str]) -> None:

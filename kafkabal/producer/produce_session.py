@@ -32,7 +32,8 @@ _QUEUE_BYTES = 256 * 2**20
 _DELIVERY_MS = 120_000
 """As in Kafka's own producer: a broker may be replaced within it, and a run that hangs ends."""
 _SETTLE_S = 2.0
-"""What a process that died had handed to its sockets reaches the brokers' logs within this time."""
+"""What a process that died had handed to its sockets reaches the brokers' logs within this time: a request is answered
+in milliseconds, in a second where brokers are busy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

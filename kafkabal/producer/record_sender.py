@@ -45,9 +45,10 @@ if TYPE_CHECKING:
     from confluent_kafka import Message
 
 _FULL_QUEUE_POLL_S = 0.05
-"""How long delivery reports are waited for before a record that found no room is offered again."""
-# for so long a signal may wait
+"""How long delivery reports are waited for before a record that found no room is offered again: a batch is acknowledged
+in milliseconds, which ends the wait; this bounds it where none comes."""
 _FLUSH_SLICE_S = 0.1
+"""How long a signal may wait: less than a person notices."""
 
 
 @dataclass(frozen=True, slots=True)

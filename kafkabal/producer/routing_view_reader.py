@@ -40,8 +40,9 @@ class ClusterWithDisks:
         return replace(reading, state=with_profile_disks(reading.state, self._settings))
 
 
-# before brokers that report no log dirs count as ones that never do
 _PAUSES_S = (0.1, 0.4, 1.0)
+"""Before brokers that report no log dirs count as ones that never do: one that has just started reports within a
+second."""
 
 
 class ViewReader:

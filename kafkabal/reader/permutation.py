@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from kafkabal.model import I64
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
+"""This and the next two are the constants of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014)."""
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _MASK = (1 << 64) - 1

@@ -11,6 +11,7 @@ from kafkabal.units import format_bytes, format_duration, format_percent
 from kafkabal.wording import counted_noun, plural
 
 _SHOWN = 15
+"""Rows: with headline and header what a terminal of 24 lines shows at once."""
 _MS = 1000
 _Row: TypeAlias = tuple[str, str | None, str, int, int, int]
 """Way, topic, change, bytes that it frees here and in all, and that it moves."""

@@ -10,6 +10,7 @@ from kafkabal.units import format_bytes, format_duration, format_rate
 from kafkabal.wording import brokers_by_id, counted_noun
 
 _SHOWN = 20
+"""Rows: with headline and header what a terminal of 24 lines shows at once."""
 
 
 def drain_report(found: DrainCheck, throttle_bytes_per_s: float, *, is_assumed: bool) -> Report:

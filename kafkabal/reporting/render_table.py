@@ -31,7 +31,9 @@ _LEFT: Final = BARS | {ValueKind.TEXT}
 _ARROWS: Final = ("  ", " ▲", " ▼")
 _ASCII_ARROWS: Final = ("  ", " ^", " v")
 _BAR_CELLS: Final = 16
+"""A difference of a sixteenth of the longest bar shows; 9 % of a fair share are a cell and a half."""
 _SHORT_BAR_CELLS: Final = 8
+"""Half as long, where a terminal has no room for names beside the long one."""
 # longer than any line that people read
 _UNLIMITED: Final = 100_000
 _COMMAND: Final = "kafkabal "

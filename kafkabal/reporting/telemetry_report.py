@@ -10,6 +10,7 @@ from kafkabal.telemetry import ClientMetric, Subscription, TopicErrors
 from kafkabal.wording import counted_noun
 
 _SHOWN_METRICS = 50
+"""A client pushes dozens of metrics; the rest are counted."""
 
 
 def subscriptions_report(subscriptions: Sequence[Subscription]) -> Report:

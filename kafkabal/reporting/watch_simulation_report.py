@@ -9,6 +9,7 @@ from kafkabal.wording import counted_noun
 
 _DAY_S = 86_400.0
 _SHOWN_ROWS = 40
+"""Months of events, of which the first are enough to see the pattern; JSON has all."""
 
 
 def watch_simulation_report(result: SimulationResult) -> Report:

@@ -19,6 +19,7 @@ U8 = NDArray[np.uint8]
 U32 = NDArray[np.uint32]
 
 KAFKA_SEED: Final = 0x9747B28C
+"""Of murmur2 in Kafka's Java client, as the next but one."""
 _MASK: Final = 0xFFFFFFFF
 _MIX: Final = 0x5BD1E995
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 DEFAULT_NAME: Final = "default"
 _SHOWN: Final = 40
+"""Characters of a wrong text that an error shows, so that the message stays one line."""
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}")
 
 

@@ -11,6 +11,7 @@ from kafkabal.sandbox.sandbox_spec import CONTROLLER_LISTENER, INNER_LISTENER, S
 ZOOKEEPER_ID: Final = 0
 ZOOKEEPER_LISTENER: Final = "ZOOKEEPER"
 _FIRST_CONTROLLER_ID: Final = 101
+"""Above the id of any broker: a sandbox has 50 at most."""
 
 
 class Role(StrEnum):

@@ -20,6 +20,7 @@ _MAX_BROKERS: Final = 50
 _MAX_LOG_DIRS: Final = 50
 """Real brokers have up to some dozens."""
 _CONTROLLERS: Final = (1, 3, 5)
+"""A quorum needs a majority: an even number fails as early as the odd one below it."""
 _MIN_HEAP_BYTES: Final = 128 * _MIB
 _BASE_HEAP_BYTES: Final = 256 * _MIB
 """Of a broker with up to a thousand replicas."""

@@ -7,6 +7,7 @@ import numpy as np
 from kafkabal.model import I32
 
 _ROWS_OF_16_BITS = 2**16
+"""Keys that a number of 16 bits tells apart."""
 
 
 class KeyOrderRisk:

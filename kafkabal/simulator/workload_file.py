@@ -67,6 +67,7 @@ _ENDINGS = (".yaml", ".yml")
 # a batch of Kafka, and with it a record, has its length in 32 bits
 _RECORD = Range(1, 2**31 - 1)
 _HEADERS = Range(0, 2**31 - 1)
+# the limits of the others keep typing errors out, and what would not fit into memory
 _KEYS = Range(1, 10_000_000)
 _SIGMA = Range(0, 5, above=True)
 _EXPONENT = Range(0, 10, above=True)

@@ -32,10 +32,11 @@ _READ_BYTES = 1 << 20
 """Pieces of a file read at once: as fast as larger ones on local disks, and an upload starts with the first."""
 # files that are read together: acknowledgements are counted, and threads take work, by so many
 _GROUP_BYTES, _GROUP_FILES = 1 << 20, 64
-# larger files are read chunk by chunk instead of whole
 _WHOLE_BYTES = 64 << 20
-# what files that were read ahead may take
+"""Larger files are read chunk by chunk instead of whole: Kafka takes records of 1 MB by default, and hardly anybody
+allows more than this."""
 _AHEAD_BYTES = 128 << 20
+"""What files that were read ahead may take: two of the largest that are read whole, or thousands of pictures."""
 _NO_CHECKSUM = "0" * 64
 # names of headers and values other than path, label and key, with room to spare
 _AROUND_BYTES = 160

@@ -17,6 +17,7 @@ from kafkabal.sources.row_reader_protocol import BadRowError, Rows, WantedFields
 _HEAD: Final = struct.Struct("<QI")
 _CHECKSUM: Final = struct.Struct("<I")
 _MASK_DELTA: Final = 0xA282EAD8
+"""TensorFlow's: a checksum of bytes that hold their own checksum would be weak."""
 _BLOCK_BYTES: Final = 1 << 20
 """Records are some kB: a read of the operating system is shared by hundreds."""
 # a length beyond this is a damaged file rather than a record: Kafka's batches end at 2 GiB

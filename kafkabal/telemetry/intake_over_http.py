@@ -22,6 +22,7 @@ from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, MetricSample,
 PATH: Final = "/v1/metrics"
 CONTENT_TYPE: Final = "application/x-protobuf"
 DEFAULT_PORT: Final = 4318
+"""OTLP over HTTP, as registered."""
 
 _MAX_BYTES: Final = 4 * 2**20
 """A hundred times the payload of a client of a thousand partitions; a body without an end fills no memory."""

@@ -13,7 +13,7 @@ from kafkabal.plan import ANY_DIR, Action, PartitionChange, Plan
 from kafkabal.testing.brute_force_fair import brute_force_fair
 
 _EPSILON = 1e-9
-"""What sums of shares in another order may differ by."""
+"""What sums of shares in another order may differ by: some thousand roundings of 1e-16, and room to spare."""
 _Placement: TypeAlias = Mapping[tuple[str, int], tuple[tuple[int, ...], int]]
 """Replicas and leader of each partition."""
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _LOOPBACK = "127.0.0.1"
 _PORTS = range(2**16)
 _PORT_DIGITS = 5
+"""Of 65535; longer ones need not be converted to be refused."""
 _WRITE_IT = "write it like 4318, 0.0.0.0:4318 or [::1]:4318; ports end at 65535"
 
 

@@ -22,8 +22,9 @@ from kafkabal.errors import KafkabalError, MissingCapabilityError, NoResponseErr
 
 _V = TypeVar("_V")
 
-# a bootstrap server that hesitates for so long does not keep the others from being tried
 _HEAD_START_S = 0.5
+"""A bootstrap server that hesitates for so long does not keep the others from being tried: an answer takes
+milliseconds, over continents a third of a second."""
 _FIRST_PAUSE_S = 0.05
 """Metadata follows a change of leader or controller within tens of milliseconds: the first retry mostly succeeds."""
 _LONGEST_PAUSE_S = 1.0
@@ -31,8 +32,9 @@ _LONGEST_PAUSE_S = 1.0
 _FRACTION_FOR_A_BROKER = 0.8
 """The rest is for the way there and back: a broker that waits as long as we do responds after we have hung up, and what
 it did is then unknown."""
-# how many known brokers a question is put to before the bootstrap servers are tried again
 _KNOWN_TRIED = 2
+"""How many known brokers a question is put to before the bootstrap servers are tried again: one may have just died, two
+at once hardly."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,9 @@ NO_HEADERS: Final = b"\0"
 _PREFIX_BYTES: Final = 1 + 10 + 10 + 5
 """Of a record, at most: attributes, differences of timestamp and offset, length of the key."""
 _LENGTH_BYTES: Final = 5
+"""Of the length of a record: 32 bits, 7 in a byte."""
 _LONGEST_NUMBER: Final = 10
-"""Bytes."""
+"""Bytes: 64 bits, 7 in a byte."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

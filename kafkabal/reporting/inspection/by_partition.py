@@ -10,6 +10,7 @@ from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.report import Column, Table, Tone, ValueKind, counted
 
 _SHOWN = 20
+"""Rows: with headline and header what a terminal of 24 lines shows at once."""
 
 
 def partition_table(inspection: Inspection) -> Table:

@@ -19,6 +19,7 @@ from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.report import Column, Table, Tone, ValueKind
 
 _SHOWN = 20
+"""Rows: with headline and header what a terminal of 24 lines shows at once."""
 
 
 def topic_table(inspection: Inspection) -> Table:

@@ -37,6 +37,7 @@ from kafkabal.wording import counted_noun, first_of
 GROWTH_GROUPINGS: Final = (Grouping.BROKER, Grouping.LOG_DIR, Grouping.TOPIC)
 _DAY_S: Final = 86400.0
 _SHOWN_TOPICS: Final = 20
+"""Rows: with headline and header what a terminal of 24 lines shows at once."""
 # of a datetime; and a disk that is full in 300 years never is
 _FARTHEST_S: Final = 300 * 365 * _DAY_S
 

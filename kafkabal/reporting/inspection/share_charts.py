@@ -12,6 +12,7 @@ from kafkabal.scoring import Grain, fair_shares
 # what a page can show so that each is legible
 _MOST_TOPICS = 30
 _MOST_BROKERS = 40
+"""Columns that stay wide enough to be told apart; the table has all of them."""
 
 
 def inspection_charts(inspection: Inspection) -> tuple[Chart, ...]:

@@ -10,6 +10,7 @@ from kafkabal.reporting.report import Column, Fact, Report, Table, Tone, ValueKi
 from kafkabal.wording import counted_noun
 
 _SHOWN = 20
+"""Rows: with headline and header what a terminal of 24 lines shows at once."""
 
 
 def adopt_report(foreign: Sequence[ForeignReassignment], unfinished: str | None, *, acts: bool) -> Report:

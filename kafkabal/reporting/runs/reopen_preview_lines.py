@@ -10,6 +10,7 @@ from kafkabal.units import format_bytes
 from kafkabal.wording import counted_noun, first_of
 
 _SHOWN = 5
+"""As many as a message lists: the prompt that follows stays in sight."""
 _DOES = {Goal.APPLY: "moves", Goal.ROLL_BACK: "moves back", Goal.CANCEL: "cancels"}
 
 

@@ -12,6 +12,7 @@ from kafkabal.units import format_bytes, format_duration, format_rate
 from kafkabal.wording import counted_noun
 
 _SHOWN = 20
+"""Rows: with headline and header what a terminal of 24 lines shows at once."""
 _MOVING = (Stage.MOVING, Stage.ASTRAY, Stage.COPYING)
 
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from kafkabal.model import ClusterState, TopicPartition
 
 _MOST_ROUNDS: Final = 10
-"""Times that a broker is drained again of what topics created meanwhile have put there."""
+"""Times that a broker is drained again of what topics created meanwhile have put there: a round takes seconds, so that
+more mean that something creates topics without end."""
 
 
 def check_of_drain(

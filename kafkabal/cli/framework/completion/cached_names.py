@@ -27,6 +27,7 @@ _MOST_NAMES: Final = 10_000
 # so that snapshots that are looked at once do not fill the folder
 _MOST_CLUSTERS: Final = 100
 _DIGITS: Final = 20
+"""80 bits of the hash: two clusters never share a file, and the name stays short."""
 
 
 class CachedNames(msgspec.Struct, frozen=True):
