@@ -1,0 +1,203 @@
+"""What the lock says and does: the file of a host, the fence of a run, and the lock of a command with several runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkabal.clusters.simulated.fake_clock import FakeClock
+from kafkabal.errors import BusyError, UnreachableError
+from kafkabal.executor.run_events import LockAwaited
+from kafkabal.executor.safety.cluster_lock import (
+    Fence,
+    FileLock,
+    LockLostError,
+    LockRegainedError,
+    TakenOverError,
+    confirm_lock,
+)
+from kafkabal.executor.safety.lock_across_runs import LockAcrossRuns, lock_cluster
+from kafkabal.executor.safety.stop_request import StopReason
+
+SESSION_S = 30.0
+
+
+class _Lock:
+    """A lock that is held or not, and confirmed so long ago."""
+
+    scope = "test"
+
+    def __init__(self, age_s: float = 0.0, *, is_held: bool = True) -> None:
+        self.age_s = age_s
+        self.holds = is_held
+        self.released = 0
+
+    def seconds_since_heartbeat(self) -> float:
+        """As told."""
+        return self.age_s
+
+    def is_held(self) -> bool:
+        """As told."""
+        return self.holds
+
+    def release(self) -> None:
+        """Count it; a coordinator that does not answer is nobody's trouble."""
+        self.released += 1
+        raise UnreachableError("no answer")
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        (b"kafkabal on one (process 7)", "kafkabal on one (process 7)"),
+        (b"", "another kafkabal on this host"),
+        (b"\xff", "�"),
+        (b"x" * 5000, "x" * 1000),
+    ],
+)
+def test_whoever_has_the_file_lock_is_named(tmp_path: Path, content: bytes, named: str) -> None:
+    """As it named itself, however odd the file is, with what to do."""
+    path = tmp_path / "new" / "lock"
+    lock = FileLock(path, "kafkabal on one (process 7)")
+    assert (path.read_text(), lock.scope, lock.seconds_since_heartbeat()) == (
+        "kafkabal on one (process 7)",
+        "this host only",
+        0.0,
+    )
+    path.write_bytes(content)
+    with pytest.raises(BusyError) as busy:
+        FileLock(path, "two")
+    assert busy.value.message == f"cluster locked by {named}"
+    assert busy.value.hint == "wait until it has finished, then try again"
+    assert path.read_bytes() == content
+    lock.release()
+    assert not lock.is_held()
+
+
+@pytest.mark.parametrize(
+    ("age_s", "is_held", "passes"),
+    [(0.0, True, True), (14.9, True, True), (15.0, True, False), (0.0, False, False)],
+)
+def test_only_a_fresh_lock_is_confirmed(age_s: float, is_held: bool, passes: bool) -> None:
+    """Half a session after its last heartbeat, or when it is lost, nothing begins."""
+    lock = _Lock(age_s, is_held=is_held)
+    if passes:
+        return confirm_lock(lock, SESSION_S)
+    with pytest.raises(LockLostError) as lost:
+        confirm_lock(lock, SESSION_S)
+    assert (lost.value.message, lost.value.hint) == (
+        "lost the lock of this cluster before anything changed",
+        "try again",
+    )
+    return None
+
+
+class _Retaking:
+    """What comes of each try to take the lock again."""
+
+    def __init__(self, *outcomes: _Lock | Exception) -> None:
+        self.outcomes = list(outcomes)
+        self.tries = 0
+
+    def __call__(self) -> _Lock:
+        self.tries += 1
+        outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+def _fence(lock: _Lock, retake: _Retaking, give_up_s: float = 300.0) -> tuple[Fence, FakeClock]:
+    clock = FakeClock()
+    return Fence(lock, retake, clock, session_s=SESSION_S, give_up_s=give_up_s), clock
+
+
+def test_a_lost_lock_is_taken_again() -> None:
+    """The old one is given up; what was known of the cluster is old, and then effects pass under the new one."""
+    old, new = _Lock(is_held=False), _Lock()
+    retake = _Retaking(UnreachableError("no coordinator"), UnreachableError("no coordinator"), new)
+    fence, clock = _fence(old, retake)
+    with pytest.raises(LockRegainedError, match="the lock was not confirmed for a while; re-reading the cluster"):
+        fence.check()
+    assert (retake.tries, old.released, clock.monotonic()) == (3, 3, 2.0)
+    fence.check()
+    assert fence.scope == "test"
+    fence.release()
+    assert (old.released, new.released) == (3, 1)
+
+
+def test_our_own_old_session_is_waited_for() -> None:
+    """For a session the cluster may count us in from before; after that, whoever has the lock is another."""
+    busy = BusyError("cluster locked by kafkabal on one (process 7)")
+    fence, clock = _fence(_Lock(is_held=False), _Retaking(busy))
+    with pytest.raises(BusyError) as lost:
+        fence.check()
+    assert lost.value.message == "lost the lock of this cluster: cluster locked by kafkabal on one (process 7)"
+    assert lost.value.hint == "nothing more changed; run 'kafkabal rebalance status' once the other run has finished"
+    assert lost.value.__cause__ is busy
+    assert clock.monotonic() == SESSION_S
+    fence, _ = _fence(_Lock(is_held=False), _Retaking(busy, busy, _Lock()))
+    with pytest.raises(LockRegainedError):
+        fence.check()
+
+
+def test_a_run_that_was_taken_over_is_left_at_once() -> None:
+    """Nobody waits for a session where another process has used the lock."""
+    fence, clock = _fence(_Lock(is_held=False), _Retaking(TakenOverError("run r was resumed by another process")))
+    with pytest.raises(BusyError, match="lost the lock of this cluster: run r was resumed by another process"):
+        fence.check()
+    assert clock.monotonic() == 0.0
+
+
+def test_a_lock_that_cannot_be_confirmed_ends_the_run() -> None:
+    """After the time that is given, and with how to go on."""
+    fence, clock = _fence(_Lock(age_s=20.0), _Retaking(_Lock()), give_up_s=60.0)
+    with pytest.raises(UnreachableError) as lost:
+        fence.check()
+    assert lost.value.message == "cannot confirm the lock of the cluster"
+    assert lost.value.hint == "run 'kafkabal rebalance resume'"
+    assert clock.monotonic() == 60.0
+
+
+def test_the_lock_is_waited_for_as_long_as_asked(scene: Any) -> None:
+    """Told once, with whom and how long; taken within a second of its release."""
+    other = scene.memory.connect("other").lock("kafkabal on two (process 9)", SESSION_S)
+    scene.memory.kafka.clock.at(20.5, other.release)
+    lock = lock_cluster(scene.environment(), SESSION_S, wait_s=40.0)
+    assert lock.is_held()
+    assert scene.memory.kafka.clock.monotonic() == 21.0
+    (told,) = scene.recorder.of(LockAwaited)
+    assert told == LockAwaited(holder="cluster locked by kafkabal on two (process 9)", wait_s=40.0)
+
+
+@pytest.mark.parametrize(("wait_s", "stops_at_s", "ends_at_s"), [(0.0, None, 0.0), (2.5, None, 2.5), (40.0, 3.5, 4.0)])
+def test_waiting_for_the_lock_ends(scene: Any, wait_s: float, stops_at_s: float | None, ends_at_s: float) -> None:
+    """When its time is over, or on a signal."""
+    scene.memory.connect("other").lock("kafkabal on two (process 9)", SESSION_S)
+    environment, clock = scene.environment(), scene.memory.kafka.clock
+    if stops_at_s is not None:
+        clock.at(stops_at_s, lambda: environment.stop.request(StopReason.TERMINATE))
+    with pytest.raises(BusyError, match="process 9"):
+        lock_cluster(environment, SESSION_S, wait_s=wait_s)
+    assert clock.monotonic() == ends_at_s
+
+
+def test_one_lock_for_a_command_with_several_runs(scene: Any) -> None:
+    """Taken once, again after a run has given it up, and given up at the end; waiting as the command was asked to."""
+    across = LockAcrossRuns(scene.environment())
+    across.release()
+    first = across.take()
+    assert across.take() is first
+    first.release()
+    second = across.take()
+    assert second is not first
+    assert second.is_held()
+    across.release()
+    assert not second.is_held()
+    other = scene.memory.connect("other").lock("two", SESSION_S)
+    with pytest.raises(BusyError):
+        across.take()
+    scene.memory.kafka.clock.at(scene.memory.kafka.clock.monotonic() + 5.0, other.release)
+    assert LockAcrossRuns(scene.environment(lock_wait_s=10.0)).take().is_held()
