@@ -1,0 +1,221 @@
+"""The run record on the cluster: in parts, whole or not at all, confirmed before every write, with a history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from kafkabal.errors import OperationError
+from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.state import cluster_record
+from kafkabal.executor.state.cluster_record import ClusterRecord
+from kafkabal.executor.state.run_record import RunPartition, RunRecord
+from kafkabal.executor.state.run_states import Phase, RunState
+from kafkabal.plan import Placement
+
+
+def _partition(number: int) -> RunPartition:
+    """One that a broker of its own is to take over."""
+    previous = Placement(replicas=(1, 2), leader=1, log_dirs=("/a", "/b"))
+    return RunPartition(
+        topic=f"t{number**5}",
+        partition=number,
+        previous=previous,
+        replicas=(1, 3),
+        log_dirs=("any", "any"),
+        copy_bytes=10,
+    )
+
+
+def _run(run_id: str, partitions: int = 2) -> RunRecord:
+    return RunRecord(
+        run_id=run_id,
+        plan_id=f"plan of {run_id}",
+        cluster_id="c",
+        started_at="2026-01-01T00:00:00",
+        host="one",
+        user="me",
+        why="--drain 2",
+        options=RunOptions(),
+        partitions=tuple(map(_partition, range(partitions))),
+    )
+
+
+class _Store:
+    """Records in memory, and the order in which they were written."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, bytes] = {}
+        self.writes: list[str] = []
+
+    def put(self, key: str, value: bytes | None) -> None:
+        """Write or delete one."""
+        self.writes.append(f"-{key}" if value is None else key)
+        if value is None:
+            self.kept.pop(key, None)
+        else:
+            self.kept[key] = value
+
+    def get_all(self) -> dict[str, bytes]:
+        """All of them."""
+        return dict(self.kept)
+
+
+@pytest.fixture
+def store() -> _Store:
+    """An empty one."""
+    return _Store()
+
+
+def test_there_is_no_run_at_first(store: _Store) -> None:
+    """Nothing recorded, nothing asked, nothing before."""
+    record = ClusterRecord(store)
+    assert (record.load(), record.run_id(), record.request("a"), record.earlier_runs()) == (None, None, None, ())
+    assert not record.is_as_left("a")
+    assert not record.was_replaced("a")
+
+
+def test_a_run_in_parts(store: _Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large run is cut, comes back whole, and exists only once its head is written; then the former one goes."""
+    monkeypatch.setattr(cluster_record, "_PART_BYTES", 200)
+    record, large = ClusterRecord(store), _run("b", 100)
+    record.begin(_run("a"), RunState(at="1"))
+    record.put_request("a", b"slower")
+    former = [f"-{key}" for key in store.writes if key != "run"]
+    store.writes.clear()
+    record.begin(large, RunState(at="2", phase=Phase.MOVING))
+    assert record.load() == (large, RunState(at="2", phase=Phase.MOVING))
+    *parts, state, summary, head = (w for w in store.writes if not w.startswith("-"))
+    assert parts == [f"run/b/{n}" for n in range(len(parts))]
+    assert len(parts) > 3
+    assert all(len(store.kept[key]) <= 200 for key in parts)
+    assert (state, summary, head) == ("run/b/state", "history/a", "run")
+    assert store.writes[-len(former) :] == former
+    assert former[-2:] == ["-run/a/state", "-run/a/request"]
+    assert record.run_id() == "b"
+
+
+@pytest.mark.parametrize("crash_after", range(5))
+def test_a_crash_leaves_the_former_run(store: _Store, crash_after: int) -> None:
+    """Until the head is written, the run before is there, whole; from then on, the new one."""
+    record = ClusterRecord(store)
+    record.begin(_run("a"), RunState(at="1"))
+    put, left = store.put, crash_after
+
+    def die(key: str, value: bytes | None) -> None:
+        nonlocal left
+        if left == 0:
+            raise KeyboardInterrupt
+        left -= 1
+        put(key, value)
+
+    store.put = die  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        record.begin(_run("b"), RunState(at="2"))
+    # one part, the state, the summary, the head
+    known = ClusterRecord(store).load()
+    assert known is not None
+    assert known[0] == _run("b" if crash_after == 4 else "a")
+
+
+def test_damage_is_told(store: _Store) -> None:
+    """A part that is missing or another is no run, and says what to do."""
+    record = ClusterRecord(store)
+    record.begin(_run("a"), RunState(at="1"))
+    part = store.kept["run/a/0"]
+    for damaged in ({}, {"run/a/0": part[:-1]}, {"run/a/0": part[:-1] + b"x"}):
+        del store.kept["run/a/0"]
+        store.kept |= damaged
+        with pytest.raises(OperationError) as told:
+            record.load()
+        assert str(told.value) == "the run record of a on the cluster is incomplete"
+        assert told.value.hint == "give its journal with --journal, or run 'kafkabal rebalance repair'"
+        store.kept["run/a/0"] = part
+    del store.kept["run/a/state"]
+    assert record.load() == (_run("a"), RunState())
+    # a new run begins over what is damaged, of which no line can be kept
+    del store.kept["run/a/0"]
+    record.begin(_run("b"), RunState(at="2"))
+    assert record.earlier_runs() == ()
+
+
+def test_earlier_runs(store: _Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line of each run that was replaced, the oldest dropped beyond a number; the same run again replaces nothing."""
+    monkeypatch.setattr(cluster_record, "_MOST_SUMMARIES", 2)
+    record = ClusterRecord(store)
+    for name in "abcdd":
+        record.begin(_run(name), RunState(at=f"at {name}"))
+    assert [run.run_id for run in record.earlier_runs()] == ["b", "c"]
+    record.begin(_run("e"), RunState())
+    earlier = record.earlier_runs()
+    assert [run.run_id for run in earlier] == ["b", "c", "d"]
+    assert record.was_replaced("d")
+    assert not record.was_replaced("e")
+    last = earlier[-1]
+    assert (last.plan_id, last.started_at, last.last_at) == ("plan of d", "2026-01-01T00:00:00", "at d")
+    assert (last.host, last.user, last.why, last.partitions) == ("one", "me", "--drain 2", 2)
+    assert (last.planned_bytes, last.outcome, last.phase) == (20, None, Phase.PREPARED)
+
+
+def test_who_wrote_it_last(store: _Store) -> None:
+    """What another process has written is not as we left it; of writes without an answer, any may be there."""
+    one, two = ClusterRecord(store), ClusterRecord(store)
+    one.begin(_run("a"), RunState(at="1"))
+    assert one.is_as_left("a")
+    assert not one.is_as_left("b")
+    assert not two.is_as_left("a")
+    two.update("a", RunState(at="2"))
+    assert two.is_as_left("a")
+    assert not one.is_as_left("a")
+    one.update("a", RunState(at="3"))
+    put = store.put
+
+    def lose_the_answer(key: str, value: bytes | None) -> None:
+        put(key, value)
+        raise OperationError("no answer")
+
+    for lost in (lose_the_answer, lambda *_: lose_the_answer("elsewhere", b"")):
+        store.put = lost  # type: ignore[method-assign]
+        with pytest.raises(OperationError):
+            one.update("a", RunState(at="4"))
+        assert one.is_as_left("a")
+    store.put = put  # type: ignore[method-assign]
+    one.update("a", RunState(at="5"))
+    store.kept["run/a/state"] = b'{"at": "4"}'
+    assert not one.is_as_left("a")
+
+
+def test_every_write_is_confirmed(store: _Store) -> None:
+    """Before each of them, and only as long as that is asked for; what the confirmation raises, the write raises."""
+    record, confirmed = ClusterRecord(store), list[int]()
+
+    def confirm() -> None:
+        confirmed.append(len(store.writes))
+
+    with record.confirming(confirm):
+        record.begin(_run("a"), RunState(at="1"))
+        record.begin(_run("b"), RunState(at="2"))
+        record.put_request("b", b"slower")
+    assert confirmed == list(range(len(store.writes)))
+    assert record.request("b") == b"slower"
+    record.update("b", RunState(at="3"))
+    assert len(confirmed) == len(store.writes) - 1
+
+    def refuse() -> None:
+        raise OperationError("lost the lock")
+
+    before = store.kept.copy()
+    with record.confirming(refuse), pytest.raises(OperationError):
+        record.update("b", RunState(at="4"))
+    assert store.kept == before
+
+
+def test_a_record_keeps_all_of_a_run(store: _Store) -> None:
+    """With what changed later: rates, originals, another throttle."""
+    state = RunState(at="1", rates={"7"}, pending=["x"])
+    run = replace(_run("a"), cordons=())
+    record: Any = ClusterRecord(store)
+    record.begin(run, state)
+    assert ClusterRecord(store).load() == (run, state)
