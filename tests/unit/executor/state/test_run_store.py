@@ -1,0 +1,164 @@
+"""What is written down of an open run, where, and what other hosts have to know of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkabal.clusters import ConfigSource, ResourceKind
+from kafkabal.clusters.simulated.fake_clock import FakeClock
+from kafkabal.errors import BusyError, UnreachableError
+from kafkabal.executor.run_options import Throttle
+from kafkabal.executor.state.journal_records import Closed, Entered, ThrottleRate, ThrottleTaken
+from kafkabal.executor.state.run_record import Original
+from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, RunState
+from kafkabal.executor.state.run_store import RunStore
+
+AT = "2026-01-01T00:00:00.000+00:00"
+ORIGINAL = Original(kind=ResourceKind.BROKER, resource="1", key="k", value="7", source=ConfigSource.OWN)
+
+
+class _Places:
+    """Journal, fence and record of the cluster in one."""
+
+    path = Path("journal")
+    error = None
+    is_tolerant = False
+    run_id = "a"
+
+    def __init__(self) -> None:
+        self.happened: list[Any] = []
+        self.fails: Exception | None = None
+
+    def append(self, *records: Any) -> None:
+        """The journal."""
+        self.happened += records
+
+    def close(self) -> None:
+        """The journal."""
+        self.happened.append("closed")
+
+    def check(self) -> None:
+        """The fence."""
+        if self.fails is not None:
+            raise self.fails
+        self.happened.append("fence")
+
+    def update(self, run_id: str, state: RunState) -> None:
+        """The record of the cluster."""
+        self.happened.append((run_id, state.at))
+
+    def new(self) -> list[Any]:
+        """What happened since the last call."""
+        happened, self.happened = self.happened, []
+        return happened
+
+
+@pytest.fixture
+def places() -> Any:
+    """All of them."""
+    return _Places()
+
+
+def _store(places: Any, state: RunState | None = None, *, has_cluster_record: bool = True) -> RunStore:
+    record: Any = places
+    known = places if has_cluster_record else None
+    return RunStore(record, state or RunState(phase=Phase.RECORDED), places, known, places, FakeClock())
+
+
+TOLD = ["fence", ("a", AT)]
+
+
+def test_phases(places: Any) -> None:
+    """Each is in the journal; other hosts have to know of a new goal, and of a pause that begins or ends."""
+    store = _store(places, RunState(phase=Phase.RECORDED, openings=3))
+    steps = [
+        (Goal.APPLY, Phase.MOVING, False),
+        (Goal.APPLY, Phase.PAUSED, True),
+        (Goal.APPLY, Phase.MOVING, True),
+        (Goal.ROLL_BACK, Phase.MOVING, True),
+        (Goal.ROLL_BACK, Phase.RESTORING, False),
+    ]
+    for goal, phase, matters in steps:
+        assert store.enter(goal, phase) is matters
+        assert (store.state.goal, store.state.phase) == (goal, phase)
+        assert places.new() == [Entered(at=AT, goal=goal, phase=phase, openings=3)]
+    store.close_run(RunOutcome.PARTIAL, ["a rate"], {"t-0": "dead"})
+    assert (store.state.phase, store.state.outcome, store.state.pending) == (
+        Phase.CLOSED,
+        RunOutcome.PARTIAL,
+        ["a rate"],
+    )
+    assert places.new() == [Closed(at=AT, outcome=RunOutcome.PARTIAL, pending=["a rate"], problems={"t-0": "dead"})]
+
+
+def test_rates_are_announced_before_they_are_set(places: Any) -> None:
+    """New ones only, in order, in the journal and then on the cluster."""
+    store = _store(places, RunState(phase=Phase.RECORDED, rates={"5"}))
+    store.announce_rates({"7", "5", "6"})
+    assert places.new() == [ThrottleRate(at=AT, value="6"), ThrottleRate(at=AT, value="7"), *TOLD]
+    assert store.state.rates == {"5", "6", "7"}
+    assert store.state.at == AT
+    store.announce_rates({"7"})
+    assert places.new() == []
+
+
+def test_originals_are_kept_before_they_are_changed(places: Any) -> None:
+    """As found later than at the beginning."""
+    store = _store(places)
+    store.keep_originals([])
+    assert places.new() == []
+    store.keep_originals([ORIGINAL])
+    assert places.new() == [ORIGINAL, *TOLD]
+    assert store.state.later_originals == [ORIGINAL]
+    store.tell_news()
+    assert places.new() == []
+
+
+def test_another_throttle(places: Any) -> None:
+    """In the journal at once, on the cluster with the next news."""
+    store, throttle = _store(places), Throttle(bytes_per_s=9)
+    store.keep_throttle(throttle, "asked")
+    assert (store.state.throttle, store.state.asked_at) == (throttle, "asked")
+    assert places.new() == [ThrottleTaken(at=AT, throttle=throttle, asked_at="asked")]
+    store.announce_rates(set())
+    assert places.new() == TOLD
+
+
+@pytest.mark.parametrize("error", [UnreachableError("no answer"), BusyError("another has it")])
+def test_news_that_could_not_be_told_are_told_later(places: Any, error: Exception) -> None:
+    """Until it is told, each effect tries again, and is not reached without."""
+    store = _store(places)
+    places.fails = error
+    for _ in range(2):
+        with pytest.raises(type(error)):
+            store.announce_rates({"7"})
+    assert places.new() == [ThrottleRate(at=AT, value="7")]
+    places.fails = None
+    store.announce_rates({"7"})
+    store.announce_rates({"7"})
+    assert places.new() == TOLD
+
+
+def test_a_cluster_without_a_record(places: Any) -> None:
+    """The journal has it all, and no lock is asked for."""
+    store = _store(places, has_cluster_record=False)
+    places.fails = UnreachableError("no answer")
+    store.announce_rates({"7"})
+    store.tell_cluster()
+    assert places.new() == [ThrottleRate(at=AT, value="7")]
+    assert store.state.at == ""
+
+
+def test_the_journal(places: Any) -> None:
+    """Where it is, what is missing of it, from when on that ends nothing, and its end."""
+    store = _store(places)
+    assert (store.journal_path, store.gap) == (Path("journal"), None)
+    places.error = error = OSError("disk full")
+    assert store.gap is error
+    store.tolerate_gaps()
+    assert places.is_tolerant is True
+    store.close()
+    assert places.new() == ["closed"]
