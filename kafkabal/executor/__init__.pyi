@@ -67,6 +67,7 @@ from .state.find_run import FoundRun as FoundRun
 from .state.find_run import find_run as find_run
 from .state.find_run import find_run_by_id as find_run_by_id
 from .state.find_run import latest_journal as latest_journal
+from .state.find_run import refused_record as refused_record
 from .state.journal import Journal as Journal
 from .state.journal_records import Confirmed as Confirmed
 from .state.journal_records import EffectKind as EffectKind

@@ -13,7 +13,7 @@ from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Warned
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
-from kafkabal.executor.throttle.run_throttles import read_originals
+from kafkabal.executor.throttle.run_throttles import granted_on, read_originals
 from kafkabal.model import ClusterState, TopicPartition, move_bytes
 from kafkabal.plan import PartitionChange, Placement, Plan, find_drift, partition_rows, placements
 from kafkabal.wording import counted_noun, first_of
@@ -179,7 +179,7 @@ def _originals(
         if fault.name.endswith("AUTHORIZATION_FAILED"):
             raise NotAuthorizedError(
                 f"not authorized to read the configs of {resource}: {fault}",
-                hint="run without a throttle: --throttle none",
+                hint=f"grant DESCRIBE_CONFIGS on {granted_on(resource)}, or run without a throttle: --throttle none",
             )
         environment.listener.on_event(Warned(message=f"cannot read the configs of {resource}: {fault}"))
     return originals

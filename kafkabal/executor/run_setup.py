@@ -13,7 +13,15 @@ from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Started, Warned
 from kafkabal.executor.run_options import RunOptions
-from kafkabal.executor.safety.cluster_lock import Fence, LockLostError, TakenOverError, confirm_lock, release_lock
+from kafkabal.executor.safety.cluster_lock import (
+    Fence,
+    FileLock,
+    LockLostError,
+    TakenOverError,
+    confirm_lock,
+    in_one_line,
+    release_lock,
+)
 from kafkabal.executor.safety.fenced_requests import FencedRequests
 from kafkabal.executor.safety.lock_across_runs import lock_cluster
 from kafkabal.executor.safety.retry import RetryBudget
@@ -84,6 +92,9 @@ def write_cluster_record(
     LockLostError
         If the lock was lost before that.
     """
+    if isinstance(lock, FileLock) and lock.denied:
+        message = f"runs from other hosts are not blocked: {lock.denied}"
+        environment.listener.on_event(Warned(message=message))
     cluster_record = open_cluster_record(environment.cluster)
 
     def confirm() -> None:
@@ -105,7 +116,7 @@ def write_cluster_record(
         if not retries.until_success(has_begun):
             raise
     except (NotAuthorizedError, MissingCapabilityError) as error:
-        message = f"only the journal on this host can resume or roll back this run: {error.message}"
+        message = f"only the journal on this host can resume or roll back this run: {in_one_line(error)}"
         environment.listener.on_event(Warned(message=message))
         return None
     return cluster_record

@@ -71,4 +71,7 @@ def _wish_log_dirs(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
 
 
 def _failure(message: str, faults: Mapping[str, Fault]) -> PartialFailureError:
-    return PartialFailureError(message, [(name, str(fault)) for name, fault in sorted(faults.items())])
+    is_denied = any(fault.name.endswith("AUTHORIZATION_FAILED") for fault in faults.values())
+    hint = "grant CREATE on the cluster, or on these topics; 'kafkabal help permissions' lists what each command needs"
+    failures = [(name, str(fault)) for name, fault in sorted(faults.items())]
+    return PartialFailureError(message, failures, hint=hint if is_denied else None)

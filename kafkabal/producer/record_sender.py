@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
@@ -277,7 +278,7 @@ class RecordSender:
     def poll(self, timeout_s: float = 0.0) -> None:
         """Call what waits to be called back; at most for so long. A signal is handled when it is over."""
         self._router.take_view()
-        with signals_held_back():
+        with self._faults_named(), signals_held_back():
             self._client.poll(timeout_s)
 
     def flush(self, timeout_s: float | None = None) -> Deliveries:
@@ -318,7 +319,7 @@ class RecordSender:
 
     def drop_queued(self) -> None:
         """Give up records that are not on their way yet; they are reported as failed."""
-        with signals_held_back():
+        with self._faults_named(), signals_held_back():
             self._client.purge(in_queue=True, in_flight=False)
             self._client.poll(0)
 
@@ -339,7 +340,9 @@ class RecordSender:
         self._refresher.close()
         self._produce = self._refuse
         self._client.purge()
-        self._client.flush(0)
+        # a client that cannot go on says so again, to a caller that knows already
+        with suppress(KafkaException):
+            self._client.flush(0)
 
     def __enter__(self) -> Self:
         return self
@@ -359,5 +362,13 @@ class RecordSender:
 
     def _flush_slice(self, at_most_s: float) -> int:
         """Flush for a moment, signals held back; how many records and events are left."""
-        with signals_held_back():
+        with self._faults_named(), signals_held_back():
             return self._client.flush(min(_FLUSH_SLICE_S, max(0.0, at_most_s)))
+
+    @contextmanager
+    def _faults_named(self) -> Iterator[None]:
+        """Turn what ends an idempotent client, such as a permission that it lacks, into one of our errors."""
+        try:
+            yield
+        except KafkaException as error:
+            raise error_of(error.args[0], self.topic) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 from confluent_kafka import KafkaException, Producer
@@ -24,6 +25,9 @@ _DEFAULTS: Mapping[str, ClientSetting] = {
 }
 
 
+_LOGGER = logging.getLogger(__name__)
+
+
 def sending_client(client: Mapping[str, ClientSetting], read: StatisticsReader, interval_s: float) -> Producer:
     """A client whose statistics are read.
 
@@ -38,8 +42,10 @@ def sending_client(client: Mapping[str, ClientSetting], read: StatisticsReader, 
         If librdkafka does not take a setting.
     """
     statistics = {"statistics.interval.ms": max(1, round(interval_s * 1000)), "stats_cb": read}
+    # what ends the client is written at every log level; it reaches the user as the error that ends the command
+    logged = {} if "debug" in client else {"logger": _LOGGER}
     try:
-        return Producer({**statistics, **_DEFAULTS, **client})
+        return Producer({**statistics, **_DEFAULTS, **client, **logged})
     except KafkaException as error:
         raise config_error_of(error.args[0]) from error
 

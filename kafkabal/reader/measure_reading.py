@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing as mp
 import time
 import warnings
@@ -200,6 +201,8 @@ def _collect(results: Any, processes: Sequence[Any], patience_s: float) -> list[
 
 def _read(request: MeasureRequest, reader: int, start: Any, results: Any) -> None:
     """Run in a process of its own."""
+    # as in the process that started this one, a library's warning is not a message for a user
+    logging.getLogger().addHandler(logging.NullHandler())
     try:
         results.put(_measured(request, reader, start))
     except KafkabalError as error:

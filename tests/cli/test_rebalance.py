@@ -12,13 +12,15 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
-from kafkabal.errors import OperationError, OutputError
+from kafkabal.errors import NotAuthorizedError, OperationError, OutputError
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.plan.plan_file import read_plan, write_plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
+from tests.cli.simulated import simulate
 
 
 def _replicas(path: Path) -> list[list[int]]:
@@ -454,3 +456,22 @@ def test_a_copy_that_never_arrives_ends_a_run_on_a_snapshot_soon(
     words = ("rebalance", "apply", str(plan_file), "--snapshot", str(path), "--save", f"{path}.out", "--yes", "--force")
     done = run_cli(*words)
     assert done.code in (1, 4), done.err
+
+
+def test_status_does_not_take_a_record_that_it_may_not_read_for_none(
+    run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs of other hosts are unknown then: exit 1 and the permission, where exit 0 would say that all is settled."""
+    rows = [TopicRow(topic="img", partitions=[partition(0, [1, 2], 1)])]
+    memory = InMemoryCluster.of(cluster(brokers(3), rows))
+
+    def deny(_: object) -> Any:
+        raise NotAuthorizedError("cannot read topic __kafkabal", hint="grant READ on topic __kafkabal")
+
+    simulation = simulate(memory, run_cli, monkeypatch)
+    assert simulation.run("rebalance", "status").code == 0
+    monkeypatch.setattr(type(memory.records()), "get_all", deny)
+    refused = simulation.run("rebalance", "status")
+    assert (refused.code, refused.out) == (1, "")
+    assert "others are unknown: cannot read topic __kafkabal" in refused.err
+    assert "grant READ on topic __kafkabal" in refused.err

@@ -13,7 +13,13 @@ from kafkabal.cli.framework.shared_options import Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.telemetry_intake import open_http_intake, open_topic_intake
 from kafkabal.config import Settings
-from kafkabal.errors import ConfigError, MissingCapabilityError, RefusedByClusterError, UsageError
+from kafkabal.errors import (
+    ConfigError,
+    MissingCapabilityError,
+    NotAuthorizedError,
+    RefusedByClusterError,
+    UsageError,
+)
 from kafkabal.model import CLEANUP_POLICY, MAX_MESSAGE_BYTES, RETENTION_MS, SEGMENT_MS
 from kafkabal.telemetry import (
     DEFAULT_INTERVAL_S,
@@ -378,9 +384,18 @@ def _make_topic(cluster: "KafkaCluster", given: str | None, context: CommandCont
     if fault is None:
         context.detail(f"created topic {topic}")
     elif fault.name != _TOPIC_EXISTS:
-        raise RefusedByClusterError(f"cannot create topic {topic}: {fault}")
+        raise _refused(f"cannot create topic {topic}", fault, f"CREATE on topic {topic}")
 
 
 def _expect_done(faults: "Mapping[ConfigResource, Fault]") -> None:
     for resource, fault in faults.items():
-        raise RefusedByClusterError(f"subscription {resource.name}: {fault}")
+        raise _refused(f"subscription {resource.name}", fault, "ALTER_CONFIGS on the cluster")
+
+
+def _refused(what: str, fault: "Fault", permission: str) -> RefusedByClusterError:
+    """The error for a fault; one for lack of a permission names it."""
+    if not fault.name.endswith("AUTHORIZATION_FAILED"):
+        return RefusedByClusterError(f"{what}: {fault}")
+    return NotAuthorizedError(
+        f"{what}: {fault.name}", hint=f"grant {permission}; 'kafkabal help permissions' lists what each command needs"
+    )

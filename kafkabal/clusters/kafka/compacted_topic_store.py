@@ -15,11 +15,18 @@ from kafka.record import MemoryRecords, MemoryRecordsBuilder
 from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.cluster_protocol import NewTopic
 from kafkabal.clusters.kafka.create_topics import create_topics
-from kafkabal.clusters.kafka.error_mapping import TOPIC_ALREADY_EXISTS, check, error_name, fault_of, translated
+from kafkabal.clusters.kafka.error_mapping import (
+    TOPIC_ALREADY_EXISTS,
+    check,
+    error_name,
+    fault_of,
+    not_authorized,
+    translated,
+)
 from kafkabal.clusters.kafka.kafka_client import KafkaClient, KnownBroker, pauses
 from kafkabal.clusters.kafka.leader_and_group_offsets import leader_offsets
 from kafkabal.clusters.kafka.metadata import partition_status
-from kafkabal.errors import NotAuthorizedError, RefusedByClusterError, UnreachableError
+from kafkabal.errors import RefusedByClusterError, UnreachableError
 from kafkabal.model import CLEANUP_POLICY, MAX_MESSAGE_BYTES, MIN_INSYNC_REPLICAS, TopicPartition
 
 RECORDS_TOPIC = "__kafkabal"
@@ -83,7 +90,7 @@ class CompactedTopicStore:
                     raise
             else:
                 if not fault_of(code).retriable or deadline.remaining_s < pause_s:
-                    check(code, f"write to topic {self._topic}", message)
+                    check(code, f"write to topic {self._topic}", message, permission=f"WRITE on topic {self._topic}")
                     return
             self._client.clock.sleep(pause_s)
 
@@ -161,7 +168,9 @@ class CompactedTopicStore:
         )
         for fault in create_topics(self._client, [topic], validate_only=False).values():
             if fault.name.endswith("AUTHORIZATION_FAILED"):
-                raise NotAuthorizedError(f"cannot create topic {self._topic}: {fault}")
+                raise not_authorized(
+                    f"cannot create topic {self._topic}: {fault.name}", f"CREATE on topic {self._topic}"
+                )
             if fault.name != error_name(TOPIC_ALREADY_EXISTS):
                 raise RefusedByClusterError(f"cannot create topic {self._topic}: {fault}")
 
@@ -199,9 +208,9 @@ class CompactedTopicStore:
             max_version=_LAST_VERSION_WITH_NAMES,
         )
         response = self._client.call_broker(leader, request, deadline)
-        check(response.error_code, f"read topic {self._topic}")
+        check(response.error_code, f"read topic {self._topic}", permission=f"READ on topic {self._topic}")
         found = response.responses[0].partitions[0]
-        check(found.error_code, f"read topic {self._topic}")
+        check(found.error_code, f"read topic {self._topic}", permission=f"READ on topic {self._topic}")
         with translated(f"topic {self._topic}"):
             yield from MemoryRecords(bytes(found.records or b""))
 

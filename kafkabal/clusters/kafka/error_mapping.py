@@ -81,6 +81,9 @@ _BECOMES: tuple[tuple[type[Exception], type[KafkabalError]], ...] = (
 _MALFORMED = (struct.error, ValueError, IndexError, KeyError, TypeError, AttributeError)
 
 
+_PERMISSIONS_PAGE = "'kafkabal help permissions' lists what each command needs"
+
+
 def error_name(code: int) -> str:
     """Kafka's name of a code, such as ``NOT_CONTROLLER``; ``ERROR_n`` for a code that is newer than the library."""
     if code in _KAFKAS_OWN_NAMES:
@@ -103,13 +106,17 @@ def fault_of_error(error: KafkabalError) -> Fault:
     return Fault(REFUSED, error.message)
 
 
-def check(code: int, what: str, message: str | None = None, *, hint: str | None = None) -> None:
+def check(
+    code: int, what: str, message: str | None = None, *, hint: str | None = None, permission: str | None = None
+) -> None:
     """Raise what a code means, unless it means success.
 
     Parameters
     ----------
     what
         What was asked for, for people: ``describe the log dirs of broker 3``.
+    permission
+        What the principal lacks if it is refused: ``DESCRIBE on the cluster``.
 
     Raises
     ------
@@ -118,8 +125,15 @@ def check(code: int, what: str, message: str | None = None, *, hint: str | None 
     """
     if code != NO_ERROR:
         kind = _becomes(foreign.for_code(code))
-        fault = fault_of(code, message)
-        raise kind(f"cannot {what}: {fault}", hint=hint or _hint(kind))
+        if kind is NotAuthorizedError and permission is not None:
+            # the brokers' own words name a connection and a request, but not what is lacking
+            raise not_authorized(f"cannot {what}: {error_name(code)}", permission)
+        raise kind(f"cannot {what}: {fault_of(code, message)}", hint=hint or _hint(kind))
+
+
+def not_authorized(message: str, permission: str) -> NotAuthorizedError:
+    """The error for a permission that the principal lacks, which names it."""
+    return NotAuthorizedError(message, hint=f"grant {permission}; {_PERMISSIONS_PAGE}")
 
 
 @contextmanager
@@ -147,5 +161,5 @@ def _becomes(error: type[Exception]) -> type[KafkabalError]:
 
 def _hint(kind: type[KafkabalError]) -> str | None:
     if kind is NotAuthorizedError:
-        return "'kafkabal help permissions' lists what each command needs"
+        return _PERMISSIONS_PAGE
     return None

@@ -87,7 +87,7 @@ def _ask_coordinator(client: KafkaClient, group: str, ask: Callable[[int], T | N
     for pause_s in pauses():
         broker, code, message = _find_coordinator(client, group, deadline)
         if code not in _UNSETTLED:
-            check(code, f"find the coordinator of group {group}", message)
+            check(code, f"find the coordinator of group {group}", message, permission=f"READ on group {group}")
             answer = ask(broker)
             if answer is not None:
                 return answer

@@ -124,7 +124,7 @@ class GroupLock:
             if code != UNKNOWN_MEMBER_ID:
                 break
             self._member = ""
-        check(code, f"join the consumer group {self._group}")
+        check(code, f"join the consumer group {self._group}", permission=f"READ on group {self._group}")
 
     def _join_once(self) -> int:
         """Become a member, then its leader by being alone, and settle the group; the error code of what failed."""

@@ -10,7 +10,14 @@ from kafka.protocol.admin import AlterReplicaLogDirsRequest, DescribeLogDirsRequ
 
 from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.cluster_protocol import Fault, ReplicaLog, ReplicaOn
-from kafkabal.clusters.kafka.error_mapping import KAFKA_STORAGE_ERROR, NO_ERROR, check, fault_of, fault_of_error
+from kafkabal.clusters.kafka.error_mapping import (
+    KAFKA_STORAGE_ERROR,
+    NO_ERROR,
+    check,
+    fault_of,
+    fault_of_error,
+    not_authorized,
+)
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.clusters.kafka.request_chunks import by_topic, chunked
 from kafkabal.errors import KafkabalError, NotAuthorizedError
@@ -57,13 +64,13 @@ def describe_log_dirs(
     if partitions is not None and len(partitions) <= _MOST_NAMED_PARTITIONS:
         named = [topic(topic=name, partitions=numbers) for name, numbers in by_topic(partitions)]
     response = client.call_broker(broker, DescribeLogDirsRequest(topics=named), deadline)
-    check(response.error_code, f"describe the log dirs of broker {broker}")
+    check(response.error_code, f"describe the log dirs of broker {broker}", permission="DESCRIBE on the cluster")
     if not response.results:
         # before version 3 a refusal is an empty list, and no broker is without log dirs
-        raise NotAuthorizedError(
+        raise not_authorized(
             f"cannot describe the log dirs of broker {broker}: it reported none, as brokers before Kafka 3.2 do "
             "if the principal is not authorized to describe the cluster",
-            hint="'kafkabal help permissions' lists what each command needs",
+            "DESCRIBE on the cluster",
         )
     local: list[Any] = []
     remote: list[Any] = []

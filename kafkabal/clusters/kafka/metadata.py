@@ -9,7 +9,12 @@ from uuid import UUID
 
 from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.cluster_protocol import PartitionStatus, TopicDescription
-from kafkabal.clusters.kafka.error_mapping import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION, check
+from kafkabal.clusters.kafka.error_mapping import (
+    TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    check,
+    not_authorized,
+)
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.clusters.kafka.request_chunks import chunked
 from kafkabal.errors import NotAuthorizedError, UnreachableError
@@ -64,7 +69,7 @@ def describe_topic(client: KafkaClient, topic: str, deadline: Deadline) -> Topic
     (found,) = response.topics
     if found.error_code == UNKNOWN_TOPIC_OR_PARTITION:
         return None
-    check(found.error_code, f"describe topic {topic}")
+    check(found.error_code, f"describe topic {topic}", permission=f"DESCRIBE on topic {topic}")
     return TopicDescription(
         cluster_id=response.cluster_id or "",
         topic_id=_as_kafka_writes_it(found.topic_id),
@@ -75,9 +80,8 @@ def describe_topic(client: KafkaClient, topic: str, deadline: Deadline) -> Topic
 def topics_refused(topics: Collection[str]) -> NotAuthorizedError:
     """The error that names topics which the principal may not describe."""
     named = first_of(sorted(topics), _NAMED_IN_A_MESSAGE)
-    return NotAuthorizedError(
-        f"not authorized to describe {counted_noun(len(topics), 'topic')}: {named}",
-        hint="grant DESCRIBE on topic '*'; 'kafkabal help permissions' lists what each command needs",
+    return not_authorized(
+        f"not authorized to describe {counted_noun(len(topics), 'topic')}: {named}", "DESCRIBE on topic '*'"
     )
 
 

@@ -301,7 +301,11 @@ class RangeFetcher:
         if response.error_code in (_OFFSET_OUT_OF_RANGE, _OFFSET_NOT_AVAILABLE):
             # a follower may lag a little behind what its leader has promised
             self._replicas[partition] = _Replica(self._replicas[partition].leader, self._replicas[partition].leader)
-        check(response.error_code, f"read {self._topic}-{partition} from broker {broker}")
+        check(
+            response.error_code,
+            f"read {self._topic}-{partition} from broker {broker}",
+            permission=f"READ on topic {self._topic}",
+        )
         return response
 
     def _retried(self, ask: Any, deadline: Deadline) -> Any:

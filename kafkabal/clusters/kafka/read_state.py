@@ -13,7 +13,7 @@ from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.cluster_protocol import BrokerProblem, Reading, ReadRequest, Reassignment
 from kafkabal.clusters.config_items import ConfigResource, ConfigSource, ResourceKind
 from kafkabal.clusters.kafka.configs import describe_configs
-from kafkabal.clusters.kafka.error_mapping import TOPIC_AUTHORIZATION_FAILED
+from kafkabal.clusters.kafka.error_mapping import TOPIC_AUTHORIZATION_FAILED, not_authorized
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.clusters.kafka.leader_and_group_offsets import group_offsets, leader_offsets
 from kafkabal.clusters.kafka.log_dirs import describe_log_dirs
@@ -124,7 +124,7 @@ class KafkaReader:
         for resource, fault in faults.items():
             if fault.name == "TOPIC_AUTHORIZATION_FAILED":
                 message = f"not authorized to describe the configs of {resource}"
-                raise NotAuthorizedError(message, hint="grant DESCRIBE_CONFIGS on topic '*'")
+                raise not_authorized(message, "DESCRIBE_CONFIGS on topic '*'")
             if fault.name != "UNKNOWN_TOPIC_OR_PARTITION":
                 raise RefusedByClusterError(f"cannot describe the configs of {resource}: {fault}")
         return {

@@ -14,6 +14,7 @@ from pathlib import Path
 from kafkabal.clusters import Capability, Clock, Cluster, ClusterLock
 from kafkabal.errors import (
     BusyError,
+    KafkabalError,
     MissingCapabilityError,
     NotAuthorizedError,
     OperationError,
@@ -41,7 +42,10 @@ class TakenOverError(BusyError):
 class FileLock:
     """A lock that holds on this host only, for clusters where permissions forbid more."""
 
-    def __init__(self, path: Path, owner: str) -> None:
+    def __init__(self, path: Path, owner: str, *, denied: str = "") -> None:
+        self.denied = denied
+        """Why the cluster gave none that holds on every host; empty where it has none."""
+
         def busy() -> BusyError:
             holder = path.read_text(errors="replace")[:_OWNER_CHARACTERS] or "another kafkabal on this host"
             return BusyError(f"cluster locked by {holder}", hint="wait until it has finished, then try again")
@@ -76,12 +80,18 @@ def take_lock(cluster: Cluster, owner: str, session_s: float, local_path: Path) 
     BusyError
         If another holds it.
     """
+    denied = ""
     if Capability.LOCK in cluster.capabilities:
         try:
             return cluster.lock(owner, session_s, is_gone=is_provably_gone)
-        except (NotAuthorizedError, MissingCapabilityError):
-            pass
-    return FileLock(local_path, owner)
+        except (NotAuthorizedError, MissingCapabilityError) as error:
+            denied = in_one_line(error)
+    return FileLock(local_path, owner, denied=denied)
+
+
+def in_one_line(error: KafkabalError) -> str:
+    """An error and its hint in one line, for a run that goes on without what was refused."""
+    return f"{error.message} ({error.hint})" if error.hint else error.message
 
 
 def release_lock(lock: ClusterLock) -> None:

@@ -128,6 +128,19 @@ def open_cluster_record(cluster: Cluster) -> ClusterRecord | None:
         return None
 
 
+def refused_record(cluster: Cluster) -> NotAuthorizedError | None:
+    """Why runs of other hosts cannot be known; None where the cluster's run record may be read, or it keeps none."""
+    if Capability.RECORDS not in cluster.capabilities:
+        return None
+    try:
+        ClusterRecord(cluster.records()).load()
+    except NotAuthorizedError as error:
+        return error
+    except MissingCapabilityError:
+        return None
+    return None
+
+
 def _recalled(cluster: Cluster) -> tuple[RunRecord, RunState] | None:
     """The run that the cluster records, None where it may not be read."""
     remembered = open_cluster_record(cluster)

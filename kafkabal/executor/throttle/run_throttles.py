@@ -311,8 +311,13 @@ def _refuse_denied(faults: Mapping[ConfigResource, Fault]) -> None:
         if fault.name.endswith("AUTHORIZATION_FAILED"):
             raise NotAuthorizedError(
                 f"not authorized to set the throttle of {resource}: {fault}",
-                hint="run without a throttle: --throttle none",
+                hint=f"grant ALTER_CONFIGS on {granted_on(resource)}, or run without a throttle: --throttle none",
             )
+
+
+def granted_on(resource: ConfigResource) -> str:
+    """Where the permission to a config is granted: for brokers it is the cluster."""
+    return "the cluster" if resource.kind is ResourceKind.BROKER else f"topic {resource.name}"
 
 
 def entries_by_topic(partitions: Iterable[RunPartition]) -> dict[ConfigResource, Entries]:

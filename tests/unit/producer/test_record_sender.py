@@ -10,8 +10,16 @@ from time import monotonic
 from typing import Any, ClassVar
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
-from kafkabal.errors import OperationError, PartialFailureError, RefusedByClusterError, UnreachableError, UsageError
+from kafkabal.errors import (
+    NotAuthorizedError,
+    OperationError,
+    PartialFailureError,
+    RefusedByClusterError,
+    UnreachableError,
+    UsageError,
+)
 from kafkabal.model.cluster_state import I32
 from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.records_in_flight import Acknowledged
@@ -195,6 +203,31 @@ class Unprintable:
     def __str__(self) -> str:
         """Fails as a handler of a signal does."""
         raise KeyboardInterrupt
+
+
+def test_a_client_that_may_not_write_ends_with_the_permission(mock_cluster: MockCluster) -> None:
+    """What ends an idempotent client for good is one of our errors, also from the calls that only look after it."""
+
+    class Ended:
+        """A client that says at every call that it cannot go on."""
+
+        def purge(self, **_: bool) -> None:
+            """Nothing is queued."""
+
+        def poll(self, _: float) -> int:
+            """Fail as librdkafka does without a callback for errors."""
+            raise KafkaException(KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED, "no PID", fatal=True))
+
+        flush = poll
+
+    producer = RecordSender(mock_cluster, TOPIC, Fixed(0), mock_cluster.client)
+    real, producer._client = producer._client, Ended()  # type: ignore[assignment] # what it calls of a client
+    for call in (producer.poll, producer.flush, producer.drop_queued):
+        with pytest.raises(NotAuthorizedError, match="topic images: no PID") as caught:
+            call()
+        assert "WRITE" in str(caught.value.hint)
+    producer.close()
+    producer._client = real
 
 
 def test_a_closed_producer_takes_nothing(mock_cluster: MockCluster) -> None:

@@ -10,7 +10,7 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, Format, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
-from kafkabal.errors import ExitCode, UsageError
+from kafkabal.errors import ExitCode, NotAuthorizedError, UsageError
 
 if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.run_session import RunSession
@@ -54,12 +54,29 @@ def status(
 
     with open_run_session("rebalance status", settings, context) as command:
         known = _look_twice(command, journal)
+        if known is None:
+            _expect_readable_record(command)
         if watch:
             known = _watch(command, journal, known)
     from kafkabal.reporting.runs.status_report import status_report
 
     show_report(status_report(known), output, context)
     return ExitCode.DONE if known is None or known.is_settled else ExitCode.FINDINGS
+
+
+def _expect_readable_record(command: "RunSession") -> None:
+    """Refuse to say that no run is there where a run of another host could not be seen.
+
+    Raises
+    ------
+    NotAuthorizedError
+        Naming the permission that lacks.
+    """
+    from kafkabal.executor import refused_record
+
+    refused = refused_record(command.cluster)
+    if refused is not None:
+        raise NotAuthorizedError(f"no run found on this host, others are unknown: {refused.message}", hint=refused.hint)
 
 
 def _look(command: "RunSession", journal: Path | None) -> "RunStatus | None":

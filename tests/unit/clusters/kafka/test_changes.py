@@ -130,10 +130,11 @@ def test_a_first_request_without_an_answer_is_raised(cluster: Any, kafka: KafkaC
 
 
 def test_a_refused_request_is_raised(cluster: Any, kafka: KafkaCluster) -> None:
-    """An error of the whole answer is an error of the call."""
+    """An error of the whole answer is an error of the call, and names the permission that is lacking."""
     cluster.answer("AlterPartitionReassignments", _altered({}, top=31))
-    with pytest.raises(NotAuthorizedError, match="cannot alter reassignments: CLUSTER_AUTHORIZATION_FAILED"):
+    with pytest.raises(NotAuthorizedError, match="cannot alter reassignments: CLUSTER_AUTHORIZATION_FAILED") as refused:
         kafka.alter_reassignments({_A: (1,)})
+    assert str(refused.value.hint).startswith("grant ALTER on the cluster;")
 
 
 def test_running_reassignments_are_listed(cluster: Any, kafka: KafkaCluster) -> None:

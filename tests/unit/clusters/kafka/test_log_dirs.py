@@ -87,8 +87,9 @@ def test_a_copy_on_its_way_is_no_second_replica(cluster: Any, client: KafkaClien
 def test_a_refusal_is_an_error_and_no_empty_broker(cluster: Any, client: KafkaClient) -> None:
     """Error 31 at the top comes with no dirs at all."""
     cluster.answer("DescribeLogDirs", _answer(error_code=31))
-    with pytest.raises(NotAuthorizedError, match="log dirs of broker 1: CLUSTER_AUTHORIZATION_FAILED"):
+    with pytest.raises(NotAuthorizedError, match="log dirs of broker 1: CLUSTER_AUTHORIZATION_FAILED") as refused:
         describe_log_dirs(client, 1, client.deadline())
+    assert str(refused.value.hint).startswith("grant DESCRIBE on the cluster;")
 
 
 def test_an_old_broker_refuses_by_an_empty_list(cluster: Any, client: KafkaClient) -> None:

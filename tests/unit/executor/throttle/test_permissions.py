@@ -51,3 +51,15 @@ def test_records_that_may_be_neither_read_nor_written(scene: Any, monkeypatch: p
     assert any("only the journal on this host" in e.message for e in scene.recorder.of(Warned))
     assert resume(scene.next_process()).outcome is RunOutcome.COMPLETE
     scene.assert_as_planned()
+
+
+def test_a_lock_that_may_not_be_taken_is_warned_of(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run goes on with a lock of its host, and says who is not kept out and which permission would do that."""
+
+    def deny(*_: Any, **__: Any) -> Any:
+        raise NotAuthorizedError("cannot join the group", hint="grant READ on group g")
+
+    monkeypatch.setattr(scene.faulty, "lock", deny)
+    assert apply(scene.environment(), scene.plan, scene.options).outcome is RunOutcome.COMPLETE
+    warned = [e.message for e in scene.recorder.of(Warned)]
+    assert "runs from other hosts are not blocked: cannot join the group (grant READ on group g)" in warned
