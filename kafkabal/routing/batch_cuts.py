@@ -19,8 +19,9 @@ from kafkabal.model import F64, I32, I64
 _SHORT, _MANY = 32, 100
 # of a chain, so many or a few more steps are made one after the other
 _STEPS = 256
-# records that are compared with each before a search is quicker
 _NEAR = 40
+"""Records that are compared with each before a search is quicker: with 20, batches of ten records take twice as long to
+find, with 80 no less time (2026-11)."""
 
 
 def cuts_by_bytes(size_bytes: I64, room_bytes: int, batch_bytes: int) -> tuple[I64, int]:
