@@ -80,7 +80,7 @@ def summary_report(summary: WatchSummary) -> Report:
 
 
 class WatchTextfile:
-    """A Prometheus textfile of what a watch finds and does, rewritten after every look; a listener to both.
+    """A Prometheus textfile of what a watch finds and does, rewritten after every observation; a listener to both.
 
     Parameters
     ----------

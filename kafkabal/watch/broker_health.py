@@ -2,7 +2,7 @@
 
 A broker is *slow* when its response time exceeds both its own median and its peers' by a fraction, several observations
 in a row. Medians alone would call noise slow, so that the excess over its own median must also be larger than the
-spread of its measurements (four median absolute deviations, which three looks in a row of pure noise hardly ever
+spread of its measurements (four median absolute deviations, which three observations in a row of pure noise hardly ever
 reach) and than what any producer would notice.
 
 A broker is *unreachable* when it does not respond though it may still be registered, and *dead* when it is not
@@ -45,20 +45,20 @@ class HealthRules:
 
     slow_fraction: float = 0.20
     """Above its own median and its peers' by this fraction."""
-    slow_looks: int = 3
-    """So many looks in a row, into the state and out of it."""
-    unreachable_looks: int = 2
+    slow_observations: int = 3
+    """So many observations in a row, into the state and out of it."""
+    unreachable_observations: int = 2
     """A single lost answer is not a finding."""
     fenced_after_s: float = FENCED_AFTER_S
     """Without a response for so long, and not registered: dead."""
     least_excess_s: float = 0.010
     """A round trip that takes less than this longer holds no producer up: linger alone is 5 ms."""
-    memory_looks: int = 120
-    """Ten minutes of looks, five seconds apart, are what a median is taken of."""
-    least_looks: int = 12
-    """Before so many looks nothing is known of what is normal for a broker."""
+    remembered_observations: int = 120
+    """Ten minutes of observations, five seconds apart, are what a median is taken of."""
+    least_observations: int = 12
+    """Before so many observations nothing is known of what is normal for a broker."""
     longest_gap_s: float = 10.0
-    """Two looks: a longer time without one, as on a host that was suspended, counts as this much silence only."""
+    """Two observations: a longer time without one, as on a suspended host, counts as this much silence only."""
     jitter_s: float = 0.5
     """Observations are never exactly as far apart as planned; without it a death is found one later."""
 
@@ -106,7 +106,7 @@ class HealthMonitor:
     def __init__(self, rules: HealthRules | None = None) -> None:
         self._rules = rules or HealthRules()
         self._brokers: dict[int, _Broker] = {}
-        self._looked_at_s: float | None = None
+        self._observed_at_s: float | None = None
 
     def update(self, samples: Mapping[int, BrokerSample], at_s: float) -> list[HealthChange]:
         """Take the samples of one observation; brokers that are missing from it are not registered and did not respond.
@@ -118,8 +118,8 @@ class HealthMonitor:
         """
         for broker in samples:
             self._brokers.setdefault(broker, _Broker(since_s=at_s))
-        gap_s = 0.0 if self._looked_at_s is None else min(at_s - self._looked_at_s, self._rules.longest_gap_s)
-        self._looked_at_s = at_s
+        gap_s = 0.0 if self._observed_at_s is None else min(at_s - self._observed_at_s, self._rules.longest_gap_s)
+        self._observed_at_s = at_s
         gone = BrokerSample(is_registered=False, response_s=None)
         changes = []
         for broker in sorted(self._brokers):
@@ -171,11 +171,11 @@ class HealthMonitor:
             known.suspicious, known.calm = 0, known.calm + 1
             # slow answers stay out of the memory, or a broker that slows down for long becomes normal
             known.responses_s.append(sample.response_s)
-            if len(known.responses_s) > self._rules.memory_looks:
+            if len(known.responses_s) > self._rules.remembered_observations:
                 known.responses_s.popleft()
-        if known.suspicious >= self._rules.slow_looks:
+        if known.suspicious >= self._rules.slow_observations:
             return BrokerHealth.SLOW, excess
-        if known.health is BrokerHealth.SLOW and known.calm < self._rules.slow_looks:
+        if known.health is BrokerHealth.SLOW and known.calm < self._rules.slow_observations:
             return BrokerHealth.SLOW, ""
         return BrokerHealth.WELL, "responds as usual"
 
@@ -187,22 +187,24 @@ class HealthMonitor:
             return BrokerHealth.DEAD, f"not registered, and no response for {known.silent_s:.0f} s"
         if known.health is BrokerHealth.DEAD:
             return BrokerHealth.DEAD, ""
-        if known.missed >= self._rules.unreachable_looks:
+        if known.missed >= self._rules.unreachable_observations:
             return BrokerHealth.UNREACHABLE, f"no response for {known.silent_s:.0f} s"
         return known.health, ""
 
     def _excess(self, broker: int, response_s: float) -> str:
         """By how much a response is too slow, in words; empty if it is not."""
         rules, known = self._rules, self._brokers[broker]
-        if len(known.responses_s) < rules.least_looks:
+        if len(known.responses_s) < rules.least_observations:
             return ""
         own_s = known.median_s
         excess_s = response_s - own_s
         if excess_s <= max(rules.slow_fraction * own_s, rules.least_excess_s) or excess_s <= _SPREADS * known.spread_s:
             return ""
-        # only now: the medians of all others for each of a thousand brokers would take longer than a look may
+        # only now: the medians of all others for each of a thousand brokers would take longer than an observation may
         peers = [
-            p.median_s for b, p in self._brokers.items() if b != broker and len(p.responses_s) >= rules.least_looks
+            p.median_s
+            for b, p in self._brokers.items()
+            if b != broker and len(p.responses_s) >= rules.least_observations
         ]
         if not peers or response_s <= (1 + rules.slow_fraction) * (peers_s := statistics.median(peers)):
             return ""

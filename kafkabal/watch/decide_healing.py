@@ -51,8 +51,8 @@ class Healing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
-    """What is seen at one moment, durations in seconds."""
+class Situation:
+    """What a decision is made from: the cluster at one moment, durations in seconds."""
 
     dead: dict[int, float] = field(default_factory=dict)
     """Brokers that are dead, and for how long."""
@@ -66,7 +66,7 @@ class Sight:
     """Partitions whose replicas on live brokers are out of sync."""
     empty: frozenset[int] = frozenset()
     """Live brokers without any replica."""
-    imbalanced_looks: int = 0
+    imbalanced_readings: int = 0
     """Readings in a row in which a score left the outer band."""
     led: frozenset[int] = frozenset()
     """Brokers that lead partitions or are preferred to."""
@@ -103,7 +103,9 @@ _BACK_OFF = "back-off"
 NOTHING = Decision()
 
 
-def decide(sight: Sight, policy: HealPolicy, ledger: HealingLedger, *, at_s: float, local: datetime) -> Decision:
+def decide(
+    situation: Situation, policy: HealPolicy, ledger: HealingLedger, *, at_s: float, local: datetime
+) -> Decision:
     """The next healing.
 
     Parameters
@@ -114,8 +116,8 @@ def decide(sight: Sight, policy: HealPolicy, ledger: HealingLedger, *, at_s: flo
         The same moment in local time, for the window.
     """
     held_back = obstacle_name = ""
-    for healing in _proposals(sight, policy, ledger):
-        obstacle = _obstacle(healing, sight, policy, ledger, at_s, local)
+    for healing in _proposals(situation, policy, ledger):
+        obstacle = _obstacle(healing, situation, policy, ledger, at_s, local)
         if obstacle is None:
             return Decision(healing, held_back, obstacle_name)
         if not held_back:
@@ -123,81 +125,86 @@ def decide(sight: Sight, policy: HealPolicy, ledger: HealingLedger, *, at_s: flo
     return Decision(None, held_back, obstacle_name)
 
 
-def _proposals(sight: Sight, policy: HealPolicy, ledger: HealingLedger) -> Iterator[Healing]:
+def _proposals(situation: Situation, policy: HealPolicy, ledger: HealingLedger) -> Iterator[Healing]:
     """What would be healed if nothing stood in its way, the worst first."""
     if policy.level is HealLevel.NONE:
         return
     if policy.level is HealLevel.ALL:
-        yield from _lost(sight, policy)
-    slow = frozenset(b for b in sight.slow if b not in ledger.demoted and b in sight.led)
+        yield from _lost(situation, policy)
+    slow = frozenset(b for b in situation.slow if b not in ledger.demoted and b in situation.led)
     if slow:
         yield Healing(HealKind.DEMOTE, frozenset({min(slow)}), f"broker {min(slow)} is slow")
-    well = [int(b) for b in ledger.demoted if sight.well.get(int(b), 0.0) >= policy.well_after_s]
+    well = [int(b) for b in ledger.demoted if situation.well.get(int(b), 0.0) >= policy.well_after_s]
     if well:
         reason = f"broker {min(well)} has been well for {format_duration(policy.well_after_s)}"
         yield Healing(HealKind.PROMOTE, frozenset({min(well)}), reason)
     if policy.level is HealLevel.ALL:
-        yield from _moves(sight, policy)
+        yield from _moves(situation, policy)
 
 
-def _lost(sight: Sight, policy: HealPolicy) -> Iterator[Healing]:
+def _lost(situation: Situation, policy: HealPolicy) -> Iterator[Healing]:
     """Copies that are missing: they come before anything else."""
-    dead = frozenset(b for b, for_s in sight.dead.items() if for_s >= policy.dead_after_s) & sight.dead_with_replicas
+    dead = (
+        frozenset(b for b, for_s in situation.dead.items() if for_s >= policy.dead_after_s)
+        & situation.dead_with_replicas
+    )
     if dead:
         reason = f"{_brokers(dead)} dead for {format_duration(policy.dead_after_s)} or longer"
         yield Healing(HealKind.REPAIR, dead, reason)
-    if sight.has_offline_dir:
-        yield Healing(HealKind.REPAIR, frozenset(), f"log dir offline on {_brokers(sight.has_offline_dir)}")
+    if situation.has_offline_dir:
+        yield Healing(HealKind.REPAIR, frozenset(), f"log dir offline on {_brokers(situation.has_offline_dir)}")
 
 
-def _moves(sight: Sight, policy: HealPolicy) -> Iterator[Healing]:
+def _moves(situation: Situation, policy: HealPolicy) -> Iterator[Healing]:
     """Replicas that would be better elsewhere."""
     if policy.move_after_s is not None:
-        late = [b for b, for_s in sight.slow.items() if for_s >= policy.move_after_s]
+        late = [b for b, for_s in situation.slow.items() if for_s >= policy.move_after_s]
         if late:
             reason = f"broker {min(late)} slow for {format_duration(policy.move_after_s)} or longer"
             yield Healing(HealKind.DRAIN, frozenset({min(late)}), reason)
-    if sight.empty:
-        verb = "are" if len(sight.empty) > 1 else "is"
-        yield Healing(HealKind.FILL, sight.empty, f"{_brokers(sight.empty)} {verb} empty")
-    if sight.continued is not None:
-        yield sight.continued
-    if sight.imbalanced_looks >= policy.imbalance_looks:
+    if situation.empty:
+        verb = "are" if len(situation.empty) > 1 else "is"
+        yield Healing(HealKind.FILL, situation.empty, f"{_brokers(situation.empty)} {verb} empty")
+    if situation.continued is not None:
+        yield situation.continued
+    if situation.imbalanced_readings >= policy.imbalance_readings:
         yield Healing(HealKind.REBALANCE, reason=f"outside {policy.outer_tolerance:.0%} of the fair share")
 
 
 def _obstacle(
-    healing: Healing, sight: Sight, policy: HealPolicy, ledger: HealingLedger, at_s: float, local: datetime
+    healing: Healing, situation: Situation, policy: HealPolicy, ledger: HealingLedger, at_s: float, local: datetime
 ) -> Obstacle | None:
     """Why it is not done now; None if it is."""
-    missing = len(sight.dead) + len(sight.unreachable)
+    missing = len(situation.dead) + len(situation.unreachable)
     if missing > policy.max_dead:
         text = f"{counted_noun(missing, 'broker')} missing at once (--max-dead {policy.max_dead}): check the network"
         return Obstacle("max-dead", text)
     if at_s < ledger.backs_off_until_s(healing.kind, policy.back_off_s):
         return Obstacle(_BACK_OFF, "the last attempt failed or found nothing to move; it is tried again later")
-    is_continued = healing == sight.continued
+    is_continued = healing == situation.continued
     if ledger.actions_of_day(at_s) >= policy.max_actions_per_day and not is_continued:
         return Obstacle(
             "actions", f"{counted_noun(policy.max_actions_per_day, 'action')} within a day (--max-actions-per-day)"
         )
     if healing.kind is HealKind.REPAIR:
         return None
-    if sight.out_of_sync:
-        text = f"{counted_noun(sight.out_of_sync, 'partition')} with live replicas out of sync"
+    if situation.out_of_sync:
+        text = f"{counted_noun(situation.out_of_sync, 'partition')} with live replicas out of sync"
         return Obstacle("out-of-sync", text)
     return (
-        _obstacle_to_moves(healing, sight, policy, ledger, at_s, local) if healing.kind in MOVES_FOR_BALANCE else None
+        _obstacle_to_moves(healing, situation, policy, ledger, at_s, local)
+        if healing.kind in MOVES_FOR_BALANCE
+        else None
     )
 
 
 def _obstacle_to_moves(
-    healing: Healing, sight: Sight, policy: HealPolicy, ledger: HealingLedger, at_s: float, local: datetime
+    healing: Healing, situation: Situation, policy: HealPolicy, ledger: HealingLedger, at_s: float, local: datetime
 ) -> Obstacle | None:
     # a plan for the rest would make up for its copies too, long before --dead-after; once that has passed, they have
     # been copied as far as that is possible
-    waited_for = {b for b in sight.dead_with_replicas if sight.dead.get(b, 0.0) < policy.dead_after_s}
-    missing = sight.unreachable | waited_for
+    waited_for = {b for b in situation.dead_with_replicas if situation.dead.get(b, 0.0) < policy.dead_after_s}
+    missing = situation.unreachable | waited_for
     if missing:
         return Obstacle("missing", f"{_brokers(missing)} may come back")
     if ledger.demoted and healing.kind is not HealKind.DRAIN:

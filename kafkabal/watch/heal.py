@@ -156,7 +156,7 @@ class RunHealer:
         Gives the environment of each run; called with the switch that stops it. Its cluster should have connections of
         its own: the watch measures how fast brokers answer, and would wait behind the requests of a run.
     timeouts
-        Of the runs; longer steps between looks make a simulated month pass sooner.
+        Of the runs; longer steps between observations make a simulated month pass sooner.
     in_background
         False heals before :meth:`begin` returns, as on a simulated clock.
     """

@@ -43,7 +43,7 @@ class HealPolicy:
     """... by a plan that aims at this one; imbalance between the two is left alone, so that noise moves nothing."""
     replan_after_s: float = 3600.0
     """A run that moves replicas for balance is planned again after so long: by then its state is an hour old."""
-    imbalance_looks: int = 10
+    imbalance_readings: int = 10
     """So many readings of the whole cluster in a row."""
     back_off_s: float = 900.0
     """After a run that failed; doubled with every further one in a row, up to a day."""

@@ -29,7 +29,7 @@ from kafkabal.wording import counted_noun
 _STATE_EVERY_S = 30.0
 """Sizes, which a live view shows, change little within it; on large clusters the share below makes it longer."""
 _LARGEST_PART = 0.02
-"""Of a core, for whole readings: the rest of the 3 % is for looks and for drawing."""
+"""Of a core, for whole readings: the rest of the 3 % is for observations and for drawing."""
 _SOONEST_AGAIN_S = 4.0
 """After a change, in multiples of what the last reading took: a cluster that restarts must not be read all the time."""
 _KEPT_EVENTS = 100
@@ -52,7 +52,7 @@ class LiveReading:
     """All that a frame of the live view shows."""
 
     at_s: float | None = None
-    """When it was true, in seconds since the epoch; None before the first look."""
+    """When it was true, in seconds since the epoch; None before the first observation."""
     inspection: Inspection | None = None
     """None until the first reading."""
     read_at_s: float = 0.0
@@ -62,7 +62,7 @@ class LiveReading:
     events: tuple[LiveEvent, ...] = ()
     """The newest last."""
     problem: str = ""
-    """Why the latest look failed; what is shown is older then."""
+    """Why the latest observation failed; what is shown is older then."""
 
 
 class LiveCluster:
@@ -100,7 +100,7 @@ class LiveCluster:
         self._cost_s = 0.0
         self._has_changed = False
 
-    def look(self) -> LiveReading:
+    def observe(self) -> LiveReading:
         """What is true now; a cluster that does not respond is a problem of the reading, shown with what is known."""
         try:
             self._ask_often()

@@ -12,7 +12,7 @@ from kafkabal.model import TopicPartition
 _WINDOW_S = 30.0
 """As for the progress of a run: shorter ones show the batches of the copy, longer ones lag behind a throttle."""
 _MOST_MEASURED = 200
-"""Partitions whose bytes are asked for at each look; more than a screen shows, and still one small request a broker."""
+"""Partitions whose bytes are asked for each time: more than a screen shows, and still one small request a broker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class MoveInFlight:
     total_bytes: int
     """Bytes of the largest other copy; 0 where no broker reports one."""
     bytes_per_s: float | None = None
-    """Over the last half minute; None at the first look."""
+    """Over the last half minute; None at the first observation."""
 
     @property
     def copied_fraction(self) -> float | None:
@@ -53,7 +53,7 @@ class MovesInFlight:
 
 
 class MoveMeter:
-    """Measures reassignments from look to look."""
+    """Measures reassignments from observation to observation."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

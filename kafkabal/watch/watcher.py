@@ -23,7 +23,7 @@ from kafkabal.errors import KafkabalError
 from kafkabal.model import ClusterState
 from kafkabal.units import format_duration
 from kafkabal.watch.broker_health import BrokerHealth, HealthMonitor
-from kafkabal.watch.decide_healing import MOVES_FOR_BALANCE, Decision, Healing, HealKind, Sight, decide
+from kafkabal.watch.decide_healing import MOVES_FOR_BALANCE, Decision, Healing, HealKind, Situation, decide
 from kafkabal.watch.finding_changes import changes_between
 from kafkabal.watch.heal import Healer, HealResult, plan_of
 from kafkabal.watch.heal_policy import HealLevel
@@ -75,7 +75,7 @@ class Watcher:
         self._findings = NOTHING_FOUND
         self._state: ClusterState | None = None
         self._state_at_s = float("-inf")
-        self._imbalanced_looks = 0
+        self._imbalanced_readings = 0
         self._begun_at_s = 0.0
         self._why_stopped = ""
         self._continued: Healing | None = None
@@ -83,17 +83,19 @@ class Watcher:
         self._may_be_unfinished = heals
         self._asked_at_s = float("-inf")
 
-    def run(self, should_end: Callable[[], bool], after_look: Callable[[WatchSummary], None] = lambda _: None) -> None:
+    def run(
+        self, should_end: Callable[[], bool], after_observation: Callable[[WatchSummary], None] = lambda _: None
+    ) -> None:
         """Until it is to end; a healing in progress is then cancelled gracefully."""
         while not should_end():
             next_s = self._clock.monotonic() + self._options.every_s
-            self.look()
-            after_look(self.summary())
+            self.observe()
+            after_observation(self.summary())
             while not should_end() and (left_s := next_s - self._clock.monotonic()) > 0:
                 self._clock.sleep(min(left_s, _NAP_S))
         self.end()
 
-    def look(self) -> None:
+    def observe(self) -> None:
         """One observation, with everything that follows from it."""
         self._finish_healing()
         if not self._sample():
@@ -153,7 +155,7 @@ class Watcher:
         self._know(frozenset(state.brokers.id.tolist()))
         for change in changes_between(self._findings, found, self._options.policy.outer_tolerance):
             self._events.finding(change)
-        self._imbalanced_looks = self._imbalanced_looks + 1 if found.imbalanced else 0
+        self._imbalanced_readings = self._imbalanced_readings + 1 if found.imbalanced else 0
         self._findings = found
         if not self._is_saved:
             self._save()
@@ -173,7 +175,7 @@ class Watcher:
         self._ledger = self._ledger.not_after(at_s)
         if self._may_be_unfinished and self._resume_unfinished(at_s):
             return
-        decision = decide(self._sight(), self._options.policy, self._ledger, at_s=at_s, local=local)
+        decision = decide(self._situation(), self._options.policy, self._ledger, at_s=at_s, local=local)
         if decision.healing is not None and not self._may_heal():
             text = f"{decision.healing.kind} held back: this watch lost its lock and is retaking it"
             decision = Decision(held_back=text, obstacle="watch lock")
@@ -252,7 +254,7 @@ class Watcher:
         if not has_failed and not result.is_busy and not result.was_stopped:
             self._remember_demotion(result)
         self._save()
-        self._imbalanced_looks = 0
+        self._imbalanced_readings = 0
         self._events.ended(result, self._why_stopped)
         if result.is_busy:
             # tried again when the state has been read again, not at once
@@ -280,8 +282,10 @@ class Watcher:
         healing, policy = self._healer.healing, self._options.policy
         if healing is None or self._why_stopped or healing.kind in {HealKind.REPAIR, HealKind.RESUME}:
             return
-        sight = self._sight()
-        to_repair = {b for b, for_s in sight.dead.items() if for_s >= policy.dead_after_s} & sight.dead_with_replicas
+        situation = self._situation()
+        to_repair = {
+            b for b, for_s in situation.dead.items() if for_s >= policy.dead_after_s
+        } & situation.dead_with_replicas
         if to_repair and policy.level is HealLevel.ALL:
             self._stop_healing(f"a repair comes first: broker {min(to_repair)} is dead", gently=False)
         elif healing.kind in MOVES_FOR_BALANCE and not policy.allows_moves_at(self._clock.utc_now().astimezone()):
@@ -297,13 +301,13 @@ class Watcher:
         self._why_stopped = why
         self._healer.stop(gently=gently)
 
-    def _sight(self) -> Sight:
+    def _situation(self) -> Situation:
         now_s, found = self._clock.monotonic(), self._findings
         durations = {
             kind: {b: now_s - self._monitor.since_s(b) for b in self._monitor.in_health(kind)} for kind in BrokerHealth
         }
         dead = durations[BrokerHealth.DEAD]
-        return Sight(
+        return Situation(
             dead=dead,
             dead_with_replicas=found.lost_on_dead & dead.keys(),
             slow=durations[BrokerHealth.SLOW],
@@ -312,7 +316,7 @@ class Watcher:
             has_offline_dir=found.lost_on_dirs,
             out_of_sync=found.out_of_sync,
             empty=found.empty & durations[BrokerHealth.WELL].keys(),
-            imbalanced_looks=self._imbalanced_looks,
+            imbalanced_readings=self._imbalanced_readings,
             led=found.led,
             continued=self._continued,
         )

@@ -71,7 +71,7 @@ def top(
         from kafkabal.cli.framework.full_screen import FullScreen
         from kafkabal.reporting.live_frame import LiveFrames
 
-        follower = _Follower(_live(cluster, settings, by).look, every_s)
+        follower = _Follower(_live(cluster, settings, by).observe, every_s)
         with FullScreen(context.stdin, context.stdout) as screen:
             follower.start()
             _show(screen, LiveFrames(name, by, context.out), follower)
@@ -108,10 +108,10 @@ def _show(screen: "FullScreen", frames: "LiveFrames", follower: "_Follower") -> 
 class _Follower:
     """Looks at the cluster on a thread of its own, so that keys are heard while a broker takes its time."""
 
-    def __init__(self, look: "Callable[[], LiveReading]", every_s: float) -> None:
+    def __init__(self, observe: "Callable[[], LiveReading]", every_s: float) -> None:
         from kafkabal.watch import LiveReading
 
-        self._look, self._every_s = look, every_s
+        self._observe, self._every_s = observe, every_s
         self._reading, self._error = LiveReading(), None
         self._thread = threading.Thread(target=self._follow, name="kafkabal-top", daemon=True)
 
@@ -119,20 +119,20 @@ class _Follower:
 
     @property
     def reading(self) -> "LiveReading":
-        """The latest look; what a look raised is raised here."""
+        """The latest observation; what an observation raised is raised here."""
         if self._error is not None:
             raise self._error
         return self._reading
 
     def start(self) -> None:
-        """Begin to look."""
+        """Begin to observe."""
         self._thread.start()
 
     def _follow(self) -> None:
         try:
             while True:
                 next_s = time.monotonic() + self._every_s
-                self._reading = self._look()
+                self._reading = self._observe()
                 time.sleep(max(next_s - time.monotonic(), 0.0))
         except BaseException as error:  # noqa: BLE001 - raised again where it ends the command
             self._error = error

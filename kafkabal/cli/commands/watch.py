@@ -72,11 +72,13 @@ def watch(
     check_flags(settings, output, heal, once=once)
     options = watch_options(settings, heal, every_s, slow_fraction)
     if once:
-        return _look_once(settings, context, output, options)
+        return _observe_once(settings, context, output, options)
     return _watch(settings, context, output, options)
 
 
-def _look_once(settings: Settings, context: CommandContext, output: WatchOutput, options: "WatchOptions") -> ExitCode:
+def _observe_once(
+    settings: Settings, context: CommandContext, output: WatchOutput, options: "WatchOptions"
+) -> ExitCode:
     from kafkabal.errors import MissingCapabilityError, NotAuthorizedError
     from kafkabal.watch import WatchLock
 
@@ -157,7 +159,7 @@ def _watch_alone(
         reporter.say(
             f"watching {cluster.name}: --heal {options.policy.level}, every {format_duration(options.every_s)}"
         )
-        watcher.run(lambda: stop.reason is not None or bool(lock.other), reporter.after_look)
+        watcher.run(lambda: stop.reason is not None or bool(lock.other), reporter.after_observation)
 
 
 def _recording(settings: Settings, context: CommandContext, reporter: "WatchReporter") -> "BackgroundRecorder":

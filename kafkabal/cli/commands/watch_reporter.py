@@ -74,7 +74,7 @@ class WatchReporter:
         self._at_end.callback(written.close)
         return written
 
-    def after_look(self, summary: "WatchSummary") -> None:
+    def after_observation(self, summary: "WatchSummary") -> None:
         """Keep the textfile.
 
         Raises

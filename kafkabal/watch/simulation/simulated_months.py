@@ -4,7 +4,7 @@
 
     every step           sizes change (growth, noise, retention)
     at their times       brokers fail, come back, join
-    looks                one after every change; more, a few seconds apart and then minutes, as long as a broker is not
+    observations         one after every change; more, a few seconds apart and then minutes, as long as a broker is not
                          well, something has just changed or is being healed: nothing happens between two others
     a healing            a run of the executor on the simulated cluster, under its throttle, while observations continue
 
@@ -37,8 +37,8 @@ from kafkabal.watch.watcher import Watcher
 _RESPONSE_NOISE = 0.3
 """Of the response times, drawn for every observation."""
 _PAUSES_S = ((60.0, 5.0), (360.0, 30.0), (2400.0, 300.0))
-"""Until so long after a change, looks are so far apart: the first notice a death, the next are ten readings in a row,
-the last come when --dead-after and the ten minutes of a broker that is well again have passed."""
+"""Until so long after a change, observations are so far apart: the first notice a death, the next are ten readings in a
+row, the last come when --dead-after and the ten minutes of a broker that is well again have passed."""
 _UNWELL_PAUSE_S = 600.0
 """While a broker is not well, or something is healed or held back."""
 _RUN_POLL_S = 60.0
@@ -95,20 +95,20 @@ class _SimulatedWatch:
         self._healer = _NotingHealer(self._scene, folder, case)
         options = WatchOptions(policy=case.policy)
         self._watcher = Watcher(self._scene.cluster, options, self._clock, self, self._healer, folder / "watch.json")
-        self._looks = 0
+        self._observations = 0
         self._changed_at_s = self._measured_at_s = 0.0
-        self._next_look = 0
+        self._next_observation = 0
         self._counted_s = self._in_band_s = 0.0
         self._is_in_band = self._is_counted = True
 
     def play(self, days: float) -> SimulationResult:
-        self._look_in(0.0)
+        self._observe_in(0.0)
         self._clock.sleep(days * DAY_S - self._clock.monotonic())
         self._measure()
         steady = [h for h in self._healer.healings if not self._case.growth.per_day and h.at_s >= self._quiet_from_s]
         return SimulationResult(
             days=days,
-            looks=self._looks,
+            observations=self._observations,
             events=tuple(self._events),
             healings=tuple(self._healer.healings),
             in_band_fraction=self._in_band_s / self._counted_s if self._counted_s else 1.0,
@@ -116,36 +116,36 @@ class _SimulatedWatch:
         )
 
     def on_event(self, event: WatchEvent) -> None:
-        """Keep it; what changes is worth closer looks."""
+        """Keep it; what changes is worth closer observation."""
         self._events.append(event)
         self._changed_at_s = self._clock.monotonic()
 
     def _on_change(self, is_sudden: bool) -> None:
         if is_sudden:
             self._changed_at_s = self._clock.monotonic()
-        self._look_in(0.0)
+        self._observe_in(0.0)
 
-    def _look_in(self, seconds: float) -> None:
+    def _observe_in(self, seconds: float) -> None:
         """Make the next observation then, instead of at the end of the interval."""
-        self._next_look += 1
-        number = self._next_look
-        self._clock.at(self._clock.monotonic() + seconds, lambda: self._look(number))
+        self._next_observation += 1
+        number = self._next_observation
+        self._clock.at(self._clock.monotonic() + seconds, lambda: self._observe(number))
 
-    def _look(self, number: int) -> None:
-        if number != self._next_look:
+    def _observe(self, number: int) -> None:
+        if number != self._next_observation:
             return  # another was put in its place
         # a healing takes place within the observation: the next one is arranged before, so that they continue meanwhile
         if (pause_s := self._pause_s()) is not None:
-            self._look_in(pause_s)
+            self._observe_in(pause_s)
         for broker in self._scene.kafka.parts.brokers.values():
             noise = 1 + _RESPONSE_NOISE * float(self._noise.uniform(-1, 1))
             broker.response_s = self._scene.response_s(broker.id) * noise
-        self._looks += 1
+        self._observations += 1
         before = self._changed_at_s
-        self._watcher.look()
+        self._watcher.observe()
         self._measure()
         if self._changed_at_s != before and self._healer.healing is None:
-            self._look_in(_PAUSES_S[0][1])
+            self._observe_in(_PAUSES_S[0][1])
 
     def _pause_s(self) -> float | None:
         """Until the next observation; None where none is needed before something changes."""

@@ -50,7 +50,7 @@ class SimulationResult:
     """A watch over some days."""
 
     days: float
-    looks: int
+    observations: int
     events: tuple[WatchEvent, ...]
     healings: tuple[SimulatedHealing, ...]
     in_band_fraction: float

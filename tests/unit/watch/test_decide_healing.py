@@ -8,21 +8,21 @@ import pytest
 
 from kafkabal.config.time_window import TimeWindow
 from kafkabal.plan.plan import Plan
-from kafkabal.watch.decide_healing import NOTHING, Decision, HealKind, Sight, decide
+from kafkabal.watch.decide_healing import NOTHING, Decision, HealKind, Situation, decide
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
 from kafkabal.watch.healing_ledger import HealingEntry, HealingLedger
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NOW_S = NOON.timestamp()
 ALL = HealPolicy(level=HealLevel.ALL)
-DEAD = Sight(dead={4: 3600.0}, dead_with_replicas=frozenset({4}))
-IMBALANCED = Sight(imbalanced_looks=10)
-SLOW = Sight(slow={2: 60.0}, led=frozenset({2}))
+DEAD = Situation(dead={4: 3600.0}, dead_with_replicas=frozenset({4}))
+IMBALANCED = Situation(imbalanced_readings=10)
+SLOW = Situation(slow={2: 60.0}, led=frozenset({2}))
 
 
-def decided(sight: Sight, policy: HealPolicy = ALL, ledger: HealingLedger | None = None) -> Decision:
+def decided(situation: Situation, policy: HealPolicy = ALL, ledger: HealingLedger | None = None) -> Decision:
     """What is decided at noon."""
-    return decide(sight, policy, ledger or HealingLedger(), at_s=NOW_S, local=NOON)
+    return decide(situation, policy, ledger or HealingLedger(), at_s=NOW_S, local=NOON)
 
 
 def kind_of(decision: Decision) -> HealKind | None:
@@ -39,10 +39,10 @@ def entry(
     )
 
 
-@pytest.mark.parametrize("sight", [DEAD, IMBALANCED, SLOW])
-def test_nothing_is_changed_unless_it_is_allowed(sight: Sight) -> None:
+@pytest.mark.parametrize("situation", [DEAD, IMBALANCED, SLOW])
+def test_nothing_is_changed_unless_it_is_allowed(situation: Situation) -> None:
     """Without --heal findings are only reported."""
-    assert decided(sight, HealPolicy()) == NOTHING
+    assert decided(situation, HealPolicy()) == NOTHING
 
 
 def test_leaders_only_moves_no_replica() -> None:
@@ -54,25 +54,30 @@ def test_leaders_only_moves_no_replica() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sight", "kind"),
+    ("situation", "kind"),
     [
         (DEAD, HealKind.REPAIR),
-        (Sight(has_offline_dir=frozenset({1})), HealKind.REPAIR),
+        (Situation(has_offline_dir=frozenset({1})), HealKind.REPAIR),
         (SLOW, HealKind.DEMOTE),
-        (Sight(empty=frozenset({5})), HealKind.FILL),
+        (Situation(empty=frozenset({5})), HealKind.FILL),
         (IMBALANCED, HealKind.REBALANCE),
-        (Sight(dead=DEAD.dead, dead_with_replicas=DEAD.dead_with_replicas, slow=SLOW.slow, led=SLOW.led), "repair"),
+        (Situation(dead=DEAD.dead, dead_with_replicas=DEAD.dead_with_replicas, slow=SLOW.slow, led=SLOW.led), "repair"),
     ],
 )
-def test_what_is_found_is_healed_the_worst_first(sight: Sight, kind: HealKind) -> None:
+def test_what_is_found_is_healed_the_worst_first(situation: Situation, kind: HealKind) -> None:
     """Each finding has its healing; missing copies come before a slow broker."""
-    assert kind_of(decided(sight)) == kind
+    assert kind_of(decided(situation)) == kind
 
 
 @pytest.mark.parametrize(
-    ("sight", "policy", "ledger", "why"),
+    ("situation", "policy", "ledger", "why"),
     [
-        (Sight(dead={3: 9e9, 4: 9e9}, dead_with_replicas=frozenset({3, 4})), ALL, HealingLedger(), "missing at once"),
+        (
+            Situation(dead={3: 9e9, 4: 9e9}, dead_with_replicas=frozenset({3, 4})),
+            ALL,
+            HealingLedger(),
+            "missing at once",
+        ),
         (DEAD, ALL, HealingLedger(entries=(entry("repair", succeeded=False),)), "tried again later"),
         (
             IMBALANCED,
@@ -80,7 +85,7 @@ def test_what_is_found_is_healed_the_worst_first(sight: Sight, kind: HealKind) -
             HealingLedger(entries=(entry(),)),
             "actions",
         ),
-        (Sight(imbalanced_looks=10, out_of_sync=3), ALL, HealingLedger(), "out of sync"),
+        (Situation(imbalanced_readings=10, out_of_sync=3), ALL, HealingLedger(), "out of sync"),
         (
             IMBALANCED,
             HealPolicy(level=HealLevel.ALL, window=TimeWindow.parse("01:00-05:00")),
@@ -95,9 +100,9 @@ def test_what_is_found_is_healed_the_worst_first(sight: Sight, kind: HealKind) -
         ),
     ],
 )
-def test_what_holds_a_healing_back(sight: Sight, policy: HealPolicy, ledger: HealingLedger, why: str) -> None:
+def test_what_holds_a_healing_back(situation: Situation, policy: HealPolicy, ledger: HealingLedger, why: str) -> None:
     """Each brake holds, and says which it is."""
-    found = decided(sight, policy, ledger)
+    found = decided(situation, policy, ledger)
 
     assert found.healing is None
     assert why in found.held_back
@@ -112,15 +117,15 @@ def test_a_repair_waits_for_no_budget_and_no_window() -> None:
 
 def test_a_dead_broker_gets_time_to_come_back() -> None:
     """Before --dead-after nothing is copied."""
-    assert decided(Sight(dead={4: 60.0}, dead_with_replicas=frozenset({4}))) == NOTHING
+    assert decided(Situation(dead={4: 60.0}, dead_with_replicas=frozenset({4}))) == NOTHING
 
 
 def test_leadership_goes_back_after_ten_minutes() -> None:
     """Not as soon as a demoted broker is well, or it would flap."""
     ledger = HealingLedger(demoted={2: Plan(partitions=())})
 
-    assert decided(Sight(well={2: 60.0}), ledger=ledger) == NOTHING
-    assert kind_of(decided(Sight(well={2: 601.0}), ledger=ledger)) is HealKind.PROMOTE
+    assert decided(Situation(well={2: 60.0}), ledger=ledger) == NOTHING
+    assert kind_of(decided(Situation(well={2: 601.0}), ledger=ledger)) is HealKind.PROMOTE
 
 
 def test_failures_back_off_longer_and_longer() -> None:

@@ -67,7 +67,7 @@ class Stage:
         def look() -> None:
             if self.clock.monotonic() < ends_at_s:
                 self.clock.at(self.clock.monotonic() + every_s, look)
-                watcher.look()
+                watcher.observe()
 
         self.clock.at(self.clock.monotonic(), look)
         self.clock.sleep(hours * 3600)

@@ -38,13 +38,13 @@ def cluster() -> Counting:
     return Counting(InMemoryCluster.of(make_world(SyntheticWorld(brokers=6, racks=3, topics=4)), clock).kafka)
 
 
-def looks(cluster: Counting, seconds: float) -> Iterator[LiveReading]:
-    """A look every five seconds."""
+def observations(cluster: Counting, seconds: float) -> Iterator[LiveReading]:
+    """An observation every five seconds."""
     clock = cluster.kafka.clock
     live = LiveCluster(cluster, clock, ReadRequest(), inspect_cluster, lambda: cluster.spent_s)
     end_s = clock.monotonic() + seconds
     while clock.monotonic() < end_s:
-        yield live.look()
+        yield live.observe()
         clock.sleep(EVERY_S)
 
 
@@ -52,15 +52,15 @@ def looks(cluster: Counting, seconds: float) -> Iterator[LiveReading]:
 def test_following_takes_less_than_three_percent_of_a_core(cluster: Counting, cost_s: float, readings: int) -> None:
     """Small clusters are read every 30 s; one whose reading takes 6.5 s every five and a half minutes."""
     cluster.cost_s = cost_s
-    list(looks(cluster, 600.0))
+    list(observations(cluster, 600.0))
 
     assert cluster.readings == readings
     assert cluster.spent_s / 600.0 < 0.03
 
 
 def test_a_broker_that_goes_and_comes_is_seen_at_once(cluster: Counting) -> None:
-    """It is an event at the next look, and sizes are read again for it."""
-    shown = looks(cluster, 600.0)
+    """It is an event at the next observation, and sizes are read again for it."""
+    shown = observations(cluster, 600.0)
     next(shown)
     cluster.kafka.kill(3)
     gone = next(shown)
@@ -78,7 +78,7 @@ def test_a_broker_that_goes_and_comes_is_seen_at_once(cluster: Counting) -> None
 
 def test_a_cluster_that_does_not_respond_is_shown_with_what_is_known(cluster: Counting) -> None:
     """The view keeps the last reading and reports once why it could not be renewed."""
-    shown = looks(cluster, 60.0)
+    shown = observations(cluster, 60.0)
     next(shown)
     cluster.broker_ids = _raise  # type: ignore[method-assign]
     next(shown)

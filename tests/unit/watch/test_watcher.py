@@ -51,7 +51,7 @@ class Scene:
     def go_on(self, watcher: Watcher, minutes: float) -> None:
         """Look every five seconds for so long."""
         for _ in range(int(minutes * 12)):
-            watcher.look()
+            watcher.observe()
             self.clock.sleep(5.0)
 
     def kinds(self) -> list[EventKind]:
