@@ -40,7 +40,7 @@ _LAST_VERSION_WITH_NAMES = 12
 _ALL_IN_SYNC_REPLICAS = -1
 # request timeouts: a leader waits half a minute for a follower that has stopped before it continues without it
 _PATIENCE, _ATTEMPT = 1.5, 1 / 3
-_MAGIC, _GZIP = 2, 1
+_MAGIC, _GZIP, _NO_TIMESTAMP = 2, 1, -1
 
 
 class CompactedTopicStore:
@@ -81,7 +81,7 @@ class CompactedTopicStore:
             If the principal may not create or write the topic.
         """
         deadline = self._deadline()
-        batch = _batch(key, value, self._client.clock.utc_now().timestamp())
+        batch = _batch(key, value)
         for pause_s in pauses():
             try:
                 code, message = self._produce(batch, self._attempt(deadline))
@@ -227,8 +227,9 @@ def idle_first(nodes: Mapping[int, KnownBroker], led: Mapping[int, int], held: M
     return [broker for turn in zip_longest(*racks.values()) for broker in turn if broker is not None]
 
 
-def _batch(key: str, value: bytes | None, timestamp_s: float) -> bytes:
+def _batch(key: str, value: bytes | None) -> bytes:
+    """Without a time: by a clock that is more than an hour ahead it would be refused, and its run end (KIP-937)."""
     builder = MemoryRecordsBuilder(_MAGIC, _GZIP, 2 * _LARGEST_RECORD_BYTES)
-    builder.append(timestamp=int(timestamp_s * 1000), key=key.encode(), value=value)
+    builder.append(timestamp=_NO_TIMESTAMP, key=key.encode(), value=value)
     builder.close()
     return bytes(builder.buffer())

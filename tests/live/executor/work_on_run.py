@@ -58,13 +58,14 @@ def follow(order: Order) -> int:
     )
     address = ZookeeperAddress(servers=order.zookeeper, connection=settings) if order.zookeeper else settings
     try:
-        with connect(address) as cluster, _reporter(order) as listener:
+        clock = OwnClock(Path(order.clock))
+        with connect(address, clock) as cluster, _reporter(order) as listener:
             environment = RunEnvironment(
                 cluster=cluster,
                 state_dir=Path(order.state_dir),
                 host=order.host,
                 listener=listener,
-                clock=OwnClock(Path(order.clock)),
+                clock=clock,
             )
             with stop_on_signals(environment.stop, lambda _: None):
                 result = _act(environment, order)

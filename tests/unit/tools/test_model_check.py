@@ -25,7 +25,7 @@ from tools.model_check.search import LossyFingerprintError, Progress, Search
 def test_sample_of_all_states(tmp_path: Path) -> None:
     """One disturbance at a sample of all moments: no invariant is violated, and every run can be ended."""
     figures = Search(Progress.at_first(1), tmp_path, one_in=5).run()
-    assert figures.states > 1_000
+    assert figures.states > 500  # which ones are followed depends on the code, about 1,000 of them
     assert figures.ends > 5
 
 

@@ -1,0 +1,418 @@
+"""Throttles of a run, request by request: what is set when, what stays, and what is restored in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import pytest
+
+from kafkabal.clusters import (
+    ConfigChange,
+    ConfigOperation,
+    ConfigResource,
+    ConfigSource,
+    ConfigValue,
+    Fault,
+    ResourceKind,
+)
+from kafkabal.errors import NotAuthorizedError
+from kafkabal.executor.observe.observation import Stage
+from kafkabal.executor.reassign.partition_task import PartitionTask
+from kafkabal.executor.reassign.target_placement import target_by_plan
+from kafkabal.executor.run_options import RunOptions, Throttle
+from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
+from kafkabal.executor.state.run_states import RunState
+from kafkabal.executor.throttle.run_throttles import RunThrottles, read_originals
+from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS
+from kafkabal.model import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIR_RATE
+from tests.unit.executor.conftest import planned_partition
+
+TOPIC = ConfigResource(ResourceKind.TOPIC, "t")
+RATE = "1000"
+APPEND, SUBTRACT = ConfigOperation.APPEND, ConfigOperation.SUBTRACT
+EVERYWHERE = frozenset(range(1, 9))
+
+
+def _broker(number: int) -> ConfigResource:
+    return ConfigResource(ResourceKind.BROKER, str(number))
+
+
+class _Kafka:
+    """Configs of brokers and topics, and every change of them; also the store of the run."""
+
+    def __init__(self) -> None:
+        self.own: dict[tuple[ConfigResource, str], str] = {}
+        self.defaults: dict[str, str] = {}
+        self.unread: dict[ConfigResource, Fault] = {}
+        self.refused: dict[ConfigResource, Fault] = {}
+        self.happened: list[Any] = []
+        self.state = RunState()
+        self.record: Any = None
+
+    def configs(self, resources: Collection[ConfigResource], keys: Collection[str]) -> Any:
+        """Values in force, and resources that did not answer."""
+        self.happened.append(("read", sorted(map(str, resources))))
+        found = {r: self._values(r, keys) for r in resources if r not in self.unread}
+        return found, {r: fault for r, fault in self.unread.items() if r in resources}
+
+    def _values(self, resource: ConfigResource, keys: Collection[str]) -> dict[str, ConfigValue]:
+        found = {}
+        for key in keys:
+            if (resource, key) in self.own:
+                found[key] = ConfigValue(self.own[resource, key], ConfigSource.OWN)
+            elif key in self.defaults and resource.kind is ResourceKind.BROKER:
+                found[key] = ConfigValue(self.defaults[key], ConfigSource.CLUSTER_DEFAULT)
+        return found
+
+    def alter_configs(self, changes: Collection[ConfigChange]) -> dict[ConfigResource, Fault]:
+        """Do it, but for what is refused."""
+        if not changes:
+            return {}
+        self.happened.append([(str(c.resource), c.key, c.operation.value, c.value) for c in changes])
+        for change in changes:
+            if change.resource not in self.refused:
+                self._change(change)
+        return {r: fault for r, fault in self.refused.items() if any(c.resource == r for c in changes)}
+
+    def _change(self, change: ConfigChange) -> None:
+        at = change.resource, change.key
+        entries = [e for e in self.own.get(at, "").split(",") if e]
+        given = (change.value or "").split(",")
+        if change.operation is APPEND:
+            self.own[at] = ",".join([*entries, *given])
+        elif change.operation is SUBTRACT:
+            self.own[at] = ",".join(e for e in entries if e not in given)
+        elif change.value is None:
+            self.own.pop(at, None)
+        else:
+            self.own[at] = change.value
+
+    def announce_rates(self, rates: Collection[str]) -> None:
+        """The store."""
+        if new := sorted(set(rates) - self.state.rates):
+            self.happened.append(("announced", new))
+        self.state.rates |= set(rates)
+
+    def keep_originals(self, originals: Collection[Original]) -> None:
+        """The store."""
+        if originals:
+            self.happened.append(("kept", sorted({str(o.of) for o in originals})))
+        self.state.later_originals += originals
+
+    def keep_throttle(self, throttle: Throttle, asked_at: str) -> None:
+        """The store."""
+        self.state.throttle, self.state.asked_at = throttle, asked_at
+        self.happened.append((throttle, asked_at))
+
+    def new(self) -> list[Any]:
+        """What happened since the last call."""
+        happened, self.happened = self.happened, []
+        return happened
+
+    def changes(self) -> list[Any]:
+        """Requests for changes since the last call."""
+        return [what for what in self.new() if isinstance(what, list)]
+
+    def throttles(
+        self,
+        *planned: RunPartition,
+        bytes_per_s: int | None = 1000,
+        originals: tuple[Original, ...] | None = None,
+        **more: Any,
+    ) -> RunThrottles:
+        """Those of a run, begun now unless its originals are given."""
+        some: Any = self
+        if originals is None:
+            originals, _ = read_originals(some, planned)
+            self.new()
+        self.record = RunRecord(
+            run_id="r",
+            plan_id="p",
+            cluster_id="c",
+            started_at="",
+            host="",
+            options=RunOptions(),
+            partitions=planned,
+            originals=originals,
+        )
+        return RunThrottles(some, some, some, Throttle(bytes_per_s=bytes_per_s, **more))
+
+
+@pytest.fixture
+def kafka() -> _Kafka:
+    """Nothing is throttled."""
+    return _Kafka()
+
+
+MOVE, OTHER = planned_partition((1, 2), (2, 3)), planned_partition((2, 1), (2, 4), number=1)
+
+
+def _task(planned: RunPartition, stage: Stage = Stage.WAITING, **changes: Any) -> PartitionTask:
+    """As seen before its move, or on its way."""
+    task = PartitionTask(target_by_plan(planned, by_steps=False))
+    task.stage, task.current, task.leader = stage, planned.previous.replicas, planned.previous.leader
+    task.to_add = planned.to_add if stage is Stage.WAITING else ()
+    for name, value in changes.items():
+        setattr(task, name, value)
+    return task
+
+
+def _running(planned: RunPartition) -> PartitionTask:
+    current = (*planned.previous.replicas, *planned.to_add)
+    return _task(planned, Stage.MOVING, current=current, arriving=planned.to_add)
+
+
+def _rates(*pairs: tuple[int, str], value: str | None = RATE) -> list[Any]:
+    return [(f"broker {b}", key, "set", value) for b, key in pairs]
+
+
+def _lists(operation: ConfigOperation, leaders: str, followers: str) -> list[Any]:
+    return [
+        ("topic t", LEADER_REPLICAS, operation.value, leaders),
+        ("topic t", FOLLOWER_REPLICAS, operation.value, followers),
+    ]
+
+
+def test_a_move_from_its_beginning_to_its_end(kafka: _Kafka) -> None:
+    """Rates are announced, then set, then lists; nothing is asked twice; in the end lists go before rates."""
+    throttles = kafka.throttles(MOVE, OTHER)
+    assert throttles.cover([_task(MOVE)], [], EVERYWHERE) == {}
+    rates = ((1, LEADER_RATE), (2, LEADER_RATE), (3, FOLLOWER_RATE))
+    assert kafka.new() == [
+        ("read", ["broker 1", "broker 2", "broker 3"]),
+        ("announced", [RATE]),
+        _rates(*rates),
+        ("read", ["topic t"]),
+        _lists(APPEND, "0:1,0:2", "0:3"),
+    ]
+    assert throttles.cover([], [_running(MOVE)], EVERYWHERE) == {}
+    assert kafka.new() == []
+    throttles.cover([_task(OTHER)], [_running(MOVE)], EVERYWHERE)
+    assert kafka.changes() == [_rates((4, FOLLOWER_RATE)), _lists(APPEND, "1:1,1:2", "1:4")]
+    # the first one has ended
+    throttles.cover([], [_running(OTHER)], EVERYWHERE)
+    assert kafka.changes() == [_lists(SUBTRACT, "0:1,0:2", "0:3")]
+    left = throttles.restore()
+    assert (left.pending, left.complaints) == ([], [])
+    deleted = _rates(*rates, (4, FOLLOWER_RATE), value=None)
+    lists, restored = kafka.changes()
+    assert lists == [("topic t", key, "set", None) for key in LIST_KEYS]
+    assert sorted(restored) == sorted(deleted)
+    assert kafka.own == {}
+    # a pause ends: all of it is set again
+    throttles.cover([_task(MOVE)], [], EVERYWHERE)
+    assert kafka.changes() == [_rates(*rates), _lists(APPEND, "0:1,0:2", "0:3")]
+
+
+def test_what_an_operator_has_set(kafka: _Kafka) -> None:
+    """A lower rate is kept, a higher one lowered and restored, entries of others stay; a default shows again."""
+    before = {
+        (_broker(1), LEADER_RATE): "900",
+        (_broker(2), LEADER_RATE): "5000",
+        (TOPIC, LEADER_REPLICAS): "7:7,0:1",
+        (TOPIC, FOLLOWER_REPLICAS): "*",
+    }
+    kafka.own |= before
+    kafka.defaults[FOLLOWER_RATE] = "4000"
+    throttles = kafka.throttles(MOVE)
+    throttles.cover([_task(MOVE)], [], EVERYWHERE)
+    assert kafka.changes() == [
+        _rates((2, LEADER_RATE), (3, FOLLOWER_RATE)),
+        [("topic t", LEADER_REPLICAS, "append", "0:2")],
+    ]
+    # what is set meanwhile stays, and is told
+    kafka.own[_broker(3), FOLLOWER_RATE] = "77"
+    kafka.own[TOPIC, LEADER_REPLICAS] += ",8:8"
+    left = throttles.restore()
+    assert left.complaints == [f"{FOLLOWER_RATE} of broker 3: set to 77 by another tool; kept so"]
+    assert kafka.own == before | {
+        (_broker(3), FOLLOWER_RATE): "77",
+        (TOPIC, LEADER_REPLICAS): "7:7,0:1,8:8",
+    }
+
+
+def test_a_rate_set_by_another_during_the_run_is_not_set_again(kafka: _Kafka) -> None:
+    """An operator means it, also where the run goes on with another rate of its own."""
+    throttles = kafka.throttles(MOVE)
+    throttles.cover([_task(MOVE)], [], EVERYWHERE)
+    kafka.own[_broker(3), FOLLOWER_RATE] = "77"
+    kafka.new()
+    throttles.change(Throttle(bytes_per_s=2000), "asked")
+    assert throttles.rate == 2000
+    assert throttles.throttle == Throttle(bytes_per_s=2000)
+    assert kafka.new() == [(Throttle(bytes_per_s=2000), "asked")]
+    throttles.cover([], [_running(MOVE)], EVERYWHERE)
+    assert kafka.changes() == [_rates((1, LEADER_RATE), (2, LEADER_RATE), value="2000")]
+    throttles.change(Throttle(bytes_per_s=3000))
+    assert kafka.new() == [(Throttle(bytes_per_s=3000), "asked")]
+    assert set(throttles.restore().pending) == set()
+    assert kafka.own == {(_broker(3), FOLLOWER_RATE): "77"}
+
+
+def test_a_throttle_that_was_changed_outlives_the_process(kafka: _Kafka) -> None:
+    """Whoever resumes goes on with the latest, unless there is none."""
+    kafka.state.throttle = Throttle(bytes_per_s=5)
+    assert kafka.throttles(MOVE).rate == 5
+    kafka.state.throttle = None
+    assert kafka.throttles(MOVE).rate == 1000
+
+
+def test_lower_rates_are_overridden_where_that_is_asked_for(kafka: _Kafka) -> None:
+    """And restored."""
+    kafka.own[_broker(1), LEADER_RATE] = "900"
+    throttles = kafka.throttles(MOVE, override=True)
+    throttles.cover([_task(MOVE)], [], EVERYWHERE)
+    assert kafka.own[_broker(1), LEADER_RATE] == RATE
+    throttles.restore()
+    assert kafka.own == {(_broker(1), LEADER_RATE): "900"}
+
+
+def test_copies_between_log_dirs(kafka: _Kafka) -> None:
+    """Only their brokers get that rate, and no list; without a rate between brokers nothing else is set."""
+    throttles = kafka.throttles(MOVE, OTHER, bytes_per_s=None, log_dir_bytes_per_s=50)
+    misplaced = _task(MOVE, Stage.COPYING, misplaced={2: "/d1", 3: "/d1"})
+    throttles.cover([_task(OTHER)], [misplaced], EVERYWHERE)
+    assert kafka.changes() == [_rates((2, LOG_DIR_RATE), (3, LOG_DIR_RATE), value="50")]
+    throttles.restore()
+    assert kafka.own == {}
+
+
+def test_brokers_that_do_not_respond(kafka: _Kafka) -> None:
+    """Nothing is asked of one that is known to be gone; a move that needs one that cannot be read does not start."""
+    throttles = kafka.throttles(MOVE, OTHER)
+    throttles.cover([_task(MOVE)], [], EVERYWHERE - {3})
+    assert kafka.changes()[0] == _rates((1, LEADER_RATE), (2, LEADER_RATE))
+    fault = Fault("unreachable", "connection refused")
+    kafka.unread = {_broker(4): fault}
+    move, other = _task(MOVE), _task(OTHER)
+    assert throttles.cover([move, other], [], EVERYWHERE) == {other: str(fault)}
+    assert kafka.changes() == [_rates((3, FOLLOWER_RATE))]
+    # once it can be read, its rate is set
+    kafka.unread = {}
+    assert throttles.cover([other], [_running(MOVE)], EVERYWHERE) == {}
+    assert kafka.changes() == [_rates((4, FOLLOWER_RATE)), _lists(APPEND, "1:1,1:2", "1:4")]
+
+
+def test_rates_and_lists_that_are_refused(kafka: _Kafka) -> None:
+    """Their moves do not start; they are asked for again."""
+    throttles, move = kafka.throttles(MOVE), _task(MOVE)
+    kafka.refused = {_broker(1): Fault("POLICY_VIOLATION", "no")}
+    assert throttles.cover([move], [], EVERYWHERE) == {move: "POLICY_VIOLATION: no"}
+    assert len(kafka.changes()) == 1
+    kafka.refused = {TOPIC: Fault("POLICY_VIOLATION", "no")}
+    assert throttles.cover([move], [], EVERYWHERE) == {move: "POLICY_VIOLATION: no"}
+    assert kafka.changes() == [_rates((1, LEADER_RATE)), _lists(APPEND, "0:1,0:2", "0:3")]
+    kafka.refused = {}
+    assert throttles.cover([move], [], EVERYWHERE) == {}
+    assert kafka.changes() == [_lists(APPEND, "0:1,0:2", "0:3")]
+
+
+@pytest.mark.parametrize("resource", [_broker(1), TOPIC])
+def test_a_throttle_that_may_not_be_set(kafka: _Kafka, resource: ConfigResource) -> None:
+    """Nothing moves without the throttle that was asked for."""
+    kafka.refused = {resource: Fault("CLUSTER_AUTHORIZATION_FAILED")}
+    with pytest.raises(NotAuthorizedError) as denied:
+        kafka.throttles(MOVE).cover([_task(MOVE)], [], EVERYWHERE)
+    assert denied.value.message == f"not authorized to set the throttle of {resource}: CLUSTER_AUTHORIZATION_FAILED"
+    assert denied.value.hint == "run without a throttle: --throttle none"
+
+
+def test_a_topic_that_was_deleted(kafka: _Kafka) -> None:
+    """It took its throttle with it: neither a fault, nor anything that is left."""
+    throttles = kafka.throttles(MOVE)
+    throttles.cover([_task(MOVE)], [], EVERYWHERE)
+    kafka.new()
+    kafka.unread = {TOPIC: Fault("UNKNOWN_TOPIC_OR_PARTITION")}
+    assert throttles.cover([], [], EVERYWHERE) == {}
+    throttles.cover([], [], EVERYWHERE)
+    assert kafka.new() == [("read", ["topic t"])]
+    assert throttles.restore().pending == []
+
+
+def test_what_still_moves_keeps_its_throttle(kafka: _Kafka) -> None:
+    """Its entries, and all rates, which are those of other moves too; both are named."""
+    throttles = kafka.throttles(MOVE, OTHER)
+    throttles.cover([_task(MOVE), _task(OTHER)], [], EVERYWHERE)
+    kafka.new()
+    left = throttles.restore([OTHER.name])
+    assert left.pending == ["the throttle of t-1, still in flight"]
+    assert kafka.changes() == [_lists(SUBTRACT, "0:1,0:2", "0:3")]
+    assert kafka.own[TOPIC, LEADER_REPLICAS] == "1:1,1:2"
+    assert kafka.own[_broker(1), LEADER_RATE] == RATE
+
+
+def test_what_cannot_be_restored_is_named(kafka: _Kafka) -> None:
+    """By broker and topic, with the reason; what another tool has deleted is told."""
+    kafka.own[_broker(1), LEADER_RATE] = "5000"
+    throttles = kafka.throttles(MOVE)
+    throttles.cover([_task(MOVE)], [], EVERYWHERE)
+    del kafka.own[_broker(1), LEADER_RATE]
+    kafka.refused = dict.fromkeys((_broker(2), TOPIC), Fault("REQUEST_TIMED_OUT"))
+    kafka.unread = {_broker(3): Fault("BROKER_NOT_AVAILABLE")}
+    left = throttles.restore()
+    assert sorted(left.pending) == [
+        "replication rates of broker 2: REQUEST_TIMED_OUT",
+        "replication rates of broker 3: BROKER_NOT_AVAILABLE",
+        "throttled replicas of topic t: REQUEST_TIMED_OUT",
+    ]
+    assert left.complaints == [f"{LEADER_RATE} of broker 1: earlier value 5000 deleted by another tool; kept so"]
+
+
+def test_a_dead_broker_is_restored_unread(kafka: _Kafka) -> None:
+    """Controllers take its configs for it, where they are asked: its own values, all of them."""
+    kafka.own[_broker(3), LEADER_RATE] = "5000"
+    throttles = kafka.throttles(MOVE)
+    throttles.cover([_task(MOVE)], [], EVERYWHERE)
+    kafka.unread = {_broker(3): Fault("unreachable", "connection refused")}
+    assert throttles.restore().pending == []
+    assert kafka.own == {(_broker(3), LEADER_RATE): "5000"}
+
+
+def test_originals_that_are_seen_later(kafka: _Kafka) -> None:
+    """A broker that was silent when the run began is read, and remembered, before anything of it is changed."""
+    throttles = kafka.throttles(MOVE, originals=())
+    kafka.own[_broker(1), LEADER_RATE] = "5000"
+    # without originals there is nothing that could be ours
+    assert throttles.restore().pending == []
+    assert kafka.new() == []
+    throttles.cover([_task(MOVE)], [], EVERYWHERE)
+    read, kept, *_ = kafka.new()
+    assert read == ("read", ["broker 1", "broker 2", "broker 3"])
+    assert kept == ("kept", ["broker 1", "broker 2", "broker 3"])
+    throttles.restore()
+    assert kafka.own == {(_broker(1), LEADER_RATE): "5000"}
+
+
+def test_a_run_that_never_set_a_rate_reads_none(kafka: _Kafka) -> None:
+    """What it could have set is not its own."""
+    throttles = kafka.throttles(MOVE)
+    throttles.restore()
+    assert kafka.new() == [("read", ["topic t"])]
+
+
+def test_a_partition_that_another_moves_too(kafka: _Kafka) -> None:
+    """Only entries that follow from the plan are added: no other would be taken off again."""
+    throttles = kafka.throttles(MOVE)
+    throttles.cover([], [_task(MOVE, Stage.MOVING, current=(1, 2, 3, 9), arriving=(3, 9))], EVERYWHERE)
+    assert kafka.changes()[-1] == _lists(APPEND, "0:1,0:2", "0:3")
+
+
+def test_reading_the_originals(kafka: _Kafka) -> None:
+    """All rates of all brokers of a run and the lists of its topics, with those that do not answer."""
+    kafka.own[_broker(3), FOLLOWER_RATE] = "7"
+    kafka.defaults[LEADER_RATE] = "8"
+    kafka.unread = {_broker(2): Fault("unreachable")}
+    some: Any = kafka
+    found, faults = read_originals(some, [MOVE])
+    assert faults == kafka.unread
+    values: Mapping[Any, Any] = {(str(o.of), o.key): o.value for o in found}
+    assert set(values) == {("topic t", key) for key in LIST_KEYS} | {
+        (f"broker {b}", key) for b in (1, 3) for key in RATE_KEYS
+    }
+    assert {at: v for at, v in values.items() if v is not None} == {
+        ("broker 3", FOLLOWER_RATE): "7",
+        ("broker 1", LEADER_RATE): "8",
+        ("broker 3", LEADER_RATE): "8",
+    }
+    assert {str(o.of): o.own_value for o in found if o.own_value} == {"broker 3": "7"}
