@@ -16,7 +16,7 @@ from .partition_rates import bytes_per_record as bytes_per_record
 from .partition_rates import with_rates as with_rates
 from .produce_errors import ProduceErrors as ProduceErrors
 from .produce_errors import TopicErrors as TopicErrors
-from .prometheus import PrometheusQuery as PrometheusQuery
+from .prometheus_query import PrometheusQuery as PrometheusQuery
 from .subscriptions import DEFAULT_INTERVAL_S as DEFAULT_INTERVAL_S
 from .subscriptions import DEFAULT_METRICS as DEFAULT_METRICS
 from .subscriptions import DEFAULT_NAME as DEFAULT_NAME

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from kafkabal.errors import ConfigError, KafkabalError, OperationError, UnreachableError
-from kafkabal.telemetry.prometheus import PrometheusQuery
+from kafkabal.telemetry.prometheus_query import PrometheusQuery
 
 URL = "http://prometheus/base/api/v1/query"
 
