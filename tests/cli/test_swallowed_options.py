@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafkabal.cli.framework.command_table import COMMANDS, Row
-from kafkabal.cli.framework.swallowed_options import refuse_swallowed_options
+from kafkabal.cli.framework.missing_option_values import refuse_missing_values
 from kafkabal.cli.framework.typer_command import build_command
 from kafkabal.errors import UsageError
 
@@ -32,7 +32,7 @@ def test_every_option_with_a_value_refuses_an_option() -> None:
         for flag in (flag for option in options for flag in option.opts):
             for swallowed in ("-q", "--yes", "--no-such-option"):
                 with pytest.raises(UsageError, match=f"^option without a value: {flag} .followed by {swallowed}.$"):
-                    refuse_swallowed_options(command.params, [flag, swallowed], until_command=False)
+                    refuse_missing_values(command.params, [flag, swallowed], until_command=False)
 
 
 @pytest.mark.parametrize(

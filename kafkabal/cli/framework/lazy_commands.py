@@ -9,7 +9,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from kafkabal.cli.framework.command_context import PROGRAM
 from kafkabal.cli.framework.help_text import section_of, shown_metavar, write_sections, write_text
-from kafkabal.cli.framework.swallowed_options import refuse_swallowed_options
+from kafkabal.cli.framework.missing_option_values import refuse_missing_values
 from kafkabal.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words, once no option stands where another lacks its value."""
         if not ctx.resilient_parsing:
-            refuse_swallowed_options(self.params, args, until_command=False)
+            refuse_missing_values(self.params, args, until_command=False)
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -75,7 +75,7 @@ class Group(TyperGroup):
             typer.echo(ctx.get_help(), err=True)
             ctx.exit(ExitCode.USAGE)
         if not ctx.resilient_parsing:
-            refuse_swallowed_options(self.params, args, until_command=True)
+            refuse_missing_values(self.params, args, until_command=True)
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002

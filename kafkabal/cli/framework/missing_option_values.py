@@ -16,7 +16,7 @@ from kafkabal.errors import UsageError
 _LIKE_AN_OPTION = re.compile(r"--|-[A-Za-z]")
 
 
-def refuse_swallowed_options(parameters: Sequence[Any], words: Sequence[str], *, until_command: bool) -> None:
+def refuse_missing_values(parameters: Sequence[Any], words: Sequence[str], *, until_command: bool) -> None:
     """Look at the value of each option that stands in a word of its own.
 
     Parameters
