@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkabal.model import I64
+from kafkabal.model import I32, I64
 from kafkabal.planner.search.group_by_operations import sorted_distinct, stable_order
 from kafkabal.planner.search.group_size_sort_keys import SizeKeys
+from kafkabal.planner.search.load_targets import zones
 from kafkabal.planner.search.solution import Solution
 
 _HALVINGS = 6
@@ -39,6 +40,9 @@ class ReplicaIndex:
         order = stable_order(key)
         self.p, self.k, self.key = p[order], k[order], key[order]
         self.first = self.keys.ends(self.key, 2 * problem.n_brokers)
+        zone = zones(problem)
+        self.zone: I32 = zone if zone.any() and not solution.narrow().any() else np.zeros_like(zone)
+        """shape (n_brokers,): replicas cannot move between brokers of different numbers."""
 
     def pick(self, brokers: I64, size: float, number: int, look: Look) -> tuple[I64, I64]:
         """Positions on each broker, near a size or of all sizes."""
