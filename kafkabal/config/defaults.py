@@ -1,7 +1,7 @@
 """Values that hold where neither a flag, nor the environment, nor a profile says otherwise."""
 
 DEFAULT_PLAN_TOLERANCE = 0.09
-"""Half the width of the bands that plans aim at, as a share of the fair load."""
+"""Half the width of the bands that plans aim at, as a fraction of the fair load."""
 DEFAULT_CHECK_TOLERANCE = 0.10
 """Half the width of the bands that a cluster is judged by: a little wider, so that what a plan reached stays balanced
 while data is written."""

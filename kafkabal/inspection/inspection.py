@@ -67,7 +67,7 @@ def inspect_cluster(
     selected
         The scores, rows being sorted by the first; None takes the default ones.
     tolerance
-        Half the width of the bands, as a share of what is fair.
+        Half the width of the bands, as a fraction of what is fair.
 
     Raises
     ------

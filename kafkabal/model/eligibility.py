@@ -16,7 +16,7 @@ from kafkabal.model.replica_sizes import replica_bytes
 from kafkabal.model.volumes import bytes_on_volume, used_bytes
 
 LEAST_FREE_FRACTION = 0.05
-"""Share of a volume that always stays usable, whatever limit is asked for."""
+"""Fraction of a volume that always stays usable, whatever limit is asked for."""
 UNLIMITED = np.iinfo(np.int64).max // 4
 """Room of a volume of unknown size; sums of a few of them still fit 64 bits."""
 
@@ -93,7 +93,7 @@ def volume_room_bytes(state: ClusterState, limit: float) -> I64:
     Parameters
     ----------
     limit
-        Share of a volume that is not to be exceeded; 5 % always stays usable.
+        Fraction of a volume that is not to be exceeded; 5 % always stays usable.
     """
     dirs = state.log_dirs
     full_at = np.floor(dirs.total_bytes * min(limit, 1 - LEAST_FREE_FRACTION)).astype(np.int64)

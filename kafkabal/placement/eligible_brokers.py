@@ -31,7 +31,7 @@ class EligibleBrokers:
     exclude_brokers
         Ids of brokers that take nothing.
     log_dir_limit
-        Share of a volume that is never exceeded.
+        Fraction of a volume that is never exceeded.
 
     Raises
     ------

@@ -62,7 +62,7 @@ class PlanOptions:
     """
 
     tolerance: float = DEFAULT_PLAN_TOLERANCE
-    """Half the width of every band, as a share of the mean; 0 <= tolerance < 1."""
+    """Half the width of every band, as a fraction of the mean; 0 <= tolerance < 1."""
     scores: tuple[WeightedScore, ...] = ()
     """Empty: the default scores."""
     mode: Mode = Mode.FULL
@@ -89,7 +89,7 @@ class PlanOptions:
     """Longest time that the bytes may take at :attr:`throttle_bytes_per_s` for each broker."""
     throttle_bytes_per_s: int | None = None
     log_dir_limit: float = DEFAULT_LOG_DIR_LIMIT
-    """Share of a volume that is never exceeded; 0 < limit <= 1."""
+    """Fraction of a volume that is never exceeded; 0 < limit <= 1."""
     broker_limits: Mapping[int, BrokerLimit] = field(default_factory=dict)
     """By broker id."""
     replication_factor: int | None = None

@@ -64,7 +64,7 @@ class EpochProgress:
         return self._with_round(tuple(taken))
 
     def after_ranges(self, ranges: Ranges) -> EpochProgress:
-        """The progress once these samples of each reader's share of what is left were taken, by whichever reader."""
+        """The progress once these samples of each reader's part of what is left were taken, by whichever reader."""
         joined = tuple(_joined(each) for each in ranges)
         if all(not each or (len(each) == 1 and each[0][0] == 0) for each in joined):
             return self.after([each[0][1] if each else 0 for each in joined])
@@ -137,7 +137,7 @@ def _joined(ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 def _after(taken: Taken | Ranges, gaps: I64, frontier: int) -> tuple[I64, int]:
-    """What is left once the i-th sample of what was left went to the share of reader i mod R, and of each some."""
+    """What is left once the i-th sample of what was left went to the part of reader i mod R, and of each some."""
     readers = len(taken)
     ranges = [((0, t),) if isinstance(t, int) else t for t in taken]
     most = max((after for each in ranges for _, after in each), default=0)

@@ -30,7 +30,7 @@ class Tail(StrEnum):
 
 
 class Balance(StrEnum):
-    """What becomes of the share of a reader that is late."""
+    """What becomes of the part of a reader that is late."""
 
     STATIC = "static"
     """It stays its own: readers in step, as synchronous training keeps them, wait for the slowest."""

@@ -66,7 +66,7 @@ class SpreadBand:
     """At most ``ceil(fair) + 1``, whatever the tolerance; as few as none."""
 
     widened_by: float = 0.0
-    """Share of the fair load that is allowed on top: ``ceil(fair x (1 + widened_by)) + 1``."""
+    """Fraction of the fair load that is allowed on top: ``ceil(fair x (1 + widened_by)) + 1``."""
 
     def edges(self, fair_load: F64, tolerance: float) -> tuple[F64, F64]:  # noqa: ARG002
         """See :meth:`Band.edges`."""

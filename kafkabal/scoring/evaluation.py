@@ -72,7 +72,7 @@ def evaluate(
     Parameters
     ----------
     tolerance
-        Half the width of the band, as a share of the mean; 0.10 is ten percent.
+        Half the width of the band, as a fraction of the mean; 0.10 is ten percent.
     drained
         bool, shape (n_brokers,): brokers that are to end up empty and so have no fair share.
     rules

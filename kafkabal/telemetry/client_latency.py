@@ -36,7 +36,7 @@ def produce_latencies_s(samples: Iterable[MetricSample], *, is_first: bool = Fal
 
     What Java says of a broker is about produce requests. librdkafka counts all requests to the broker, also those of
     connecting and the pushes themselves, so that the broker that it pushes to has a latency though nothing was
-    produced to it. Its mean over all produce requests tells what share of them a broker got.
+    produced to it. Its mean over all produce requests tells what part of them a broker got.
     """
     listed = list(samples)
     by_broker = {
@@ -55,7 +55,7 @@ def produce_latencies_s(samples: Iterable[MetricSample], *, is_first: bool = Fal
 
 
 def _of_produce_requests(by_broker: Mapping[int, float], overall_s: float) -> Mapping[int, float]:
-    """Latencies without a broker that got only other requests; one mean does not tell shares of three."""
+    """Latencies without a broker that got only other requests; one mean does not tell the parts of three."""
     if len(by_broker) == 1:
         return dict.fromkeys(by_broker, overall_s)
     if len(by_broker) != 2:

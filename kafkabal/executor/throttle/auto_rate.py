@@ -29,7 +29,7 @@ _STEP_S = 30.0
 """Consumers commit every 5 s and replicas fall out of sync after 30 s (replica.lag.time.max.ms): what a rate does to
 others does not show any sooner."""
 _LOOKS_COST_AT_MOST = 0.05
-"""Share of the time spent on looking: on clusters of 200,000 partitions, where a look takes seconds, steps get
+"""Fraction of the time spent on looking: on clusters of 200,000 partitions, where a look takes seconds, steps get
 longer."""
 _USED = 0.7
 """Copies that use less are held up by something else than the throttle, so that a higher one would tell nothing."""
@@ -52,7 +52,7 @@ class StepImpact:
     incoming_bytes_per_s: float = 0.0
     """The most that producers write to what one broker sends or receives."""
     used_fraction: float = 0.0
-    """Share of the rate that the copies used."""
+    """Fraction of the rate that the copies used."""
 
 
 def first_rate(incoming_bytes_per_s: float, carried_bytes_per_s: float) -> int:

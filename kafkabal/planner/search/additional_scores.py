@@ -39,7 +39,7 @@ _STEPS_A_BROKER = 50
 _LEAST_GAIN = 1e-9
 """Above what the rounding of sums of rates can pretend."""
 _LEAST_PROGRESS = 1e-3
-"""Share of a broker's violation that a step must take away."""
+"""Fraction of a broker's violation that a step must take away."""
 _SAMPLE = 96
 """Partitions or replicas of a broker that are looked at for an exchange, evenly picked over their loads."""
 _PARTNERS = 12

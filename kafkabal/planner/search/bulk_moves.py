@@ -30,13 +30,14 @@ from kafkabal.planner.search.solution import Solution
 NO_BULK_MOVES = 0.0
 """A pace at which only single steps are taken: where a broker has few replicas they end elsewhere, often cheaper."""
 USUAL_PACE = 1 / 4
-"""Share of what is to be moved that moves in one round."""
+"""Fraction of what is to be moved that moves in one round."""
 _LEAST_A_ROUND = 64
 """Moves, or one a broker where there are fewer, up to which a round does not shrink any further."""
 _TRIES = ((0,), (1, -1, 2, -2, 3, -3))
 """The replica of the right size, then its neighbours, all at once."""
 _STEP = 5
-"""How much further up the next turn looks."""
+"""How much further up the next turn looks. No value stands out: with 2 the plans of benchmarks/planner_constants.py
+move 0.08 % less, with 12 0.15 % less, each of them 0.04 % more to 1.2 % less, in the same time."""
 _MOST_IDLE_ROUNDS = 6
 """With 2 the plans of benchmarks/planner_constants.py move up to 0.6 % more; 18 save 0.08 %."""
 _LEAST_YIELD = 1 / 4
@@ -200,7 +201,7 @@ def _pairs(
 
 
 def _scales(give: I64, take: I64, zone: I32, pace: float) -> tuple[F64, F64]:
-    """Share of what each broker gives or takes in this round, so that both sides of a zone deal equally often."""
+    """Fraction of what each broker gives or takes in this round, so that both sides of a zone deal equally often."""
     inside = zone >= 0
     giving = np.bincount(zone[inside], np.maximum(give, 0)[inside])
     taking = np.bincount(zone[inside], np.maximum(take, 0)[inside])

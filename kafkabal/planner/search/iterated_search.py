@@ -34,8 +34,8 @@ with 80 rounds; a third more did not help ten that are hard to plan."""
 _ROUNDS_A_MOVE = 12
 """Few moves have few subsets, which need no more rounds."""
 _SENT_BACK = (0.5, 0.7, 0.9, 1.0)
-"""Shares of what moves. Those ten clusters end 1.2 % above their optima in the mean, 1.4 % with (0.3, 0.5, 0.7, 0.9),
-1.6 % with (0.7, 0.9, 1)."""
+"""Fractions of what moves. Those ten clusters end 1.2 % above their optima in the mean, 1.4 % with (0.3, 0.5, 0.7,
+0.9), 1.6 % with (0.7, 0.9, 1)."""
 _MOST_FORCED = 3
 """Moves of replicas that had stayed, every second round: without them some clusters stay 2 % above the optimum, with
 them in every round others do."""

@@ -58,7 +58,7 @@ def trim_to_budget(start: Solution, solution: Solution, barred: Bools, lot: F64,
 
 
 def _kept(solution: Solution, p: I64, among: Bools, bytes_room: I64, count_room: I64) -> Bools:
-    """What is affordable and finds room; what finds none leaves its share of the budget to others."""
+    """What is affordable and finds room; what finds none leaves its part of the budget to others."""
     keep = among
     for _ in range(_MOST_REFILLS):
         bought = _affordable(solution, p, among)
@@ -137,7 +137,7 @@ def _send_all_back(solution: Solution, p: I64) -> None:
 
 
 def _worth(solution: Solution, p: I64, over: Bools) -> F64:
-    """Share of the moved replicas of each partition that relieve a broker."""
+    """Fraction of the moved replicas of each partition that relieve a broker."""
     problem = solution.problem
     moved = solution.moved()[p]
     previous = problem.previous[p]

@@ -40,9 +40,10 @@ _STEPS_A_BROKER = 200
 _LEAST_PROGRESS = 1e-4
 """1e-5 and 1e-3 give the same plans where bands can be reached."""
 _LEAST_PROGRESS_BY_EXCHANGE = 1e-2
-"""Share of a broker's violation that a step must take away: less would go on forever where bands are out of reach."""
+"""Fraction of a broker's violation that a step must take away: less would go on forever where bands are out of
+reach."""
 _LEAST_PROGRESS_BY_TURN = 1e-2
-"""Share of the whole violation that brokers which were stuck must have lost for another turn."""
+"""Fraction of the whole violation that brokers which were stuck must have lost for another turn."""
 
 
 _NARROW = Look(replicas=512, pairs=1024, all_sizes=False)

@@ -39,7 +39,7 @@ _BETWEEN = (0.25, 0.5, 0.75)
 _CHECKED = 64
 """With 16 these plans move 0.08 % more, 0.9 % at most; 256 save nothing."""
 _LEAST_SAVING = 1e-5
-"""Savings below this share of a broker's fair bytes are not worth a step."""
+"""Savings below this fraction of a broker's fair bytes are not worth a step."""
 
 
 class _Trade(NamedTuple):

@@ -30,7 +30,8 @@ _CHEAPEST_FIRST = (1.0, 1.1, 1.2, 1.4, 2.0)
 five heavy and random clusters with followers that differ by 30 %, planned by disk and by all scores at 9 % and 2 %, no
 plan is above 1.011 x the bound with these, 1.017 x with (1, 1, 1), 1.016 x with (0.5, 1, 1, 1.5, 2)."""
 _NARROWED = 2e-4
-"""How far the bands of bytes are drawn in while the total may still change a little."""
+"""How far the bands of bytes are drawn in while the total may still change a little: 0 and 0.001 change two of the 19
+plans of benchmarks/planner_constants.py by 0.13 % at most, and leave no broker outside either."""
 
 
 def repair(solution: Solution, listener: PlanListener) -> I64:
