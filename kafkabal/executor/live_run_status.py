@@ -67,11 +67,11 @@ class RunStatus:
         return (self.total_bytes - self.done_bytes) / self.bytes_per_s if self.bytes_per_s else None
 
     def since(self, earlier: RunStatus, elapsed_s: float) -> RunStatus:
-        """The same, with the rate between two looks."""
+        """The same, with the rate between two observations."""
         return replace(self, bytes_per_s=max(0, self.done_bytes - earlier.done_bytes) / elapsed_s)
 
     @property
-    def is_settled(self) -> bool:
+    def is_as_planned(self) -> bool:
         """Whether everything is as the run was to leave it."""
         return not self.throttles and not self.differing
 

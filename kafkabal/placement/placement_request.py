@@ -1,4 +1,4 @@
-"""What is to be placed: topics whose every number is settled and can be met."""
+"""What is to be placed: topics whose every number is decided and can be met."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PlacementRequest:
 def placement_requests(
     specs: Sequence[TopicSpec], sites: EligibleBrokers, policy: PlacementPolicy
 ) -> tuple[PlacementRequest, ...]:
-    """Settle every number, and refuse what cannot be met before anything is placed.
+    """Decide every number, and refuse what cannot be met before anything is placed.
 
     Raises
     ------

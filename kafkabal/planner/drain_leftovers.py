@@ -42,8 +42,8 @@ def _on_drained(problem: Problem) -> Iterator[str]:
         held = r.partition[r.broker == state.brokers.index_of(broker_id)]
         barred, waiting = held[fixed[held]], held[reassigned[held]]
         if barred.size:
-            told = f"broker {broker_id} keeps {counted_noun(barred.size, 'replica')} of excluded topics"
-            yield f"{told}: {_topics(state, barred)}"
+            text = f"broker {broker_id} keeps {counted_noun(barred.size, 'replica')} of excluded topics"
+            yield f"{text}: {_topics(state, barred)}"
         if waiting.size:
             yield (
                 f"broker {broker_id} keeps {counted_noun(waiting.size, 'replica')} "
@@ -73,8 +73,8 @@ def _dirs_of(state: ClusterState, found: Evaluation, broker: int) -> str:
     dirs = state.log_dirs
     outside = np.flatnonzero(found.outside & (dirs.broker == broker))
     shares = [f"{dirs.path[d]} at {found.share[d]:.2f}x of its fair share" for d in outside.tolist()]
-    told = f"broker {state.brokers.id[broker]}: log dirs remain outside their band: {first_of(shares, _NAMED)}"
-    return told + _largest(state, int(outside[found.share[outside].argmax()]))
+    text = f"broker {state.brokers.id[broker]}: log dirs remain outside their band: {first_of(shares, _NAMED)}"
+    return text + _largest(state, int(outside[found.share[outside].argmax()]))
 
 
 def _largest(state: ClusterState, log_dir: int) -> str:

@@ -92,24 +92,24 @@ def _not_nothing(due: F64, capacity: F64) -> F64:
 
 def _of_bytes(problem: Problem, placement: I32) -> F64:
     rules, rows = problem.rules, problem.weighed
-    settled = np.append(rows, False)[placement]
+    on_counted = np.append(rows, False)[placement]
     coming = (placement < 0) & (np.arange(problem.width) < problem.positions[:, None]) | np.append(
         problem.leaves, False
     )[placement]
     coming &= problem.movable[:, None]
     load = np.where(placement == problem.previous, problem.held_bytes, problem.arriving_bytes[:, None])
-    load = np.where(settled, load, np.where(coming, problem.arriving_bytes[:, None], 0))
+    load = np.where(on_counted, load, np.where(coming, problem.arriving_bytes[:, None], 0))
     fixed = np.zeros(problem.n_brokers)
-    p, k = np.nonzero(settled & ~rules.movable[:, None])
+    p, k = np.nonzero(on_counted & ~rules.movable[:, None])
     np.add.at(fixed, placement[p, k], load[p, k].astype(np.float64))
     most = np.where(rules.takes | ~rows, np.inf, 0.0)
     p, k = np.nonzero(np.append(rows & ~rules.takes, False)[problem.previous] & rules.movable[:, None])
     np.add.at(most, problem.previous[p, k], problem.held_bytes[p, k].astype(np.float64))
     most = np.minimum(most, np.maximum(rules.room_bytes - fixed, 0.0))
-    stuck = (placement >= 0) & ~settled & ~coming
+    stuck = (placement >= 0) & ~on_counted & ~coming
     # what is repaired although balance may not move it finds a place anywhere, one replica at a time
     factor = np.where(rules.movable, np.maximum(rules.factor - stuck.sum(1), 0), 1)
-    load[settled & ~rules.movable[:, None]] = 0
+    load[on_counted & ~rules.movable[:, None]] = 0
     sums = np.bincount(factor, load.sum(1).astype(np.float64))
     nothing = np.zeros(problem.n_brokers)
     return _due(problem, problem.capacity, rows, _each(sums, int(rows.sum())), fixed, most, nothing)

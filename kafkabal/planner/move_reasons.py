@@ -51,18 +51,18 @@ class MoveReasons:
         moves, for_topic = code != MoveCause.NOTHING, code == MoveCause.TOPIC
         # what does not matter is -1, so that few are to be put into words
         is_empty = (problem.arriving_bytes[partitions] == 0) & problem.size_known[partitions]
-        told_by = (
+        deciding = (
             code,
             moves & is_empty,
             np.where(moves, problem.previous[partitions, position], problem.leader[partitions]),
             np.where(for_topic, -1, np.where(moves, solution.placement[partitions, position], self.leader[partitions])),
             np.where(for_topic, problem.topic[partitions], -1),
         )
-        cases = list(zip(*(column.tolist() for column in told_by), strict=True))
-        told = {case: self._tell(*case) for case in set(cases)}
-        return [told[case] for case in cases]
+        cases = list(zip(*(column.tolist() for column in deciding), strict=True))
+        texts = {case: self._text(*case) for case in set(cases)}
+        return [texts[case] for case in cases]
 
-    def _tell(self, code: int, is_empty: bool, previous: int, target: int, topic: int) -> str:
+    def _text(self, code: int, is_empty: bool, previous: int, target: int, topic: int) -> str:
         if code == MoveCause.NOTHING:
             return self._led(previous, target)
         if code == MoveCause.TOPIC:

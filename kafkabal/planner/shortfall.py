@@ -174,8 +174,8 @@ def _filled_outside(solution: Solution, leader: I32) -> Iterator[str]:
     if not number:
         return
     problem = solution.problem
-    told = ", ".join(f"{n} by {name}" for name, n in number.items())
-    yield f"brokers outside their bands: {told}; --only-to-new moves data to empty brokers only"
+    text = ", ".join(f"{n} by {name}" for name, n in number.items())
+    yield f"brokers outside their bands: {text}; --only-to-new moves data to empty brokers only"
     held = np.bincount(problem.state.replicas.broker, minlength=problem.n_brokers)
     if held[problem.counted].all():
         yield (

@@ -218,11 +218,11 @@ class Producer(Client):
         if key is not None or headers is not None:
             size_bytes += data_bytes(key) + headers_bytes(headers)
         # a report of ours takes the place of the one in the configuration, and calls it
-        picked, told = router.route(
+        picked, on_delivery = router.route(
             key.encode() if isinstance(key, str) else key, size_bytes or 1, report or self._report
         )
         try:
-            super().produce(topic, value, key, picked, told, told, at_ms, headers)
+            super().produce(topic, value, key, picked, on_delivery, on_delivery, at_ms, headers)
         except BaseException:
             router.not_sent(picked, size_bytes)
             raise
@@ -252,8 +252,10 @@ class Producer(Client):
         """Queue a record of a batch that the policy routes by its key; how many were queued."""
         key, value = message.get("key"), message.get("value")
         size_bytes = (data_bytes(value) + data_bytes(key)) or 1
-        picked, told = router.route(key.encode() if isinstance(key, str) else key, size_bytes, report or self._report)
-        taken: int = super().produce_batch(router.topic, [message], picked, on_delivery=told)
+        picked, on_delivery = router.route(
+            key.encode() if isinstance(key, str) else key, size_bytes, report or self._report
+        )
+        taken: int = super().produce_batch(router.topic, [message], picked, on_delivery=on_delivery)
         if not taken:
             router.not_sent(picked, size_bytes)
         return taken

@@ -304,10 +304,10 @@ def _difference(begun: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, 
     """Options in which these differ, as the one and as the other has them."""
     differing = [option for option in sorted({*begun, *now}) if begun.get(option) != now.get(option)]
 
-    def told(options: Mapping[str, str]) -> str:
+    def text(options: Mapping[str, str]) -> str:
         return " and ".join(f"{name} {options[name]}" if name in options else f"no {name}" for name in differing)
 
-    return told(begun), told(now)
+    return text(begun), text(now)
 
 
 def keeps_options_quiet(path: Path) -> bool:

@@ -118,9 +118,9 @@ def _listeners(node: Node) -> str:
 
 
 def _advertised_listeners(spec: SandboxSpec, node: Node) -> str:
-    told = {listener.name: listener.advertised_ports.get(node.id) for listener in spec.listeners}
+    advertised = {listener.name: listener.advertised_ports.get(node.id) for listener in spec.listeners}
     return ",".join(
-        f"{name}://{LOOPBACK}:{told.get(name) or port}"
+        f"{name}://{LOOPBACK}:{advertised.get(name) or port}"
         for name, port in node.ports.items()
         if name != CONTROLLER_LISTENER
     )

@@ -30,9 +30,9 @@ def telling_faults(
     except KafkabalError:
         raise
     except (Exception, SystemExit) as error:
-        told = described(error)
-        told = told if longest is None else shorten(told, longest, placeholder=" ...")
-        raise kind(f"{what} raised {told}", hint=hint) from error
+        text = described(error)
+        text = text if longest is None else shorten(text, longest, placeholder=" ...")
+        raise kind(f"{what} raised {text}", hint=hint) from error
 
 
 def described(error: BaseException) -> str:

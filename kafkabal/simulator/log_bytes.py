@@ -21,7 +21,7 @@ class LogBytes:
 
     Sums over a chunk are enough: every record has the bytes of its own, a mean of what lengths take, and what the
     deltas take in a batch of its partition's mean length; every batch has its header. Batches are estimated as records
-    come, so that what policies see does not depend on whether delivery is simulated; where it is, its count settles how
+    come, so that what policies see does not depend on whether delivery is simulated; where it is, its count decides how
     many there were.
     """
 
@@ -64,7 +64,7 @@ class LogBytes:
         in_batches = payload_bytes + counts * (around + self._delta_bytes())
         return self._compression * in_batches + BATCH_HEADER_BYTES * (self._batches - before)
 
-    def settle(self, sent_batches: I64) -> F64:
+    def correction(self, sent_batches: I64) -> F64:
         """float64, shape (n_partitions,): by what logs are longer than estimated, or shorter, with so many batches."""
         return BATCH_HEADER_BYTES * (sent_batches - self._batches)
 

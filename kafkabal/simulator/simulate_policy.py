@@ -140,7 +140,7 @@ class _Simulation:
                 done = end
         if self._courier is not None:
             self._courier.wait_for_all()
-            self._world.write(self._logs.settle(self._courier.batches_sent))
+            self._world.write(self._logs.correction(self._courier.batches_sent))
         return self._outcome()
 
     @property

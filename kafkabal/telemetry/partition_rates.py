@@ -106,9 +106,9 @@ def records_written(before: ClusterState, after: ClusterState, earlier: I64) -> 
     found = earlier >= 0
     old_end = np.where(found, old.end_offset[earlier], -1) if len(old) else np.full(len(new), -1, np.int64)
     old_start = np.where(found, old.start_offset[earlier], -1) if len(old) else old_end
-    told = (old_end >= 0) & (new.end_offset >= 0)
+    known = (old_end >= 0) & (new.end_offset >= 0)
     steady = (new.end_offset >= old_end) & ((new.start_offset >= old_start) | (new.start_offset < 0))
-    return np.where(told & steady, (new.end_offset - old_end).astype(np.float64), np.nan)
+    return np.where(known & steady, (new.end_offset - old_end).astype(np.float64), np.nan)
 
 
 def _records_read(before: ClusterState, after: ClusterState, earlier: I64) -> F64:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from kafkabal.config import Settings
 
-Settle = Callable[["Mapping[str, Any]"], "Settings | ChosenClusters"]
+Resolve = Callable[["Mapping[str, Any]"], "Settings | ChosenClusters"]
 _NO_DEFAULT = inspect.Parameter.empty
 # they choose profiles or topics to show, so they are neither in a profile nor keys of the settings
 _ONLY_FLAGS = {
@@ -146,7 +146,7 @@ class Signature:
             yield from leaves
 
     def arguments(
-        self, given: Mapping[str, Any], settle: Settle, from_environment: Collection[str] = ()
+        self, given: Mapping[str, Any], resolve: Resolve, from_environment: Collection[str] = ()
     ) -> dict[str, Any]:
         """Arguments of the function, but for the context, from what typer read.
 
@@ -168,7 +168,7 @@ class Signature:
         for name, (group, leaves) in self.groups.items():
             arguments[name] = group(**{leaf.name: value(leaf) for leaf in leaves})
         if self.settings_name:
-            arguments[self.settings_name] = settle({leaf.name: given[leaf.name] for leaf in self.settings})
+            arguments[self.settings_name] = resolve({leaf.name: given[leaf.name] for leaf in self.settings})
         return arguments
 
 

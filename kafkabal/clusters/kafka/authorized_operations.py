@@ -46,7 +46,7 @@ _CODES: Mapping[int, Operation] = {
 
 
 def cluster_operations(client: KafkaClient) -> frozenset[Operation]:
-    """What may be done to the cluster itself; none is told to a principal that may not describe it.
+    """What may be done to the cluster itself; none is reported to a principal that may not describe it.
 
     Raises
     ------

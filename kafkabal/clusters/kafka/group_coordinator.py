@@ -32,7 +32,7 @@ class GroupMember:
     client_id: str
     host: str
     metadata: bytes
-    """What it joined with; empty while the group is being settled."""
+    """What it joined with; empty while members are still joining."""
 
 
 def call_coordinator(

@@ -127,7 +127,7 @@ class GroupLock:
         check(code, f"join the consumer group {self._group}", permission=f"READ on group {self._group}")
 
     def _join_once(self) -> int:
-        """Become a member, then its leader by being alone, and settle the group; the error code of what failed."""
+        """Become a member, then its leader by being alone, and complete the group; the error code of what failed."""
         response = self._ask_to_join_as_member()
         if response.error_code == INCONSISTENT_GROUP_PROTOCOL and self._evict_gone():
             response = self._ask_to_join_as_member()

@@ -121,8 +121,8 @@ def observe(cluster: Cluster, partitions: Collection[TargetPlacement]) -> Observ
 def observe_again(cluster: Cluster, before: Observation, partitions: Collection[TargetPlacement]) -> Observation:
     """Observe other partitions just after a first observation, whose brokers and reassignments still hold."""
     status = cluster.partition_status({target.name.topic for target in partitions})
-    settled = [t for t in partitions if t.name in status and status[t.name].replicas == t.replicas]
-    logs, silent = _logs(cluster, before.brokers, before.reassignments, settled)
+    at_rest = [t for t in partitions if t.name in status and status[t.name].replicas == t.replicas]
+    logs, silent = _logs(cluster, before.brokers, before.reassignments, at_rest)
     return Observation(before.brokers, before.reassignments, status, logs, silent)
 
 

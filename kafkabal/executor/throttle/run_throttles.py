@@ -89,7 +89,7 @@ class RunThrottles:
         self._originals = {(o.of, o.key): o for o in known}
         self._ours = entries_by_topic(record.partitions)
         self._in_force: dict[tuple[ConfigResource, str], int] = {}
-        """Rates that are settled on a broker: set by us, or kept since what is there is lower."""
+        """Rates that a broker has: set by us, or kept since what is there is lower."""
         self._listed: dict[ConfigResource, Entries | None] = dict.fromkeys(self._ours) if known else {}
         """Entries of ours that a topic has; None where that is not known. Without originals we never set any."""
 
@@ -148,7 +148,7 @@ class RunThrottles:
     def _rates_for(
         self, tasks: Iterable[PartitionTask], responding: frozenset[int]
     ) -> dict[tuple[ConfigResource, str], int]:
-        """Rates that these tasks need, as far as they are not settled."""
+        """Rates that these tasks need, as far as brokers do not have them yet."""
         wanted: dict[tuple[ConfigResource, str], int] = {}
         rate, log_dir_rate = self.rate, self._throttle.log_dir_bytes_per_s
         for task in tasks:
@@ -193,7 +193,7 @@ class RunThrottles:
         if not topics:
             return {}
         current, faults = self._read(topics, LIST_KEYS)
-        # not known until the answer is here: a lost one may have been executed, and is settled again
+        # not known until the answer is here: a lost one may have been executed, and is made again
         self._listed |= dict.fromkeys(topics)
         changes = _ListChanges()
         for resource in sorted(current):

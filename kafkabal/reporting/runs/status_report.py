@@ -30,7 +30,7 @@ def status_report(status: RunStatus | None) -> Report:
     return Report(
         command="rebalance status",
         headline=_headline(status, moving),
-        tone=Tone.GOOD if status.is_settled else Tone.WARNING,
+        tone=Tone.GOOD if status.is_as_planned else Tone.WARNING,
         facts=[Fact(key=fact.key, value=fact.value_of(status), title=fact.title) for fact in _FACTS],
         tables=(_differing(status.differing),),
         notes=_notes(status),
@@ -72,7 +72,7 @@ def _headline(status: RunStatus, moving: int) -> str:
     run = f"run {status.found.record.run_id}"
     if status.is_live:
         return f"{run}: {progress_line(status)}"
-    if status.is_settled:
+    if status.is_as_planned:
         return f"{run}: completed; all partitions in place, no throttles left"
     of_all = f"of {counted_noun(len(status.found.record.partitions), 'partition')}"
     elsewhere = sum(partition.stage is not Stage.PLACED for partition in status.differing)
@@ -112,9 +112,9 @@ def _notes(status: RunStatus) -> tuple[str, ...]:
             opens = "" if window is None else f"when its window opens ({window}); paused by a command, "
             notes.append(f"paused: continues {opens}with 'kafkabal rebalance resume'")
         notes.append(ways)
-    elif not status.is_settled and found.is_resumable:
+    elif not status.is_as_planned and found.is_resumable:
         notes.append("continue with 'kafkabal rebalance resume', or revert with 'kafkabal rebalance rollback'")
-    elif not status.is_settled:
+    elif not status.is_as_planned:
         run_id = found.record.run_id
         notes.append(
             f"the run completed; partitions have changed since; to roll it back: 'kafkabal rebalance rollback {run_id}'"

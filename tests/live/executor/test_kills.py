@@ -166,7 +166,7 @@ def _mend(stage: Stage, then: str, host: str) -> None:
         stage.assert_as_planned()
         done = find_run(environment)
         assert done is not None
-        assert run_status(stage.cluster, done).is_settled
+        assert run_status(stage.cluster, done).is_as_planned
     elif then == "cancel":
         stage.when_free(lambda: cancel(environment))
         stage.assert_clean()

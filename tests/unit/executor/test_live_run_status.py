@@ -17,7 +17,7 @@ def test_status_tells_what_is_true(scene: Any) -> None:
     found = find_run(environment)
     assert found is not None
     status = run_status(scene.memory, found)
-    assert not status.is_settled
+    assert not status.is_as_planned
     assert status.stages.total() == 7
     assert any("leader.replication.throttled.rate of broker" in t for t in status.throttles)
     assert not any("800000000" in t or "3000000" in t for t in status.throttles)
@@ -25,7 +25,7 @@ def test_status_tells_what_is_true(scene: Any) -> None:
     found = find_run(scene.environment())
     assert found is not None
     done = run_status(scene.memory, found)
-    assert done.is_settled
+    assert done.is_as_planned
     assert done.stages == {Stage.PLACED: 7}
 
 

@@ -61,7 +61,7 @@ def status(
     from kafkabal.reporting.runs.status_report import status_report
 
     show_report(status_report(known), output, context)
-    return ExitCode.DONE if known is None or known.is_settled else ExitCode.FINDINGS
+    return ExitCode.DONE if known is None or known.is_as_planned else ExitCode.FINDINGS
 
 
 def _expect_readable_record(command: "RunSession") -> None:
