@@ -63,7 +63,8 @@ class CheckOptions:
             "--timeout",
             metavar="TIME",
             parser=_seconds_or_time,
-            help="With --nagios: CRITICAL if the check takes longer than TIME, or so many seconds. [default: 30s]",
+            help="With --nagios: CRITICAL if the check takes longer than TIME; a bare number means seconds. "
+            "[default: 30s]",
             rich_help_panel=_SECTION,
         ),
     ] = None

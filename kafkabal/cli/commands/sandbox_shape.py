@@ -119,7 +119,12 @@ class ShapeOptions:
     ] = False
     kafka_version: Annotated[
         str | None,
-        typer.Option("--kafka-version", metavar="VERSION", help="Kafka version.", rich_help_panel=_SECTION),
+        typer.Option(
+            "--kafka-version",
+            metavar="VERSION",
+            help="Kafka version. [default: 4.1.2; with --zookeeper: 3.9.2]",
+            rich_help_panel=_SECTION,
+        ),
     ] = None
     expected_replicas: Annotated[
         int | None,

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, JournalOption, RunOutput, WaitOption
+from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, AnswerOption, JournalOption, RunOutput
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import OverwriteOption, SaveOptions, Uses
@@ -26,7 +26,7 @@ def cancel(
     saving: SaveOptions,
     journal: JournalOption = None,
     yes: OverwriteOption = False,
-    wait_s: WaitOption = None,
+    wait_s: AnswerOption = None,
 ) -> ExitCode:
     """Cancel the latest run's reassignments in flight and restore its throttles.
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Final
 
-from kafkabal.cli.commands.rebalance.run_flags import WaitOption
+from kafkabal.cli.commands.rebalance.run_flags import AnswerOption
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import CLUSTER, Uses
 from kafkabal.config import Settings
@@ -20,7 +20,7 @@ _POLL_S: Final = 1.0
 def pause(
     context: CommandContext,
     settings: Annotated[Settings, Uses(*CLUSTER)],
-    wait_s: WaitOption = None,
+    wait_s: AnswerOption = None,
 ) -> ExitCode:
     """Pause the active run, from any host.
 

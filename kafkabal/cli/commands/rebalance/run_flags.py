@@ -115,7 +115,7 @@ class BeginFlags:
         typer.Option(
             "--allow",
             metavar="CHECK",
-            help="Preflight check to override. Repeatable.",
+            help=f"Preflight check to override. Repeatable. One of: {', '.join(Overridable)}.",
             rich_help_panel=SAFETY_SECTION,
         ),
     ] = None
@@ -156,6 +156,17 @@ class BeginFlags:
 JournalOption = Annotated[
     Path | None,
     typer.Option("--journal", metavar="FILE", help="Journal of the run, if not the latest one of this host."),
+]
+
+AnswerOption = Annotated[
+    float | None,
+    typer.Option(
+        "--wait",
+        metavar="TIME",
+        parser=parse_positive_duration,
+        help="How long to wait for the run to follow the request. [default: 1m]",
+        rich_help_panel=SAFETY_SECTION,
+    ),
 ]
 
 WaitOption = Annotated[
