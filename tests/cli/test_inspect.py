@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+import kafkabal.clusters as clusters_room
 from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
+from kafkabal.config.connection_settings import SnapshotAddress
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
@@ -199,14 +201,16 @@ def test_save_writes_the_same_cluster(run_cli: Callable[..., Any], tmp_path: Pat
     assert read_snapshot(saved).cluster_id == "broken"
 
 
-def test_rates_appear_after_a_sample(run_cli: Callable[..., Any]) -> None:
-    """--sample reads twice that far apart; a snapshot does not move, so its rates are none."""
+def test_rates_appear_after_a_sample(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """--sample reads twice that far apart; a cluster that is idle meanwhile has rates of 0."""
+    connect = clusters_room.connect
+    monkeypatch.setattr(clusters_room, "connect", lambda _: connect(SnapshotAddress(str(SNAPSHOTS / "lopsided.jsonl"))))
     slept: list[float] = []
     clock = iter(range(1000))
     outcome = run_cli(
         "inspect",
-        "--snapshot",
-        str(SNAPSHOTS / "lopsided.jsonl"),
+        "-b",
+        "idle:9092",
         "--sample",
         "10s",
         "-o",
@@ -238,6 +242,7 @@ def test_rates_appear_after_a_sample(run_cli: Callable[..., Any]) -> None:
         ),
         (["--snapshot", str(SNAPSHOTS / "even.jsonl"), "--score", "leader-bytes-in"], 2, "needs rates"),
         (["--snapshot", str(SNAPSHOTS / "even.jsonl"), "--save", "/no/such/folder/s"], 1, "cannot write"),
+        (["--snapshot", str(SNAPSHOTS / "even.jsonl"), "--sample", "10s"], 2, "a snapshot shows one moment"),
     ],
 )
 def test_bad_input_is_one_clear_line(run_cli: Callable[..., Any], words: list[str], code: int, says: str) -> None:

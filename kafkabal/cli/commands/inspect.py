@@ -196,6 +196,12 @@ def _checked(options: _InspectOptions, output: OutputOptions, checks: CheckOptio
 def _inspect_one(
     settings: Settings, options: _InspectOptions, output: OutputOptions, checks: CheckOptions, context: CommandContext
 ) -> ExitCode | int:
+    if settings.snapshot is not None and options.sample_s is not None:
+        # read twice it would show rates of 0, which is not what the cluster had
+        raise UsageError(
+            "--sample has no effect: a snapshot shows one moment",
+            hint="sample when it is saved: kafkabal inspect --sample 10s --save FILE",
+        )
     with open_cluster(settings, context) as cluster:
         state = state_with_rates(cluster, settings, context, sample_s=options.sample_s, detailed=options.is_detailed)
         inspection = inspection_of(settings, options.measurements.completed(state, cluster, settings, context))
@@ -244,7 +250,8 @@ def _inspect_fleet(
     def read(cluster: "Cluster", settings: Settings) -> "Reading":
         detailed = options.needs_details or has_history(cluster.cluster_id(), context)
         plainly = partial(read_plainly, cluster, settings)
-        return reading_with_rates(plainly, cluster, quiet, sample_s=options.sample_s, detailed=detailed)
+        sample_s = options.sample_s if settings.snapshot is None else None
+        return reading_with_rates(plainly, cluster, quiet, sample_s=sample_s, detailed=detailed)
 
     def inspect_one(name: str, reading: "Reading", cluster: "Cluster", settings: Settings) -> "Member":
         from kafkabal.inspection import member_of
