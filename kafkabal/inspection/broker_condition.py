@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from kafkabal.model import I64, ClusterState, LogDirState, is_silent
+from kafkabal.model import I64, ClusterState, LogDirState, reports_no_log_dir
 from kafkabal.wording import counted_noun
 
 DEAD: Final = "dead"
@@ -24,10 +24,10 @@ _DIR_STATES: Final[Mapping[int, str]] = {
 
 def broker_states(state: ClusterState) -> list[str]:
     """One word a broker: ``online``, ``dead``, ``no-response``, ``offline-dirs`` or ``cordoned-dirs``; the worst."""
-    live, silent = state.brokers.is_live, is_silent(state)
+    live, unreported = state.brokers.is_live, reports_no_log_dir(state)
     offline, cordoned = dirs_in(state, LogDirState.OFFLINE), dirs_in(state, LogDirState.CORDONED)
     worst = np.select(
-        (~live, silent, offline > 0, cordoned > 0), (DEAD, NO_RESPONSE, OFFLINE_DIRS, CORDONED_DIRS), ONLINE
+        (~live, unreported, offline > 0, cordoned > 0), (DEAD, NO_RESPONSE, OFFLINE_DIRS, CORDONED_DIRS), ONLINE
     )
     found: list[str] = worst.tolist()
     return found
@@ -45,10 +45,10 @@ def broker_conditions(state: ClusterState) -> list[str]:
 
 
 def broker_severity(state: ClusterState) -> I64:
-    """int64, shape (n_brokers,): 3 dead, 2 silent, 1 with an offline dir, 0 else."""
-    live, silent = state.brokers.is_live, is_silent(state)
+    """int64, shape (n_brokers,): 3 dead, 2 unreported, 1 with an offline dir, 0 else."""
+    live, unreported = state.brokers.is_live, reports_no_log_dir(state)
     offline = dirs_in(state, LogDirState.OFFLINE) > 0
-    return np.where(~live, 3, np.where(silent, 2, np.where(offline, 1, 0))).astype(np.int64)
+    return np.where(~live, 3, np.where(unreported, 2, np.where(offline, 1, 0))).astype(np.int64)
 
 
 def dir_conditions(state: ClusterState) -> list[str]:

@@ -12,7 +12,15 @@ from kafkabal.inspection.broker_condition import dirs_in
 from kafkabal.inspection.inspection import Inspection, Scored
 from kafkabal.inspection.partition_and_holder_figures import lagging_partitions, unknown_sizes
 from kafkabal.inspection.worst_group_of_score import worst_group
-from kafkabal.model import I64, Bools, ClusterState, LogDirState, broker_capacity_bytes, is_silent, offline_replicas
+from kafkabal.model import (
+    I64,
+    Bools,
+    ClusterState,
+    LogDirState,
+    broker_capacity_bytes,
+    offline_replicas,
+    reports_no_log_dir,
+)
 from kafkabal.scoring import Grain, Need
 from kafkabal.units import format_percent
 from kafkabal.wording import counted_noun, plural
@@ -76,9 +84,10 @@ def beyond_moves(state: ClusterState) -> Iterator[str]:
 
 
 def _silent(state: ClusterState) -> Iterator[str]:
-    silent = is_silent(state)
-    if silent.any():
-        yield f"{brokers_named(state, silent)} did not report {'its' if silent.sum() == 1 else 'their'} log dirs"
+    unreported = reports_no_log_dir(state)
+    if unreported.any():
+        whose = "its" if unreported.sum() == 1 else "their"
+        yield f"{brokers_named(state, unreported)} did not report {whose} log dirs"
 
 
 def _lagging(state: ClusterState) -> Iterator[str]:

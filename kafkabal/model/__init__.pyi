@@ -1,7 +1,7 @@
 from .add_topics import with_topics as with_topics
 from .capacity import broker_capacity_bytes as broker_capacity_bytes
 from .capacity import dir_capacity_bytes as dir_capacity_bytes
-from .capacity import is_silent as is_silent
+from .capacity import reports_no_log_dir as reports_no_log_dir
 from .capacity import with_capacity as with_capacity
 from .cluster_rows import SNAPSHOT_VERSION as SNAPSHOT_VERSION
 from .cluster_rows import BrokerRow as BrokerRow

@@ -31,7 +31,7 @@ def broker_capacity_bytes(state: ClusterState) -> F64:
     return np.where(total > 0, total, np.nan)
 
 
-def is_silent(state: ClusterState) -> Bools:
+def reports_no_log_dir(state: ClusterState) -> Bools:
     """bool, shape (n_brokers,): registered, but no log dir of it is known to work."""
     dirs = state.log_dirs
     working = np.bincount(dirs.broker[dirs.state != LogDirState.OFFLINE], minlength=len(state.brokers))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model import PRODUCE_LATENCY, PROMETHEUS_VALUE, ClusterState, broker_capacity_bytes, is_silent
+from kafkabal.model import PRODUCE_LATENCY, PROMETHEUS_VALUE, ClusterState, broker_capacity_bytes, reports_no_log_dir
 from kafkabal.scoring.score_protocol import Need, Score
 
 HINTS = {
@@ -21,7 +21,7 @@ def supplied(state: ClusterState) -> frozenset[Need]:
     """What can be read from this state; log dirs and capacity where they are known of some live broker."""
     live = state.brokers.is_live
     found = {
-        Need.LOG_DIRS: bool((state.replicas.size_bytes >= 0).any()) or not is_silent(state)[live].all(),
+        Need.LOG_DIRS: bool((state.replicas.size_bytes >= 0).any()) or not reports_no_log_dir(state)[live].all(),
         Need.CAPACITY: bool((~np.isnan(broker_capacity_bytes(state)[live])).any()),
         Need.RATES: bool((~np.isnan(state.partitions.in_bytes_per_s)).any()),
         Need.TELEMETRY: _is_measured(state, PRODUCE_LATENCY),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.model import F64, I32, Bools, ClusterState, LogDirState, is_silent
+from kafkabal.model import F64, I32, Bools, ClusterState, LogDirState, reports_no_log_dir
 from kafkabal.scoring.bands import CountBand
 from kafkabal.scoring.due_under_rules import PlaceableLoads, Rules, placeable_loads, rules_of
 from kafkabal.scoring.grouped_evaluation import GroupLoads, group_loads
@@ -20,7 +20,7 @@ DISK_NAME = "disk"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Evaluation:
-    """A score of every holder; holders that do not count (dead, drained, silent) have a share of NaN."""
+    """A score of every holder; holders that do not count (dead, drained, without a report) have a share of NaN."""
 
     name: str
     counted: Bools
@@ -143,7 +143,7 @@ def counted_holders(score: Score, state: ClusterState, drained: Bools | None = N
 def _counted(score: Score, state: ClusterState, parts: Parts, drained: Bools | None) -> Bools:
     brokers = state.brokers.is_live & ~drained if drained is not None else state.brokers.is_live
     if Need.LOG_DIRS in score.needs:
-        brokers = brokers & ~is_silent(state)
+        brokers = brokers & ~reports_no_log_dir(state)
     known = ~np.isnan(parts.base_load)
     if score.grain is Grain.BROKER:
         return np.asarray(brokers & known)

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from kafkabal.errors import ConfigError
-from kafkabal.model import F64, ClusterState, Default, broker_capacity_bytes, is_silent, stated_of_brokers
+from kafkabal.model import F64, ClusterState, Default, broker_capacity_bytes, reports_no_log_dir, stated_of_brokers
 from kafkabal.scoring.capacity_options import ScoreOptions
 from kafkabal.scoring.score_protocol import Need, ScoreBase
 
@@ -62,7 +62,7 @@ def disk_capacity(state: ClusterState) -> F64:
         If only some brokers report.
     """
     known = broker_capacity_bytes(state)
-    asked = state.brokers.is_live & ~is_silent(state)
+    asked = state.brokers.is_live & ~reports_no_log_dir(state)
     missing = asked & np.isnan(known)
     if (missing == asked).all():
         return np.ones(len(known))

@@ -40,7 +40,7 @@ class ClusterRows:
 
 @st.composite
 def cluster_rows(draw: DrawFn, *, max_brokers: int = 6, tidy: bool = False) -> ClusterRows:
-    """A cluster; a tidy one has no dead or silent brokers, no offline dirs and nothing unknown."""
+    """A cluster; a tidy one has no dead brokers, none that does not report, no offline dirs and nothing unknown."""
     ids = draw(st.lists(st.integers(0, 2000), min_size=1, max_size=max_brokers, unique=True))
     brokers = tuple(draw(_broker(broker_id, tidy=tidy)) for broker_id in ids)
     strangers = [] if tidy else draw(st.lists(st.integers(2001, 2003), max_size=1))

@@ -115,8 +115,8 @@ class InMemoryCluster(CloseOnExit):
     def read(self, request: ReadRequest) -> Reading:
         """The whole state; brokers that hang cost their deadline and are named."""
         parts = self.kafka.catch_up()
-        silent = [b for b in parts.brokers.values() if b.registered and not b.responds]
-        if silent:
+        no_response = [b for b in parts.brokers.values() if b.registered and not b.responds]
+        if no_response:
             self.kafka.clock.sleep(request.deadline_s)
             parts = self.kafka.catch_up()
         header = HeaderRow(
@@ -130,7 +130,7 @@ class InMemoryCluster(CloseOnExit):
             simulated_rows.broker_rows(self.kafka),
             simulated_rows.topic_rows(self.kafka, configs=request.configs),
         )
-        return Reading(state, tuple(BrokerProblem(b.id, f"broker {b.id} did not respond") for b in silent))
+        return Reading(state, tuple(BrokerProblem(b.id, f"broker {b.id} did not respond") for b in no_response))
 
     def cluster_id(self) -> str:
         """Id of the cluster."""
@@ -166,7 +166,7 @@ class InMemoryCluster(CloseOnExit):
         self, brokers: Collection[int], partitions: Collection[TopicPartition]
     ) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
         """Log dirs of partitions; a dir that is offline reports nothing."""
-        faults = self._silent(brokers)
+        faults = self._no_response(brokers)
         parts = self.kafka.catch_up()
         found: dict[ReplicaOn, ReplicaLog] = {}
         for name in partitions:
@@ -218,11 +218,11 @@ class InMemoryCluster(CloseOnExit):
 
     def move_log_dirs(self, targets: Mapping[ReplicaOn, str]) -> Mapping[ReplicaOn, Fault]:
         """Ask brokers for log dirs; a request for a missing replica is stored and reported."""
-        silent = self._silent({replica.broker for replica in targets})
+        no_response = self._no_response({replica.broker for replica in targets})
         self.kafka.catch_up()
         faults: dict[ReplicaOn, Fault] = {}
         for replica, path in targets.items():
-            fault = silent.get(replica.broker)
+            fault = no_response.get(replica.broker)
             if fault is None and not can_choose_log_dir(replica.topic, replica.partition):
                 fault = Fault("INVALID_TOPIC_EXCEPTION", "The topic name is too long.")
             fault = fault or self._move_log_dir(replica, path)
@@ -288,13 +288,13 @@ class InMemoryCluster(CloseOnExit):
     def close(self) -> None:
         """Nothing to drop."""
 
-    def _silent(self, brokers: Collection[int]) -> dict[int, Fault]:
+    def _no_response(self, brokers: Collection[int]) -> dict[int, Fault]:
         parts = self.kafka.catch_up()
-        silent = {b: _NO_RESPONSE for b in brokers if b not in parts.brokers or not parts.brokers[b].responds}
-        if any(b in parts.brokers and parts.brokers[b].registered for b in silent):
+        no_response = {b: _NO_RESPONSE for b in brokers if b not in parts.brokers or not parts.brokers[b].responds}
+        if any(b in parts.brokers and parts.brokers[b].registered for b in no_response):
             self.kafka.clock.sleep(self._request_timeout_s)
             self.kafka.catch_up()
-        return silent
+        return no_response
 
     def _move_log_dir(self, replica: ReplicaOn, path: str) -> Fault | None:
         name, broker = TopicPartition(replica.topic, replica.partition), self.kafka.parts.brokers[replica.broker]
@@ -319,9 +319,13 @@ class InMemoryCluster(CloseOnExit):
         if Capability.CONFIGS not in self._capabilities:
             denied = Fault("CLUSTER_AUTHORIZATION_FAILED", "not authorized for configs")
             return dict.fromkeys(resources, denied)
-        silent = self._silent({int(r.name) for r in resources if r.kind is ResourceKind.BROKER})
+        no_response = self._no_response({int(r.name) for r in resources if r.kind is ResourceKind.BROKER})
         gone = Fault("UNKNOWN_TOPIC_OR_PARTITION", "no such topic")
-        faults = {r: silent[int(r.name)] for r in resources if r.kind is ResourceKind.BROKER and int(r.name) in silent}
+        faults = {
+            r: no_response[int(r.name)]
+            for r in resources
+            if r.kind is ResourceKind.BROKER and int(r.name) in no_response
+        }
         topics = self.kafka.parts.topics
         faults.update((r, gone) for r in resources if r.kind is ResourceKind.TOPIC and r.name not in topics)
         return faults

@@ -17,7 +17,7 @@ from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.model import BrokerRow, PartitionRow, TopicPartition, TopicRow
 
 BROKER_SESSION_S = 9.0
-"""How long a broker may be silent before the controller counts it as gone: Kafka's default of
+"""How long a broker may send no heartbeat before the controller counts it as gone: Kafka's default of
 ``broker.session.timeout.ms``."""
 
 

@@ -50,13 +50,13 @@ class Observation:
     reassignments: Mapping[TopicPartition, Reassignment]
     status: Mapping[TopicPartition, PartitionStatus]
     logs: Mapping[ReplicaOn, ReplicaLog]
-    silent: Mapping[int, Fault]
+    no_response: Mapping[int, Fault]
     """Brokers that were asked for logs and did not respond."""
 
     @property
     def responding(self) -> frozenset[int]:
         """Brokers that live, but for those that were asked and hang."""
-        return self.brokers - self.silent.keys()
+        return self.brokers - self.no_response.keys()
 
     def stage(self, target: TargetPlacement) -> Stage:
         """Where a partition stands."""
@@ -114,16 +114,16 @@ def observe(cluster: Cluster, partitions: Collection[TargetPlacement]) -> Observ
     # before the replicas: a move that ends between the two reads is then seen in flight once more, and not as lagging
     reassignments = cluster.reassignments()
     status = cluster.partition_status({target.name.topic for target in partitions})
-    logs, silent = _logs(cluster, brokers, reassignments, partitions)
-    return Observation(brokers, reassignments, status, logs, silent)
+    logs, no_response = _logs(cluster, brokers, reassignments, partitions)
+    return Observation(brokers, reassignments, status, logs, no_response)
 
 
 def observe_again(cluster: Cluster, before: Observation, partitions: Collection[TargetPlacement]) -> Observation:
     """Observe other partitions just after a first observation, whose brokers and reassignments still hold."""
     status = cluster.partition_status({target.name.topic for target in partitions})
     at_rest = [t for t in partitions if t.name in status and status[t.name].replicas == t.replicas]
-    logs, silent = _logs(cluster, before.brokers, before.reassignments, at_rest)
-    return Observation(before.brokers, before.reassignments, status, logs, silent)
+    logs, no_response = _logs(cluster, before.brokers, before.reassignments, at_rest)
+    return Observation(before.brokers, before.reassignments, status, logs, no_response)
 
 
 def _logs(

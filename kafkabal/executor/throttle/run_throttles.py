@@ -125,8 +125,8 @@ class RunThrottles:
             Tasks that must not start, with the reason.
         """
         # rates before lists: an entry of a list takes effect at once, under whatever rate the broker has then
-        silent = self._settle_rates(self._rates_for((*starting, *running), responding))
-        refused = {t: silent[b] for t in starting for b in (t.leader, *t.to_add, *t.misplaced) if b in silent}
+        no_response = self._settle_rates(self._rates_for((*starting, *running), responding))
+        refused = {t: no_response[b] for t in starting for b in (t.leader, *t.to_add, *t.misplaced) if b in no_response}
         if self.rate is not None:
             covered = [t for t in starting if t not in refused]
             faults = self._settle_lists(self._active(covered, running))
@@ -299,9 +299,9 @@ def read_originals(
     found: list[Original] = []
     faults: dict[ConfigResource, Fault] = {}
     for resources, keys in ((brokers, RATE_KEYS), (topics, LIST_KEYS)):
-        values, silent = cluster.configs(resources, keys)
+        values, no_response = cluster.configs(resources, keys)
         found += [Original.found(r, key, v.get(key)) for r, v in sorted(values.items()) for key in keys]
-        faults |= silent
+        faults |= no_response
     return tuple(found), faults
 
 

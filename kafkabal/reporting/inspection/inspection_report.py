@@ -24,7 +24,7 @@ from kafkabal.inspection import (
     with_rack_level,
     worst_group,
 )
-from kafkabal.model import ClusterState, LogDirState, is_estimated, is_reassigned, is_silent
+from kafkabal.model import ClusterState, LogDirState, is_estimated, is_reassigned, reports_no_log_dir
 from kafkabal.reporting.inspection.by_broker import broker_table
 from kafkabal.reporting.inspection.by_log_dir import log_dir_table
 from kafkabal.reporting.inspection.by_partition import partition_table
@@ -225,7 +225,7 @@ def _facts(inspection: Inspection, command: str, read_at_s: float) -> Iterator[F
     for key, value, help_text in (
         ("brokers", len(state.brokers), "Brokers, including dead ones."),
         ("dead_brokers", int((~state.brokers.is_live).sum()), "Brokers that hold replicas and are not registered."),
-        ("unreachable_brokers", int(is_silent(state).sum()), "Registered brokers that did not report."),
+        ("unreachable_brokers", int(reports_no_log_dir(state).sum()), "Registered brokers that did not report."),
         ("offline_log_dirs", int((state.log_dirs.state == LogDirState.OFFLINE).sum()), "Log dirs that are offline."),
         ("topics", len(state.topics), "Topics."),
         ("partitions", len(state.partitions), "Partitions."),

@@ -86,7 +86,7 @@ def observation_of(
         reassignments={name: running} if running else {},
         status=status,
         logs={ReplicaOn(*name, b): log for b, log in (logs or {}).items()},
-        silent={},
+        no_response={},
     )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kafkabal.errors import ConfigError
-from kafkabal.model.capacity import broker_capacity_bytes, dir_capacity_bytes, is_silent, with_capacity
+from kafkabal.model.capacity import broker_capacity_bytes, dir_capacity_bytes, reports_no_log_dir, with_capacity
 from kafkabal.model.cluster_rows import BrokerRow, LogDirRow
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.foreign_files import foreign_of_brokers, foreign_on_volumes
@@ -62,9 +62,9 @@ def test_a_broker_holds_what_its_volumes_hold(dirs: list[LogDirRow], capacity: f
 
 
 def test_a_broker_is_silent_if_no_dir_of_it_is_known_to_work() -> None:
-    """A broker without answer, or with nothing but offline dirs, is silent; one with a cordoned dir is not."""
+    """A broker without answer, or with nothing but offline dirs, reports none; one with a cordoned dir does."""
     state = cluster([log_dir(0)], [], [log_dir(0, state="offline")], [log_dir(0, state="cordoned")])
-    assert is_silent(state).tolist() == [False, True, True, False]
+    assert reports_no_log_dir(state).tolist() == [False, True, True, False]
 
 
 @pytest.mark.parametrize(

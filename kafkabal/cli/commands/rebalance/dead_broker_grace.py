@@ -79,17 +79,17 @@ def look_past_grace(
 
 def _when_responded(cluster: Cluster, settings: Settings, context: CommandContext, clock: Clock) -> ClusterState:
     """The cluster when every registered broker has answered, or has not for long enough to be fenced."""
-    from kafkabal.model import is_silent
+    from kafkabal.model import reports_no_log_dir
 
     # a plan made meanwhile would find nothing to repair, and end with 0 over a broker that is dead a moment later
     give_up_at_s, is_said = clock.monotonic() + FENCED_AFTER_S, False
     while True:
         state = read_cluster(cluster, settings, context).state
-        silent = state.brokers.id[is_silent(state)].tolist()
-        if not silent or settings.snapshot or clock.monotonic() >= give_up_at_s:
+        unreported = state.brokers.id[reports_no_log_dir(state)].tolist()
+        if not unreported or settings.snapshot or clock.monotonic() >= give_up_at_s:
             return state
         if not is_said:
-            names = ", ".join(map(str, silent))
+            names = ", ".join(map(str, unreported))
             limit = format_duration(FENCED_AFTER_S)
             context.say(f"broker {names} did not respond: waiting up to {limit} until it does or is dead")
             is_said = True

@@ -308,14 +308,14 @@ def test_rates_and_lists_that_are_refused(kafka: _Kafka) -> None:
     assert kafka.changes() == [_lists(APPEND, "0:1,0:2", "0:3")]
 
 
-@pytest.mark.parametrize("resource", [_broker(1), TOPIC])
-def test_a_throttle_that_may_not_be_set(kafka: _Kafka, resource: ConfigResource) -> None:
-    """Nothing moves without the throttle that was asked for."""
+@pytest.mark.parametrize(("resource", "where"), [(_broker(1), "the cluster"), (TOPIC, "topic t")])
+def test_a_throttle_that_may_not_be_set(kafka: _Kafka, resource: ConfigResource, where: str) -> None:
+    """Nothing moves without the throttle that was asked for; the hint names the permission that lacks."""
     kafka.refused = {resource: Fault("CLUSTER_AUTHORIZATION_FAILED")}
     with pytest.raises(NotAuthorizedError) as denied:
         kafka.throttles(MOVE).cover([_task(MOVE)], [], EVERYWHERE)
     assert denied.value.message == f"not authorized to set the throttle of {resource}: CLUSTER_AUTHORIZATION_FAILED"
-    assert denied.value.hint == "run without a throttle: --throttle none"
+    assert denied.value.hint == f"grant ALTER_CONFIGS on {where}, or run without a throttle: --throttle none"
 
 
 def test_a_topic_that_was_deleted(kafka: _Kafka) -> None:
@@ -370,7 +370,7 @@ def test_a_dead_broker_is_restored_unread(kafka: _Kafka) -> None:
 
 
 def test_originals_that_are_seen_later(kafka: _Kafka) -> None:
-    """A broker that was silent when the run began is read, and remembered, before anything of it is changed."""
+    """A broker that did not respond when the run began is read, and remembered, before anything of it is changed."""
     throttles = kafka.throttles(MOVE, originals=())
     kafka.own[_broker(1), LEADER_RATE] = "5000"
     # without originals there is nothing that could be ours
