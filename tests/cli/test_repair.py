@@ -338,6 +338,47 @@ def test_a_paused_run_whose_process_died_is_left_to_its_operator(simulation: Sim
     assert (after.code, after.err) == (0, "")
 
 
+@pytest.mark.parametrize(
+    ("given", "bytes_per_s"),
+    [
+        ((), 10**6),
+        (("--throttle", "80MB"), 80 * 10**6),
+        (("--throttle", "auto"), 10**6),
+        (("--throttle", "none"), 10**6),
+    ],
+    ids=str,
+)
+def test_a_crashed_run_is_resumed_at_the_rate_that_is_typed(
+    simulation: Simulation, tmp_path: Path, given: tuple[str, ...], bytes_per_s: int
+) -> None:
+    """A crontab that was given another rate since is obeyed, in its rate alone; else the run keeps its own."""
+    _uneven(simulation.memory)
+    clock = simulation.memory.kafka.clock
+    sleep = clock.sleep
+
+    class Crash(BaseException):
+        pass
+
+    def die(seconds: float) -> None:
+        sleep(seconds)
+        if simulation.memory.kafka.catch_up().moving:
+            raise Crash
+
+    clock.sleep = die  # type: ignore[method-assign]
+    assert simulation.run("rebalance", "--yes", "--throttle", "1MB", "--moves-per-broker", "3").code == 1
+    clock.sleep = sleep  # type: ignore[method-assign]
+    sleep(60.0)
+    done = simulation.run("rebalance", "--yes", *given)
+    assert done.code == 0, done.err
+    assert "resuming it first" in done.err
+    journal = min(tmp_path.rglob("*.jsonl"))
+    records = [json.loads(line) for line in journal.read_text().splitlines()]
+    assert records[0]["options"]["limits"]["moves_in_per_broker"] == 3
+    rates = [r["throttle"]["bytes_per_s"] for r in records if r["record"] == "throttle"]
+    assert (rates or [10**6])[-1] == bytes_per_s
+    assert records[-1]["record"] == "closed"
+
+
 def test_a_short_grace_is_waited_for(simulation: Simulation) -> None:
     """A broker that is dead for less than a grace of seconds is repaired by that very command, not left to a next."""
     kafka = simulation.memory.kafka

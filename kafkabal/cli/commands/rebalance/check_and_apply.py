@@ -66,12 +66,25 @@ class ApplyCommand:
 
         command.context.say(f"run {found.record.run_id} is unfinished (phase: {found.state.phase}); resuming it first")
         with command.stopping_on_signals():
-            result = resume(command.environment, lock=command.lock.take())
+            options = self._with_given_rate(found.record.options)
+            result = resume(command.environment, options=options, lock=command.lock.take())
         if result.is_complete:
             command.context.say(summary(result))
         else:
             command.end(result)
         return timed
+
+    def _with_given_rate(self, options: RunOptions) -> RunOptions | None:
+        """Options of a run that is resumed first, at the rate of this command if one was typed; None keeps its own.
+
+        The rest stays as that run was given it: its window, above all, is not to be left for its sake.
+        """
+        from msgspec.structs import replace as changed
+
+        settings = self.command.settings
+        if settings.origin("throttle") != "--throttle" or settings.throttle in ("auto", "none"):
+            return None
+        return changed(options, throttle=self.command.run_options(self.flags).throttle)
 
     def _counting_from_now(self) -> ApplyCommand:
         """The same command, with --max-runtime counting from here: without a prompt, it limits all that is done."""
