@@ -53,6 +53,8 @@ class HealResult:
     elapsed_s: float = 0.0
     problem: str = ""
     """Why it did not do all that it was to do; empty if it did, or was stopped."""
+    left: str = ""
+    """Throttles that can be restored only later, as those of a broker that is dead, where all else is done."""
     was_stopped: bool = False
     """By :meth:`Healer.stop`."""
     is_busy: bool = False
@@ -267,6 +269,9 @@ def _heal(healing: Healing, plan_id: str, action: Callable[[], RunResult | None]
         return HealResult(healing=healing, plan_id=plan_id, problem=f"{type(error).__name__}: {error}")
     if result is None:
         return HealResult(healing=healing, plan_id=plan_id)
+    problem, left = _problem(result), _left(result)
+    if healing.kind is HealKind.RESUME:  # often there is nothing but throttles to be restored by it
+        problem, left = problem or left, ""
     return HealResult(
         healing=healing,
         plan_id=plan_id,
@@ -275,7 +280,8 @@ def _heal(healing: Healing, plan_id: str, action: Callable[[], RunResult | None]
         total=result.total,
         moved_bytes=result.copied_bytes,
         elapsed_s=result.elapsed_s,
-        problem=_problem(result),
+        problem=problem,
+        left=left,
         was_stopped=result.stop_reason is not None,
     )
 
@@ -285,4 +291,8 @@ def _problem(result: RunResult) -> str:
         name, reason = next(iter(result.problems.items()))
         more = f", and {len(result.problems) - 1} more" if len(result.problems) > 1 else ""
         return f"{name}: {reason}{more}"
+    return ""
+
+
+def _left(result: RunResult) -> str:
     return f"not restored: {'; '.join(result.pending)}" if result.pending else ""

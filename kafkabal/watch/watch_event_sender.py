@@ -95,7 +95,8 @@ class WatchEventSender:
         elif result.problem:
             self.report(EventKind.HEALING_FAILED, f"{kind}: {result.problem}", run_id=result.run_id)
         else:
-            self.report(EventKind.HEALED, f"{kind}: {_done(result)}", run_id=result.run_id)
+            done = "; ".join(filter(None, (_done(result), result.left)))
+            self.report(EventKind.HEALED, f"{kind}: {done}", run_id=result.run_id)
 
     def report(
         self, kind: EventKind, message: str, broker: int | None = None, log_dir: str | None = None, run_id: str = ""

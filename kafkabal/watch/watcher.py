@@ -247,7 +247,8 @@ class Watcher:
         self._ledger = self._ledger.with_end(
             result.plan_id, at_s=at_s, moved_bytes=result.moved_bytes, succeeded=not has_failed
         )
-        self._may_be_unfinished = bool(result.problem) and (kind is HealKind.RESUME or not result.is_busy)
+        is_unfinished = bool(result.problem or result.left)
+        self._may_be_unfinished = is_unfinished and (kind is HealKind.RESUME or not result.is_busy)
         if has_failed and kind is HealKind.RESUME:
             failure = HealingEntry(at_s=at_s, kind=kind, moved_bytes=0, succeeded=False)
             self._ledger = self._ledger.with_entry(failure)

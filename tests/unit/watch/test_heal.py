@@ -109,6 +109,9 @@ def test_a_broker_that_dies_amid_a_run_is_repaired(stage: Stage) -> None:
 
     assert "a repair comes first: broker 1 is dead" in stage.messages(EventKind.HEALING_STOPPED)[0]
     assert not [p.name for p in stage.memory.kafka.catch_up().partitions() if 1 in p.replicas]
+    assert not stage.messages(EventKind.HEALING_FAILED)
+    (repaired,) = [m for m in stage.messages(EventKind.HEALED) if m.startswith("repair: ")]
+    assert "not restored: replication rates of broker 1" in repaired
     stage.memory.kafka.start(1)
     stage.go_on(stage.watcher(), hours=1)
     assert not any(b.own_configs for b in stage.memory.kafka.parts.brokers.values())
