@@ -121,6 +121,23 @@ def test_nothing_heavy_before_the_first_broker(command: str, inputs: dict[str, s
     assert modules <= _MOST_MODULES
 
 
+@pytest.mark.parametrize("command", ["policies", "scores"])
+def test_a_list_imports_nothing_that_works_on_clusters(command: str, tmp_path: Path) -> None:
+    """What is listed needs numpy, but neither clients nor what evaluates scores, routes by them or starts brokers."""
+    script = (
+        "import json, sys\n"
+        "from kafkabal.cli.main import main\n"
+        "main(sys.argv[1:])\n"
+        "print(json.dumps(list(sys.modules)), file=sys.stderr)"
+    )
+    environ = os.environ | {f"XDG_{kind}_HOME": str(tmp_path) for kind in ("STATE", "CACHE", "CONFIG")}
+    done = subprocess.run([sys.executable, "-c", script, command], env=environ, capture_output=True, check=True)
+    modules = set(json.loads(done.stderr.splitlines()[-1]))
+    working = {"kafkabal.scoring.evaluation", "kafkabal.routing.marginal_load", "kafkabal.sandbox.sandbox"}
+    assert modules & {"confluent_kafka", "httpx", "jinja2", "prometheus_client", "matplotlib", *working} == set()
+    assert len(modules) <= _MOST_MODULES
+
+
 def test_every_command_that_asks_is_measured() -> None:
     """A new command is either measured, or listed as one that asks no cluster."""
     asking = {name for name in _names(COMMANDS) if not _is_asking_no_broker(name)}

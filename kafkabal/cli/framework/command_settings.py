@@ -82,8 +82,12 @@ def names_cluster(settings: Settings) -> bool:
 
 
 def _sandbox_profiles(context: CommandContext) -> list[Path]:
-    from kafkabal.sandbox import home_of, sandboxes_up
+    from kafkabal.sandbox import home_of
 
     home = home_of(context.environ, context.state_dir)
-    # most users have none: what starts and finds brokers is imported only where there may be some
-    return sandboxes_up(home=home) if home.is_dir() else []
+    if not home.is_dir():
+        # most users have none: what starts and finds brokers is not imported for them
+        return []
+    from kafkabal.sandbox import sandboxes_up
+
+    return sandboxes_up(home=home)
