@@ -22,11 +22,13 @@ _MAX_LOG_DIRS: Final = 50
 _CONTROLLERS: Final = (1, 3, 5)
 """A quorum needs a majority: an even number fails as early as the odd one below it."""
 _MIN_HEAP_BYTES: Final = 128 * _MIB
+"""A lone broker keeps 1,000 idle replicas in it (2026-11)."""
 _BASE_HEAP_BYTES: Final = 256 * _MIB
 """Of a broker with up to a thousand replicas."""
 _HEAP_BYTES_PER_REPLICA: Final = 192 * 1024
-"""A broker with 256 MiB runs out of memory somewhere from 2,000 to 4,000 replicas (measured), which are 64 to 128 KiB
-each; half as much again for what is dropped between two collections."""
+"""Brokers with 256 MiB that copy from each other ran out of memory somewhere from 2,000 to 4,000 replicas each, which
+are 64 to 128 KiB a replica; half as much again for what is dropped between two collections. A lone broker keeps 4,000
+idle ones in 256 MiB (2026-11)."""
 _OWN_PROPERTIES: Final = frozenset(
     {
         "advertised.listeners",
