@@ -122,7 +122,9 @@ def _notes(status: RunStatus) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _differing(rows: Sequence[PartitionState]) -> Table:
+def _differing(found: Sequence[PartitionState]) -> Table:
+    """What is in flight first, and what only another replica leads last: few rows are shown."""
+    rows = sorted(found, key=lambda row: (row.stage is Stage.PLACED, row.stage not in _MOVING))
     return Table(
         key="differing",
         shown_rows=_SHOWN,

@@ -71,3 +71,13 @@ def test_a_partition_that_another_replica_leads_is_told_apart() -> None:
     )
     status = replace(_status(0), holder=None, throttles=(), differing=differing, stages=Counter(stages))
     assert status_report(status).headline == "run r: 1 of 0 partitions not in place, 1 not led as planned"
+
+
+def test_what_moves_is_listed_first() -> None:
+    """Of hundreds of partitions the first few are shown: those in flight, then those that wait, then wrong leaders."""
+    stages = (Stage.PLACED, Stage.WAITING, Stage.MOVING, Stage.PLACED, Stage.COPYING)
+    differing = tuple(
+        PartitionState(f"t-{number}", stage, (1, 2), (1, 2), 2, 0, 0) for number, stage in enumerate(stages)
+    )
+    (table,) = status_report(replace(_status(0), differing=differing)).tables
+    assert list(table.columns[0].values) == ["t-2", "t-4", "t-1", "t-0", "t-3"]
