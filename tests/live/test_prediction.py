@@ -18,7 +18,8 @@ from kafkabal.executor.run_options import RunLimits, RunOptions, Throttle
 from kafkabal.executor.state.run_states import RunOutcome
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
-from kafkabal.sandbox import Sandbox
+from kafkabal.sandbox import Sandbox, SandboxSpec
+from tests.live.conftest import MakeSandbox
 
 MB = 10**6
 RECORD_BYTES = 10_000
@@ -62,10 +63,10 @@ def _placement(cluster: Cluster, name: TopicPartition, replicas: tuple[int, ...]
     ],
 )
 def test_a_run_takes_about_as_long_as_was_said(
-    six_brokers: Sandbox, tmp_path: Path, topic: str, sources: tuple[tuple[int, ...], ...], partition_bytes: int
+    make_sandbox: MakeSandbox, tmp_path: Path, topic: str, sources: tuple[tuple[int, ...], ...], partition_bytes: int
 ) -> None:
     """Where the throttle is the limit, a prediction is right at least by half, however busy this machine is."""
-    listener = _Prediction()
+    listener, six_brokers = _Prediction(), make_sandbox(SandboxSpec(brokers=6))
     with connect(ConnectionSettings(bootstrap_servers=tuple(six_brokers.bootstrap_servers.split(",")))) as cluster:
         assert cluster.create_topics([NewTopic(name=topic, assignment=sources)]) == {}
         time.sleep(1.0)
