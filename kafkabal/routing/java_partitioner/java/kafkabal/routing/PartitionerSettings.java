@@ -5,6 +5,7 @@ import java.util.Map;
 import java.util.Set;
 
 import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.producer.ProducerConfig;
 
 /**
  * Settings of the partitioner, read from those of the producer.
@@ -14,7 +15,8 @@ import org.apache.kafka.clients.consumer.ConsumerConfig;
  *   <li>{@code kafkabal.routing.first.weights.ms}: how long the first record of a producer waits for weights, 1000.
  *   <li>{@code kafkabal.routing.consumer.*}: settings of the consumer that reads them; otherwise it connects as the
  *       producer does.
- *   <li>{@code partitioner.ignore.keys} and {@code batch.size} mean what they mean to Kafka's own partitioner.
+ *   <li>{@code partitioner.ignore.keys}, {@code batch.size} and {@code linger.ms} mean what they mean to Kafka's own
+ *       partitioner.
  * </ul>
  */
 final class PartitionerSettings {
@@ -41,6 +43,12 @@ final class PartitionerSettings {
 
     int batchBytes() {
         return (int) Math.max(1, whole("batch.size", 16384));
+    }
+
+    /** Whether a batch that is not full waits for more records. */
+    boolean lingers() {
+        Object usual = ProducerConfig.configDef().defaultValues().get("linger.ms");
+        return whole("linger.ms", ((Number) usual).longValue()) > 0;
     }
 
     boolean ignoresKeys() {

@@ -24,13 +24,13 @@ public final class ScorePartitioner implements Partitioner {
     private final ThreadLocal<LastPick> lastPick = ThreadLocal.withInitial(LastPick::new);
     private PartitionerSettings settings;
     private WeightsReader reader;
-    private int batchBytes;
+    private SlotLength slotLength;
     private boolean ignoresKeys;
 
     @Override
     public void configure(Map<String, ?> configs) {
         settings = new PartitionerSettings(configs);
-        batchBytes = settings.batchBytes();
+        slotLength = new SlotLength(settings.batchBytes(), settings.lingers());
         ignoresKeys = settings.ignoresKeys();
         reader = new WeightsReader(settings);
         reader.start();
@@ -71,7 +71,7 @@ public final class ScorePartitioner implements Partitioner {
         TopicRoute route = routes.get(topic);
         if (route == null) {
             reader.awaitFirst(settings.firstWeightsMs());
-            route = routes.computeIfAbsent(topic, name -> new TopicRoute(name, reader, batchBytes));
+            route = routes.computeIfAbsent(topic, name -> new TopicRoute(name, reader, slotLength));
         }
         return route;
     }

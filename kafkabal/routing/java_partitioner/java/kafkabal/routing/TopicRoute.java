@@ -14,18 +14,18 @@ final class TopicRoute {
     private final WeightsReader reader;
     private final ByteStride stride = new ByteStride(ThreadLocalRandom.current().nextDouble());
     private final StickyPartition sticky;
-    private final int batchBytes;
+    private final SlotLength slotLength;
     private CurrentWeights followed;
     private boolean isDecided;
     private boolean isByWeights;
     private boolean isLed;
     private Cluster seen;
 
-    TopicRoute(String topic, WeightsReader reader, int batchBytes) {
+    TopicRoute(String topic, WeightsReader reader, SlotLength slotLength) {
         this.topic = topic;
         this.reader = reader;
-        this.batchBytes = batchBytes;
-        this.sticky = new StickyPartition(topic, batchBytes);
+        this.slotLength = slotLength;
+        this.sticky = new StickyPartition(topic, slotLength.batchBytes());
     }
 
     synchronized int pick(Cluster cluster, int sizeBytes) {
@@ -40,6 +40,10 @@ final class TopicRoute {
         if (!isByWeights) {
             return sticky.pick(cluster, sizeBytes);
         }
+        if (isNewSlot) {
+            WeightRecord record = followed.record;
+            stride.setSlotBytes(slotLength.bytes(sizeBytes, record.slotBytes), record.slotPart);
+        }
         int partition = stride.pick(sizeBytes);
         if (isNewSlot || cluster != seen) {
             seen = cluster;
@@ -52,8 +56,6 @@ final class TopicRoute {
     private void follow(CurrentWeights latest) {
         followed = latest;
         if (latest != null) {
-            // the batches of a producer that was given longer ones would never fill
-            stride.setSlotBytes(Math.max(latest.record.slotBytes, batchBytes - batchBytes / 16), latest.record.slotPart);
             stride.setWeights(latest.record.weights, latest.record.leaders);
         }
     }
