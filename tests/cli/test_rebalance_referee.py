@@ -17,8 +17,9 @@ CLUSTERS = [
     *(["random", "--brokers", "12", "--partitions", "600", "--no-rack", "--seed", str(s)] for s in range(1, 6)),
     *(["heavy", "--topics", "60", "--seed", str(s)] for s in range(1, 6)),
 ]
-SHORT = {2, 24}
-"""Worlds of every test run; in 24 copies differ in size and the first search of a plan falls short of the bands."""
+SHORT = {2, 24, 141}
+"""Worlds of every test run; in 24 copies differ in size and the first search of a plan falls short of the bands, in 141
+a copy of unknown size is reckoned anew when its partition gets another leader."""
 
 pytestmark = pytest.mark.skipif(not BENCH.is_dir(), reason="no referee beside this checkout")
 
@@ -103,7 +104,7 @@ def test_drawn_worlds_under_the_referee(seed: int, tmp_path: Path, run_cli: Call
     applied = run_cli("rebalance", "apply", plan, "--snapshot", snapshot, "--save", snapshot, "--yes")
     again = run_cli("rebalance", "plan", "--snapshot", snapshot, *world.drain)
 
-    assert planned.code == (3 if said.get("unrepaired") else 0), planned.err
+    assert planned.code == 0, planned.err
     assert verdict.returncode == 0, verdict.stdout
     assert applied.code == (3 if said.get("unrepaired") else 0), applied.err
     assert "nothing to do" in again.out, again.out
