@@ -16,7 +16,7 @@ Source: best-improvement local search in the shift and the swap neighbourhood of
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -207,14 +207,19 @@ def _best_exchange(solution: Solution, violation: Violation, index: ReplicaIndex
     p2, k2 = _sample(index, partners, max(0, need))
     if not p1.size or not p2.size:
         return None
-    (p1, k1), (p2, k2), allowed = _exchangeable(solution, (p1, k1), (p2, k2), broker, partners)
-    if not allowed.any():
-        return None
     partner = solution.placement[p2, k2].astype(np.int64)
     out1, in1 = _loads(solution, p1[:, None], k1[:, None], broker, partner)
     out2, in2 = _loads(solution, p2, k2, partner, broker)
     gain = violation.change(broker, in2 - out1, 0) + violation.change(partner, in1 - out2, 0)
-    useful = allowed & (gain < -violation.least_gain)
+    useful = gain < -violation.least_gain
+    rows, columns = np.flatnonzero(useful.any(1)), np.flatnonzero(useful.any(0))
+    if not rows.size:
+        return None
+    # mostly few of them gain by any exchange
+    p1, k1, p2, k2, partner = p1[rows], k1[rows], p2[columns], k2[columns], partner[columns]
+    gain, useful = gain[np.ix_(rows, columns)], useful[np.ix_(rows, columns)]
+    partners = partners[np.isin(partners, partner)]
+    useful &= _may_exchange_any(solution, (p1, k1), (p2, k2), broker, partners)
     if not useful.any():
         return None
     gain += _price(solution, violation, p1, k1, broker)[:, None] + _price(solution, violation, p2, k2, partner)
@@ -251,26 +256,20 @@ def _rank(partners: I64, n_brokers: int) -> I64:
     return rank
 
 
-_Positions: TypeAlias = tuple[I64, I64]
-
-
-def _exchangeable(
-    solution: Solution, positions: _Positions, others: _Positions, broker: int, partners: I64
-) -> tuple[_Positions, _Positions, Bools]:
-    """Positions of a broker and of its partners that may change places with any, and each with which: one row each."""
+def _may_exchange_any(
+    solution: Solution, positions: tuple[I64, I64], others: tuple[I64, I64], broker: int, partners: I64
+) -> Bools:
+    """bool, shape (n, m): :func:`may_exchange` for positions of a broker and those of its partners, each with each."""
     (p1, k1), (p2, k2) = positions, others
-    # a topic that crowds a broker may only be exchanged for itself
-    here, here_for_one = _may_go(solution, p2, k2, np.full(len(p2), broker))
-    p2, k2, here, here_for_one = p2[here_for_one], k2[here_for_one], here[here_for_one], here_for_one[here_for_one]
-    pair = np.repeat(p1, len(partners)), np.repeat(k1, len(partners)), np.tile(partners, len(p1))
-    there, there_for_one = (may.reshape(len(p1), -1) for may in _may_go(solution, *pair))
-    some = there_for_one.any(1)
     rank = _rank(partners, solution.problem.n_brokers)[solution.placement[p2, k2]]
-    p1, k1, there, there_for_one = p1[some], k1[some], there[some][:, rank], there_for_one[some][:, rank]
+    pair = np.repeat(p1, len(partners)), np.repeat(k1, len(partners)), np.tile(partners, len(p1))
+    # a topic that crowds a broker may only be exchanged for itself
+    there, there_for_one = (may.reshape(len(p1), -1)[:, rank] for may in _may_go(solution, *pair))
+    here, here_for_one = _may_go(solution, p2, k2, np.full(len(p2), broker))
     topic = solution.problem.topic
     same_topic = topic[p1][:, None] == topic[p2]
     allowed = (there & here) | (same_topic & there_for_one & here_for_one)
-    return (p1, k1), (p2, k2), np.asarray(allowed & (p1[:, None] != p2))
+    return np.asarray(allowed & (p1[:, None] != p2))
 
 
 def _may_go(solution: Solution, p: I64, k: I64, target: I64) -> tuple[Bools, Bools]:
