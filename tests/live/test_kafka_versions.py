@@ -23,7 +23,6 @@ from kafkabal.model.cluster_state import LogDirState
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.sandbox import Sandbox, SandboxSpec, WaitLimit
 from kafkabal.telemetry import with_rates
-from tests.live.topic_deletion import delete_topic
 
 _eventually = WaitLimit(deadline_s=30.0).until
 
@@ -76,25 +75,26 @@ def test_a_drained_broker_is_cordoned(make_sandbox: Callable[..., Sandbox], tmp_
         assert _eventually(lambda: states() == {LogDirState.ONLINE})
 
 
-def test_share_groups_count_as_readers(cordoning_broker: Sandbox) -> None:
+def test_share_groups_count_as_readers(make_sandbox: Callable[..., Sandbox]) -> None:
     """What members of a share group (KIP-932) have acknowledged is read under its name, and flows out of partitions."""
-    sandbox, topic = cordoning_broker, "read-by-shares"
+    one = {"share.coordinator.state.topic.replication.factor": "1", "share.coordinator.state.topic.min.isr": "1"}
+    sandbox = make_sandbox(SandboxSpec(brokers=1, kafka_version="4.3.1", properties=one), "shared")
     servers = ("--bootstrap-server", sandbox.bootstrap_servers)
     request = ReadRequest(offsets=True, group_offsets=True)
 
     def read_records(number: int) -> None:
         tool = "org.apache.kafka.tools.consumer.ConsoleShareConsumer"
         limits = ("--max-messages", str(number), "--timeout-ms", "20000")
-        sandbox.run_main(tool, *servers, "--topic", topic, "--group", "workers", *limits)
+        sandbox.run_main(tool, *servers, "--topic", "t", "--group", "workers", *limits)
 
     with KafkaCluster(ConnectionSettings(bootstrap_servers=(sandbox.bootstrap_servers,))) as cluster:
-        assert cluster.create_topics([NewTopic(name=topic, assignment=((1,),))]) == {}
+        assert cluster.create_topics([NewTopic(name="t", assignment=((1,),))]) == {}
         earliest = ("--add-config", "share.auto.offset.reset=earliest")
         group = ("--entity-type", "groups", "--entity-name", "workers")
         sandbox.run_main("kafka.admin.ConfigCommand", *servers, "--alter", *group, *earliest)
         producer = Producer({"bootstrap.servers": sandbox.bootstrap_servers})
         for _ in range(100):
-            producer.produce(topic, b"x" * 1000, partition=0)
+            producer.produce("t", b"x" * 1000, partition=0)
         assert producer.flush(30) == 0
 
         def come_to() -> int:
@@ -108,28 +108,24 @@ def test_share_groups_count_as_readers(cordoning_broker: Sandbox) -> None:
         read_records(30)
         assert _eventually(lambda: come_to() == 70)
         after = with_rates(before, cluster.read(request).state, 10.0, group_offsets=True)
-        row = after.topics.name.index(topic)
+        row = after.topics.name.index("t")
         (out,) = after.partitions.out_bytes_per_s[after.partitions.topic == row].tolist()
         assert 30 * 900 / 10 < out < 30 * 1200 / 10
 
 
-def test_a_cluster_is_found_through_its_zookeeper(zookeeper_brokers: Sandbox) -> None:
+def test_a_cluster_is_found_through_its_zookeeper(make_sandbox: Callable[..., Sandbox]) -> None:
     """Brokers, placement, reassignment, election, lock and records work on Kafka 3.9 with ZooKeeper."""
-    sandbox, topic = zookeeper_brokers, "found"
+    sandbox = make_sandbox(SandboxSpec(brokers=3, zookeeper=True), "zookeeper")
     assert sandbox.zookeeper is not None
     address = ZookeeperAddress(servers=sandbox.zookeeper)
-    a, b = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    a, b = TopicPartition("t", 0), TopicPartition("t", 1)
     with connect(address) as cluster:
         assert Capability.REPLICATION_FACTOR_GUARD not in cluster.capabilities
-        assert cluster.create_topics([NewTopic(name=topic, assignment=((1, 2), (1, 2)))]) == {}
-        assert _eventually(lambda: len(cluster.partition_status([topic])) == 2)
+        assert cluster.create_topics([NewTopic(name="t", assignment=((1, 2), (1, 2)))]) == {}
+        assert _eventually(lambda: len(cluster.partition_status(["t"])) == 2)
 
         def end_offsets() -> list[int]:
-            state = cluster.read(ReadRequest(offsets=True)).state
-            found: list[int] = state.partitions.end_offset[
-                state.partitions.topic == state.topics.name.index(topic)
-            ].tolist()
-            return found
+            return cluster.read(ReadRequest(offsets=True)).state.partitions.end_offset.tolist()
 
         # the metadata may name a leader that has yet to hear that it leads
         assert _eventually(lambda: end_offsets() == [0, 0])
@@ -141,18 +137,15 @@ def test_a_cluster_is_found_through_its_zookeeper(zookeeper_brokers: Sandbox) ->
 
         # the broker that is asked may not know the topic yet
         assert _eventually(lambda: guarded() == {b: "INVALID_REPLICATION_FACTOR"})
-        assert _eventually(lambda: cluster.partition_status([topic])[a].replicas == (3, 2))
+        assert _eventually(lambda: cluster.partition_status(["t"])[a].replicas == (3, 2))
         assert cluster.alter_reassignments({b: (2, 1)}) == {}
-        assert _eventually(lambda: cluster.partition_status([topic])[b].replicas == (2, 1))
+        assert _eventually(lambda: cluster.partition_status(["t"])[b].replicas == (2, 1))
         assert cluster.elect_preferred_leaders([b]) == {}
-        assert _eventually(lambda: cluster.partition_status([topic])[b].leader == 2)
+        assert _eventually(lambda: cluster.partition_status(["t"])[b].leader == 2)
         _one_lock(address)
         cluster.records().put("k", b"v")
-        assert cluster.records().get_all()["k"] == b"v"
-        cluster.records().put("k", None)
-        assert "k" not in cluster.records().get_all()
-        _old_ways(sandbox.zookeeper, b, lambda: cluster.partition_status([topic])[b].leader)
-    delete_topic(sandbox.bootstrap_servers, topic)
+        assert cluster.records().get_all() == {"k": b"v"}
+        _old_ways(sandbox.zookeeper, lambda: cluster.partition_status(["t"])[b].leader)
     with pytest.raises(UnreachableError, match="no broker is registered") as caught:
         connect(ZookeeperAddress(servers=f"{sandbox.zookeeper}/elsewhere"))
     assert "chroot" in str(caught.value.hint)
@@ -172,14 +165,14 @@ def _one_lock(address: ZookeeperAddress) -> None:
         second.lock("bob", 10.0).release()
 
 
-def _old_ways(servers: str, b: TopicPartition, leader_of_b: Callable[[], int]) -> None:
+def _old_ways(servers: str, leader_of_b: Callable[[], int]) -> None:
     """What brokers older than 2.4 need is still understood by those of 3.9: reassignment and election by znode."""
     znodes = Znodes(servers)
-    assert len(znodes.bootstrap_servers(SecurityProtocol.PLAINTEXT)) == 4
-    with pytest.raises(UnreachableError, match="none of its 4 brokers has a listener for SSL"):
+    assert len(znodes.bootstrap_servers(SecurityProtocol.PLAINTEXT)) == 3
+    with pytest.raises(UnreachableError, match="none of its 3 brokers has a listener for SSL"):
         znodes.bootstrap_servers(SecurityProtocol.SSL)
-    znodes.reassign({b: (1, 2)})
+    znodes.reassign({TopicPartition("t", 1): (1, 2)})
     assert _eventually(lambda: znodes.reassignments() == {})
-    znodes.elect([b])
+    znodes.elect([TopicPartition("t", 1)])
     assert _eventually(lambda: leader_of_b() == 1)
     znodes.close()
