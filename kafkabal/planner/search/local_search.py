@@ -27,7 +27,8 @@ from kafkabal.planner.search.replica_index import Look, ReplicaIndex
 from kafkabal.planner.search.solution import Solution
 
 _NEAREST = 24
-"""Replicas of each broker that are looked at, on either side of the size that is wanted."""
+"""Replicas of each broker that are looked at, on either side of the size that is wanted: 12 change three of the 19
+plans of benchmarks/planner_constants.py, by 0.07 % at most, 48 three by next to nothing."""
 _CHECKED_AT_ONCE, _MORE_AT_ONCE = 64, 8
 """A matter of time only: with 16 and with 256 these plans are the same."""
 _PARTNERS = 12

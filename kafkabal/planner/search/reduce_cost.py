@@ -31,7 +31,8 @@ from kafkabal.planner.search.group_size_sort_keys import SizeKeys
 from kafkabal.planner.search.solution import Solution
 
 _LARGEST = 256
-"""Moved replicas of a broker that are looked at, the largest first."""
+"""Moved replicas of a broker that are looked at, the largest first. With 64 the plans of
+benchmarks/planner_constants.py move 0.13 % more, one of them 1.2 %; 1024 save 0.01 %."""
 _NEIGHBOURS = 6
 """With 3 and with 12 the plans of benchmarks/planner_constants.py move within 0.5 % of these, the same in the mean."""
 _BETWEEN = (0.25, 0.5, 0.75)
