@@ -36,12 +36,14 @@ def falls_short(candidate: Candidate) -> bool:
 def _is_reckoned_anew(candidate: Candidate) -> bool:
     """Whether a broker is outside its band once the plan is applied, though not by the loads of the search.
 
-    A copy of unknown size is taken to be as large as its leader; another leader may be of another size.
+    A copy of unknown size is taken to be as large as its leader; another leader may be of another size. Brokers that
+    take nothing are due no more than they hold, so that what they lose is due to others.
     """
-    solution = candidate.solution
-    if solution.sizes_agree() or not is_estimated(solution.problem.state).any():
+    solution, problem = candidate.solution, candidate.solution.problem
+    is_closed = bool((problem.counted & ~problem.takes).any())
+    if not is_closed and (solution.sizes_agree() or not is_estimated(problem.state).any()):
         return False
-    after = Solution(build_problem(candidate.to_state(), solution.problem.options))
+    after = Solution(build_problem(candidate.to_state(), problem.options))
     return shortfall(after, after.problem.leader) > 0
 
 
