@@ -73,6 +73,14 @@ class Situation:
     continued: Healing | None = None
     """What was stopped to be planned again."""
 
+    def may_return(self, dead_after_s: float) -> frozenset[int]:
+        """Brokers that are missing and may come back: until then nobody can tell what is balanced.
+
+        Replicas of a broker that is dead for longer have been copied as far as that is possible.
+        """
+        waited_for = {b for b in self.dead_with_replicas if self.dead.get(b, 0.0) < dead_after_s}
+        return self.unreachable | waited_for
+
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
@@ -201,10 +209,8 @@ def _obstacle(
 def _obstacle_to_moves(
     healing: Healing, situation: Situation, policy: HealPolicy, ledger: HealingLedger, at_s: float, local: datetime
 ) -> Obstacle | None:
-    # a plan for the rest would make up for its copies too, long before --dead-after; once that has passed, they have
-    # been copied as far as that is possible
-    waited_for = {b for b in situation.dead_with_replicas if situation.dead.get(b, 0.0) < policy.dead_after_s}
-    missing = situation.unreachable | waited_for
+    # a plan for the rest would make up for their copies too, long before --dead-after
+    missing = situation.may_return(policy.dead_after_s)
     if missing:
         return Obstacle("missing", f"{_brokers(missing)} may come back")
     if ledger.demoted and healing.kind is not HealKind.DRAIN:

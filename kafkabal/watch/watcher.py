@@ -34,6 +34,7 @@ from kafkabal.watch.watch_event_sender import WatchEventSender
 from kafkabal.watch.watch_events import EventKind, WatchListener
 from kafkabal.watch.watch_options import WatchOptions
 
+_NOT_THERE = frozenset({BrokerHealth.UNREACHABLE, BrokerHealth.DEAD})
 _NAP_S = 0.5
 """A signal is obeyed within this time."""
 _LAST_WAIT_S = 300.0
@@ -141,6 +142,9 @@ class Watcher:
         self._events.seeing()
         for change in self._monitor.update(samples, at_s):
             self._events.health(change)
+            if {change.before, change.after} & _NOT_THERE:
+                # a plan from the last reading would empty a broker that has just come back
+                self._state_at_s = float("-inf")
         return True
 
     def _read(self) -> None:
@@ -155,8 +159,9 @@ class Watcher:
         self._know(frozenset(state.brokers.id.tolist()))
         for change in changes_between(self._findings, found, self._options.policy.outer_tolerance):
             self._events.finding(change)
-        self._imbalanced_readings = self._imbalanced_readings + 1 if found.imbalanced else 0
         self._findings = found
+        counts = found.imbalanced and not self._situation().may_return(self._options.policy.dead_after_s)
+        self._imbalanced_readings = self._imbalanced_readings + 1 if counts else 0
         if not self._is_saved:
             self._save()
 
@@ -312,7 +317,8 @@ class Watcher:
             dead=dead,
             dead_with_replicas=found.lost_on_dead & dead.keys(),
             slow=durations[BrokerHealth.SLOW],
-            unreachable=frozenset(durations[BrokerHealth.UNREACHABLE]),
+            # one that died after it was last asked stands in the reading only
+            unreachable=frozenset(durations[BrokerHealth.UNREACHABLE]) | (found.lost_on_dead - dead.keys()),
             well=durations[BrokerHealth.WELL],
             has_offline_dir=found.lost_on_dirs,
             out_of_sync=found.out_of_sync,

@@ -98,6 +98,21 @@ def test_a_dead_broker_is_reported_then_repaired(make_scene: Callable[[], Scene]
     assert len([m for m in healed if m.startswith("repair")]) == 1
 
 
+def test_a_broker_that_returns_keeps_its_replicas(make_scene: Callable[[], Scene]) -> None:
+    """Away for half of --dead-after: what was read while it was away makes no plan that empties it."""
+    scene = make_scene()
+    watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=1800.0)
+    scene.go_on(watcher, minutes=2)
+    scene.memory.kafka.kill(4)
+    scene.go_on(watcher, minutes=15.25)
+    scene.memory.kafka.start(4)
+
+    scene.go_on(watcher, minutes=6)
+
+    assert EventKind.BROKER_BACK in scene.kinds()
+    assert read_ledger(scene.folder / "ledger.json").bytes_of_day(scene.clock.utc_now().timestamp()) == 0
+
+
 def test_without_heal_nothing_changes(make_scene: Callable[[], Scene]) -> None:
     """By default findings are only reported."""
     scene = make_scene()
