@@ -142,12 +142,29 @@ def _is_tiny(solution: Solution) -> bool:
 
 def finish(solution: Solution, unplaced: I64, listener: PlanListener) -> Candidate:
     """Choose log dirs and leaders for a placement."""
+    _leave_unrepaired(solution)
     listener.step("log dirs")
     log_dir, left = _log_dirs(solution)
     unplaced = np.concatenate((unplaced, left))
     refuse_if_infeasible(solution, unplaced)
     listener.step("leaders")
     return Candidate(solution, choose_leaders(solution), log_dir, unplaced)
+
+
+def _leave_unrepaired(solution: Solution) -> None:
+    """Leave partitions as they are that would keep a replica on a dead broker.
+
+    A reassignment to brokers of which one is dead need not end (ZooKeeper), is refused by ``apply``, and with it the
+    whole plan; and the copy that moves may be the last. What leaves a broker that is drained leaves it all the same.
+    """
+    problem = solution.problem
+    is_drained = problem.leaves & problem.state.brokers.is_live
+    leaves_drained = ((problem.previous >= 0) & is_drained[problem.previous]).any(1)
+    rows = np.flatnonzero(solution.keeps_dead() & ~leaves_drained)
+    now, before = solution.placement[rows], problem.previous[rows]
+    row, k = np.nonzero((now >= 0) & (now != before))
+    if row.size:
+        send_back(solution, rows[row], k)
 
 
 def _merit(candidate: Candidate) -> tuple[float, int, int]:

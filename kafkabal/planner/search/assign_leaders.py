@@ -76,7 +76,7 @@ def choose_leaders(solution: Solution) -> I32:
     leadership = Leadership(solution)
     _fill_vacancies(leadership)
     # what is only repaired gets a leader and keeps it: to the next plan it is a partition that may not move
-    leadership.free &= solution.problem.rules.movable
+    leadership.free &= solution.problem.rules.movable & ~solution.keeps_dead()
     if solution.problem.options.mode in {Mode.FULL, Mode.LEADERS_ONLY, Mode.ONLY_TO_NEW}:
         bands = solution.bands
         _even_counts(leadership, bands.low_leaders, bands.high_leaders)

@@ -140,7 +140,7 @@ def even_out(shelving: Shelving) -> None:
     several = np.flatnonzero(problem.counted & (shelving.n_dirs > 1) & ~shelving.has_offline_dir)
     if not several.size:
         return
-    may = problem.movable & shelving.is_choosable
+    may = problem.movable & shelving.is_choosable & ~shelving.solution.keeps_dead()
     p, k = np.nonzero((shelving.dir >= 0) & may[:, None] & problem.size_known[:, None])
     broker = shelving.solution.placement[p, k]
     order = np.argsort(broker, kind="stable")

@@ -158,6 +158,13 @@ class Solution:
             there & (problem.leaves[self.placement] | (problem.lost & (self.placement == problem.previous)))
         )
 
+    def keeps_dead(self) -> Bools:
+        """bool, shape (n_partitions,): a replica is on a dead broker, as long as no other takes it."""
+        is_dead = ~self.problem.state.brokers.is_live
+        if not is_dead.any():
+            return np.zeros(len(self.placement), np.bool_)
+        return np.asarray(((self.placement >= 0) & is_dead[self.placement]).any(1))
+
     def narrow(self) -> Bools:
         """Partitions that may move, and are in fewer racks than they could be."""
         return np.asarray((self.missing_racks(self.placement) > 0) & self.problem.movable)

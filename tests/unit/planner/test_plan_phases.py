@@ -144,6 +144,27 @@ def test_partitions_without_a_copy_ask_for_no_leaders() -> None:
     assert [line for line in make_plan(state).warnings if "leaders" in line] == []
 
 
+def test_what_keeps_a_replica_on_a_dead_broker_is_not_balanced() -> None:
+    """Rack b has one live broker, cordoned, so that nothing can be repaired: the last live copies stay."""
+    rows = [
+        BrokerRow(
+            broker=b,
+            rack="a" if b < 3 else "b",
+            state="dead" if b == 4 else "online",
+            log_dirs=[
+                LogDirRow(path="/d", total_bytes=10**12, usable_bytes=10**12, state="cordoned" if b == 3 else "online")
+            ],
+        )
+        for b in (1, 2, 3, 4)
+    ]
+    stuck = TopicRow(topic="stuck", partitions=[partition(n, [1, 4]) for n in range(6)])
+    whole = TopicRow(topic="whole", partitions=[partition(n, [1, 3]) for n in range(6)])
+    plan = make_plan(cluster(rows, [stuck, whole]))
+
+    assert plan.unrepaired
+    assert {change.topic for change in plan.partitions if change.to_add} == {"whole"}
+
+
 def test_excluded_topics_are_left_alone() -> None:
     """No partition of an excluded topic is listed."""
     plan = make_plan(make_world(SyntheticWorld(seed=4)), PlanOptions(exclude_topics=("t1*",)))
