@@ -166,7 +166,7 @@ def _checked(root: YamlNode) -> Mapping[str, YamlNode]:
 
 def _profile(name: str, path: Path, node: YamlNode) -> Profile:
     known = {key.name for key in KEYS}
-    # a text in place of a mapping is a setting that was indented wrongly: nobody can tell which profile it belongs to
+    # a text in place of a mapping is a setting that was indented wrongly: which profile it belongs to is not known
     written = mapping(node)
     try:
         return Profile(name=name, path=path, settings=check_keys(node, known, f"profile {name!r}"))

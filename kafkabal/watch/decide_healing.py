@@ -74,7 +74,7 @@ class Situation:
     """What was stopped to be planned again."""
 
     def may_return(self, dead_after_s: float) -> frozenset[int]:
-        """Brokers that are missing and may come back: until then nobody can tell what is balanced.
+        """Brokers that are missing and may come back: until then it is not known what is balanced.
 
         Replicas of a broker that is dead for longer have been copied as far as that is possible.
         """

@@ -19,7 +19,7 @@ CLUSTERS = [
 ]
 SHORT = {2, 24, 141}
 """Worlds of every test run; in 24 copies differ in size and the first search of a plan falls short of the bands, in 141
-a copy of unknown size is reckoned anew when its partition gets another leader."""
+a copy of unknown size gets another size when its partition gets another leader."""
 
 pytestmark = pytest.mark.skipif(not BENCH.is_dir(), reason="no referee beside this checkout")
 

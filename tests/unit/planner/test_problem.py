@@ -116,7 +116,7 @@ def test_which_brokers_take_and_which_leave() -> None:
     assert made.counted.tolist() == [True, False, True, True, False]
     assert made.leaves.tolist() == made.rules.leaves.tolist() == [False, True, False, False, True]
     assert made.takes.tolist() == made.rules.takes.tolist() == [True, False, True, False, False]
-    # rack b has nobody left, rack a two, and a broker without a rack is its own
+    # rack b has no broker left, rack a two, and a broker without a rack is its own
     assert made.n_racks == 2
     # what the drained broker holds has to leave, internal or not
     assert _of(made, made.movable, "__b") == [True, True]

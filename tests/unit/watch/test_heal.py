@@ -154,7 +154,7 @@ def test_a_watch_that_was_killed_resumes_its_run(stage: Stage) -> None:
 
 
 def test_a_run_of_another_command_is_waited_for(tmp_path: Path) -> None:
-    """A repair beside a live run is held back and tried again: nothing failed, and nobody is told to end that run."""
+    """A repair beside a live run is held back and tried again: nothing failed, and no message says to end that run."""
     stage = Stage(tmp_path, size_bytes=GB // 10)
 
     def stand_still() -> None:

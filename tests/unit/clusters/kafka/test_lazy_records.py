@@ -81,7 +81,7 @@ def test_rows_may_be_asked_for_in_any_order() -> None:
 
 
 def test_bytes_that_are_no_record_are_refused_or_read_within_it() -> None:
-    """Damaged bytes, each drawn anew, name the batch; none is read as a field beyond the end of its record."""
+    """Damaged bytes, drawn for each case, name the batch; none is read as a field beyond the end of its record."""
     randomness = random.Random(8)
     whole = LazyRecords.of([(0, (5, 1000, b"key", b"value" * 30, b"\2\2a\2b"))])
     packed, refused = bytes(whole.heads[0].packed), 0

@@ -43,7 +43,7 @@ class _Lock:
         return self.holds
 
     def release(self) -> None:
-        """Count it; a coordinator that does not answer is nobody's trouble."""
+        """Count it; a coordinator that does not answer is ignored."""
         self.released += 1
         raise UnreachableError("no answer")
 

@@ -54,7 +54,7 @@ def test_records_that_may_be_neither_read_nor_written(scene: Any, monkeypatch: p
 
 
 def test_a_lock_that_may_not_be_taken_is_warned_of(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The run goes on with a lock of its host, and says who is not kept out and which permission would do that."""
+    """The run continues with a lock of its host, and says who is not kept out and which permission would do that."""
 
     def deny(*_: Any, **__: Any) -> Any:
         raise NotAuthorizedError("cannot join the group", hint="grant READ on group g")

@@ -233,7 +233,7 @@ def test_what_an_operator_has_set(kafka: _Kafka) -> None:
 
 
 def test_a_rate_set_by_another_during_the_run_is_not_set_again(kafka: _Kafka) -> None:
-    """An operator means it, also where the run goes on with another rate of its own."""
+    """An operator means it, also where the run that continues has another rate of its own."""
     throttles = kafka.throttles(MOVE)
     throttles.cover([_task(MOVE)], [], EVERYWHERE)
     kafka.own[_broker(3), FOLLOWER_RATE] = "77"
@@ -251,7 +251,7 @@ def test_a_rate_set_by_another_during_the_run_is_not_set_again(kafka: _Kafka) ->
 
 
 def test_a_throttle_that_was_changed_outlives_the_process(kafka: _Kafka) -> None:
-    """Whoever resumes goes on with the latest, unless there is none."""
+    """A resume continues the latest one, unless there is none."""
     kafka.state.throttle = Throttle(bytes_per_s=5)
     assert kafka.throttles(MOVE).rate == 5
     kafka.state.throttle = None
