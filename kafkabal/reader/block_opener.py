@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from kafkabal.reader.loaded_blocks import BrokerBlocks
+from kafkabal.reader.loaded_blocks import BlocksOnDemand, BrokerBlocks
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.prefetch import UNKNOWN_BROKER
 from kafkabal.reader.reader_options import ReaderOptions
@@ -54,15 +54,14 @@ class BlockOpener:
         return lambda: self._open(kept, memory)
 
     def _open(self, kept: OverfetchedBatches, memory: BufferPool) -> BlockLoader:
-        fetcher = self._fetcher(kept, memory)
-        if not self._metrics.racks:
-            self._metrics.racks = fetcher.racks()
-        loader: BlockLoader = BrokerBlocks(self.manifest, fetcher, joins=self._options.join)
+        joins = self._options.join
+        # an epoch that is cached as a whole needs no broker, not even one that is up
+        brokers = BlocksOnDemand(lambda: BrokerBlocks(self.manifest, self._fetcher(kept, memory), joins=joins))
         if self._options.cache is None:
-            return loader
+            return brokers
         from kafkabal.reader.block_cache import CachedBlocks
 
-        return CachedBlocks(self.manifest, self._cache(self._options.cache), loader, joins=self._options.join)
+        return CachedBlocks(self.manifest, self._cache(self._options.cache), brokers, joins=joins)
 
     def broker_of(self, block: int) -> int:
         """From which broker a block will come; of whole files, the first piece."""
@@ -70,8 +69,9 @@ class BlockOpener:
         partition = int(self.manifest.blocks.partition[block]) if files is None else files[block].ranges[0][0]
         return self._brokers.get(partition, UNKNOWN_BROKER)
 
-    def _note_brokers(self, brokers: Mapping[int, int]) -> None:
+    def _note_brokers(self, brokers: Mapping[int, int], racks: Mapping[int, str | None]) -> None:
         self._brokers = brokers
+        self._metrics.racks = racks
 
     def expires_at_s(self) -> float:
         """When retention deletes the first record that is read, in seconds since 1970."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -96,6 +96,25 @@ class BlockLoader(Protocol):
 
     def close(self) -> None:
         """Drop all connections."""
+
+
+class BlocksOnDemand:
+    """A loader that is opened when the first block is asked of it: most threads never do, nor a cache that has all."""
+
+    def __init__(self, open_loader: Callable[[], BlockLoader]) -> None:
+        self._open = open_loader
+        self._loader: BlockLoader | None = None
+
+    def load(self, block: int, only: int | None = None) -> LoadedBlock:
+        """See :meth:`BlockLoader.load`."""
+        if self._loader is None:
+            self._loader = self._open()
+        return self._loader.load(block, only)
+
+    def close(self) -> None:
+        """Drop all connections, if there are any."""
+        if self._loader is not None:
+            self._loader.close()
 
 
 class Fetcher(Protocol):

@@ -18,7 +18,7 @@ from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from kafkabal.reader.loaded_blocks import SampleBlock
+from kafkabal.reader.loaded_blocks import BlocksOnDemand, SampleBlock
 
 if TYPE_CHECKING:
     from kafkabal.reader.block_schedule import Opening, Visits
@@ -160,7 +160,7 @@ class Prefetch:
 
     def _work(self) -> None:
         try:
-            with closing(_OnDemand(self._open_loader)) as loader:
+            with closing(BlocksOnDemand(self._open_loader)) as loader:
                 self._load_blocks(loader)
         except BaseException as error:  # noqa: BLE001 - handed to the reader, which raises it
             with self._lock:
@@ -220,22 +220,3 @@ class Prefetch:
                     continue
             fits = self._expected_bytes(self._upcoming[first]) <= self._limit_bytes - self._held_bytes
             return first if fits and len(self._asked) < _LEAST_BUSY else None
-
-
-class _OnDemand:
-    """A loader that is opened when the first block is asked of it: most threads never do."""
-
-    def __init__(self, open_loader: Callable[[], BlockLoader]) -> None:
-        self._open = open_loader
-        self._loader: BlockLoader | None = None
-
-    def load(self, block: int, only: int | None = None) -> LoadedBlock:
-        """See :meth:`BlockLoader.load`."""
-        if self._loader is None:
-            self._loader = self._open()
-        return self._loader.load(block, only)
-
-    def close(self) -> None:
-        """Drop all connections, if there are any."""
-        if self._loader is not None:
-            self._loader.close()

@@ -100,7 +100,7 @@ class RangeFetcher:
     memory
         Where responses are received; fetchers may share it.
     on_located
-        Gets the broker that each partition is read from, whenever that was found out.
+        Gets the broker that each partition is read from, and the rack of every broker, whenever that was found out.
     timeout_s
         How long an outage may take: brokers that are down, leaders that are elected.
     """
@@ -114,7 +114,7 @@ class RangeFetcher:
         rack: str | None = None,
         kept: OverfetchedBatches | None = None,
         memory: BufferPool | None = None,
-        on_located: Callable[[Mapping[int, int]], None] = lambda _: None,
+        on_located: Callable[[Mapping[int, int], Mapping[int, str | None]], None] = lambda *_: None,
         clock: Clock | None = None,
         timeout_s: float = _TIMEOUT_S,
     ) -> None:
@@ -347,4 +347,4 @@ class RangeFetcher:
             chosen = p.leader_id if not near or p.leader_id in near else near[p.partition_index % len(near)]
             replicas[p.partition_index] = _Replica(chosen, p.leader_id)
         self._replicas = replicas
-        self._on_located({partition: replica.broker for partition, replica in replicas.items()})
+        self._on_located({partition: replica.broker for partition, replica in replicas.items()}, racks)

@@ -16,6 +16,7 @@ import pytest
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.errors import InputFileError, OperationError, UsageError
 from kafkabal.reader import Sample, TopicReader, combine_states
+from kafkabal.reader.block_cache import BlockCache, CachedBlocks
 from kafkabal.reader.block_opener import BlockOpener
 from kafkabal.reader.decoders import load_decoder
 from kafkabal.reader.loaded_blocks import BrokerBlocks
@@ -57,6 +58,16 @@ def test_iterating_again_gives_the_next_epoch(read: Any) -> None:
     assert twice == _places(read(epochs=2))
     data.set_epoch(0)
     assert _places(data) == twice[:331]
+
+
+def test_a_cached_epoch_needs_no_broker(topic: MemoryTopic, tmp_path: Path) -> None:
+    """With all blocks in the cache a reader that is given the manifest reads while no broker can be reached."""
+    manifest, cache = topic.manifest(), BlockCache(tmp_path, 10**6)
+    blocks = CachedBlocks(manifest, cache, BrokerBlocks(manifest, topic))
+    for block in range(len(manifest.blocks)):
+        blocks.load(block)
+    data = TopicReader("t", connection=CONNECTION, manifest=manifest, cache=tmp_path)
+    assert len(set(_places(data))) == 331
 
 
 def test_a_state_goes_on_to_the_sample(read: Any, tmp_path: Path) -> None:
