@@ -1,7 +1,8 @@
 """The reader against a bare librdkafka consumer, its cache against plain files, and how long a trainer waits.
 
-Runs are interleaved, so that a noisy machine harms all alike; medians of ratios count. The brokers are a sandbox of
-two on this machine, or those of ``--bootstrap-server``; topics are made, filled and removed.
+Runs are interleaved, so that a noisy machine harms all alike, and each run is a process of its own, as a training is:
+none finds the memory warm that one before it has used. Medians of ratios count. The brokers are a sandbox of two on
+this machine, or those of ``--bootstrap-server``; topics are made, filled and removed.
 
     python benchmarks/reader.py
 """
@@ -9,11 +10,13 @@ two on this machine, or those of ``--bootstrap-server``; topics are made, filled
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import random
 import shutil
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter, sleep
@@ -42,11 +45,11 @@ class Bench:
         self.topic = f"bench-reader-{record_bytes}"
         self.records = total_bytes // record_bytes
         self.record_bytes = record_bytes
-        self._admin = AdminClient({"bootstrap.servers": servers})
 
     def fill(self) -> None:
         """Make the topic and write it."""
-        next(iter(self._admin.create_topics([NewTopic(self.topic, PARTITIONS, 1)]).values())).result()
+        admin = AdminClient({"bootstrap.servers": self.servers})
+        next(iter(admin.create_topics([NewTopic(self.topic, PARTITIONS, 1)]).values())).result()
         producer = Producer({"bootstrap.servers": self.servers, "linger.ms": 50, "queue.buffering.max.kbytes": 400_000})
         randomness = random.Random(1)
         values = [randomness.randbytes(self.record_bytes) for _ in range(8)]
@@ -61,7 +64,8 @@ class Bench:
 
     def remove(self) -> None:
         """Delete the topic."""
-        next(iter(self._admin.delete_topics([self.topic]).values())).result()
+        admin = AdminClient({"bootstrap.servers": self.servers})
+        next(iter(admin.delete_topics([self.topic]).values())).result()
 
     def reader(self, cache: Path | None = None, epochs: int = 1) -> TopicReader:
         """Ours, pinned."""
@@ -107,19 +111,24 @@ class Bench:
         manifest = self.reader().manifest
         return measure(MeasureRequest(connection=connection, manifest=manifest, readers=count, seconds=5.0)).bytes_per_s
 
-    def plain_files(self, folder: Path) -> Callable[[], float]:
-        """Write the records as files; returns what reads them in another order and gives the seconds."""
+    def write_files(self, folder: Path) -> None:
+        """The records, a file each."""
         for number, sample in enumerate(self.reader()):
             (folder / str(number)).write_bytes(sample.value)
+
+    def plain_files(self, folder: Path) -> float:
+        """Seconds to read the files, in another order."""
         names = list(folder.iterdir())
         random.Random(2).shuffle(names)
+        began = perf_counter()
+        assert sum(len(name.read_bytes()) for name in names) == self.records * self.record_bytes
+        return perf_counter() - began
 
-        def read() -> float:
-            began = perf_counter()
-            assert sum(len(name.read_bytes()) for name in names) == self.records * self.record_bytes
-            return perf_counter() - began
 
-        return read
+def apart(measured: Callable[..., float], *given: object) -> float:
+    """What a run returns that has a process of its own."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
+        return process.submit(measured, *given).result()
 
 
 def main() -> None:
@@ -152,8 +161,8 @@ def _compare(bench: Bench, aim: float, pairs: int) -> None:
     size = bench.records * bench.record_bytes
     bare, ours = [], []
     for _ in range(pairs):
-        bare.append(bench.bare())
-        ours.append(bench.ours())
+        bare.append(apart(bench.bare))
+        ours.append(apart(bench.ours))
     name = f"{bench.record_bytes // 1000} kB"
     _show(f"{name}: an epoch against a bare consumer", bare, ours, aim)
     rates = {"bare": size / statistics.median(bare), "reader": size / statistics.median(ours)}
@@ -161,16 +170,16 @@ def _compare(bench: Bench, aim: float, pairs: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         cache, files = Path(folder) / "cache", Path(folder) / "files"
         files.mkdir()
-        read_files = bench.plain_files(files)
+        bench.write_files(files)
         bench.ours(cache)
         plain, cached = [], []
         for _ in range(pairs):
-            plain.append(read_files())
-            cached.append(bench.ours(cache))
+            plain.append(apart(bench.plain_files, files))
+            cached.append(apart(bench.ours, cache))
         shutil.rmtree(files)
     _show(f"{name}: a cached epoch against plain files", plain, cached, 0.9)
     rate = LOAD * size / statistics.median(ours)
-    shares = [bench.waiting(rate) for _ in range(pairs)]
+    shares = [apart(bench.waiting, rate) for _ in range(pairs)]
     print(f"{name}: waiting at {LOAD:.0%} of the rate {statistics.median(shares):.1%} (aim: less than 5%)")
     print(f"{name}: four readers / one {bench.readers(4) / bench.readers(1):.2f}", flush=True)
 
