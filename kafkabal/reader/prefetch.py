@@ -22,7 +22,7 @@ from kafkabal.reader.loaded_blocks import BlocksOnDemand, SampleBlock
 
 if TYPE_CHECKING:
     from kafkabal.reader.block_schedule import Opening, Visits
-    from kafkabal.reader.loaded_blocks import BlockLoader, LoadedBlock
+    from kafkabal.reader.loaded_blocks import BlockLoader
 
 DEFAULT_PREFETCH_BYTES = 256 * 2**20
 """Of each reader: 24 open blocks of 8 MiB, and some of the next."""
