@@ -32,10 +32,10 @@ from kafkabal.simulator import (
     PolicyOutcome,
     SimulationOptions,
     Sizes,
-    SyntheticCluster,
     Workload,
+    WorkloadCluster,
     ZipfKeys,
-    build_synthetic,
+    build_workload_cluster,
     load_workload,
     simulate,
 )
@@ -44,8 +44,8 @@ BROKERS: Final = 4
 RECORDS: Final = 500 * BROKERS
 # as near to the best policy of a workload as counts as no difference
 NOISE: Final = 0.005
-EVEN: Final = SyntheticCluster(brokers=BROKERS, partitions=12)
-UNEVEN: Final = SyntheticCluster(brokers=BROKERS, leaders=Leaders.BROKERS_PLUS_2)
+EVEN: Final = WorkloadCluster(brokers=BROKERS, partitions=12)
+UNEVEN: Final = WorkloadCluster(brokers=BROKERS, leaders=Leaders.BROKERS_PLUS_2)
 EXISTING: Final = replace(EVEN, own_existing_bytes={1: 30_000_000, 2: 10_000_000})
 UNEQUAL: Final = (1, 1, 2, 4)
 
@@ -55,7 +55,7 @@ class Case:
     """A row of the table."""
 
     name: str
-    cluster: SyntheticCluster
+    cluster: WorkloadCluster
     sizes: Sizes
     keys: ZipfKeys | None = None
     capacities: tuple[int, ...] = ()
@@ -63,7 +63,7 @@ class Case:
 
     def view(self) -> RoutingView:
         """The topic before the first record."""
-        state = build_synthetic(self.cluster)
+        state = build_workload_cluster(self.cluster)
         if self.capacities:
             total_bytes = np.array(self.capacities, np.int64) * 10**12
             state = state.replace(log_dirs=replace(state.log_dirs, total_bytes=total_bytes, usable_bytes=total_bytes))
@@ -214,7 +214,7 @@ _BINS: Final = 1000
 
 def _gap(policy: str, seeds: int) -> float:
     """Records of the fullest of as many partitions as records, less the mean of 1; one partition a broker."""
-    view = view_of(build_synthetic(SyntheticCluster(brokers=_BINS)), TOPIC, load_scores(["disk"]))
+    view = view_of(build_workload_cluster(WorkloadCluster(brokers=_BINS)), TOPIC, load_scores(["disk"]))
     workload = Workload(records=_BINS, sizes=FixedSize(1000), bytes_per_s=1e9)
     options = (SimulationOptions(delivery=False, seed=seed) for seed in range(seeds))
     return statistics.median(
@@ -240,7 +240,7 @@ def _bounded(seed: int) -> float:
 
 
 def _even_view() -> RoutingView:
-    return view_of(build_synthetic(EVEN), TOPIC, load_scores(["disk"]))
+    return view_of(build_workload_cluster(EVEN), TOPIC, load_scores(["disk"]))
 
 
 def _delayed(policy: str) -> float:
@@ -248,7 +248,7 @@ def _delayed(policy: str) -> float:
     chosen = load_workload("delayed-broker")
     assert chosen.cluster is not None
     view = view_of(
-        build_synthetic(chosen.cluster),
+        build_workload_cluster(chosen.cluster),
         TOPIC,
         load_scores(["latency" if policy == "score" else "disk"]),
         supplied=[Need.TELEMETRY],

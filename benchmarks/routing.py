@@ -33,10 +33,10 @@ from kafkabal.simulator import (
     Leaders,
     LogNormalSize,
     SimulationOptions,
-    SyntheticCluster,
     Workload,
+    WorkloadCluster,
     ZipfKeys,
-    build_synthetic,
+    build_workload_cluster,
     record_stream,
     simulate,
 )
@@ -115,7 +115,7 @@ def main() -> None:
     parser.add_argument("--deliver", action="store_true", help="measure delivery too; compiling it takes a while")
     arguments = parser.parse_args()
     print(f"calibration: rng.random {calibration_per_s() / 1e6:.0f} M numbers/s")
-    cluster = build_synthetic(SyntheticCluster(brokers=6, leaders=Leaders.BROKERS_PLUS_2))
+    cluster = build_workload_cluster(WorkloadCluster(brokers=6, leaders=Leaders.BROKERS_PLUS_2))
     view = view_of(cluster, TOPIC, load_scores(["disk"]))
     print(f"{'policy':18}{'route':>9}{'pick':>9}{'simulate':>10}{'deliver':>9}   M records/s")
     for name in arguments.policy or policy_names():

@@ -7,7 +7,7 @@ from .api import place_topics as place_topics
 from .api import simulate_policies as simulate_policies
 from .api import verdict as verdict
 from .clusters.snapshot import write_snapshot as write_snapshot
-from .config.topics_file import TopicSpec as TopicSpec
+from .config.topic_specs import TopicSpec as TopicSpec
 from .plan.plan_file import read_plan as read_plan
 from .plan.plan_file import write_plan as write_plan
 from .producer.async_producer import AsyncProducer as AsyncProducer

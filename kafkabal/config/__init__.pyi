@@ -2,7 +2,6 @@ from .allowed_range import BATCH_BYTES as BATCH_BYTES
 from .allowed_range import DRAWS as DRAWS
 from .allowed_range import LINGER_MS as LINGER_MS
 from .allowed_range import Range as Range
-from .chosen_cluster import cluster_address as cluster_address
 from .connection_settings import ClusterAddress as ClusterAddress
 from .connection_settings import ConnectionSettings as ConnectionSettings
 from .connection_settings import OAuthSettings as OAuthSettings
@@ -42,13 +41,14 @@ from .resolve_settings import PROFILE_VARIABLE as PROFILE_VARIABLE
 from .resolve_settings import resolve as resolve
 from .settings import KEYS as KEYS
 from .settings import Settings as Settings
+from .settings_to_address import cluster_address as cluster_address
 from .time_window import TimeWindow as TimeWindow
-from .topics_file import PRESETS as PRESETS
-from .topics_file import Difference as Difference
-from .topics_file import TopicSpec as TopicSpec
-from .topics_file import differences as differences
+from .topic_specs import PRESETS as PRESETS
+from .topic_specs import Difference as Difference
+from .topic_specs import TopicSpec as TopicSpec
+from .topic_specs import differences as differences
+from .topic_specs import topic_spec as topic_spec
 from .topics_file import read_topics as read_topics
-from .topics_file import topic_spec as topic_spec
 from .yaml_document import YamlNode as YamlNode
 from .yaml_document import parse_yaml as parse_yaml
 from .yaml_document import read_yaml as read_yaml

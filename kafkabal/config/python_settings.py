@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
-from kafkabal.config.chosen_cluster import cluster_address
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.config.profiles import default_profiles_file
 from kafkabal.config.resolve_settings import resolve
 from kafkabal.config.settings import Settings
+from kafkabal.config.settings_to_address import cluster_address
 from kafkabal.errors import ConfigError
 
 

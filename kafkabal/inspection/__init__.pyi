@@ -1,6 +1,5 @@
 from .balance_check import has_findings as has_findings
 from .balance_check import is_broken as is_broken
-from .balance_check import performance_data as performance_data
 from .broker_condition import DEAD as DEAD
 from .broker_condition import NO_RESPONSE as NO_RESPONSE
 from .broker_condition import OFFLINE_DIRS as OFFLINE_DIRS

@@ -19,7 +19,7 @@ from .send_manifest import ManifestHeader as ManifestHeader
 from .send_manifest import SendManifest as SendManifest
 from .send_source import SendRun as SendRun
 from .slot_router import RoutingStatus as RoutingStatus
-from .target_topic import TopicFacts as TopicFacts
+from .topic_facts import TopicFacts as TopicFacts
 from .topic_weights import TopicWeights as TopicWeights
 from .topic_weights import WeighedTopic as WeighedTopic
 from .unsent_records import SendOutcome as SendOutcome

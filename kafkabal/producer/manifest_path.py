@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kafkabal.errors import UsageError
 from kafkabal.producer.send_manifest import keeps_options_quiet
-from kafkabal.producer.target_topic import TopicFacts
+from kafkabal.producer.topic_facts import TopicFacts
 from kafkabal.sources import Source
 
 _DIGEST_CHARACTERS = 16

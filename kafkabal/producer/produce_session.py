@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kafkabal.clusters import ReadRequest
 from kafkabal.config import ClientSetting
+from kafkabal.producer.message_reader import MessageReader
 from kafkabal.producer.policy_for_librdkafka import client_policy, expect_key_order
 from kafkabal.producer.progress_listener import DeliveryListener, DeliveryProgress
 from kafkabal.producer.record_names import found_records
@@ -18,7 +19,7 @@ from kafkabal.producer.routing_view_reader import StateReader
 from kafkabal.producer.same_topic_check import same_topic_check
 from kafkabal.producer.send_manifest import ManifestHeader, SendManifest
 from kafkabal.producer.send_source import SendRun, totals
-from kafkabal.producer.target_topic import MessageReader, TopicDescriber, TopicFacts, current_topic_id, topic_facts
+from kafkabal.producer.topic_facts import TopicDescriber, TopicFacts, current_topic_id, topic_facts
 from kafkabal.producer.unsent_records import SendOutcome, has_other_rows
 from kafkabal.routing import Context, PolicyChoice, RoutingView, view_of
 from kafkabal.scoring import WeightedScore

@@ -23,7 +23,7 @@ from kafkabal.errors import MissingCapabilityError, UsageError
 from kafkabal.producer.policy_for_librdkafka import client_policy, expect_key_order
 from kafkabal.producer.produce_session import topic_settings
 from kafkabal.producer.record_sender import RecordSender
-from kafkabal.producer.target_topic import topic_facts
+from kafkabal.producer.topic_facts import topic_facts
 from kafkabal.routing import Context, load_policy
 from kafkabal.scoring import load_scores
 from kafkabal.sources import Headers

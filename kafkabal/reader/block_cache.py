@@ -23,7 +23,8 @@ import numpy as np
 from kafkabal.clusters.kafka import BatchHead, LazyRecords
 from kafkabal.errors import OutputError
 from kafkabal.file_locks import acquire_file_lock
-from kafkabal.reader.loaded_blocks import BlockLoader, LoadedBlock
+from kafkabal.reader.block_loader import BlockLoader
+from kafkabal.reader.loaded_blocks import LoadedBlock
 from kafkabal.reader.manifest import Manifest
 
 _MAGIC: Final = b"kafkabal-block-3"
@@ -180,7 +181,7 @@ class CachedBlocks:
     Parameters
     ----------
     joins
-        As for :class:`~kafkabal.reader.loaded_blocks.BrokerBlocks`.
+        As for :class:`~kafkabal.reader.block_loader.BrokerBlocks`.
     """
 
     def __init__(self, manifest: Manifest, cache: BlockCache, loader: BlockLoader, *, joins: bool = True) -> None:

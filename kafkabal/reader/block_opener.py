@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from kafkabal.reader.loaded_blocks import BlocksOnDemand, BrokerBlocks
+from kafkabal.reader.block_loader import BlocksOnDemand, BrokerBlocks
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.prefetch import UNKNOWN_BROKER
 from kafkabal.reader.reader_options import ReaderOptions
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kafkabal.clusters.kafka import BufferPool, OverfetchedBatches, RangeFetcher
     from kafkabal.reader.block_cache import BlockCache
-    from kafkabal.reader.loaded_blocks import BlockLoader
+    from kafkabal.reader.block_loader import BlockLoader
 
 _KEPT_FRACTION = 0.25
 """Of the prefetch, at most as much again for parts of batches that neighbouring blocks want: 64 batches of 1 MB."""

@@ -23,8 +23,8 @@ from kafkabal.clusters import (
 from kafkabal.clusters.kafka import LazyRecords, RawRecord
 from kafkabal.errors import NotAuthorizedError, UsageError, unknown_topic
 from kafkabal.model import I64, TopicPartition
+from kafkabal.reader.block_loader import FetchedRecords
 from kafkabal.reader.join_file_pieces import FileKey, is_piece, place_of
-from kafkabal.reader.loaded_blocks import FetchedRecords, record_bytes
 from kafkabal.reader.manifest import LANES, CountedBlock, FileBlock, Manifest, PartitionRange, block_counts
 
 _ANSWER_S = 15.0
@@ -233,7 +233,7 @@ def _file_block(files: Sequence[Sequence[_Piece]]) -> FileBlock:
 
 def _piece(partition: int, record: RawRecord) -> _Piece:
     file, number, of = place_of(partition, record)
-    return _Piece(file, number, of, (record[1], partition, record[0]), record_bytes(record))
+    return _Piece(file, number, of, (record[1], partition, record[0]), _record_bytes(record))
 
 
 def _ends(reader: TopicFetcher, p: int, begin: int, end: int, size_bytes: int) -> tuple[list[int], bool]:
@@ -270,7 +270,7 @@ def _found(reader: TopicFetcher, p: int, offsets: tuple[int, int], size_bytes: i
     offset, size = [], []
     for records in _steps(reader, p, offsets, size_bytes):
         offset += [record[0] for record in records]
-        size += [record_bytes(record) for record in records]
+        size += [_record_bytes(record) for record in records]
     return _Found(np.array(offset, np.int64), np.array(size, np.int64))
 
 
@@ -302,7 +302,7 @@ def _key(on: ReplicaOn) -> TopicPartition:
 def _estimated(reader: TopicFetcher, p: int, begin: int, end: int) -> int:
     few = min(end - begin, 16)
     records = reader.fetch(p, begin, begin + few, _PROBE_BYTES).records
-    mean = sum(map(record_bytes, records)) / max(len(records), 1)
+    mean = sum(map(_record_bytes, records)) / max(len(records), 1)
     return max(1, round(mean * (end - begin)))
 
 
@@ -311,3 +311,8 @@ def _is_compacted(brokers: TopicReporter, topic: str) -> bool:
     found, _ = brokers.configs([resource], [_CLEANUP_KEY])
     value = found.get(resource, {}).get(_CLEANUP_KEY)
     return value is not None and "compact" in (value.value or "")
+
+
+def _record_bytes(record: RawRecord) -> int:
+    """What a record takes in memory, about."""
+    return len(record[2] or b"") + len(record[3] or b"") + len(record[4])

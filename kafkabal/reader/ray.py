@@ -18,8 +18,8 @@ from kafkabal.clusters.kafka import OverfetchedBatches, RangeFetcher, RecordColu
 from kafkabal.config import ConnectionSettings, live_connection
 from kafkabal.errors import DriftError, MissingCapabilityError, UsageError
 from kafkabal.model import I64
+from kafkabal.reader.block_loader import Fetcher
 from kafkabal.reader.choose_manifest import pin
-from kafkabal.reader.loaded_blocks import Fetcher
 from kafkabal.reader.manifest import BLOCK_BYTES, Manifest, load_manifest
 from kafkabal.wording import counted_noun
 

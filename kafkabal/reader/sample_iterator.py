@@ -16,8 +16,9 @@ from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.prefetch import UNKNOWN_BROKER, Prefetch
 
 if TYPE_CHECKING:
+    from kafkabal.reader.block_loader import BlockLoader
     from kafkabal.reader.block_schedule import Opening, Run, Visits
-    from kafkabal.reader.loaded_blocks import BlockLoader, SampleBlock
+    from kafkabal.reader.loaded_blocks import SampleBlock
     from kafkabal.reader.manifest import Manifest
     from kafkabal.reader.metrics import ReaderMetrics
     from kafkabal.reader.reader_shard import ReaderShard

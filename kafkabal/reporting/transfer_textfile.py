@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from kafkabal.isolated_listeners import BackgroundListener
-from kafkabal.reporting.metrics_textfile import MetricsTextfile
+from kafkabal.reporting.textfile_writer import TextfileWriter
 
 _EVERY_S: Final = 5.0
 """A scrape comes every fifteen seconds or more seldom."""
@@ -94,7 +94,7 @@ class _Writer:
         wall_clock: Callable[[], float],
         warn: Callable[[str], None],
     ) -> None:
-        self._file, self._prefix, self._labels = MetricsTextfile(path, warn), prefix, labels
+        self._file, self._prefix, self._labels = TextfileWriter(path, warn), prefix, labels
         self._wall_clock = wall_clock
 
     def on_event(self, event: _Extent) -> None:

@@ -10,8 +10,8 @@ from typing import Final
 import msgspec
 
 from kafkabal.printable import printable
-from kafkabal.reporting.metrics_textfile import MetricsTextfile
 from kafkabal.reporting.report import Column, Fact, Report, Table, Tone
+from kafkabal.reporting.textfile_writer import TextfileWriter
 from kafkabal.watch import BrokerHealth, EventKind, WatchEvent, WatchSummary
 from kafkabal.wording import counted_noun
 
@@ -93,7 +93,7 @@ class WatchTextfile:
     """
 
     def __init__(self, path: Path, cluster: str, wall_clock: Callable[[], float], warn: Callable[[str], None]) -> None:
-        self._file, self._cluster = MetricsTextfile(path, warn), cluster
+        self._file, self._cluster = TextfileWriter(path, warn), cluster
         self._wall_clock = wall_clock
         self._events: Counter[str] = Counter()
 

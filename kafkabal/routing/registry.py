@@ -23,7 +23,7 @@ BUILT_IN: Mapping[str, str] = {
     "random": "kafkabal.routing.policies.random:Random",
     "round-robin": "kafkabal.routing.policies.round_robin:RoundRobin",
     "key-hash": "kafkabal.routing.policies.key_hash:KeyHash",
-    "default": "kafkabal.routing.policies.default:Default",
+    "default": "kafkabal.routing.policies.librdkafka_default:Default",
     "sticky": "kafkabal.routing.policies.sticky:Sticky",
     "uniform-sticky": "kafkabal.routing.policies.uniform_sticky:UniformSticky",
     "adaptive": "kafkabal.routing.policies.adaptive:Adaptive",

@@ -15,10 +15,10 @@ from .named_sandboxes import list_sandboxes as list_sandboxes
 from .named_sandboxes import sandboxes_up as sandboxes_up
 from .named_sandboxes import take_down as take_down
 from .named_sandboxes import up as up
+from .node_layout import Node as Node
+from .node_layout import Role as Role
 from .node_status import NodeState as NodeState
 from .node_status import NodeStatus as NodeStatus
-from .nodes import Node as Node
-from .nodes import Role as Role
 from .pinned_jars import LockedJar as LockedJar
 from .sample_data_set import write_data_set as write_data_set
 from .sandbox import Sandbox as Sandbox

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from kafkabal.errors import OperationError, UsageError
 from kafkabal.sandbox.free_ports import held_ports
 from kafkabal.sandbox.kraft_format import new_kafka_uuid
-from kafkabal.sandbox.nodes import Node, lay_out_nodes
+from kafkabal.sandbox.node_layout import Node, lay_out_nodes
 from kafkabal.sandbox.sandbox import Sandbox, lock_of, remove_sandbox
 from kafkabal.sandbox.sandbox_home import exclusive, make_folder
 from kafkabal.sandbox.sandbox_record import RECORD_FILE, SandboxRecord, read_record, readable_records, write_record

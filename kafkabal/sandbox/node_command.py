@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kafkabal.errors import OutputError
-from kafkabal.sandbox.find_processes import mark_of
 from kafkabal.sandbox.java_runtime import java_command
 from kafkabal.sandbox.kraft_format import format_dirs
-from kafkabal.sandbox.nodes import Node, NodeFiles, Role
+from kafkabal.sandbox.node_layout import Node, NodeFiles, Role
+from kafkabal.sandbox.process_table import mark_of
 from kafkabal.sandbox.sandbox_home import make_folder
 from kafkabal.sandbox.server_properties import as_properties_file, node_properties
 

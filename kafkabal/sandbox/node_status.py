@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from kafkabal.sandbox import exit_diagnosis
 
 if TYPE_CHECKING:
-    from kafkabal.sandbox.find_processes import ProcessStats
-    from kafkabal.sandbox.nodes import Node, NodeFiles
+    from kafkabal.sandbox.node_layout import Node, NodeFiles
+    from kafkabal.sandbox.process_table import ProcessStats
 
 
 class NodeState(StrEnum):

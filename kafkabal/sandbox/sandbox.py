@@ -10,14 +10,14 @@ from types import TracebackType
 from typing import Final, Self
 
 from kafkabal.errors import OperationError, OutputError, UsageError
-from kafkabal.sandbox.find_processes import ProcessTable
 from kafkabal.sandbox.free_ports import LOOPBACK
 from kafkabal.sandbox.java_runtime import ProgramResult, java_command, run_java
 from kafkabal.sandbox.kafka_installation import TOOL_HEAP_BYTES, KafkaInstallation, prepare_kafka
 from kafkabal.sandbox.node_command import write_log_settings
+from kafkabal.sandbox.node_control import NodeControl, titles
+from kafkabal.sandbox.node_layout import Node, Role
 from kafkabal.sandbox.node_status import NodeState, NodeStatus, node_status_of
-from kafkabal.sandbox.nodes import Node, Role
-from kafkabal.sandbox.process_control import NodeControl, titles
+from kafkabal.sandbox.process_table import ProcessTable
 from kafkabal.sandbox.sandbox_home import exclusive, make_folder
 from kafkabal.sandbox.sandbox_profile import write_profile
 from kafkabal.sandbox.sandbox_record import RECORD_FILE, SandboxRecord

@@ -11,7 +11,7 @@ import msgspec
 from kafkabal.atomic_files import replacing
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.input_files import SETTINGS, decode_json, read_bytes
-from kafkabal.sandbox.nodes import Node, NodeFiles
+from kafkabal.sandbox.node_layout import Node, NodeFiles
 from kafkabal.sandbox.sandbox_spec import INNER_LISTENER, SandboxSpec
 
 RECORD_FILE: Final = "sandbox.json"

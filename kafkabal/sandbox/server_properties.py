@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from kafkabal.sandbox.free_ports import LOOPBACK
-from kafkabal.sandbox.nodes import ZOOKEEPER_LISTENER, Node, NodeFiles, Role
+from kafkabal.sandbox.node_layout import ZOOKEEPER_LISTENER, Node, NodeFiles, Role
 from kafkabal.sandbox.sandbox_spec import CONTROLLER_LISTENER, INNER_LISTENER
 
 if TYPE_CHECKING:

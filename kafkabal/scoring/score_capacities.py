@@ -3,54 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Self
 
 import numpy as np
 
 from kafkabal.errors import ConfigError
 from kafkabal.model import F64, ClusterState, Default, broker_capacity_bytes, reports_no_log_dir, stated_of_brokers
-from kafkabal.scoring.capacity_options import ScoreOptions
-from kafkabal.scoring.score_protocol import Need, ScoreBase
-
-
-class CountScore(ScoreBase):
-    """A score that counts something; all brokers have the same capacity, or one proportional to their disks."""
-
-    def __init__(self, options: ScoreOptions | None = None) -> None:
-        self._by_disk = options is not None and options.count_by_disk
-        self.needs = frozenset({Need.LOG_DIRS, Need.CAPACITY}) if self._by_disk else frozenset()
-
-    def configured(self, options: ScoreOptions) -> Self:
-        """See :class:`~kafkabal.scoring.capacity_options.Configurable`."""
-        return type(self)(options)
-
-    def capacity(self, state: ClusterState) -> F64:
-        """1 for all, or the bytes of the disks."""
-        return disk_capacity(state) if self._by_disk else super().capacity(state)
-
-
-class NetworkScore(ScoreBase):
-    """A score of bytes a second; all networks have the same capacity, or the configured one."""
-
-    unit = "bytes/s"
-    needs = frozenset({Need.RATES})
-
-    def __init__(self, options: ScoreOptions | None = None) -> None:
-        self._rates = (options or ScoreOptions()).nic_rate_bytes_per_s
-
-    def configured(self, options: ScoreOptions) -> Self:
-        """See :class:`~kafkabal.scoring.capacity_options.Configurable`."""
-        return type(self)(options)
-
-    def capacity(self, state: ClusterState) -> F64:
-        """1 for all, or the configured bytes a second.
-
-        Raises
-        ------
-        ConfigError
-            If only some live brokers are configured.
-        """
-        return network_capacity(state, self._rates)
 
 
 def disk_capacity(state: ClusterState) -> F64:

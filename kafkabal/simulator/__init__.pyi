@@ -11,12 +11,12 @@ from .simulate_policy import SimulationOptions as SimulationOptions
 from .simulate_policy import simulate as simulate
 from .storage_profiles import PROFILES as PROFILES
 from .storage_profiles import StorageProfile as StorageProfile
-from .training_file import TrainingSetup as TrainingSetup
-from .training_file import load_training as load_training
-from .training_file import load_trainings as load_trainings
 from .training_model import TrainingJob as TrainingJob
 from .training_model import TrainingTime as TrainingTime
 from .training_model import training_time as training_time
+from .training_setup import TrainingSetup as TrainingSetup
+from .training_setup import load_training as load_training
+from .training_setup import load_trainings as load_trainings
 from .workload import ArrivalProcess as ArrivalProcess
 from .workload import FixedSize as FixedSize
 from .workload import ListedKeys as ListedKeys
@@ -28,8 +28,8 @@ from .workload import Workload as Workload
 from .workload import ZipfKeys as ZipfKeys
 from .workload_cluster import TOPIC as TOPIC
 from .workload_cluster import Leaders as Leaders
-from .workload_cluster import SyntheticCluster as SyntheticCluster
-from .workload_cluster import build_synthetic as build_synthetic
+from .workload_cluster import WorkloadCluster as WorkloadCluster
+from .workload_cluster import build_workload_cluster as build_workload_cluster
 from .workload_file import WorkloadFile as WorkloadFile
 from .workload_file import load_workload as load_workload
 from .workload_file import workload_names as workload_names

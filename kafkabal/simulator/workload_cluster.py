@@ -33,7 +33,7 @@ class Leaders(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SyntheticCluster:
+class WorkloadCluster:
     """Brokers 1 to n, in racks in turn, followers on the next brokers."""
 
     brokers: int = 6
@@ -50,7 +50,7 @@ class SyntheticCluster:
     seed: int = 0
 
 
-def build_synthetic(spec: SyntheticCluster) -> ClusterState:
+def build_workload_cluster(spec: WorkloadCluster) -> ClusterState:
     """Lay the cluster out.
 
     Raises
@@ -87,18 +87,18 @@ def build_synthetic(spec: SyntheticCluster) -> ClusterState:
     )
 
 
-def _leaders(spec: SyntheticCluster) -> list[int]:
+def _leaders(spec: WorkloadCluster) -> list[int]:
     if spec.leaders is Leaders.EVEN:
         return [p % spec.brokers for p in range(spec.partitions or spec.brokers)]
     drawn = np.random.Generator(np.random.PCG64(spec.seed)).integers(spec.brokers, size=2)
     return [*range(spec.brokers), *drawn.tolist()]
 
 
-def _existing(spec: SyntheticCluster, broker: int) -> int:
+def _existing(spec: WorkloadCluster, broker: int) -> int:
     return spec.own_existing_bytes.get(broker + 1, spec.existing_bytes)
 
 
-def _broker(spec: SyntheticCluster, broker: int) -> BrokerRow:
+def _broker(spec: WorkloadCluster, broker: int) -> BrokerRow:
     capacity = spec.capacity_bytes
     log_dir = LogDirRow(path="/data", total_bytes=capacity, usable_bytes=capacity)
     return BrokerRow(broker=broker + 1, rack=f"rack-{broker % spec.racks}", log_dirs=[log_dir])

@@ -61,7 +61,7 @@ from kafkabal.simulator.workload import (
     Workload,
     ZipfKeys,
 )
-from kafkabal.simulator.workload_cluster import Leaders, SyntheticCluster
+from kafkabal.simulator.workload_cluster import Leaders, WorkloadCluster
 
 _ENDINGS = (".yaml", ".yml")
 # a batch of Kafka, and with it a record, has its length in 32 bits
@@ -88,7 +88,7 @@ class WorkloadFile:
     """A workload, and the cluster that it brings along."""
 
     workload: Workload
-    cluster: SyntheticCluster | None
+    cluster: WorkloadCluster | None
 
 
 def workload_names() -> tuple[str, ...]:
@@ -217,11 +217,11 @@ def _event(node: YamlNode) -> BrokerEvent:
     return BrokerEvent(**found)
 
 
-def _cluster(node: YamlNode) -> SyntheticCluster:
+def _cluster(node: YamlNode) -> WorkloadCluster:
     found = read_fields(node, _CLUSTER, "cluster")
     existing = found.pop("existing", {})
     own = {broker: size for broker, size in existing.items() if broker != "default"}
-    cluster = SyntheticCluster(**found, existing_bytes=existing.get("default", 0), own_existing_bytes=own)
+    cluster = WorkloadCluster(**found, existing_bytes=existing.get("default", 0), own_existing_bytes=own)
     strangers = [broker for broker in own if not 1 <= broker <= cluster.brokers]
     if strangers:
         raise node.error(f"existing: unknown broker: {strangers[0]} (choose from 1 to {cluster.brokers})")

@@ -235,7 +235,7 @@ def test_a_subscription_that_is_named_twice_is_removed_once(
         changed.extend((change.resource.name, change.key) for change in changes)
         return {}
 
-    monkeypatch.setattr(KafkaCluster, "client_metrics_names", lambda _: ("a", "b"))
+    monkeypatch.setattr(KafkaCluster, "client_metrics_subscriptions", lambda _: ("a", "b"))
     monkeypatch.setattr(KafkaCluster, "alter_configs", alter)
     outcome = run_cli("telemetry", "remove", "a", "b", "a", *NOWHERE)
     assert (outcome.code, "removed: a, b" in outcome.err) == (0, True)

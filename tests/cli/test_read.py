@@ -19,7 +19,7 @@ from kafkabal.reader.restore_files import RestoreResult
 from kafkabal.reporting.output_capabilities import PLAIN
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.read_report import measurement_report, restore_report
-from kafkabal.simulator.training_file import load_training
+from kafkabal.simulator.training_setup import load_training
 from tests.cli.conftest import Outcome
 from tests.output_schemas import check_csv, check_document
 

@@ -399,7 +399,7 @@ def test_a_textfile_that_can_no_longer_be_written_is_no_end_of_the_run(
     def refuse(path: Path) -> None:
         raise OutputError(f"{path}: cannot write: disk full")
 
-    monkeypatch.setattr("kafkabal.reporting.metrics_textfile.replacing", refuse)
+    monkeypatch.setattr("kafkabal.reporting.textfile_writer.replacing", refuse)
     words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
     outcome = run_cli(*words, "--textfile", str(tmp_path / "run.prom"))
     assert outcome.code == 0, outcome.err

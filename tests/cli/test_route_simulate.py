@@ -12,14 +12,14 @@ import pytest
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.errors import ExitCode
 from kafkabal.routing.registry import policy_names
-from kafkabal.simulator.workload_cluster import Leaders, SyntheticCluster, build_synthetic
+from kafkabal.simulator.workload_cluster import Leaders, WorkloadCluster, build_workload_cluster
 
 
 @pytest.fixture
 def snapshot(tmp_path: Path) -> str:
     """A cluster of four brokers, two of which lead twice."""
     path = tmp_path / "cluster.jsonl"
-    write_snapshot(build_synthetic(SyntheticCluster(brokers=4, leaders=Leaders.BROKERS_PLUS_2, seed=1)), path)
+    write_snapshot(build_workload_cluster(WorkloadCluster(brokers=4, leaders=Leaders.BROKERS_PLUS_2, seed=1)), path)
     return str(path)
 
 

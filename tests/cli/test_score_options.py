@@ -12,7 +12,7 @@ import pytest
 import kafkabal.cli
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.errors import ExitCode
-from kafkabal.simulator.workload_cluster import SyntheticCluster, build_synthetic
+from kafkabal.simulator.workload_cluster import WorkloadCluster, build_workload_cluster
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_route_simulate_takes_the_nic_rate_of_the_profile(
 ) -> None:
     """A rate that is stated of some brokers only is refused, as ``inspect`` refuses it; it is not ignored."""
     path = tmp_path / "c.jsonl"
-    write_snapshot(build_synthetic(SyntheticCluster(brokers=3, seed=1)), path)
+    write_snapshot(build_workload_cluster(WorkloadCluster(brokers=3, seed=1)), path)
     path.write_text(path.read_text().replace('"partition":', '"in_bytes_per_s":1000,"partition":'))
     words = ("route-simulate", "--snapshot", str(path), "--policy", "score", "--score", "leader-bytes-in")
 
@@ -58,7 +58,7 @@ def test_a_weight_is_refused_where_scores_are_shown_each_on_its_own(
 ) -> None:
     """A typed weight is an error of one line with a hint; that of a profile, which other commands share, is not."""
     path = tmp_path / "c.jsonl"
-    write_snapshot(build_synthetic(SyntheticCluster(brokers=3, seed=1)), path)
+    write_snapshot(build_workload_cluster(WorkloadCluster(brokers=3, seed=1)), path)
     words = tuple(word.format(path=path) for word in words)
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "profiles.yaml").write_text("profiles:\n  p:\n    scores: {disk: 3, leaders: 1}\n")

@@ -230,7 +230,7 @@ _STEPS: dict[str, Callable[[KafkaCluster], Any]] = {
     "set throttles": lambda c: c.alter_configs(
         [ConfigChange(_BROKER, _RATE, None), ConfigChange(_RESOURCE, _LISTED, None)]
     ),
-    "read subscriptions": lambda c: c.client_metrics_names(),
+    "read subscriptions": lambda c: c.client_metrics_subscriptions(),
     "change subscriptions": lambda c: c.alter_configs([ConfigChange(_SUBSCRIPTION, "interval.ms", "1000")]),
     "take the lock of watch": lambda c: c.lock("me", 10.0, "watch").release(),
     "take the lock": lambda c: c.lock("me", 10.0).release(),

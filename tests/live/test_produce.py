@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kafkabal.producer.target_topic import MessageReader
+from kafkabal.producer.message_reader import MessageReader
 from kafkabal.sandbox import Sandbox, SandboxSpec
 from tests.live.conftest import MakeSandbox
 from tests.live.topic_deletion import delete_topic

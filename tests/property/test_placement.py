@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kafkabal.config.topics_file import TopicSpec, topic_spec
+from kafkabal.config.topic_specs import TopicSpec, topic_spec
 from kafkabal.errors import ConfigError, LimitExceededError, UsageError
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.state_to_rows import topic_rows

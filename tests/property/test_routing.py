@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkabal.routing.byte_stride import ByteStride
-from kafkabal.routing.cyclic_sequence_policy import apportion, evenly_spaced, replay
+from kafkabal.routing.cyclic_sequences import replay
 from kafkabal.routing.heavy_keys import HeavyKeys, count_key
 from kafkabal.routing.key_hashes import KeyTable, murmur2
+from kafkabal.routing.policies.smooth_weighted import apportion
 
 weights = st.lists(st.floats(0.01, 10), min_size=1, max_size=12).map(lambda w: np.array(w) / sum(w))
 sizes = st.lists(st.integers(1, 200_000), min_size=1, max_size=400).map(lambda s: np.array(s, np.int64))
@@ -58,14 +59,6 @@ def test_apportioned_numbers_are_as_near_as_whole_numbers_get(w: np.ndarray, tot
 
     assert counts.sum() == total
     assert np.abs(counts - w * total).max() < 1 + 1e-6
-
-
-@given(st.lists(st.integers(0, 30), min_size=1, max_size=12).filter(any))
-def test_evenly_spaced_ring_holds_every_turn(counts: list[int]) -> None:
-    """Each candidate has exactly its number of places."""
-    ring = evenly_spaced(np.array(counts))
-
-    assert np.bincount(ring, minlength=len(counts)).tolist() == counts
 
 
 @given(st.integers(1, 9), st.integers(0, 100), st.integers(0, 60))

@@ -11,7 +11,7 @@ from kafkabal.routing.key_hashes import KeyTable
 from kafkabal.routing.policy_protocol import RecordBatch
 from kafkabal.routing.routing_view import RoutingView, view_of
 from kafkabal.scoring.registry import load_scores
-from kafkabal.simulator.workload_cluster import TOPIC, Leaders, SyntheticCluster, build_synthetic
+from kafkabal.simulator.workload_cluster import TOPIC, Leaders, WorkloadCluster, build_workload_cluster
 
 
 @pytest.fixture
@@ -19,8 +19,8 @@ def view_over() -> Callable[..., RoutingView]:
     """Make the view of a synthetic topic; what is given are fields of its cluster, and the scores."""
 
     def make(*scores: str, **fields: object) -> RoutingView:
-        spec = SyntheticCluster(**fields)  # type: ignore[arg-type]
-        return view_of(build_synthetic(spec), TOPIC, load_scores(scores or ("disk",)))
+        spec = WorkloadCluster(**fields)  # type: ignore[arg-type]
+        return view_of(build_workload_cluster(spec), TOPIC, load_scores(scores or ("disk",)))
 
     return make
 

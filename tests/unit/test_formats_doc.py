@@ -9,7 +9,8 @@ from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.config.profiles import load_profile
 from kafkabal.config.resolve_settings import resolve
 from kafkabal.config.settings import KEYS
-from kafkabal.config.topics_file import PRESETS, read_topics
+from kafkabal.config.topic_specs import PRESETS
+from kafkabal.config.topics_file import read_topics
 from kafkabal.errors import InputFileError
 from kafkabal.model.cluster_rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.plan.plan_file import read_plan

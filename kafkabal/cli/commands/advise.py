@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kafkabal.cli.commands.inspect_growth import DEFAULT_OVER_S, measured_growth, no_history, read_at_s
+from kafkabal.cli.commands.inspect_history import DEFAULT_OVER_S, measured_growth, no_history, read_at_s
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_flags

@@ -16,7 +16,7 @@ from kafkabal.cli.commands.inspect_fleet import (
     fleet_nagios,
     show_fleet,
 )
-from kafkabal.cli.commands.inspect_growth import (
+from kafkabal.cli.commands.inspect_history import (
     DEFAULT_OVER_S,
     HistoryOptions,
     growth_exit_code,
@@ -326,8 +326,8 @@ def _exit_code(inspection: "Inspection") -> ExitCode:
 
 
 def _nagios(inspection: "Inspection", thresholds: tuple[float, float], context: CommandContext) -> int:
-    from kafkabal.cli.framework.nagios_output import nagios_status_of, status_line
-    from kafkabal.inspection import judge, performance_data
+    from kafkabal.cli.framework.nagios_output import nagios_status_of, performance_data, status_line
+    from kafkabal.inspection import judge
 
     status, figures = nagios_status_of(inspection, thresholds), performance_data(inspection, *thresholds)
     context.stdout.write(status_line(status, judge(inspection).sentence, figures) + "\n")

@@ -126,8 +126,8 @@ def fleet_exit_code(members: Sequence[Member], *, check: bool) -> ExitCode:
 
 def fleet_nagios(members: Sequence[Member], thresholds: tuple[float, float], context: CommandContext) -> int:
     """One line over all clusters, and the status of the worst; one that did not respond is critical."""
-    from kafkabal.cli.framework.nagios_output import NagiosStatus, nagios_status_of, status_line
-    from kafkabal.inspection import judge, performance_data
+    from kafkabal.cli.framework.nagios_output import NagiosStatus, nagios_status_of, performance_data, status_line
+    from kafkabal.inspection import judge
 
     words, figures, worst = [], [], NagiosStatus.OK
     for member in members:

@@ -235,11 +235,11 @@ def _view(
     """The topic at the start: a real one if named, else the one described in the workload."""
     from kafkabal.routing import view_of
     from kafkabal.scoring import Need
-    from kafkabal.simulator import TOPIC, build_synthetic
+    from kafkabal.simulator import TOPIC, build_workload_cluster
 
     scores = unchecked_scores(settings, default=DEFAULT_ROUTED_SCORES)
     if topic is None and workload_file.cluster is not None:
-        return view_of(build_synthetic(workload_file.cluster), TOPIC, scores, supplied=[Need.TELEMETRY])
+        return view_of(build_workload_cluster(workload_file.cluster), TOPIC, scores, supplied=[Need.TELEMETRY])
     state = state or _read_state(settings, context)
     return view_of(state, topic or _only_topic(state), scores, supplied=[Need.TELEMETRY])
 

@@ -163,7 +163,7 @@ def list_subscriptions(
     from kafkabal.reporting.telemetry_report import subscriptions_report
 
     with _live(settings, context) as cluster:
-        resources = [_resource(name) for name in cluster.client_metrics_names()]
+        resources = [_resource(name) for name in cluster.client_metrics_subscriptions()]
         found, faults = cluster.configs(resources, KEYS) if resources else ({}, {})
     _expect_done(faults)
     subscriptions = [
@@ -183,7 +183,7 @@ def remove(
 
     names = list(dict.fromkeys(names))
     with _live(settings, context) as cluster:
-        known = cluster.client_metrics_names()
+        known = cluster.client_metrics_subscriptions()
         for name in names:
             if name not in known:
                 hint = f"choose from: {', '.join(known)}" if known else "the cluster has no subscriptions"

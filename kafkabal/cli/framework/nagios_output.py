@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from kafkabal.cli.framework.command_context import CommandContext
-    from kafkabal.inspection import Inspection
+    from kafkabal.inspection import Inspection, Scored
 
 _SERVICE = "KAFKABAL"
 _COMMAND = "inspect"
@@ -54,6 +54,19 @@ def nagios_status_of(inspection: Inspection, thresholds: tuple[float, float]) ->
     if is_broken(inspection) or has_findings(inspection, critical):
         return NagiosStatus.CRITICAL
     return NagiosStatus.WARNING if has_findings(inspection, warning) else NagiosStatus.OK
+
+
+def performance_data(inspection: Inspection, warning: float, critical: float, *, prefix: str = "") -> str:
+    """Skew of every score as a monitoring plugin prints it: ``'disk skew'=0.41;0.10;0.25;0``.
+
+    Thresholds stand only where they are what a score is judged by. Counts are judged in whole replicas, so that
+    their skew may be large and yet the least that can be had: ``'leaders skew'=0.5;;;0``. ``prefix`` stands before
+    each label, where there are several clusters.
+    """
+    return " ".join(
+        f"'{prefix}{scored.score.name} skew'={scored.evaluation.skew:.4g};{_thresholds(scored, warning, critical)};0"
+        for scored in inspection.scored
+    )
 
 
 def status_line(status: NagiosStatus, text: str, figures: str = "") -> str:
@@ -96,3 +109,9 @@ def report_failure(error: BaseException, context: CommandContext) -> int:
         report_bug(error, context)
     print(status_line(status, str(error) or type(error).__name__), file=context.stdout, flush=True)
     return status
+
+
+def _thresholds(scored: Scored, warning: float, critical: float) -> str:
+    from kafkabal.scoring import RelativeBand
+
+    return f"{warning:g};{critical:g}" if isinstance(scored.score.band, RelativeBand) else ";"

@@ -42,7 +42,7 @@ from kafkabal.clusters.kafka.authorized_operations import (
     topic_operations,
 )
 from kafkabal.clusters.kafka.broker_reachability import BrokerReachability, controller_time_s, reach_brokers
-from kafkabal.clusters.kafka.client_metrics_names import client_metrics_names
+from kafkabal.clusters.kafka.client_metrics_subscriptions import client_metrics_subscriptions
 from kafkabal.clusters.kafka.compacted_topic_store import CompactedTopicStore
 from kafkabal.clusters.kafka.configs import alter_configs, describe_configs
 from kafkabal.clusters.kafka.consumer_racks import consumer_racks
@@ -191,9 +191,9 @@ class KafkaCluster(CloseOnExit):
         """See :func:`.metadata.describe_topic`; not of the protocol, since only live topics have ids."""
         return describe_topic(self._client, topic, self._client.deadline(deadline_s))
 
-    def client_metrics_names(self) -> tuple[str, ...]:
+    def client_metrics_subscriptions(self) -> tuple[str, ...]:
         """Names of the subscriptions to metrics of clients; not of the protocol, since only live brokers have any."""
-        return client_metrics_names(self._client)
+        return client_metrics_subscriptions(self._client)
 
     def consumer_racks(self) -> ConsumerRacks:
         """In which racks consumers are, as far as they tell; not of the protocol, since only live brokers have any."""

@@ -25,7 +25,7 @@ from kafkabal.clusters.cluster_protocol import (
     nobody_is_gone,
 )
 from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigValue, ResourceKind
-from kafkabal.clusters.simulated import configs, controller, memory_lock, simulated_rows
+from kafkabal.clusters.simulated import configs, controller, memory_lock, simulated_kafka_to_rows
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.clusters.simulated.memory_lock import MemoryLock
 from kafkabal.clusters.simulated.memory_record_store import MemoryRecordStore
@@ -127,8 +127,8 @@ class InMemoryCluster(CloseOnExit):
         )
         state = build_cluster(
             header,
-            simulated_rows.broker_rows(self.kafka),
-            simulated_rows.topic_rows(self.kafka, configs=request.configs),
+            simulated_kafka_to_rows.broker_rows(self.kafka),
+            simulated_kafka_to_rows.topic_rows(self.kafka, configs=request.configs),
         )
         return Reading(state, tuple(BrokerProblem(b.id, f"broker {b.id} did not respond") for b in no_response))
 
@@ -173,7 +173,7 @@ class InMemoryCluster(CloseOnExit):
             partition = parts.partition(name)
             for broker, log in partition.logs.items() if partition else ():
                 if broker in brokers and broker not in faults and parts.brokers[broker].log_dirs[log.log_dir].online:
-                    found[ReplicaOn(*name, broker)] = simulated_rows.replica_log(log)
+                    found[ReplicaOn(*name, broker)] = simulated_kafka_to_rows.replica_log(log)
         return found, faults
 
     def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> Mapping[str, Fault]:
@@ -187,7 +187,7 @@ class InMemoryCluster(CloseOnExit):
             elif strangers:
                 faults[topic.name] = Fault("INVALID_REPLICA_ASSIGNMENT", f"broker {min(strangers)} is not registered")
             elif not validate_only:
-                self.kafka.add_topic(simulated_rows.new_topic_row(topic))
+                self.kafka.add_topic(simulated_kafka_to_rows.new_topic_row(topic))
         return faults
 
     def alter_reassignments(

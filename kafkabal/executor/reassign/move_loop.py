@@ -14,7 +14,7 @@ from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.executor.observe.failed_destinations import FailedDestinations
 from kafkabal.executor.observe.observation import Observation, Stage, observe, observe_again
 from kafkabal.executor.observe.stall_reasons import stall_reasons
-from kafkabal.executor.reassign.move_batches import ConcurrentMoves, choose_batch
+from kafkabal.executor.reassign.choose_next_moves import ConcurrentMoves, choose_batch
 from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reassign.start_moves import endangers_isr, start_moves
 from kafkabal.executor.reassign.target_placement import TargetPlacement

@@ -9,7 +9,7 @@ import numpy as np
 from kafkabal.config import Range
 from kafkabal.errors import UsageError
 from kafkabal.model import F64, I32
-from kafkabal.routing.cyclic_sequence_policy import replay, smooth_weighted
+from kafkabal.routing.cyclic_sequences import replay, smooth_weighted
 from kafkabal.routing.policy_protocol import About, Context, Input, PolicyBase, RecordBatch
 from kafkabal.routing.random_stream import RandomStream
 from kafkabal.routing.routing_view import RoutingView

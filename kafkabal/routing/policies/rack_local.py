@@ -9,7 +9,7 @@ import numpy as np
 from kafkabal.config import Range
 from kafkabal.errors import UsageError
 from kafkabal.model import Bools
-from kafkabal.routing.cyclic_sequence_policy import CyclicSequencePolicy
+from kafkabal.routing.cyclic_sequences import CyclicSequencePolicy
 from kafkabal.routing.policy_protocol import About, Context, Input
 from kafkabal.routing.routing_view import RoutingView
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from kafkabal.errors import UsageError
 from kafkabal.model import I32
-from kafkabal.routing.cyclic_sequence_policy import replay
+from kafkabal.routing.cyclic_sequences import replay
 from kafkabal.routing.led_partitions import LedPartitions
 from kafkabal.routing.policy_protocol import About, Context, Pick, PolicyBase, RecordBatch
 from kafkabal.routing.routing_view import RoutingView

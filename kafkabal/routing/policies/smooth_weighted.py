@@ -8,8 +8,8 @@ import numpy as np
 
 from kafkabal.config import Range
 from kafkabal.errors import UsageError
-from kafkabal.model import F64
-from kafkabal.routing.cyclic_sequence_policy import CyclicSequencePolicy, apportion, smooth_weighted
+from kafkabal.model import F64, I64
+from kafkabal.routing.cyclic_sequences import CyclicSequencePolicy, smooth_weighted
 from kafkabal.routing.policy_protocol import About, Context, Input
 from kafkabal.routing.routing_view import RoutingView
 
@@ -55,3 +55,12 @@ class SmoothWeighted(CyclicSequencePolicy):
             return view.capacity_bytes
         free = view.capacity_bytes - view.used_bytes
         return np.maximum(free, 0.01 * view.capacity_bytes)
+
+
+def apportion(weights: F64, total: int) -> I64:
+    """Whole numbers that add up to ``total``, in proportion to weights >= 0, by largest remainder."""
+    exact = weights * (total / weights.sum())
+    counts: I64 = np.floor(exact).astype(np.int64)
+    short = total - int(counts.sum())
+    counts[np.argsort(counts - exact, kind="stable")[:short]] += 1
+    return counts

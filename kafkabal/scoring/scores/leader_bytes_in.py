@@ -6,7 +6,7 @@ import numpy as np
 
 from kafkabal.model import F64, ClusterState
 from kafkabal.scoring.bands import RelativeBand
-from kafkabal.scoring.score_capacities import NetworkScore
+from kafkabal.scoring.base_scores import NetworkScore
 
 
 class LeaderBytesIn(NetworkScore):

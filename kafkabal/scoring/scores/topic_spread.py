@@ -6,7 +6,7 @@ import numpy as np
 
 from kafkabal.model import F64, I32, ClusterState
 from kafkabal.scoring.bands import SpreadBand
-from kafkabal.scoring.score_capacities import CountScore
+from kafkabal.scoring.base_scores import CountScore
 
 
 class TopicSpread(CountScore):

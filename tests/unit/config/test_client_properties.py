@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from kafkabal.config.chosen_cluster import cluster_address
 from kafkabal.config.client_properties import read_connection
 from kafkabal.config.connection_settings import (
     ConnectionSettings,
@@ -19,6 +18,7 @@ from kafkabal.config.connection_settings import (
 )
 from kafkabal.config.java_properties import read_properties
 from kafkabal.config.settings import Settings
+from kafkabal.config.settings_to_address import cluster_address
 from kafkabal.errors import ConfigError, InputFileError, UsageError
 
 SCRAM = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="alice" password="s;\\"e=c";'

@@ -1,59 +1,14 @@
-"""Topics that are to be created, and how existing ones differ."""
+"""Files of topics that are to be created."""
 
 from pathlib import Path
 
 import pytest
 
-from kafkabal.config.topics_file import PRESETS, TopicSpec, differences, read_topics, topic_spec
-from kafkabal.errors import InputFileError, UsageError
-from kafkabal.model.cluster_rows import TopicRow
-from kafkabal.testing import cluster_builders
+from kafkabal.config.topic_specs import TopicSpec
+from kafkabal.config.topics_file import read_topics
+from kafkabal.errors import InputFileError
 
 TRAINING = {"compression.type": "lz4", "max.message.bytes": "10485760", "retention.ms": "604800000"}
-
-
-def test_the_training_preset_is_what_training_data_needs() -> None:
-    """10 partitions, three replicas, lz4, a week of retention, 10 MiB messages."""
-    assert topic_spec("t", preset="training") == TopicSpec(
-        name="t", partitions=10, replication_factor=3, configs=TRAINING
-    )
-    assert list(PRESETS) == ["training"]
-
-
-def test_what_is_given_comes_before_the_preset() -> None:
-    """Numbers and single configs are overridden, the others stay."""
-    spec = topic_spec("t", preset="training", partitions=4, configs={"retention.ms": "1", "cleanup.policy": "compact"})
-    assert (spec.partitions, spec.replication_factor) == (4, 3)
-    assert spec.configs == {**TRAINING, "retention.ms": "1", "cleanup.policy": "compact"}
-
-
-@pytest.mark.parametrize("name", ["a", "A-b_c.9", "x" * 249, "..."])
-def test_names_that_kafka_takes(name: str) -> None:
-    """Letters, digits, dots, underscores and dashes."""
-    assert topic_spec(name).name == name
-
-
-@pytest.mark.parametrize("name", ["", ".", "..", "a b", "caf\xe9", "a/b", "x" * 250, "a\n"])
-def test_names_that_kafka_refuses(name: str) -> None:
-    """They are refused here already, with the rule."""
-    with pytest.raises(UsageError, match="invalid topic name") as error:
-        topic_spec(name)
-    assert "249" in (error.value.hint or "")
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"preset": "trainig"}, "unknown preset: 'trainig'"),
-        ({"partitions": 0}, "partitions must be above 0 \\(given 0\\)"),
-        ({"partitions": 100_001}, "topic t: partitions: 100,001 exceeds the limit of 100,000"),
-        ({"replication_factor": -1}, "replication factor must be above 0 \\(given -1\\)"),
-    ],
-)
-def test_bad_values_are_refused(given: dict, message: str) -> None:
-    """An unknown preset is answered with those that exist."""
-    with pytest.raises(UsageError, match=message):
-        topic_spec("t", **given)
 
 
 def test_a_file_of_topics_is_read_in_its_order(tmp_path: Path) -> None:
@@ -107,23 +62,3 @@ def test_a_wrong_file_of_topics_is_named_by_its_line(tmp_path: Path, text: str, 
     with pytest.raises(InputFileError, match=message) as error:
         read_topics(path)
     assert error.value.line == line
-
-
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        (topic_spec("t"), []),
-        (topic_spec("t", partitions=2, replication_factor=2, configs={"a": "1"}), []),
-        (topic_spec("t", partitions=3), ["t: partitions is 2, expected 3"]),
-        (topic_spec("t", replication_factor=3), ["t: replication_factor is 2, expected 3"]),
-        (topic_spec("t", configs={"b": "2", "a": "9"}), ["t: a is 1, expected 9", "t: b is not set, expected 2"]),
-        (topic_spec("u", replication_factor=2, configs={"a": "1"}), ["u: replication_factor is 1 and 2, expected 2"]),
-    ],
-)
-def test_an_existing_topic_is_compared_with_what_is_wanted(spec: TopicSpec, expected: list[str]) -> None:
-    """Only what was asked for is compared, and configs only where they were read."""
-    rows = [
-        TopicRow(topic="t", partitions=[cluster_builders.partition(i, [1, 2]) for i in range(2)], configs={"a": "1"}),
-        cluster_builders.topic("u", [1], [1, 2]),
-    ]
-    assert [str(d) for d in differences(spec, cluster_builders.cluster(cluster_builders.brokers(2), rows))] == expected

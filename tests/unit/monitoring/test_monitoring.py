@@ -21,7 +21,7 @@ from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.reporting.inspection.inspection_report import inspection_report
 from kafkabal.reporting.output_capabilities import PLAIN
 from kafkabal.reporting.output_formats import render
-from kafkabal.reporting.runs.prometheus_textfile import PrometheusTextfile
+from kafkabal.reporting.runs.run_textfile import RunTextfile
 from kafkabal.reporting.telemetry_report import errors_report
 from kafkabal.reporting.transfer_textfile import TransferTextfile
 from kafkabal.reporting.watch_report import WatchTextfile
@@ -84,7 +84,7 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 def _metrics_of_a_run(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What ``rebalance --textfile`` exposes at the end."""
     path = tmp_path_factory.mktemp("textfile") / "run.prom"
-    textfile = PrometheusTextfile(path, "c", lambda: 0.0, pytest.fail)
+    textfile = RunTextfile(path, "c", lambda: 0.0, pytest.fail)
     for event in (STARTED, PROGRESS, FINISHED):
         textfile.on_event(event)
     return path.read_text()
@@ -112,7 +112,7 @@ def _metrics_of_a_watch(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_a_run_that_waits_for_its_window_is_told_from_one_that_is_stuck(tmp_path: Path) -> None:
     """It says so in the textfile at once, and no longer once it moves or has ended."""
     path = tmp_path / "run.prom"
-    textfile = PrometheusTextfile(path, "c", lambda: 0.0, pytest.fail)
+    textfile = RunTextfile(path, "c", lambda: 0.0, pytest.fail)
     paused, moving = PhaseEntered(phase=Phase.PAUSED, opens_in_s=60.0), PhaseEntered(phase=Phase.MOVING)
     told = []
     for event in (STARTED, paused, moving, paused, FINISHED):

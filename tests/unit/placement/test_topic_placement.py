@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from kafkabal.config.topics_file import TopicSpec, topic_spec
+from kafkabal.config.topic_specs import TopicSpec, topic_spec
 from kafkabal.errors import KafkabalError, LimitExceededError, UsageError
 from kafkabal.model.cluster_rows import BrokerRow, LogDirRow, TopicRow
 from kafkabal.model.cluster_state import ClusterState

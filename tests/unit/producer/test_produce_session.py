@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkabal.producer.produce_session import topic_settings
-from kafkabal.producer.target_topic import TopicFacts
+from kafkabal.producer.topic_facts import TopicFacts
 
 
 @pytest.mark.parametrize("compression", [None, "lz4", "none"])

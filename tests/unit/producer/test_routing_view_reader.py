@@ -14,7 +14,7 @@ from kafkabal.model.cluster_state import LogDirState
 from kafkabal.producer.routing_view_reader import ViewReader
 from kafkabal.routing.routing_view import RoutingView
 from kafkabal.scoring.registry import WeightedScore, load_scores
-from kafkabal.simulator.workload_cluster import TOPIC, SyntheticCluster, build_synthetic
+from kafkabal.simulator.workload_cluster import TOPIC, WorkloadCluster, build_workload_cluster
 
 
 def next_view(views: ViewReader, scores: Sequence[WeightedScore]) -> RoutingView:
@@ -34,7 +34,7 @@ class Reader:
 
     def __init__(self, *answers: Reading) -> None:
         self.reads = 0
-        self._answers = answers or (Reading(build_synthetic(SyntheticCluster(brokers=3))),)
+        self._answers = answers or (Reading(build_workload_cluster(WorkloadCluster(brokers=3))),)
 
     def read(self, request: ReadRequest) -> Reading:
         """The answers in turn, then the last one every time."""
@@ -71,7 +71,7 @@ def test_the_same_view_has_the_latencies_of_now() -> None:
 
 def test_brokers_that_tell_no_log_dirs_are_asked_again() -> None:
     """Busy ones are not taken for ones that never tell."""
-    whole = build_synthetic(SyntheticCluster(brokers=3))
+    whole = build_workload_cluster(WorkloadCluster(brokers=3))
     unknown = replace(whole.replicas, size_bytes=np.full(len(whole.replicas), -1))
     offline = replace(whole.log_dirs, state=np.full(len(whole.log_dirs), LogDirState.OFFLINE, np.int8))
     silent, slept_s = Reading(whole.replace(replicas=unknown, log_dirs=offline)), list[float]()

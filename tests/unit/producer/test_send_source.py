@@ -24,6 +24,7 @@ from kafkabal.errors import (
     UnsafeError,
     UsageError,
 )
+from kafkabal.producer.message_reader import MessageReader
 from kafkabal.producer.progress_listener import DeliveryProgress
 from kafkabal.producer.record_names import RECORD_HEADER, NameHeaders, found_records, record_names
 from kafkabal.producer.record_sender import RecordSender
@@ -31,7 +32,6 @@ from kafkabal.producer.record_size_check import check_sizes
 from kafkabal.producer.same_topic_check import same_topic_check
 from kafkabal.producer.send_manifest import ManifestHeader, SendManifest
 from kafkabal.producer.send_source import SendRun, totals
-from kafkabal.producer.target_topic import MessageReader
 from kafkabal.producer.unsent_records import SendOutcome, has_other_rows
 from kafkabal.routing.plugin_policy import PolicyFaultError
 from kafkabal.routing.policies.random import Random

@@ -10,12 +10,12 @@ from kafkabal.producer.topic_router import TopicRouter
 from kafkabal.routing.policy_protocol import About, Context, PolicyBase, RecordBatch
 from kafkabal.routing.registry import load_policy
 from kafkabal.routing.routing_view import RoutingView, view_of
-from kafkabal.simulator.workload_cluster import TOPIC, SyntheticCluster, build_synthetic
+from kafkabal.simulator.workload_cluster import TOPIC, WorkloadCluster, build_workload_cluster
 
 
 def view(partitions: int) -> RoutingView:
     """A topic with so many partitions."""
-    return view_of(build_synthetic(SyntheticCluster(brokers=3, partitions=partitions)), TOPIC)
+    return view_of(build_workload_cluster(WorkloadCluster(brokers=3, partitions=partitions)), TOPIC)
 
 
 def test_a_block_goes_where_its_records_would_go_one_by_one() -> None:

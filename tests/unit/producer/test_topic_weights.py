@@ -18,7 +18,7 @@ from kafkabal.producer import TopicWeights, ViewReader, WeighedTopic, WeightPubl
 from kafkabal.routing import load_policy
 from kafkabal.routing.byte_stride import ByteStride
 from kafkabal.scoring import load_scores
-from kafkabal.simulator.workload_cluster import TOPIC, SyntheticCluster, build_synthetic
+from kafkabal.simulator.workload_cluster import TOPIC, WorkloadCluster, build_workload_cluster
 from kafkabal.telemetry import LatencyTable
 
 
@@ -30,8 +30,8 @@ class Reader:
 
     def read(self, request: ReadRequest) -> Reading:
         """The whole state."""
-        spec = SyntheticCluster(brokers=3, partitions=5, own_existing_bytes=self.existing_bytes)
-        return Reading(build_synthetic(spec))
+        spec = WorkloadCluster(brokers=3, partitions=5, own_existing_bytes=self.existing_bytes)
+        return Reading(build_workload_cluster(spec))
 
 
 def weights_of(*topics: str, policy: str = "score", reader: Reader | None = None) -> TopicWeights:

@@ -12,7 +12,7 @@ from kafkabal.producer.topic_router import TopicRouter
 from kafkabal.producer.view_refresher import ViewRefresher
 from kafkabal.routing.policy_protocol import About, Context, PolicyBase, RecordBatch
 from kafkabal.routing.routing_view import RoutingView
-from kafkabal.simulator.workload_cluster import TOPIC, SyntheticCluster, build_synthetic
+from kafkabal.simulator.workload_cluster import TOPIC, WorkloadCluster, build_workload_cluster
 
 
 class Asking(PolicyBase):
@@ -45,7 +45,7 @@ class Reader:
 
     def read(self, request: ReadRequest) -> Reading:
         """As it is now."""
-        return Reading(build_synthetic(SyntheticCluster(brokers=3, partitions=self.partitions)))
+        return Reading(build_workload_cluster(WorkloadCluster(brokers=3, partitions=self.partitions)))
 
 
 def refresher_of(router: TopicRouter) -> ViewRefresher:

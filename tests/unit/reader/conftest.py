@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 from kafkabal.clusters.kafka.lazy_records import LazyRecords, RawRecord
 from kafkabal.clusters.kafka.range_fetcher import FetchedRange
+from kafkabal.reader.block_loader import BrokerBlocks
 from kafkabal.reader.epoch_progress import EpochProgress
-from kafkabal.reader.loaded_blocks import BrokerBlocks
 from kafkabal.reader.manifest import Manifest, PartitionRange, block_counts
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.reader_shard import ReaderShard

@@ -13,7 +13,8 @@ import pytest
 from kafkabal.clusters.kafka.lazy_records import LazyRecords, RawRecord
 from kafkabal.errors import OutputError
 from kafkabal.reader.block_cache import BlockCache, CachedBlocks
-from kafkabal.reader.loaded_blocks import BrokerBlocks, LoadedBlock
+from kafkabal.reader.block_loader import BrokerBlocks
+from kafkabal.reader.loaded_blocks import LoadedBlock
 from kafkabal.reader.reader_shard import ReaderShard
 from tests.unit.reader.conftest import MemoryTopic, places
 

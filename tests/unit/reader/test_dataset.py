@@ -17,9 +17,9 @@ from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.errors import InputFileError, OperationError, UsageError
 from kafkabal.reader import Sample, TopicReader, combine_states
 from kafkabal.reader.block_cache import BlockCache, CachedBlocks
+from kafkabal.reader.block_loader import BrokerBlocks
 from kafkabal.reader.block_opener import BlockOpener
 from kafkabal.reader.decoders import load_decoder
-from kafkabal.reader.loaded_blocks import BrokerBlocks
 from kafkabal.reader.manifest import load_manifest, publish_manifest
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.torch_dataset import topic_dataset_type

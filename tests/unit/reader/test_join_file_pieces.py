@@ -12,7 +12,7 @@ import pytest
 
 from kafkabal.errors import OperationError, UsageError
 from kafkabal.reader.block_cache import BlockCache, CachedBlocks
-from kafkabal.reader.loaded_blocks import BrokerBlocks
+from kafkabal.reader.block_loader import BrokerBlocks
 from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.pin_offsets import pin_topic
 from kafkabal.reader.reader_shard import ReaderShard, Tail

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from kafkabal.errors import DriftError, OperationError
+from kafkabal.reader.block_loader import BrokerBlocks
 from kafkabal.reader.block_schedule import Opening, Visits, schedule
 from kafkabal.reader.epoch_progress import EpochProgress
-from kafkabal.reader.loaded_blocks import BrokerBlocks, LoadedBlock
+from kafkabal.reader.loaded_blocks import LoadedBlock
 from kafkabal.reader.prefetch import Prefetch
 from kafkabal.reader.reader_shard import ReaderShard, Tail
 from tests.unit.reader.conftest import MemoryTopic, places

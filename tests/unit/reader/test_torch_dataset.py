@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kafkabal.reader.block_loader import BrokerBlocks
 from kafkabal.reader.block_opener import BlockOpener
-from kafkabal.reader.loaded_blocks import BrokerBlocks
 from kafkabal.reader.torch_dataset import topic_dataset_type
 from tests.unit.reader.conftest import MemoryTopic
 from tests.unit.reader.test_dataset import CONNECTION

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kafkabal.errors import BusyError, InputFileError, OperationError
+from kafkabal.reader.block_loader import BrokerBlocks
 from kafkabal.reader.checkpoint import Checkpoint, combine_states
 from kafkabal.reader.epoch_progress import EpochProgress
-from kafkabal.reader.loaded_blocks import BrokerBlocks
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.reader_shard import ReaderShard, Tail
 from kafkabal.reader.sample_iterator import Supply

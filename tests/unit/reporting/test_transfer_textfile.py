@@ -50,7 +50,7 @@ def test_a_folder_that_is_gone_is_warned_of_once(tmp_path: Path) -> None:
 
 def test_a_file_that_hangs_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder on a server that does not respond: updates return at once, the end after a short while."""
-    import kafkabal.reporting.metrics_textfile as module
+    import kafkabal.reporting.textfile_writer as module
 
     read, write = os.pipe()
     monkeypatch.setattr(module, "replacing", lambda _: os.read(read, 1))

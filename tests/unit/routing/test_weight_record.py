@@ -12,7 +12,7 @@ from kafkabal.routing import Context, WeightRecord, load_policy, view_of
 from kafkabal.routing.byte_stride import ByteStride
 from kafkabal.routing.policies.score import ScoreWeighted
 from kafkabal.scoring import load_scores
-from kafkabal.simulator.workload_cluster import TOPIC, SyntheticCluster, build_synthetic
+from kafkabal.simulator.workload_cluster import TOPIC, WorkloadCluster, build_workload_cluster
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "schemas" / "weights-record.schema.json"
 
@@ -20,7 +20,7 @@ SCHEMA = Path(__file__).parents[3] / "docs" / "schemas" / "weights-record.schema
 def weighed() -> tuple[ScoreWeighted, WeightRecord]:
     """A policy that has seen a cluster with an uneven topic, and its record."""
     scores = load_scores(["disk=2"])
-    view = view_of(build_synthetic(SyntheticCluster(brokers=3)), TOPIC, scores)
+    view = view_of(build_workload_cluster(WorkloadCluster(brokers=3)), TOPIC, scores)
     policy = load_policy("score").create(Context())
     assert isinstance(policy, ScoreWeighted)
     policy.refresh(view)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kafkabal.sandbox import Node, NodeState, NodeStatus, Role
-from kafkabal.sandbox.find_processes import ProcessStats
+from kafkabal.sandbox.node_layout import NodeFiles
 from kafkabal.sandbox.node_status import node_status_of
-from kafkabal.sandbox.nodes import NodeFiles
+from kafkabal.sandbox.process_table import ProcessStats
 
 NODE = Node(1, Role.BROKER, None, {"PLAINTEXT": 1})
 MEMORY = "Terminating due to java.lang.OutOfMemoryError: Java heap space"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafkabal.config.java_properties import read_properties
 from kafkabal.sandbox import KafkaListener, Node, SandboxSpec
-from kafkabal.sandbox.nodes import NodeFiles, lay_out_nodes
+from kafkabal.sandbox.node_layout import NodeFiles, lay_out_nodes
 from kafkabal.sandbox.sandbox_record import SandboxRecord
 from kafkabal.sandbox.server_properties import as_properties_file, node_properties
 

@@ -16,10 +16,10 @@ from kafkabal.simulator import (
     ListedKeys,
     ListedSizes,
     SimulationOptions,
-    SyntheticCluster,
     Workload,
+    WorkloadCluster,
     ZipfKeys,
-    build_synthetic,
+    build_workload_cluster,
     compare,
     row_records,
     simulate,
@@ -33,7 +33,7 @@ RECORDS = 1500
 def test_intervals_of_keyed_data_cover_the_truth(policy: str, seed: int) -> None:
     """Of 100 drawn workloads, whose real keys are not known beforehand, about 95 end within the predicted interval."""
     source = np.random.default_rng(seed)
-    view = view_of(build_synthetic(SyntheticCluster(brokers=4, partitions=8)), TOPIC, load_scores(("disk",)))
+    view = view_of(build_workload_cluster(WorkloadCluster(brokers=4, partitions=8)), TOPIC, load_scores(("disk",)))
     options, choice = SimulationOptions(delivery=False), load_policy(policy)
     covered = 0
     for _ in range(100):

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 
-from kafkabal.config.topics_file import topic_spec
+from kafkabal.config.topic_specs import topic_spec
 from kafkabal.errors import UsageError
 from kafkabal.placement.placement_policy import PlacementPolicy
 from kafkabal.placement.topic_placement import place_topics
@@ -36,7 +36,7 @@ from kafkabal.simulator.workload import (
     Workload,
     ZipfKeys,
 )
-from kafkabal.simulator.workload_cluster import TOPIC, SyntheticCluster, build_synthetic
+from kafkabal.simulator.workload_cluster import TOPIC, WorkloadCluster, build_workload_cluster
 from kafkabal.simulator.workload_file import load_workload
 from kafkabal.simulator.workload_records import record_stream
 from kafkabal.testing import cluster_builders
@@ -182,7 +182,7 @@ def test_nothing_is_done_while_nothing_comes(monkeypatch: pytest.MonkeyPatch) ->
     counted = DeliveryRunner.waits_s
     monkeypatch.setattr(DeliveryRunner, "waits_s", lambda self, at_s: looks.append(at_s) or counted(self, at_s))
     workload = Workload(records=50, sizes=FixedSize(1000), bytes_per_s=5, process=ArrivalProcess.STEADY)
-    cluster = build_synthetic(SyntheticCluster(brokers=3))
+    cluster = build_workload_cluster(WorkloadCluster(brokers=3))
     view = view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY])
     outcome = run("score", view, workload)
 
@@ -288,7 +288,7 @@ def test_delayed_broker_has_the_shape_of_kip_794() -> None:
     """One broker takes 20 ms a request: KIP-480 feeds it most and chokes; KIP-794 does not, adaptive least of all."""
     chosen = load_workload("delayed-broker")
     assert chosen.cluster is not None
-    view = view_of(build_synthetic(chosen.cluster), TOPIC)
+    view = view_of(build_workload_cluster(chosen.cluster), TOPIC)
     workload = replace(chosen.workload, records=20_000)
     sticky, uniform, adaptive = (
         run(name, view, workload) for name in ("sticky:linger-ms=0", "uniform-sticky", "adaptive")

@@ -9,8 +9,8 @@ import pytest
 
 from kafkabal.errors import UsageError
 from kafkabal.simulator.storage_profiles import PROFILES, REFERENCE_BYTES
-from kafkabal.simulator.training_file import load_training
 from kafkabal.simulator.training_model import TrainingJob, training_time
+from kafkabal.simulator.training_setup import load_training
 
 ARTICLE = {"local-ssd": (120, 900, 0.02), "nfs": (240, 1200, 0.04), "lustre": (60, 720, 0.01)}
 READ_BOUND = TrainingJob(compute_s=1e-6, prefetch_batches=2)

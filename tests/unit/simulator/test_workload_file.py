@@ -20,7 +20,7 @@ from kafkabal.simulator.workload import (
     UniformKeys,
     ZipfKeys,
 )
-from kafkabal.simulator.workload_cluster import Leaders, SyntheticCluster, build_synthetic
+from kafkabal.simulator.workload_cluster import Leaders, WorkloadCluster, build_workload_cluster
 from kafkabal.simulator.workload_file import WorkloadFile, load_workload, read_workload, workload_names
 from kafkabal.sources.folder_source import FolderSource
 from tests.unit.sources.records_of import records_of
@@ -61,7 +61,7 @@ def test_every_key_is_read() -> None:
     assert (workload.log, workload.header_bytes) == (LogOverhead(header_bytes=40, compression=0.6), 40)
     assert workload.events[0] == BrokerEvent(at_s=10, broker=3, becomes=BrokerEventKind.SLOW, factor=8)
     assert workload.events[1].at_s == 60
-    assert cluster == SyntheticCluster(
+    assert cluster == WorkloadCluster(
         brokers=4,
         racks=2,
         leaders=Leaders.BROKERS_PLUS_2,
@@ -235,10 +235,10 @@ def test_data_sets_without_data_are_refused(tmp_path: Path) -> None:
 
 def test_synthetic_cluster_is_laid_out_as_asked() -> None:
     """One leader a broker and two more, followers on the next brokers, existing bytes by leader."""
-    spec = SyntheticCluster(
+    spec = WorkloadCluster(
         brokers=4, racks=2, leaders=Leaders.BROKERS_PLUS_2, replication_factor=2, own_existing_bytes={1: 600}, seed=3
     )
-    cluster = build_synthetic(spec)
+    cluster = build_workload_cluster(spec)
 
     assert cluster.partitions.leader.tolist()[:4] == [0, 1, 2, 3]
     assert len(cluster.partitions) == 6
@@ -246,14 +246,14 @@ def test_synthetic_cluster_is_laid_out_as_asked() -> None:
     led = cluster.partitions.leader[cluster.replicas.partition[::2]] == 0
     assert cluster.replicas.size_bytes[::2][led].sum() == pytest.approx(600, abs=2)
     with pytest.raises(UsageError, match="replication factor 3 exceeds the 2 brokers"):
-        build_synthetic(SyntheticCluster(brokers=2, replication_factor=3))
+        build_workload_cluster(WorkloadCluster(brokers=2, replication_factor=3))
 
 
 def test_leaders_and_partitions_that_contradict_each_other_are_refused() -> None:
     """Two more leaders than brokers are as many partitions; who asks for another number is told, and not given it."""
-    spec = SyntheticCluster(brokers=3, leaders=Leaders.BROKERS_PLUS_2, partitions=5)
-    assert len(build_synthetic(spec).partitions) == 5
+    spec = WorkloadCluster(brokers=3, leaders=Leaders.BROKERS_PLUS_2, partitions=5)
+    assert len(build_workload_cluster(spec).partitions) == 5
 
     with pytest.raises(UsageError) as error:
-        build_synthetic(replace(spec, partitions=7))
+        build_workload_cluster(replace(spec, partitions=7))
     assert error.value.message == "leaders: brokers+2 creates 5 partitions on 3 brokers, not the 7 of partitions"

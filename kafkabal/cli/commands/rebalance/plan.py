@@ -174,7 +174,7 @@ def _state(
 
 
 def _forecast(cluster: "Cluster", present: "ClusterState", after_s: float, context: CommandContext) -> "ClusterState":
-    from kafkabal.cli.commands.inspect_growth import DEFAULT_OVER_S, measured_growth, no_history, read_at_s
+    from kafkabal.cli.commands.inspect_history import DEFAULT_OVER_S, measured_growth, no_history, read_at_s
     from kafkabal.history import forecast_cluster
     from kafkabal.units import format_bytes, format_duration
 

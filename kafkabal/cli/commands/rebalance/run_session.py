@@ -314,9 +314,9 @@ def _reporters(
     if output.output is RunFormat.JSONL:
         others.append(("events", RunEventLines(context.stdout, command, context.wall_clock)))
     if output.textfile is not None:
-        from kafkabal.reporting.runs.prometheus_textfile import PrometheusTextfile  # costly to import
+        from kafkabal.reporting.runs.run_textfile import RunTextfile  # costly to import
 
-        textfile = PrometheusTextfile(output.textfile, cluster(), context.wall_clock, context.warn)
+        textfile = RunTextfile(output.textfile, cluster(), context.wall_clock, context.warn)
         others.append((str(output.textfile), textfile))
     for what, listener in others:
         yield report_in_background(listener, on_failure=partial(_warn_of_failure, context, what))

@@ -307,12 +307,12 @@ def test_subscriptions_are_named(cluster: Any, kafka: KafkaCluster) -> None:
     cluster.answer(
         "ListConfigResources", lambda request: ListConfigResourcesResponse(error_code=0, config_resources=named)
     )
-    assert kafka.client_metrics_names() == ("a", "b")
+    assert kafka.client_metrics_subscriptions() == ("a", "b")
     cluster.answer(
         "ListConfigResources", lambda request: ListConfigResourcesResponse(error_code=31, config_resources=[])
     )
     with pytest.raises(NotAuthorizedError, match="subscriptions to client metrics"):
-        kafka.client_metrics_names()
+        kafka.client_metrics_subscriptions()
 
 
 def test_old_brokers_know_no_subscriptions(cluster: Any) -> None:
@@ -320,7 +320,7 @@ def test_old_brokers_know_no_subscriptions(cluster: Any) -> None:
     for broker in cluster.brokers.values():
         del broker.versions[74]
     with KafkaCluster(cluster.settings()) as kafka, pytest.raises(MissingCapabilityError) as caught:
-        kafka.client_metrics_names()
+        kafka.client_metrics_subscriptions()
     assert "3.7" in str(caught.value.hint)
 
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from kafkabal.clusters.cluster_protocol import PartitionStatus, Reassignment
 from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.executor.observe.observation import Observation, Stage
-from kafkabal.executor.reassign.move_batches import ConcurrentMoves, choose_batch
+from kafkabal.executor.reassign.choose_next_moves import ConcurrentMoves, choose_batch
 from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reassign.target_placement import next_step, target_by_plan, target_of_rollback
 from kafkabal.executor.run_options import RunLimits

@@ -22,7 +22,7 @@ from kafkabal.simulator.balance_and_latency_statistics import max_over_mean
 from kafkabal.simulator.policy_outcome import PolicyOutcome
 from kafkabal.simulator.simulate_policy import SimulationOptions, simulate
 from kafkabal.simulator.workload import ArrivalProcess, FixedSize, LogNormalSize, Transport, Workload
-from kafkabal.simulator.workload_cluster import TOPIC, Leaders, SyntheticCluster, build_synthetic
+from kafkabal.simulator.workload_cluster import TOPIC, Leaders, WorkloadCluster, build_workload_cluster
 
 ONLY_BYTES = SimulationOptions(delivery=False)
 
@@ -198,7 +198,7 @@ def grown(view: RoutingView, told: F64, *, at_s: float) -> RoutingView:
 
 def test_slots_are_as_long_as_what_waits(view_over: Callable[..., RoutingView]) -> None:
     """Where brokers hold the producer up, a partition gets in one go what its next request can carry."""
-    cluster = build_synthetic(SyntheticCluster(brokers=4))
+    cluster = build_workload_cluster(WorkloadCluster(brokers=4))
     by_latency = view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY])
     by_bytes = view_over(brokers=4)
 
@@ -267,7 +267,7 @@ def share_of_first(policy: ScoreWeighted) -> float:
 
 def test_slow_broker_gets_less_by_the_latency_score() -> None:
     """With the latency score a broker that answers late gets less than its share, and not nothing."""
-    cluster = build_synthetic(SyntheticCluster(brokers=4))
+    cluster = build_workload_cluster(WorkloadCluster(brokers=4))
     view = view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY])
     latency_s = np.array([0.1, 0.01, 0.01, 0.01])
     marginal = replace(
@@ -291,7 +291,7 @@ def test_scores_that_routing_cannot_change_leave_weights_even(view_over: Callabl
 
 def test_slow_broker_does_not_fill_the_buffer() -> None:
     """A broker at an eighth of the others' rate: with the latency score at least 1.9 times the default's throughput."""
-    cluster = build_synthetic(SyntheticCluster(brokers=4, partitions=8))
+    cluster = build_workload_cluster(WorkloadCluster(brokers=4, partitions=8))
     view = view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY])
     transport = Transport(
         buffer_bytes=4 * 2**20, acks_all=False, broker_bytes_per_s=8e6, own_bytes_per_s={4: 1e6}, in_flight=1000

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from kafkabal.errors import OperationError
-from kafkabal.sandbox.find_processes import ProcessTable, mark_of
+from kafkabal.sandbox.process_table import ProcessTable, mark_of
 
 SLEEP = "import time, sys; print('up', flush=True); time.sleep(60)"
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);" + SLEEP

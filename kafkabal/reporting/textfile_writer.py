@@ -9,7 +9,7 @@ from kafkabal.atomic_files import replacing
 from kafkabal.errors import OutputError
 
 
-class MetricsTextfile:
+class TextfileWriter:
     """Replaces a textfile as a whole; :meth:`write` raises nothing.
 
     Parameters

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafkabal.reporting.metrics_textfile import MetricsTextfile
+from kafkabal.reporting.textfile_writer import TextfileWriter
 
 
 def test_failures_in_a_row_are_warned_of_once(tmp_path: Path) -> None:
     """The file appears once its folder does; what fails after that is warned of again, and nothing is raised."""
     folder, warnings = tmp_path / "collector", list[str]()
     path = folder / "kafkabal.prom"
-    file = MetricsTextfile(path, warnings.append)
+    file = TextfileWriter(path, warnings.append)
 
     file.write(b"a 1\n")
     file.write(b"a 2\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.routing.cyclic_sequence_policy import apportion, evenly_spaced, replay, smooth_weighted
+from kafkabal.routing.cyclic_sequences import replay, smooth_weighted
 
 
 def test_smooth_weighted_known_answer() -> None:
@@ -28,21 +28,3 @@ def test_replay_goes_round_from_any_start() -> None:
     replay(np.array([7, 8, 9], np.int32), 1, out)
 
     assert out.tolist() == [8, 9, 7, 8, 9, 7, 8, 9]
-
-
-def test_evenly_spaced_places_have_no_clusters() -> None:
-    """Between two turns of a candidate lie less than its fair gap, and two."""
-    counts = np.array([10, 5, 1])
-    ring = evenly_spaced(counts)
-
-    assert np.bincount(ring).tolist() == [10, 5, 1]
-    for candidate, count in enumerate(counts[:2]):
-        places = np.flatnonzero(ring == candidate)
-        gaps = np.diff(np.append(places, places[0] + len(ring)))
-        assert gaps.max() < len(ring) / count + 2
-
-
-def test_apportioned_numbers_add_up_by_largest_remainder() -> None:
-    """Ten turns over 1 : 1 : 1 are 4, 3, 3; of 5.6 : 3.1 : 1.3 the first has most left over."""
-    assert apportion(np.ones(3), 10).tolist() == [4, 3, 3]
-    assert apportion(np.array([5.6, 3.1, 1.3]), 10).tolist() == [6, 3, 1]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkabal.sandbox import KafkaListener, Node, Role, SandboxSpec
-from kafkabal.sandbox.nodes import lay_out_nodes
+from kafkabal.sandbox.node_layout import lay_out_nodes
 
 BROKER, CONTROLLER, BOTH = Role.BROKER, Role.CONTROLLER, Role.BROKER_AND_CONTROLLER
 

@@ -1,4 +1,4 @@
-"""Names of the subscriptions to metrics of clients (KIP-714, listed as KIP-1142 does)."""
+"""Subscriptions to metrics of clients (KIP-714), listed as KIP-1142 does."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from kafkabal.errors import MissingCapabilityError
 _CLIENT_METRICS = 16
 
 
-def client_metrics_names(client: KafkaClient) -> tuple[str, ...]:
-    """Names, sorted.
+def client_metrics_subscriptions(client: KafkaClient) -> tuple[str, ...]:
+    """Names of all subscriptions, sorted.
 
     Raises
     ------

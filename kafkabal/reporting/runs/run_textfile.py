@@ -9,12 +9,12 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from kafkabal.executor import Event, Finished, Phase, PhaseEntered, RunOutcome, RunProgress, Started
-from kafkabal.reporting.metrics_textfile import MetricsTextfile
+from kafkabal.reporting.textfile_writer import TextfileWriter
 
 _PREFIX: Final = "kafkabal_rebalance"
 
 
-class PrometheusTextfile:
+class RunTextfile:
     """Listener that rewrites a textfile for the node exporter, at most every few seconds.
 
     Parameters
@@ -36,7 +36,7 @@ class PrometheusTextfile:
         *,
         every_s: float = 5.0,
     ) -> None:
-        self._file = MetricsTextfile(path, warn)
+        self._file = TextfileWriter(path, warn)
         self._cluster = cluster
         self._wall_clock = wall_clock
         self._every_s = every_s

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from kafkabal.errors import OperationError
 from kafkabal.sandbox import exit_diagnosis
 from kafkabal.sandbox.await_ready import Readiness
-from kafkabal.sandbox.find_processes import ProcessStats, ProcessTable
 from kafkabal.sandbox.java_runtime import java_environment
 from kafkabal.sandbox.node_command import ensure_files, node_command
+from kafkabal.sandbox.node_layout import ZOOKEEPER_ID, Node, NodeFiles
 from kafkabal.sandbox.node_status import NodeState
-from kafkabal.sandbox.nodes import ZOOKEEPER_ID, Node, NodeFiles
+from kafkabal.sandbox.process_table import ProcessStats, ProcessTable
 from kafkabal.sandbox.zookeeper_brokers import registered_brokers
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkabal.executor.observe.disk_room import DiskRoom
-from kafkabal.executor.reassign.move_batches import ConcurrentMoves, choose_batch
+from kafkabal.executor.reassign.choose_next_moves import ConcurrentMoves, choose_batch
 from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reassign.target_placement import target_by_plan
 from kafkabal.executor.run_options import RunLimits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model import F64, I32, I64
+from kafkabal.model import F64, I32
 from kafkabal.routing.policy_protocol import Context, PolicyBase, RecordBatch
 
 
@@ -64,27 +64,3 @@ def smooth_weighted(weights: F64, length: int) -> I32:
         ring[turn] = taken = int(credit.argmax())
         credit[taken] -= total
     return ring
-
-
-def evenly_spaced(counts: I64) -> I32:
-    """A ring in which ``i`` comes ``counts[i]`` times, its places as far apart as they can be.
-
-    Returns
-    -------
-    int32, shape (sum of counts,)
-        The j-th place of i is at (j + 1/2) / counts[i] of the circle; all places in order.
-    """
-    candidate = np.arange(len(counts), dtype=np.int32).repeat(counts)
-    nth = np.arange(len(candidate)) - (counts.cumsum() - counts)[candidate]
-    place: F64 = (nth + 0.5) / counts[candidate]
-    ring: I32 = candidate[place.argsort(kind="stable")]
-    return ring
-
-
-def apportion(weights: F64, total: int) -> I64:
-    """Whole numbers that add up to ``total``, in proportion to weights >= 0, by largest remainder."""
-    exact = weights * (total / weights.sum())
-    counts: I64 = np.floor(exact).astype(np.int64)
-    short = total - int(counts.sum())
-    counts[np.argsort(counts - exact, kind="stable")[:short]] += 1
-    return counts

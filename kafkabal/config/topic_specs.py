@@ -1,0 +1,140 @@
+"""Topics to be created: what is wanted of each, presets, and how a topic that exists differs from that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from kafkabal.errors import UsageError
+from kafkabal.model import COMPRESSION_TYPE, MAX_MESSAGE_BYTES, RETENTION_MS
+
+if TYPE_CHECKING:  # numpy is not needed to describe a topic
+    from kafkabal.model import ClusterState
+
+MOST_PARTITIONS: Final = 100_000
+"""Of one topic; a whole cluster supports some millions of replicas, and all that are asked for are placed in memory."""
+
+_LONGEST_NAME = 249
+"""Kafka's limit: the name of a log dir, with its number, has to fit into 255 bytes."""
+_NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{_LONGEST_NAME}}}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSpec:
+    """A topic as it is wanted."""
+
+    name: str
+    partitions: int | None = None
+    """None leaves it to the placement."""
+    replication_factor: int | None = None
+    configs: Mapping[str, str] = field(default_factory=dict)
+    partition_bytes: int | None = None
+    """What a partition is expected to grow to; None takes the mean of the cluster."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preset:
+    """Values for a kind of topic; a user may override each."""
+
+    partitions: int
+    replication_factor: int
+    configs: Mapping[str, str]
+
+
+PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {
+        "training": Preset(
+            partitions=10,
+            replication_factor=3,
+            configs=MappingProxyType(
+                {COMPRESSION_TYPE: "lz4", MAX_MESSAGE_BYTES: "10485760", RETENTION_MS: str(168 * 3600 * 1000)}
+            ),
+        )
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where a topic that exists is not as it is wanted."""
+
+    topic: str
+    key: str
+    """``partitions``, ``replication_factor`` or the key of a config."""
+    wanted: str
+    found: str | None
+    """None where a config is not set on the topic."""
+
+    def __str__(self) -> str:
+        found = "is not set" if self.found is None else f"is {self.found}"
+        return f"{self.topic}: {self.key} {found}, expected {self.wanted}"
+
+
+def topic_spec(
+    name: str,
+    *,
+    preset: str | None = None,
+    partitions: int | None = None,
+    replication_factor: int | None = None,
+    configs: Mapping[str, str] | None = None,
+    partition_bytes: int | None = None,
+) -> TopicSpec:
+    """Describe a topic; what is given counts before what the preset says.
+
+    Raises
+    ------
+    UsageError
+        If Kafka would not take the name, the preset is unknown, or a number is not above 0 or too large.
+    """
+    if not _NAME.fullmatch(name) or name in (".", ".."):
+        raise UsageError(
+            f"invalid topic name: {name!r}",
+            hint=f"up to {_LONGEST_NAME} letters, digits, dots, underscores and dashes",
+        )
+    base = _preset(preset) if preset is not None else None
+    for what, number in (("partitions", partitions), ("replication factor", replication_factor)):
+        if number is not None and number < 1:
+            raise UsageError(f"topic {name}: {what} must be above 0 (given {number})")
+    if partitions is not None and partitions > MOST_PARTITIONS:
+        raise UsageError(f"topic {name}: partitions: {partitions:,} exceeds the limit of {MOST_PARTITIONS:,}")
+    return TopicSpec(
+        name=name,
+        partitions=partitions or (base.partitions if base else None),
+        replication_factor=replication_factor or (base.replication_factor if base else None),
+        configs={**(base.configs if base else {}), **(configs or {})},
+        partition_bytes=partition_bytes,
+    )
+
+
+def differences(spec: TopicSpec, state: ClusterState) -> tuple[Difference, ...]:
+    """How an existing topic differs from what is wanted; configs count only where they were read.
+
+    Parameters
+    ----------
+    spec
+        Of a topic that ``state`` has.
+    """
+    row = state.topics.name.index(spec.name)
+    own = state.partitions.topic == row
+    factors = sorted(set(state.replication_factor[own].tolist()))
+    found: list[tuple[str, str, str | None]] = []
+    if spec.partitions is not None and spec.partitions != int(own.sum()):
+        found.append(("partitions", str(spec.partitions), str(int(own.sum()))))
+    if spec.replication_factor is not None and factors != [spec.replication_factor]:
+        found.append(("replication_factor", str(spec.replication_factor), " and ".join(map(str, factors))))
+    there = state.topics.configs[row]
+    if there is not None:
+        found.extend((k, v, there.get(k)) for k, v in sorted(spec.configs.items()) if there.get(k) != v)
+    return tuple(Difference(spec.name, key, wanted, is_now) for key, wanted, is_now in found)
+
+
+def _preset(name: str) -> Preset:
+    found = PRESETS.get(name)
+    if found is None:
+        near = get_close_matches(name, PRESETS) or sorted(PRESETS)
+        raise UsageError(f"unknown preset: {name!r}", hint=f"choose from: {', '.join(near)}")
+    return found

@@ -1,0 +1,93 @@
+"""What must be known of a topic before records are sent to it: its ids, partitions and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from kafkabal.clusters import ConfigResource, ConfigValue, Fault, ResourceKind, TopicDescription
+from kafkabal.errors import UnreachableError, unknown_topic
+from kafkabal.model import CLEANUP_POLICY, COMPRESSION_TYPE, MAX_MESSAGE_BYTES
+
+ANSWER_S = 15.0
+"""Longer than the election of a controller and a leader, shorter than an operator's patience."""
+_LOOK_S = 2.0
+"""A look during sending, which must not hold it up; the next one follows in seconds."""
+_DEFAULT_MAX_BYTES = 1_048_588
+"""Kafka's default of max.message.bytes: 1 MiB and the 12 bytes in front of a batch."""
+# compression.type of a topic: brokers compress again what comes otherwise, at their own cost
+_COMPRESSIONS = {name: name for name in ("gzip", "snappy", "lz4", "zstd")} | {"uncompressed": "none"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicFacts:
+    """A topic as it is now."""
+
+    cluster_id: str
+    topic: str
+    topic_id: str
+    partitions: int
+    max_record_bytes: int
+    """``max.message.bytes``, or Kafka's default where it may not be read."""
+    is_compacted: bool
+    compression: str | None = None
+    """What the topic compresses records with, by librdkafka's name; None leaves it to the producer."""
+
+
+class TopicDescriber(Protocol):
+    """Live brokers; any of them can describe a topic."""
+
+    def describe_topic(self, topic: str, deadline_s: float) -> TopicDescription | None:
+        """What some broker, whichever answers, says of a topic; None if there is none."""
+
+    def configs(
+        self, resources: Collection[ConfigResource], keys: Collection[str]
+    ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], Mapping[ConfigResource, Fault]]:
+        """Values of some keys, and the resources that did not answer."""
+
+
+def topic_facts(brokers: TopicDescriber, topic: str) -> TopicFacts:
+    """What the topic is now.
+
+    Raises
+    ------
+    UsageError
+        If the topic is unknown.
+    KafkabalError
+        If no broker answers, or they refuse.
+    """
+    described = brokers.describe_topic(topic, ANSWER_S)
+    if described is None:
+        raise unknown_topic(topic)
+    configs = _configs(brokers, topic)
+    return TopicFacts(
+        cluster_id=described.cluster_id,
+        topic=topic,
+        topic_id=described.topic_id,
+        partitions=described.partitions,
+        max_record_bytes=int(configs.get(MAX_MESSAGE_BYTES) or _DEFAULT_MAX_BYTES),
+        is_compacted="compact" in configs.get(CLEANUP_POLICY, ""),
+        compression=_COMPRESSIONS.get(configs.get(COMPRESSION_TYPE, "")),
+    )
+
+
+def current_topic_id(brokers: TopicDescriber, topic: str) -> str | None:
+    """Id of the topic as it is now, None if there is none; asked for in passing, so that it waits for seconds only.
+
+    Raises
+    ------
+    KafkabalError
+        If no broker answers, or they refuse.
+    """
+    described = brokers.describe_topic(topic, _LOOK_S)
+    return None if described is None else described.topic_id
+
+
+def _configs(brokers: TopicDescriber, topic: str) -> Mapping[str, str]:
+    """Those that matter here; none where the principal may write, but not see them."""
+    resource = ConfigResource(ResourceKind.TOPIC, topic)
+    found, faults = brokers.configs([resource], [MAX_MESSAGE_BYTES, CLEANUP_POLICY, COMPRESSION_TYPE])
+    if resource in faults and faults[resource].retriable:
+        raise UnreachableError(f"topic {topic}: cannot read its configs: {faults[resource]}")
+    return {key: config.value or "" for key, config in found.get(resource, {}).items()}

@@ -1,0 +1,144 @@
+"""Loads blocks from the brokers, and checks that each is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from kafkabal.clusters.kafka import LazyRecords, RawRecord
+from kafkabal.errors import DriftError
+from kafkabal.reader.join_file_pieces import joined
+from kafkabal.reader.loaded_blocks import LoadedBlock
+from kafkabal.wording import counted_noun
+
+if TYPE_CHECKING:
+    from kafkabal.reader.manifest import Manifest
+
+
+class BlockLoader(Protocol):
+    """Loads blocks; for one thread."""
+
+    def load(self, block: int, only: int | None = None) -> LoadedBlock:
+        """A whole block, or of a dense one the record at one place."""
+
+    def close(self) -> None:
+        """Drop all connections."""
+
+
+class BlocksOnDemand:
+    """A loader that is opened when the first block is asked of it: most threads never do, nor a cache that has all."""
+
+    def __init__(self, open_loader: Callable[[], BlockLoader]) -> None:
+        self._open = open_loader
+        self._loader: BlockLoader | None = None
+
+    def load(self, block: int, only: int | None = None) -> LoadedBlock:
+        """See :meth:`BlockLoader.load`."""
+        if self._loader is None:
+            self._loader = self._open()
+        return self._loader.load(block, only)
+
+    def close(self) -> None:
+        """Drop all connections, if there are any."""
+        if self._loader is not None:
+            self._loader.close()
+
+
+class Fetcher(Protocol):
+    """What reads ranges of offsets: a :class:`~kafkabal.clusters.kafka.range_fetcher.RangeFetcher`."""
+
+    def fetch(self, partition: int, begin: int, end: int, size_bytes: int) -> FetchedRecords:
+        """All records of a range."""
+
+    def close(self) -> None:
+        """Drop all connections."""
+
+
+class FetchedRecords(Protocol):
+    """Records of a range, and what they cost."""
+
+    records: LazyRecords
+    bytes_by_broker: dict[int, int]
+    seconds_by_broker: dict[int, float]
+
+
+class BrokerBlocks:
+    """Blocks from the brokers, each checked to hold as many samples as the manifest says.
+
+    Parameters
+    ----------
+    joins
+        Whether a sample is a whole file; then a piece of one is an error where the manifest lists records.
+    """
+
+    def __init__(self, manifest: Manifest, fetcher: Fetcher, *, joins: bool = True) -> None:
+        self._manifest = manifest
+        self._fetcher = fetcher
+        self._joins = joins
+
+    def load(self, block: int, only: int | None = None) -> LoadedBlock:
+        """See :meth:`BlockLoader.load`.
+
+        Raises
+        ------
+        DriftError
+            If records are missing.
+        OperationError
+            If the pieces of a file are not those that were sent.
+        UsageError
+            If a record is a piece of a file, and the topic was pinned as whole records.
+        """
+        if self._manifest.files is not None:
+            return self._load_files(block)
+        blocks = self._manifest.blocks
+        partition, samples = int(blocks.partition[block]), int(blocks.samples[block])
+        begin, end, size = int(blocks.begin[block]), int(blocks.end[block]), int(blocks.size_bytes[block])
+        if only is not None:
+            begin, end, size, samples = begin + only, begin + only + 1, size // samples, 1
+        fetched = self._fetcher.fetch(partition, begin, end, size)
+        if len(fetched.records) != samples:
+            raise self._missing(partition, begin, end, len(fetched.records), samples)
+        return LoadedBlock(
+            fetched.records,
+            max(size, sum(fetched.bytes_by_broker.values())),
+            fetched.bytes_by_broker,
+            fetched.seconds_by_broker,
+            whole_files_of=self._manifest.topic if self._joins else None,
+        )
+
+    def close(self) -> None:
+        """Drop all connections."""
+        self._fetcher.close()
+
+    def _load_files(self, number: int) -> LoadedBlock:
+        assert self._manifest.files is not None
+        block = self._manifest.files[number]
+        rest = self._manifest.files[number + 1 : number + 2]
+        found: list[tuple[int, RawRecord]] = []
+        size_by_broker: dict[int, int] = {}
+        seconds_by_broker: dict[int, float] = {}
+        for partition, begin, end in block.ranges:
+            fetched = self._fetcher.fetch(partition, begin, end, block.size_bytes // len(block.ranges))
+            found += [(partition, record) for record in fetched.records]
+            for broker, size in fetched.bytes_by_broker.items():
+                size_by_broker[broker] = size_by_broker.get(broker, 0) + size
+            for broker, seconds in fetched.seconds_by_broker.items():
+                seconds_by_broker[broker] = seconds_by_broker.get(broker, 0.0) + seconds
+        last = rest[0].first if rest else None
+        own = [file for file in joined(found) if block.first <= file.first and (last is None or file.first < last)]
+        if len(own) != block.samples:
+            raise DriftError(
+                f"topic {self._manifest.topic}: {len(own)} of {block.samples} files of a block are whole",
+                hint="records were deleted since the topic was pinned: pin it again",
+            )
+        whole = LazyRecords.of((file.first[1], file.record()) for file in own)
+        return LoadedBlock(whole, block.size_bytes, size_by_broker, seconds_by_broker)
+
+    def _missing(self, partition: int, begin: int, end: int, found: int, samples: int) -> DriftError:
+        where = (
+            f"{self._manifest.topic}-{partition}: offsets {begin} to {end - 1} "
+            f"hold {counted_noun(found, 'record')}, not {samples}"
+        )
+        if self._manifest.is_dense:
+            return DriftError(where, hint="the topic holds transactions or was compacted: pin it with count=True")
+        return DriftError(where, hint="the topic was compacted since it was pinned: pin it again")

@@ -1,0 +1,44 @@
+"""Records that are read back from a topic."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from kafkabal.clusters.simulated.fake_clock import FakeClock
+from kafkabal.errors import KafkabalError
+from kafkabal.producer.message_reader import MessageReader
+
+
+class Consumer:
+    """Knows the offsets of two partitions, once the leader that died has a successor."""
+
+    def __init__(self, clock: FakeClock, code: int, until_s: float) -> None:
+        self._clock, self._fault, self._until_s = clock, KafkaException(KafkaError(code)), until_s
+
+    def list_topics(self, topic: str, timeout: float) -> Any:
+        """Two partitions."""
+        return SimpleNamespace(topics={topic: SimpleNamespace(partitions={0: None, 1: None})})
+
+    def get_watermark_offsets(self, partition: Any, timeout: float, cached: bool) -> tuple[int, int]:
+        """First and end offset."""
+        if partition.partition == 1 and self._clock.monotonic() < self._until_s:
+            raise self._fault
+        return 3, 7
+
+
+@pytest.mark.parametrize(
+    "code", [KafkaError._DESTROY_BROKER, KafkaError._TRANSPORT, KafkaError.NOT_LEADER_FOR_PARTITION]
+)
+def test_a_leader_that_died_is_waited_for(code: int) -> None:
+    """Offsets are asked for again until another broker leads, but not for ever."""
+    clock = FakeClock()
+    reader = MessageReader({}, "images", clock)
+    assert reader._watermarks(Consumer(clock, code, clock.monotonic() + 9)) == {0: (3, 7), 1: (3, 7)}  # type: ignore[arg-type]
+    started_s = clock.monotonic()
+    with pytest.raises(KafkabalError):
+        reader._watermarks(Consumer(clock, code, started_s + 99))  # type: ignore[arg-type]
+    assert clock.monotonic() - started_s < 16
