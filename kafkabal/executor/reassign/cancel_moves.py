@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from kafkabal.clusters import ReplicaOn
 from kafkabal.executor.observe.observation import Observation, Stage, observe
 from kafkabal.executor.reassign.partition_task import PartitionTask
-from kafkabal.executor.reassign.target_placement import target_by_plan
+from kafkabal.executor.reassign.target_placement import target_of
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.safety.retry import PASSING_ERRORS
 from kafkabal.executor.state.run_record import RunPartition
+from kafkabal.executor.state.run_states import Goal
 from kafkabal.model import TopicPartition
 
 _NOT_REGISTERED = "INVALID_REPLICA_ASSIGNMENT"
@@ -44,7 +45,7 @@ def cancel_in_flight(
     by_steps = context.options.limits.one_replica_at_a_time
     planned = {p.name: p for p in partitions}
     tasks = [
-        PartitionTask(target_by_plan(p, by_steps=by_steps), lagging_since_s=lagging_since_s.get(p.name))
+        PartitionTask(target_of(p, Goal.APPLY, by_steps=by_steps), lagging_since_s=lagging_since_s.get(p.name))
         for p in partitions
     ]
     give_up_at = context.clock.monotonic() + context.options.timeouts.broker_return_s

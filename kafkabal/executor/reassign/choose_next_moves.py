@@ -16,6 +16,7 @@ from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.executor.observe.observation import Stage
 from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.run_options import RunLimits
+from kafkabal.model import TopicPartition
 
 _LEAST_FRACTION = 0.02
 """Of a move: so at most 50 tiny partitions count as one. Nearer to 0 a broker would be asked for thousands at once."""
@@ -83,8 +84,19 @@ class MoveBatch:
     held_up: dict[PartitionTask, str]
 
 
+def start_order(task: PartitionTask) -> tuple[int, TopicPartition]:
+    """The sort key by which the tasks of a run are gone through: the largest first, equal ones by name."""
+    return -task.target.copy_bytes, task.name
+
+
 def choose_batch(waiting: Iterable[PartitionTask], concurrent: ConcurrentMoves, disks: DiskRoom) -> MoveBatch:
-    """Pick the tasks to start, from the largest to the smallest; their moves are counted and their room reserved."""
+    """Pick the tasks to start; their moves are counted and their room reserved.
+
+    Parameters
+    ----------
+    waiting
+        In :func:`start_order`.
+    """
     starting: list[PartitionTask] = []
     held_up: dict[PartitionTask, str] = {}
     for task in waiting:

@@ -14,7 +14,7 @@ from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.executor.observe.failed_destinations import FailedDestinations
 from kafkabal.executor.observe.observation import Observation, Stage, observe, observe_again
 from kafkabal.executor.observe.stall_reasons import stall_reasons
-from kafkabal.executor.reassign.choose_next_moves import ConcurrentMoves, choose_batch
+from kafkabal.executor.reassign.choose_next_moves import ConcurrentMoves, choose_batch, start_order
 from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reassign.start_moves import endangers_isr, start_moves
 from kafkabal.executor.reassign.target_placement import TargetPlacement
@@ -56,8 +56,7 @@ class MoveLoop:
         self._context = context
         self._timeouts = context.options.timeouts
         self._min_insync = min_insync
-        # largest first: a large copy that starts late makes the run late
-        self.tasks = sorted((PartitionTask(w) for w in targets), key=lambda t: (-t.target.copy_bytes, t.name))
+        self.tasks = sorted((PartitionTask(w) for w in targets), key=start_order)
         self._open = self.tasks
         """Tasks that are not closed."""
         self._running: list[PartitionTask] = []

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from kafkabal.executor.state.run_record import RunPartition
 from kafkabal.executor.state.run_states import Goal
 from kafkabal.model import TopicPartition
-from kafkabal.plan import Placement
 
 Replicas = tuple[int, ...]
 
@@ -40,16 +39,6 @@ class TargetPlacement:
         return next_step(current, self.replicas) if self.by_steps else self.replicas
 
 
-def target_by_plan(planned: RunPartition, *, by_steps: bool) -> TargetPlacement:
-    """Where the plan brings it."""
-    return _target_placement(planned, planned.target, planned.target_dirs, by_steps=by_steps)
-
-
-def target_of_rollback(planned: RunPartition, *, by_steps: bool) -> TargetPlacement:
-    """Back to where it was when the run began."""
-    return _target_placement(planned, planned.previous, planned.previous_dirs, by_steps=by_steps)
-
-
 def targets_of_run(partitions: Iterable[RunPartition], goal: Goal, *, by_steps: bool) -> list[TargetPlacement]:
     """Where a run with this goal brings its partitions: back to the previous placement, or to that of the plan.
 
@@ -58,8 +47,28 @@ def targets_of_run(partitions: Iterable[RunPartition], goal: Goal, *, by_steps: 
     by_steps
         Exchange one replica at a time.
     """
-    target = target_of_rollback if goal is Goal.ROLL_BACK else target_by_plan
-    return [target(p, by_steps=by_steps) for p in partitions]
+    return [target_of(p, goal, by_steps=by_steps) for p in partitions]
+
+
+def target_of(planned: RunPartition, goal: Goal, *, by_steps: bool) -> TargetPlacement:
+    """Where a run with this goal brings a partition; see :func:`targets_of_run`."""
+    previous, target = planned.previous.replicas, planned.replicas
+    steps = _steps(previous, target) if by_steps else {(frozenset(previous), frozenset(target))}
+    is_back = goal is Goal.ROLL_BACK
+    end = planned.previous if is_back else planned.target
+    return TargetPlacement(
+        name=planned.name,
+        replicas=end.replicas,
+        log_dirs=planned.previous_dirs if is_back else planned.target_dirs,
+        leader=end.leader,
+        to_add=tuple(b for b in end.replicas if b not in previous or b not in target),
+        copy_bytes=planned.copy_bytes,
+        # any other set of replicas was made by another tool, and to move it on would undo what that did
+        resting=frozenset(stop for step in steps for stop in step),
+        passing=frozenset(before | after for before, after in steps),
+        topic_id=planned.topic_id,
+        by_steps=by_steps,
+    )
 
 
 def next_step(current: Replicas, target: Replicas) -> Replicas:
@@ -75,26 +84,6 @@ def next_step(current: Replicas, target: Replicas) -> Replicas:
     leaving = sorted(b for b in current if b not in target)
     arrived = [b for b in target if b in current or b == new[0]]
     return tuple(arrived + leaving[1:])
-
-
-def _target_placement(
-    planned: RunPartition, end: Placement, dirs: Mapping[int, str], *, by_steps: bool
-) -> TargetPlacement:
-    previous, target = planned.previous.replicas, planned.replicas
-    steps = _steps(previous, target) if by_steps else {(frozenset(previous), frozenset(target))}
-    return TargetPlacement(
-        name=planned.name,
-        replicas=end.replicas,
-        log_dirs=dirs,
-        leader=end.leader,
-        to_add=tuple(b for b in end.replicas if b not in previous or b not in target),
-        copy_bytes=planned.copy_bytes,
-        # any other set of replicas was made by another tool, and to move it on would undo what that did
-        resting=frozenset(stop for step in steps for stop in step),
-        passing=frozenset(before | after for before, after in steps),
-        topic_id=planned.topic_id,
-        by_steps=by_steps,
-    )
 
 
 def _steps(previous: Replicas, target: Replicas) -> set[tuple[frozenset[int], frozenset[int]]]:

@@ -6,7 +6,8 @@ import pytest
 
 from kafkabal.clusters.cluster_protocol import Reassignment, ReplicaLog
 from kafkabal.executor.observe.observation import Stage
-from kafkabal.executor.reassign.target_placement import target_by_plan, target_of_rollback
+from kafkabal.executor.reassign.target_placement import target_of
+from kafkabal.executor.state.run_states import Goal
 from kafkabal.model.topic_partition import TopicPartition
 from tests.unit.executor.conftest import observation_of, planned_partition
 
@@ -33,7 +34,7 @@ def test_stage(
     replicas: tuple[int, ...] | None, running: tuple[tuple[int, ...], tuple[int, ...]] | None, expected: Stage
 ) -> None:
     """Every placement on the way from 1,2,3 to 4,2,3 is known as ours, and no other is."""
-    wanted = target_by_plan(planned_partition((1, 2, 3), (4, 2, 3)), by_steps=False)
+    wanted = target_of(planned_partition((1, 2, 3), (4, 2, 3)), Goal.APPLY, by_steps=False)
     going = Reassignment(replicas=replicas or (), adding=running[0], removing=running[1]) if running else None
     assert observation_of(replicas, going).stage(wanted) is expected
 
@@ -51,12 +52,12 @@ def test_stage(
 )
 def test_stage_of_log_dirs(log: ReplicaLog | None, expected: Stage) -> None:
     """A partition is placed only when its replica is seen in the log dir that was asked for."""
-    wanted = target_by_plan(planned_partition((4, 2, 3), (4, 2, 3), ("/d1", "any", "any")), by_steps=False)
+    wanted = target_of(planned_partition((4, 2, 3), (4, 2, 3), ("/d1", "any", "any")), Goal.APPLY, by_steps=False)
     assert observation_of((4, 2, 3), logs={4: log} if log else {}).stage(wanted) is expected
 
 
 def test_stage_on_the_way_back() -> None:
     """A rollback sees a reassignment towards the plan as one of its own that goes astray."""
-    wanted = target_of_rollback(planned_partition((1, 2, 3), (4, 2, 3)), by_steps=False)
+    wanted = target_of(planned_partition((1, 2, 3), (4, 2, 3)), Goal.ROLL_BACK, by_steps=False)
     going = Reassignment(replicas=(4, 2, 3, 1), adding=(4,), removing=(1,))
     assert observation_of((4, 2, 3, 1), going).stage(wanted) is Stage.ASTRAY

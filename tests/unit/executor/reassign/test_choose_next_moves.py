@@ -5,8 +5,9 @@ from __future__ import annotations
 from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.executor.reassign.choose_next_moves import ConcurrentMoves, choose_batch
 from kafkabal.executor.reassign.partition_task import PartitionTask
-from kafkabal.executor.reassign.target_placement import target_by_plan
+from kafkabal.executor.reassign.target_placement import target_of
 from kafkabal.executor.run_options import RunLimits
+from kafkabal.executor.state.run_states import Goal
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.testing.cluster_builders import GB, brokers, cluster
 from tests.unit.executor.conftest import observation_of, planned_partition
@@ -16,7 +17,7 @@ NAME = TopicPartition("t", 0)
 
 def _task(number: int, current: tuple[int, ...], target: tuple[int, ...], size: int = GB) -> PartitionTask:
     planned = planned_partition(current, target, size=size)
-    task = PartitionTask(target_by_plan(planned, by_steps=False))
+    task = PartitionTask(target_of(planned, Goal.APPLY, by_steps=False))
     task.take(observation_of(current), 0.0)
     return task
 

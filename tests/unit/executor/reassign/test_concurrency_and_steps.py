@@ -10,9 +10,10 @@ from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.executor.observe.observation import Observation, Stage
 from kafkabal.executor.reassign.choose_next_moves import ConcurrentMoves, choose_batch
 from kafkabal.executor.reassign.partition_task import PartitionTask
-from kafkabal.executor.reassign.target_placement import next_step, target_by_plan, target_of_rollback
+from kafkabal.executor.reassign.target_placement import next_step, target_of
 from kafkabal.executor.run_options import RunLimits
 from kafkabal.executor.state.run_record import RunPartition
+from kafkabal.executor.state.run_states import Goal
 from kafkabal.plan.plan import ANY_DIR
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
 from tests.unit.executor.conftest import planned_partition
@@ -26,7 +27,7 @@ def _waiting(
     number: int, start: tuple[int, ...], target: tuple[int, ...], dirs: dict[int, str] | None = None
 ) -> PartitionTask:
     """A task that has not begun."""
-    task = PartitionTask(target_by_plan(_planned(number, start, target, dirs or {}), by_steps=False))
+    task = PartitionTask(target_of(_planned(number, start, target, dirs or {}), Goal.APPLY, by_steps=False))
     task.current, task.leader = start, start[0]
     task.to_add = tuple(b for b in target if b not in start)
     return task
@@ -113,7 +114,7 @@ def test_full_log_dir_holds_up_its_copies(path: str, is_held_up: bool) -> None:
 
 def test_way_back_leads_to_the_start() -> None:
     """The target of a rollback is where the partition was, in its log dirs."""
-    target = target_of_rollback(_planned(0, (1, 2), (3, 2), {}), by_steps=True)
+    target = target_of(_planned(0, (1, 2), (3, 2), {}), Goal.ROLL_BACK, by_steps=True)
     assert (target.replicas, dict(target.log_dirs), target.by_steps) == ((1, 2), {1: "/d0", 2: "/d0"}, True)
     assert target.next_step((3, 2)) == (1, 2)
 
@@ -121,8 +122,8 @@ def test_way_back_leads_to_the_start() -> None:
 def test_step_by_step_or_at_once() -> None:
     """One replica at a time only where that is asked for."""
     planned = _planned(0, (1, 2), (3, 4), {})
-    assert target_by_plan(planned, by_steps=False).next_step((1, 2)) == (3, 4)
-    assert target_by_plan(planned, by_steps=True).next_step((1, 2)) == (3, 2)
+    assert target_of(planned, Goal.APPLY, by_steps=False).next_step((1, 2)) == (3, 4)
+    assert target_of(planned, Goal.APPLY, by_steps=True).next_step((1, 2)) == (3, 2)
 
 
 def test_task_waits_for_brokers_and_for_its_time() -> None:
@@ -173,7 +174,7 @@ def test_limits_are_used_to_the_last() -> None:
 
 def test_task_takes_what_is_seen() -> None:
     """Replicas that a reassignment adds arrive; those that the next step would add are counted apart."""
-    task = PartitionTask(target_by_plan(_planned(0, (1, 2), (3, 2), {}), by_steps=False))
+    task = PartitionTask(target_of(_planned(0, (1, 2), (3, 2), {}), Goal.APPLY, by_steps=False))
     name = task.name
     at_rest = {name: PartitionStatus(leader=1, replicas=(1, 2), isr=(1, 2))}
     task.take(Observation(frozenset((1, 2, 3)), {}, at_rest, {}, {}), 0.0)
@@ -186,7 +187,7 @@ def test_task_takes_what_is_seen() -> None:
 
 def test_metadata_may_lag_for_a_while() -> None:
     """Replicas of a reassignment that has ended are waited for, then taken for the doing of another tool."""
-    task = PartitionTask(target_by_plan(_planned(0, (1, 2), (3, 2), {}), by_steps=False))
+    task = PartitionTask(target_of(_planned(0, (1, 2), (3, 2), {}), Goal.APPLY, by_steps=False))
     status = {task.name: PartitionStatus(leader=1, replicas=(3, 2, 1), isr=(1, 2, 3))}
     seen = Observation(frozenset((1, 2, 3)), {}, status, {}, {})
     stages = []

@@ -7,7 +7,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkabal.executor.reassign.target_placement import next_step, target_by_plan
+from kafkabal.executor.reassign.target_placement import next_step, target_of
+from kafkabal.executor.state.run_states import Goal
 from tests.unit.executor.conftest import planned_partition
 
 _replicas = st.lists(st.integers(1, 8), min_size=1, max_size=5, unique=True).map(tuple)
@@ -23,7 +24,7 @@ def test_steps_lead_to_the_target(start: tuple[int, ...], target: tuple[int, ...
         assert len(set(following)) == len(following)
         current, steps = following, steps + 1
         assert steps <= len(target) + 1
-    assert target_by_plan(planned_partition(start, target), by_steps=True).resting >= {
+    assert target_of(planned_partition(start, target), Goal.APPLY, by_steps=True).resting >= {
         frozenset(start),
         frozenset(target),
     }
@@ -34,7 +35,7 @@ def test_steps_stay_the_runs_own(
     start: tuple[int, ...], target: tuple[int, ...], random: random.Random, turns: list[bool]
 ) -> None:
     """There, back and there again, by replicas in any order, as cancelled steps leave them: all is known as its own."""
-    wanted = target_by_plan(planned_partition(start, target), by_steps=True)
+    wanted = target_of(planned_partition(start, target), Goal.APPLY, by_steps=True)
     current = start
     for is_ahead in turns:
         following = next_step(tuple(random.sample(current, len(current))), target if is_ahead else start)

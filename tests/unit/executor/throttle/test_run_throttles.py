@@ -19,10 +19,10 @@ from kafkabal.clusters import (
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.executor.observe.observation import Stage
 from kafkabal.executor.reassign.partition_task import PartitionTask
-from kafkabal.executor.reassign.target_placement import target_by_plan
+from kafkabal.executor.reassign.target_placement import target_of
 from kafkabal.executor.run_options import RunOptions, Throttle
 from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
-from kafkabal.executor.state.run_states import RunState
+from kafkabal.executor.state.run_states import Goal, RunState
 from kafkabal.executor.throttle.run_throttles import RunThrottles, read_originals
 from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS
 from kafkabal.model import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIR_RATE
@@ -150,7 +150,7 @@ MOVE, OTHER = planned_partition((1, 2), (2, 3)), planned_partition((2, 1), (2, 4
 
 def _task(planned: RunPartition, stage: Stage = Stage.WAITING, **changes: Any) -> PartitionTask:
     """As seen before its move, or on its way."""
-    task = PartitionTask(target_by_plan(planned, by_steps=False))
+    task = PartitionTask(target_of(planned, Goal.APPLY, by_steps=False))
     task.stage, task.current, task.leader = stage, planned.previous.replicas, planned.previous.leader
     task.to_add = planned.to_add if stage is Stage.WAITING else ()
     for name, value in changes.items():
