@@ -9,6 +9,7 @@ from .connection_settings import SecurityProtocol as SecurityProtocol
 from .connection_settings import SnapshotAddress as SnapshotAddress
 from .connection_settings import TlsSettings as TlsSettings
 from .connection_settings import ZookeeperAddress as ZookeeperAddress
+from .defaults import ANSWER_S as ANSWER_S
 from .defaults import DEFAULT_CHECK_TOLERANCE as DEFAULT_CHECK_TOLERANCE
 from .defaults import DEFAULT_DEAD_AFTER_S as DEFAULT_DEAD_AFTER_S
 from .defaults import DEFAULT_HEAL_DEAD_AFTER_S as DEFAULT_HEAL_DEAD_AFTER_S

@@ -24,6 +24,9 @@ REFRESHES_TO_FORGET = 6
 """Readings after which a produce latency is forgotten, half a minute by default: a broker that is sent little is
 measured rarely, and one that died must not look fast for long."""
 
+ANSWER_S = 15.0
+"""Seconds for which a question about a topic is put again while a leader or the controller is replaced: longer than an
+election, shorter than an operator's patience."""
 FENCED_AFTER_S = 30.0
 """Seconds without a response after which a broker is dead: by then Kafka has fenced one that was killed, which takes it
 broker.session.timeout.ms (9 s by default, 18 s with ZooKeeper)."""

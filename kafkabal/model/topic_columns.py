@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, cast
 
 import numpy as np
 
+from kafkabal.chunks import chunked
 from kafkabal.errors import InvalidClusterError
 from kafkabal.model.cluster_rows import PartitionRow, TopicRow
 from kafkabal.model.cluster_state import F64, I64, Bools
@@ -69,10 +70,9 @@ def read_columns(topics: Iterable[TopicRow]) -> list[TopicColumns]:
     InvalidClusterError
         If a row contradicts itself.
     """
-    rest = iter(topics)
     chunks: list[TopicColumns] = []
     done = 0
-    while rows := list(islice(rest, _TOPICS_A_CHUNK)):
+    for rows in chunked(topics, _TOPICS_A_CHUNK):
         chunks.append(_read_chunk(rows, done))
         done += len(rows)
     return chunks or [_read_chunk([], 0)]

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from kafkabal.clusters import Clock, Deadline, SystemClock
-from kafkabal.config import ClientSetting
+from kafkabal.config import ANSWER_S, ClientSetting
 from kafkabal.errors import KafkabalError, OperationError, UnreachableError, UnsafeError, unknown_topic
 from kafkabal.producer.librdkafka_errors import config_error_of, error_of
-from kafkabal.producer.topic_facts import ANSWER_S
 
 if TYPE_CHECKING:
     from confluent_kafka import Message

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from kafkabal.chunks import chunked
 from kafkabal.clusters.kafka import KafkaCluster
 from kafkabal.config import (
     DEFAULT_POLICY,
@@ -103,14 +103,9 @@ def write_topic(
                     refresh_s=refresh_s,
                 ) as producer,
             ):
-                return sum(_send(producer, records) for records in _blocks(_records(blocks)))
+                return sum(_send(producer, records) for records in chunked(_records(blocks), _AT_ONCE))
 
     dataset.write_datasink(TopicDatasink(), concurrency=concurrency)
-
-
-def _blocks(records: Iterator[_Record]) -> Iterator[list[_Record]]:
-    while block := list(islice(records, _AT_ONCE)):
-        yield block
 
 
 def _send(sender: RecordSender, records: list[_Record]) -> int:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kafkabal.clusters import ConfigResource, ConfigValue, Fault, ResourceKind, TopicDescription
+from kafkabal.config import ANSWER_S
 from kafkabal.errors import UnreachableError, unknown_topic
 from kafkabal.model import CLEANUP_POLICY, COMPRESSION_TYPE, MAX_MESSAGE_BYTES
 
-ANSWER_S = 15.0
-"""Longer than the election of a controller and a leader, shorter than an operator's patience."""
 _LOOK_S = 2.0
 """A look during sending, which must not hold it up; the next one follows in seconds."""
 _DEFAULT_MAX_BYTES = 1_048_588

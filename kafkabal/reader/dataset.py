@@ -12,6 +12,7 @@ from math import gcd
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kafkabal.chunks import chunked
 from kafkabal.config import ConnectionSettings, live_connection
 from kafkabal.errors import UsageError
 from kafkabal.reader.block_opener import BlockOpener
@@ -274,9 +275,7 @@ class TopicReader:
 
     def batches(self, batch_size: int) -> Iterator[list[Sample]]:
         """Yield the same samples in lists of ``batch_size``; the last one may be shorter."""
-        samples = iter(self)
-        while batch := list(islice(samples, batch_size)):
-            yield batch
+        return chunked(self, batch_size)
 
     def state_dict(self) -> dict[str, Any]:
         """Where this reader is: what was given out, to the sample; for the checkpoint of the trainer."""

@@ -21,14 +21,13 @@ from kafkabal.clusters import (
     TopicDescription,
 )
 from kafkabal.clusters.kafka import LazyRecords, RawRecord
+from kafkabal.config import ANSWER_S
 from kafkabal.errors import NotAuthorizedError, UsageError, unknown_topic
 from kafkabal.model import I64, TopicPartition
 from kafkabal.reader.block_loader import FetchedRecords
 from kafkabal.reader.join_file_pieces import FileKey, is_piece, place_of
 from kafkabal.reader.manifest import LANES, CountedBlock, FileBlock, Manifest, PartitionRange, block_counts
 
-_ANSWER_S = 15.0
-"""Longer than the election of a controller and a leader, shorter than an operator's patience."""
 _PROBE_BYTES = 2**20
 """Sixteen records of a usual size, from which the mean is estimated."""
 _COUNTED_AT_ONCE_BYTES = 4 * 2**20
@@ -127,7 +126,7 @@ def pin_topic(
     KafkabalError
         If the brokers do not answer, or refuse.
     """
-    described = brokers.describe_topic(topic, _ANSWER_S)
+    described = brokers.describe_topic(topic, ANSWER_S)
     if described is None:
         raise unknown_topic(topic)
     reader = fetcher(described.topic_id)

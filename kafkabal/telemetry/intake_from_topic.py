@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from kafkabal.close_on_exit import CloseOnExit
-from kafkabal.config import ClientSetting
+from kafkabal.config import ANSWER_S, ClientSetting
 from kafkabal.errors import UnreachableError, UsageError
 from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, PushTaker, read_samples, require_extra
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 TELEMETRY_TOPIC: Final = "__kafkabal_telemetry"
 """Where the forwarder of this package writes to."""
 
-_ANSWER_S = 15.0
-"""Longer than the election of a controller and a leader, shorter than an operator's patience."""
 _POLL_S = 0.2
 """Closing waits for it."""
 _MESSAGES_A_POLL = 500
@@ -73,14 +71,14 @@ class TopicIntake(CloseOnExit):
 
     def _positions(self, topic: str, since_ms: int) -> list[TopicPartition]:
         try:
-            found = self._consumer.list_topics(topic, timeout=_ANSWER_S).topics[topic]
+            found = self._consumer.list_topics(topic, timeout=ANSWER_S).topics[topic]
             if not found.partitions:
                 raise UsageError(
                     f"unknown topic: {topic!r} (no broker forwards client telemetry)",
                     hint="create it with 'kafkabal telemetry subscribe' and install the plug-in on the brokers",
                 )
             times = [TopicPartition(topic, p, since_ms) for p in sorted(found.partitions)]
-            return self._consumer.offsets_for_times(times, timeout=_ANSWER_S)
+            return self._consumer.offsets_for_times(times, timeout=ANSWER_S)
         except KafkaException as error:
             raise UnreachableError(f"cannot read topic {topic}: {error.args[0].str()}") from error
 

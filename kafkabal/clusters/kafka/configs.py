@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 
+from kafkabal.chunks import chunked
 from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.cluster_protocol import Fault
 from kafkabal.clusters.config_items import (
@@ -21,7 +22,6 @@ from kafkabal.clusters.config_items import (
 from kafkabal.clusters.kafka.error_mapping import NO_ERROR, fault_of, fault_of_error
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.clusters.kafka.parallel_requests import run_all
-from kafkabal.clusters.kafka.request_chunks import chunked
 from kafkabal.errors import KafkabalError, NoResponseError, UnreachableError
 
 _RESOURCES_A_REQUEST = 500

@@ -12,12 +12,12 @@ from typing import Any
 
 from kafka.protocol.admin import ListGroupsRequest
 
+from kafkabal.chunks import chunked
 from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.cluster_protocol import ConsumerRacks
 from kafkabal.clusters.kafka.error_mapping import NO_ERROR, check
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.clusters.kafka.messages import ConsumerGroupDescribeRequest
-from kafkabal.clusters.kafka.request_chunks import chunked
 from kafkabal.errors import KafkabalError
 
 _GROUPS_A_REQUEST = 200

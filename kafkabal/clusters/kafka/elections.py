@@ -7,10 +7,11 @@ from typing import Any
 
 from kafka.protocol.admin import ElectionType, ElectLeadersRequest
 
+from kafkabal.chunks import chunked
 from kafkabal.clusters.cluster_protocol import Fault
 from kafkabal.clusters.kafka.error_mapping import ELECTION_NOT_NEEDED, NO_ERROR, check, fault_of, fault_of_error
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
-from kafkabal.clusters.kafka.request_chunks import by_topic, chunked
+from kafkabal.clusters.kafka.request_chunks import by_topic
 from kafkabal.errors import UnreachableError
 from kafkabal.model import TopicPartition
 

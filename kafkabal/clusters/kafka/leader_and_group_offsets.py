@@ -9,10 +9,11 @@ from typing import Any
 from kafka.protocol.admin import ListGroupsRequest
 from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
 
+from kafkabal.chunks import chunked
 from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.kafka.error_mapping import GROUP_AUTHORIZATION_FAILED, NO_ERROR, check
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
-from kafkabal.clusters.kafka.request_chunks import by_topic, chunked
+from kafkabal.clusters.kafka.request_chunks import by_topic
 from kafkabal.clusters.kafka.share_groups import share_group_offsets
 from kafkabal.model import TopicPartition
 

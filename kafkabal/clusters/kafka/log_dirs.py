@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from kafka.protocol.admin import AlterReplicaLogDirsRequest, DescribeLogDirsRequest
 
+from kafkabal.chunks import chunked
 from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.cluster_protocol import Fault, ReplicaLog, ReplicaOn
 from kafkabal.clusters.kafka.error_mapping import (
@@ -19,7 +20,7 @@ from kafkabal.clusters.kafka.error_mapping import (
     not_authorized,
 )
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
-from kafkabal.clusters.kafka.request_chunks import by_topic, chunked
+from kafkabal.clusters.kafka.request_chunks import by_topic
 from kafkabal.errors import KafkabalError, NotAuthorizedError
 from kafkabal.model import LogDirRow, TopicPartition
 

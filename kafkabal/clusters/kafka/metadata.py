@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
+from kafkabal.chunks import chunked
 from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.cluster_protocol import PartitionStatus, TopicDescription
 from kafkabal.clusters.kafka.error_mapping import (
@@ -16,7 +17,6 @@ from kafkabal.clusters.kafka.error_mapping import (
     not_authorized,
 )
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
-from kafkabal.clusters.kafka.request_chunks import chunked
 from kafkabal.errors import NotAuthorizedError, UnreachableError
 from kafkabal.model import TopicPartition
 from kafkabal.wording import counted_noun, first_of

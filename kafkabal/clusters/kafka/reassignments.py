@@ -7,6 +7,7 @@ from typing import Any
 
 from kafka.protocol.admin import AlterPartitionReassignmentsRequest, ListPartitionReassignmentsRequest
 
+from kafkabal.chunks import chunked
 from kafkabal.clusters.cluster_protocol import Fault, Reassignment
 from kafkabal.clusters.kafka.error_mapping import (
     INVALID_REPLICA_ASSIGNMENT,
@@ -19,7 +20,7 @@ from kafkabal.clusters.kafka.error_mapping import (
 )
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.clusters.kafka.metadata import partition_status
-from kafkabal.clusters.kafka.request_chunks import by_topic, chunked
+from kafkabal.clusters.kafka.request_chunks import by_topic
 from kafkabal.errors import UnreachableError
 from kafkabal.model import TopicPartition
 

@@ -1,21 +1,14 @@
-"""Requests cut into pieces that a broker accepts."""
+"""Requests cut into pieces that a broker accepts, by what their items weigh or by topic."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby, islice
+from itertools import groupby
 from typing import TypeVar
 
 from kafkabal.model import TopicPartition
 
 _T = TypeVar("_T")
-
-
-def chunked(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
-    """Yield lists of at most ``size`` items."""
-    rest = iter(items)
-    while chunk := list(islice(rest, size)):
-        yield chunk
 
 
 def weighed(items: Iterable[_T], weight: Callable[[_T], int], limit: int) -> Iterator[list[_T]]:

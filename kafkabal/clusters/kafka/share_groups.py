@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+from kafkabal.chunks import chunked
 from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.kafka.error_mapping import GROUP_AUTHORIZATION_FAILED, NO_ERROR, check
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.clusters.kafka.messages import DescribeShareGroupOffsetsRequest
-from kafkabal.clusters.kafka.request_chunks import chunked
 from kafkabal.model import TopicPartition
 
 _GROUPS_A_REQUEST = 200

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from kafkabal.chunks import chunked
 from kafkabal.clusters import Cluster, ConfigChange, ConfigOperation, ConfigResource, Fault, ReplicaOn
 from kafkabal.errors import OperationError
 from kafkabal.executor.run_events import RunListener, Submitted
@@ -50,7 +50,7 @@ class FencedRequests:
         """Start reassignments."""
         self._invariants.check_placement(targets)
         failed: dict[TopicPartition, Fault] = {}
-        for part in _chunks(targets.items(), self._items_per_request):
+        for part in chunked(targets.items(), self._items_per_request):
             chunk = dict(part)
             failed |= self._send(
                 EffectKind.REASSIGN,
@@ -64,7 +64,7 @@ class FencedRequests:
     def cancel(self, names: Collection[TopicPartition]) -> dict[TopicPartition, Fault]:
         """Cancel reassignments."""
         failed: dict[TopicPartition, Fault] = {}
-        for part in _chunks(names, self._items_per_request):
+        for part in chunked(names, self._items_per_request):
             failed |= self._send(
                 EffectKind.CANCEL,
                 {str(name): None for name in part},
@@ -75,7 +75,7 @@ class FencedRequests:
     def move_log_dirs(self, targets: Mapping[ReplicaOn, str]) -> dict[ReplicaOn, Fault]:
         """Ask brokers to keep replicas in log dirs."""
         failed: dict[ReplicaOn, Fault] = {}
-        for part in _chunks(targets.items(), self._items_per_request):
+        for part in chunked(targets.items(), self._items_per_request):
             chunk = dict(part)
             failed |= self._send(
                 EffectKind.LOG_DIRS,
@@ -117,9 +117,3 @@ class FencedRequests:
         self._store.append(Confirmed(at=self._store.now(), number=self._number, failed=named))
         self._listener.on_event(Submitted(effect=self._number, kind=kind, items=len(items), failed=len(failed)))
         return failed
-
-
-def _chunks(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
-    rest = iter(items)
-    while chunk := list(islice(rest, size)):
-        yield chunk

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from kafkabal.cli.commands.rebalance.poll_run import LONGEST_ANSWER_S, poll_run
 from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, AnswerOption, JournalOption, RunOutput
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
@@ -12,11 +13,6 @@ from kafkabal.errors import BusyError, ExitCode
 
 if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.run_session import RunSession
-
-_LONGEST_ANSWER_S = 60.0
-"""A run looks for requests every 5 s, and is done once the brokers have cancelled what is in flight."""
-_POLL_S = 1.0
-"""Reads a file or a small record; people wait for it."""
 
 
 def cancel(
@@ -48,7 +44,7 @@ def cancel(
         try:
             command.lock.take()
         except BusyError:
-            return _cancel_elsewhere(command, journal, _LONGEST_ANSWER_S if wait_s is None else wait_s)
+            return _cancel_elsewhere(command, journal, LONGEST_ANSWER_S if wait_s is None else wait_s)
         from kafkabal.executor import RunClosedError
         from kafkabal.executor import cancel as go
 
@@ -69,18 +65,14 @@ def _cancel_elsewhere(command: "RunSession", journal: Path | None, wait_s: float
     BusyError
         If it has not by then; the request stays.
     """
-    from kafkabal.executor import find_run, request_cancel
+    from kafkabal.executor import request_cancel
 
     environment, context = command.environment, command.context
     run_id = request_cancel(environment, journal=journal)
     context.say(f"run {run_id} is active in another process: asked it to cancel, waiting up to {wait_s:g} s")
-    give_up_at_s = environment.clock.monotonic() + wait_s
-    while environment.clock.monotonic() < give_up_at_s:
-        found = find_run(environment, journal)
-        if found is None or found.record.run_id != run_id or found.state.is_clean:
-            context.say(f"run {run_id} has ended: its reassignments are cancelled and its throttles restored")
-            return ExitCode.DONE
-        environment.clock.sleep(_POLL_S)
+    if None in poll_run(environment, run_id, wait_s, journal):
+        context.say(f"run {run_id} has ended: its reassignments are cancelled and its throttles restored")
+        return ExitCode.DONE
     raise BusyError(
         f"run {run_id} has not ended yet; it cancels as soon as it reads the request",
         hint="see 'kafkabal rebalance status', or wait longer with --wait",

@@ -1,7 +1,8 @@
 """``kafkabal rebalance pause``: have the active run move nothing for a while."""
 
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
+from kafkabal.cli.commands.rebalance.poll_run import LONGEST_ANSWER_S, poll_run
 from kafkabal.cli.commands.rebalance.run_flags import AnswerOption
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import CLUSTER, Uses
@@ -10,11 +11,6 @@ from kafkabal.errors import BusyError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.run_session import RunSession
-
-_LONGEST_ANSWER_S: Final = 60.0
-"""A run looks for requests every 5 s, and pauses once the brokers have cancelled what is in flight."""
-_POLL_S: Final = 1.0
-"""Reads a file or a small record; people wait for it."""
 
 
 def pause(
@@ -40,26 +36,23 @@ def pause(
         try:
             command.lock.take()
         except BusyError:
-            return _pause_elsewhere(command, _LONGEST_ANSWER_S if wait_s is None else wait_s)
+            return _pause_elsewhere(command, LONGEST_ANSWER_S if wait_s is None else wait_s)
     raise UsageError("no active run to pause", hint="an interrupted run moves nothing more until it is resumed")
 
 
 def _pause_elsewhere(command: "RunSession", wait_s: float) -> ExitCode:
-    from kafkabal.executor import Phase, find_run, request_pause
+    from kafkabal.executor import Phase, request_pause
 
     environment, context = command.environment, command.context
     run_id = request_pause(environment, is_paused=True)
     context.say(f"run {run_id} is active in another process: asked it to pause, waiting up to {wait_s:g} s")
-    give_up_at_s = environment.clock.monotonic() + wait_s
-    while environment.clock.monotonic() < give_up_at_s:
-        found = find_run(environment)
-        if found is None or found.record.run_id != run_id or found.state.is_clean:
+    for found in poll_run(environment, run_id, wait_s):
+        if found is None:
             context.say(f"run {run_id} has ended")
             return ExitCode.DONE
         if found.state.phase is Phase.PAUSED:
             context.say(f"run {run_id} is paused; continue with 'kafkabal rebalance resume'")
             return ExitCode.DONE
-        environment.clock.sleep(_POLL_S)
     raise BusyError(
         f"run {run_id} is not paused yet; it pauses as soon as it reads the request",
         hint="see 'kafkabal rebalance status', or wait longer with --wait",
