@@ -24,9 +24,9 @@ from .sample_data_set import write_data_set as write_data_set
 from .sandbox import Sandbox as Sandbox
 from .sandbox_home import HOME_VARIABLE as HOME_VARIABLE
 from .sandbox_home import cache_of as cache_of
-from .sandbox_home import claimed as claimed
 from .sandbox_home import default_cache as default_cache
 from .sandbox_home import home_of as home_of
+from .sandbox_locks import claimed as claimed
 from .sandbox_record import readable_records as readable_records
 from .sandbox_spec import KafkaListener as KafkaListener
 from .sandbox_spec import SandboxSpec as SandboxSpec

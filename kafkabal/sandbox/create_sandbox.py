@@ -15,7 +15,8 @@ from kafkabal.sandbox.free_ports import held_ports
 from kafkabal.sandbox.kraft_format import new_kafka_uuid
 from kafkabal.sandbox.node_layout import Node, lay_out_nodes
 from kafkabal.sandbox.sandbox import Sandbox, lock_of, remove_sandbox
-from kafkabal.sandbox.sandbox_home import exclusive, make_folder
+from kafkabal.sandbox.sandbox_home import make_folder
+from kafkabal.sandbox.sandbox_locks import exclusive
 from kafkabal.sandbox.sandbox_record import RECORD_FILE, SandboxRecord, read_record, readable_records, write_record
 from kafkabal.sandbox.sandbox_spec import SandboxSpec
 from kafkabal.sandbox.wait_until import WaitLimit

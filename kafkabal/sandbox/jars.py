@@ -11,7 +11,8 @@ from typing import Any, Final
 from kafkabal.errors import OperationError
 from kafkabal.sandbox.extra_packages import extra_module
 from kafkabal.sandbox.pinned_jars import LockedJar, read_lock
-from kafkabal.sandbox.sandbox_home import exclusive, make_folder
+from kafkabal.sandbox.sandbox_home import make_folder
+from kafkabal.sandbox.sandbox_locks import exclusive
 from kafkabal.sandbox.sandbox_spec import DEFAULT_KAFKA_VERSION
 from kafkabal.wording import counted_noun
 

@@ -20,7 +20,8 @@ from kafkabal.sandbox.exit_diagnosis import cause_in
 from kafkabal.sandbox.jars import ensure_jars
 from kafkabal.sandbox.java_runtime import java_build, java_command, run_java
 from kafkabal.sandbox.kraft_format import BOOTSTRAP_CHECKPOINT, new_kafka_uuid
-from kafkabal.sandbox.sandbox_home import exclusive, make_folder
+from kafkabal.sandbox.sandbox_home import make_folder
+from kafkabal.sandbox.sandbox_locks import exclusive
 from kafkabal.sandbox.server_properties import as_properties_file
 
 TOOL_HEAP_BYTES: Final = 256 * 2**20

@@ -18,7 +18,8 @@ from kafkabal.sandbox.node_control import NodeControl, titles
 from kafkabal.sandbox.node_layout import Node, Role
 from kafkabal.sandbox.node_status import NodeState, NodeStatus, node_status_of
 from kafkabal.sandbox.process_table import ProcessTable
-from kafkabal.sandbox.sandbox_home import exclusive, make_folder
+from kafkabal.sandbox.sandbox_home import make_folder
+from kafkabal.sandbox.sandbox_locks import exclusive
 from kafkabal.sandbox.sandbox_profile import write_profile
 from kafkabal.sandbox.sandbox_record import RECORD_FILE, SandboxRecord
 from kafkabal.sandbox.sandbox_spec import INNER_LISTENER

@@ -1,16 +1,15 @@
-"""Where sandboxes and their jars are kept, and the locks that keep two tools out of each other's way."""
+"""Where sandboxes and their jars are kept."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import platformdirs
 
-from kafkabal.errors import BusyError, OutputError
+from kafkabal.errors import OutputError
 
 HOME_VARIABLE: Final = "KAFKABAL_SANDBOX_HOME"
 
@@ -49,47 +48,3 @@ def make_folder(folder: Path) -> Path:
     except OSError as error:
         raise OutputError(f"cannot create the folder {folder}: {error.strerror}") from error
     return folder
-
-
-@contextmanager
-def exclusive(lock_path: Path) -> Iterator[None]:
-    """Hold the lock file ``lock_path``, waiting for it as long as it takes; the file is gone afterwards.
-
-    The lock is the kernel's: it ends with the process that holds it.
-
-    Raises
-    ------
-    OutputError
-        If the file cannot be made.
-    """
-    with _held(lock_path):
-        yield
-
-
-@contextmanager
-def claimed(lock_path: Path, busy: BusyError) -> Iterator[None]:
-    """Hold the lock file ``lock_path`` like :func:`exclusive`, but do not wait.
-
-    Raises
-    ------
-    BusyError
-        The one given, if another holds it.
-    OutputError
-        If the file cannot be made.
-    """
-    with _held(lock_path, lambda: busy):
-        yield
-
-
-@contextmanager
-def _held(lock_path: Path, busy: Callable[[], BusyError] | None = None) -> Iterator[None]:
-    from kafkabal.file_locks import acquire_file_lock
-
-    make_folder(lock_path.parent)
-    lock = acquire_file_lock(lock_path, busy)
-    try:
-        yield
-    finally:
-        # before the release: a process that waits finds that its file is gone, and makes another
-        lock_path.unlink(missing_ok=True)
-        lock.release()

@@ -1,4 +1,4 @@
-from .file_store import FileStore as FileStore
+from .file_store_protocol import FileStore as FileStore
 from .folder_source import FolderSource as FolderSource
 from .local_files import files_below as files_below
 from .record_headers import CHECKSUM_HEADER as CHECKSUM_HEADER

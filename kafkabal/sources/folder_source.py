@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from kafkabal.errors import InputFileError, UsageError
-from kafkabal.sources.file_store import FileStore, FileVersion, OpenFile
+from kafkabal.sources.file_store_protocol import FileStore, FileVersion, OpenFile
 from kafkabal.sources.local_files import LocalFolder, why_unreadable
 from kafkabal.sources.record_headers import CHUNK_HEADER, file_headers, header_bytes, label_of
 from kafkabal.sources.source_protocol import (

@@ -11,7 +11,7 @@ from stat import S_ISBLK, S_ISCHR, S_ISFIFO, S_ISREG, S_ISSOCK
 from typing import IO, Any, Final, NamedTuple
 
 from kafkabal.errors import InputFileError
-from kafkabal.sources.file_store import FileVersion, LeftOut, StoredFile
+from kafkabal.sources.file_store_protocol import FileVersion, LeftOut, StoredFile
 from kafkabal.sources.source_protocol import printable
 
 # a FIFO that took a file's place since must not be waited for

@@ -10,7 +10,7 @@ from io import BufferedReader
 from typing import IO, Any, Final, NamedTuple
 
 from kafkabal.errors import InputFileError, UsageError
-from kafkabal.sources.file_store import FileVersion, LeftOut, OpenFile, StoredFile
+from kafkabal.sources.file_store_protocol import FileVersion, LeftOut, OpenFile, StoredFile
 from kafkabal.sources.source_protocol import printable
 
 _READ_BYTES: Final = 1 << 18

@@ -12,12 +12,12 @@ from typing import IO, Any
 import msgspec
 
 from kafkabal.errors import InputFileError, UsageError
-from kafkabal.sources.file_store import FileVersion
+from kafkabal.sources.file_store_protocol import FileVersion
 from kafkabal.sources.local_files import LocalFile
 from kafkabal.sources.remote_files import RemoteFile
+from kafkabal.sources.row_columns import RowColumns, add_to_digest, cut_rows, with_label
 from kafkabal.sources.row_formats import RowFormat, format_by_name, reader_of
 from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, WantedFields, field_of
-from kafkabal.sources.rows_as_records import RowColumns, add_to_digest, cut_rows, with_label
 from kafkabal.sources.source_protocol import (
     Block,
     ChangedRowsError,

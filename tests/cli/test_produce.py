@@ -14,7 +14,7 @@ import pytest
 from kafkabal.cli.commands.produce import _interrupted, _producer_settings
 from kafkabal.cli.framework.cluster_access import await_broker
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.command_settings import resolve_settings
+from kafkabal.cli.framework.command_settings import command_settings
 from kafkabal.cli.framework.selected_scores import profile_watcher
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.errors import RefusedByClusterError, UnreachableError
@@ -247,7 +247,7 @@ def watcher_of(profile: Path) -> tuple[ProfileWatcher, io.StringIO]:
     stream = io.StringIO()
     folders = {"config": profile.parent, "state": profile.parent}
     context = CommandContext(stderr=stream, environ={}, folders=folders)
-    return profile_watcher(resolve_settings({"profile": str(profile)}, context), context, default=("disk",)), stream
+    return profile_watcher(command_settings({"profile": str(profile)}, context), context, default=("disk",)), stream
 
 
 def rewrite(profile: Path, text: str) -> None:

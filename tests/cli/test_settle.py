@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.command_settings import resolve_settings
+from kafkabal.cli.framework.command_settings import command_settings
 from kafkabal.sandbox import Node, Role, SandboxSpec
 from kafkabal.sandbox.sandbox_profile import write_profile
 from kafkabal.sandbox.sandbox_record import SandboxRecord, write_record
@@ -35,7 +35,7 @@ def test_the_newest_sandbox_is_taken(tmp_path: Path, names: list[str], warns: bo
         port = server.getsockname()[1]
         for created_at_s, name in enumerate(names):
             _recorded(home, name, port, created_at_s)
-        settings = resolve_settings({"bootstrap_servers": None}, context)
+        settings = command_settings({"bootstrap_servers": None}, context)
     assert settings.bootstrap_servers == ((f"127.0.0.1:{port}",) if names else ())
     other = home / "old" / "profile.yaml"
     expected = f"several sandboxes are up; using the newest, new (choose with --profile {other})"

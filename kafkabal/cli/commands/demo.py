@@ -112,10 +112,10 @@ class _Story:
     def disk_skew(self) -> float:
         """Current skew of the disks, as ``inspect`` computes it."""
         from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
-        from kafkabal.cli.framework.command_settings import resolve_settings
+        from kafkabal.cli.framework.command_settings import command_settings
         from kafkabal.scoring import evaluate, load_score
 
-        settings = resolve_settings({}, self._context)
+        settings = command_settings({}, self._context)
         with open_cluster(settings, self._context) as cluster:
             state = read_cluster(cluster, settings, self._context).state
         return evaluate(load_score("disk"), state, tolerance=_TOLERANCE).skew

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from kafkabal.cli.framework.command_settings import PROFILES_FILE, resolve_settings
+from kafkabal.cli.framework.command_settings import PROFILES_FILE, command_settings
 from kafkabal.errors import ConfigError, UsageError
 from kafkabal.wording import first_of
 
@@ -46,7 +46,7 @@ class ChosenClusters:
         from dataclasses import replace
 
         environ = {name: text for name, text in context.environ.items() if name not in _naming_variables()}
-        return resolve_settings({**self.flags, "profile": profile}, replace(context, environ=environ))
+        return command_settings({**self.flags, "profile": profile}, replace(context, environ=environ))
 
 
 def choose_clusters(flags: Mapping[str, Any], context: CommandContext) -> ChosenClusters:
@@ -72,7 +72,7 @@ def choose_clusters(flags: Mapping[str, Any], context: CommandContext) -> Chosen
             given = (pattern,)
         if len(given) < 2 and not any(map(_is_pattern, given)):
             return ChosenClusters(
-                one=resolve_settings({**rest, "profile": given[0] if given else None}, context), flags=rest
+                one=command_settings({**rest, "profile": given[0] if given else None}, context), flags=rest
             )
         names = _matching(given, profiles_file)
     named = next((key for key in _NAMING if rest.get(key)), None)

@@ -22,7 +22,7 @@ _CLUSTER_FLAGS: Final = {
 }
 
 
-def resolve_settings(flags: Mapping[str, Any], context: CommandContext) -> Settings:
+def command_settings(flags: Mapping[str, Any], context: CommandContext) -> Settings:
     """Bring flags, environment and profile together.
 
     A command that takes a cluster and is given none, not even a profile, uses the profile of the sandbox that

@@ -69,7 +69,7 @@ def inspection_of(settings: Settings, state: ClusterState) -> Inspection:
 
 def profile_watcher(settings: Settings, context: CommandContext, default: Sequence[str]) -> ProfileWatcher:
     """Takes up the scores of an edited profile in a command that runs for long; those given as options stay."""
-    from kafkabal.cli.framework.command_settings import resolve_settings
+    from kafkabal.cli.framework.command_settings import command_settings
     from kafkabal.producer import ProfileWatcher
 
     profile = settings.profile
@@ -78,7 +78,7 @@ def profile_watcher(settings: Settings, context: CommandContext, default: Sequen
     def load() -> tuple[WeightedScore, ...]:
         assert profile is not None
         return unchecked_scores(
-            resolve_settings({"profile": f"{profile.path}#{profile.name}", **given}, context), default
+            command_settings({"profile": f"{profile.path}#{profile.name}", **given}, context), default
         )
 
     return ProfileWatcher(

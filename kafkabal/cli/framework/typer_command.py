@@ -12,7 +12,7 @@ import typer
 
 from kafkabal.atomic_files import STDOUT
 from kafkabal.cli.framework.chosen_clusters import choose_clusters
-from kafkabal.cli.framework.command_settings import resolve_settings
+from kafkabal.cli.framework.command_settings import command_settings
 from kafkabal.cli.framework.lazy_commands import Command, Group
 from kafkabal.cli.framework.library_logs import direct_logs
 from kafkabal.cli.framework.shared_options import CommonOptions, SaveOptions
@@ -87,7 +87,7 @@ def _call(
         raise UsageError("--quiet and --verbose cannot be combined")
     context = context.adjusted(quiet=common.quiet, verbosity=common.verbose, colour=common.chosen_colour)
     direct_logs(context.stderr, everything=common.verbose > 1)
-    choose = choose_clusters if signature.takes_several else resolve_settings
+    choose = choose_clusters if signature.takes_several else command_settings
     arguments = signature.arguments(given, lambda flags: choose(flags, context), from_environment)
     if signature.context_name:
         arguments[signature.context_name] = _beside_snapshot(context) if _saves_to_stdout(arguments) else context

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.command_settings import PROFILES_FILE, resolve_settings
+from kafkabal.cli.framework.command_settings import PROFILES_FILE, command_settings
 from kafkabal.errors import KafkabalError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def quick_candidates(words: Sequence[str], context: CommandContext) -> str | Non
         return None
     name, plan = given.pop("name", DEFAULT_SANDBOX), given.pop("plan", None)
     try:
-        settings = resolve_settings(dict.fromkeys(_FLAGS.values()) | given, context)
+        settings = command_settings(dict.fromkeys(_FLAGS.values()) | given, context)
         return candidate_lines(CandidateKind(kind), context, settings, name, Path(plan) if plan else None)
     except KafkabalError:
         return None

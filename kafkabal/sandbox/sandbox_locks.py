@@ -1,0 +1,58 @@
+"""Lock files that keep two tools out of each other's way in the folder of a sandbox, or of its jars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from kafkabal.sandbox.sandbox_home import make_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kafkabal.errors import BusyError
+
+
+@contextmanager
+def exclusive(lock_path: Path) -> Iterator[None]:
+    """Hold the lock file ``lock_path``, waiting for it as long as it takes; the file is gone afterwards.
+
+    The lock is the kernel's: it ends with the process that holds it.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be made.
+    """
+    with _held(lock_path):
+        yield
+
+
+@contextmanager
+def claimed(lock_path: Path, busy: BusyError) -> Iterator[None]:
+    """Hold the lock file ``lock_path`` like :func:`exclusive`, but do not wait.
+
+    Raises
+    ------
+    BusyError
+        The one given, if another holds it.
+    OutputError
+        If the file cannot be made.
+    """
+    with _held(lock_path, lambda: busy):
+        yield
+
+
+@contextmanager
+def _held(lock_path: Path, busy: Callable[[], BusyError] | None = None) -> Iterator[None]:
+    from kafkabal.file_locks import acquire_file_lock
+
+    make_folder(lock_path.parent)
+    lock = acquire_file_lock(lock_path, busy)
+    try:
+        yield
+    finally:
+        # before the release: a process that waits finds that its file is gone, and makes another
+        lock_path.unlink(missing_ok=True)
+        lock.release()
