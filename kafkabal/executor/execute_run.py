@@ -13,7 +13,7 @@ from kafkabal.clusters import Capability, ClusterLock, ConfigResource, ResourceK
 from kafkabal.errors import BusyError, KafkabalError
 from kafkabal.executor.begin_run import begin_run
 from kafkabal.executor.observe.observation import Stage, observe
-from kafkabal.executor.reassign.cancel_moves import cancel_in_flight
+from kafkabal.executor.reassign.cancel_moves import cancel_in_flight, copies_between_dirs, ends_of_copies
 from kafkabal.executor.reassign.cordon_brokers import cordon, lift_cordons
 from kafkabal.executor.reassign.leader_elections import elect_preferred, give_back_leaders
 from kafkabal.executor.reassign.move_loop import MoveEnd, MoveLoop
@@ -114,9 +114,10 @@ def repair_run(
     """Restore the throttles of the latest run; reassignments in flight continue and keep theirs."""
     context = reopen_run(environment, journal=journal, lock=lock)
     try:
-        targets = context.targets(Goal.APPLY)
-        seen = context.retries.until_success(lambda: observe(context.cluster, targets))
-        in_flight = {t.name for t in targets} & seen.reassignments.keys()
+        ends = ends_of_copies(context)
+        seen = context.retries.until_success(lambda: observe(context.cluster, ends))
+        in_flight = {end.name for end in ends} & seen.reassignments.keys()
+        in_flight |= {TopicPartition(r.topic, r.partition) for r in copies_between_dirs(seen, ends)}
         return _Run(context, context.state.goal).restore_only(in_flight)
     finally:
         context.store.close()

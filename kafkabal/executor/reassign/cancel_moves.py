@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from kafkabal.clusters import ReplicaOn
 from kafkabal.executor.observe.observation import Observation, Stage, observe
 from kafkabal.executor.reassign.partition_task import PartitionTask
-from kafkabal.executor.reassign.target_placement import target_of
+from kafkabal.executor.reassign.target_placement import TargetPlacement, target_of
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.safety.retry import PASSING_ERRORS
 from kafkabal.executor.state.run_record import RunPartition
@@ -66,11 +66,12 @@ def _turn(
     context: RunContext, tasks: Sequence[PartitionTask], planned: Mapping[TopicPartition, RunPartition]
 ) -> tuple[list[PartitionTask], dict[TopicPartition, str]]:
     """One try; returns what was in flight or out of order, and what could not be cancelled."""
-    seen = observe(context.cluster, [t.target for t in tasks])
+    ends = ends_of_copies(context)
+    seen = observe(context.cluster, ends)
     for task in tasks:
         task.take(seen, context.clock.monotonic())
     moving = [t for t in tasks if t.stage in _MOVING]
-    copying = _copies(seen, tasks)
+    copying = copies_between_dirs(seen, ends)
     disordered = {
         t.name: planned[t.name].previous.replicas
         for t in tasks
@@ -89,14 +90,20 @@ def _turn(
     return [t for t in tasks if t.name in touched], faults
 
 
-def _copies(seen: Observation, tasks: Sequence[PartitionTask]) -> dict[ReplicaOn, str]:
-    """Copies of ours between log dirs: requesting the dir where the replica already is cancels them."""
+def ends_of_copies(context: RunContext) -> list[TargetPlacement]:
+    """Every placement that this run may be copying to: a rollback that is stopped or has died copies the other way."""
+    goals = [Goal.APPLY] if context.state.goal is Goal.APPLY else [Goal.APPLY, Goal.ROLL_BACK]
+    return [target for goal in goals for target in context.targets(goal)]
+
+
+def copies_between_dirs(seen: Observation, ends: Sequence[TargetPlacement]) -> dict[ReplicaOn, str]:
+    """Copies of ours between log dirs, with the dir where each replica is: to ask for that dir cancels its copy."""
     found: dict[ReplicaOn, str] = {}
-    for task in tasks:
-        for broker, path in task.target.log_dirs.items():
-            log = seen.logs.get(ReplicaOn(*task.name, broker))
+    for end in ends:
+        for broker, path in end.log_dirs.items():
+            log = seen.logs.get(ReplicaOn(*end.name, broker))
             if log is not None and log.future_log_dir is not None and log.future_log_dir == path:
-                found[ReplicaOn(*task.name, broker)] = log.log_dir
+                found[ReplicaOn(*end.name, broker)] = log.log_dir
     return found
 
 
