@@ -6,6 +6,7 @@ A last line that was cut off by a crash is overwritten by the next record.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -38,6 +39,7 @@ class Journal:
             self._file = path.open("r+b" if path.exists() else "w+b", buffering=0)
             self._file.truncate(keep_bytes)
             self._file.seek(keep_bytes)
+            self._whole_bytes = keep_bytes
         except OSError as error:
             raise OutputError(f"{path}: cannot write the journal: {error.strerror or error}") from error
 
@@ -82,12 +84,20 @@ class Journal:
             written = 0
             while written < len(lines):
                 written += self._file.write(lines[written:])
+            self._whole_bytes += len(lines)
             os.fsync(self._file.fileno())
         except OSError as error:
+            self._drop_torn_line()
             if not self.is_tolerant:
                 message = f"{self.path}: cannot write the journal: {error.strerror or error}"
                 raise OutputError(message, hint="free disk space, then run 'kafkabal rebalance resume'") from error
             self.error = error
+
+    def _drop_torn_line(self) -> None:
+        """Take back what a full disk has cut off: with a record behind it, the journal could never be read again."""
+        with suppress(OSError):
+            self._file.truncate(self._whole_bytes)
+            self._file.seek(self._whole_bytes)
 
     def close(self) -> None:
         """Close the file."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import errno
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -118,6 +119,40 @@ def test_torn_tail_is_overwritten(tmp_path: Path) -> None:
     journal.append(Entered(at="now", goal=Goal.ROLL_BACK, phase=Phase.MOVING))
     journal.close()
     assert read_journal(path).state.goal is Goal.ROLL_BACK
+
+
+class _FillingFile:
+    """A file on a disk that takes 10 more bytes of one write, and has room again later."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._writes = iter([10, None])
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def write(self, data: bytes) -> int:
+        """Take as much as there is room for."""
+        room = next(self._writes, len(data))
+        if room is None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return int(self._file.write(data[:room]))
+
+
+@pytest.mark.parametrize("is_tolerant", [False, True])
+def test_half_a_record_on_a_disk_that_fills(tmp_path: Path, is_tolerant: bool) -> None:
+    """What a full disk has cut off is taken back: the records of the way out come after whole lines only."""
+    path = tmp_path / "j.jsonl"
+    journal = Journal.create(path, _record())
+    journal._file = cast("Any", _FillingFile(journal._file))
+    journal.is_tolerant = is_tolerant
+    with nullcontext() if is_tolerant else pytest.raises(OutputError, match="No space left"):
+        journal.append(Entered(at="now", goal=Goal.APPLY, phase=Phase.MOVING))
+    journal.is_tolerant = True
+    for phase in (Phase.CANCELLING, Phase.RESTORING):
+        journal.append(Entered(at="now", goal=Goal.APPLY, phase=phase))
+    journal.close()
+    assert read_journal(path).state.phase is Phase.RESTORING
 
 
 def test_former_writer_does_no_harm(tmp_path: Path) -> None:
