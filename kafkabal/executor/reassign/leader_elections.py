@@ -18,6 +18,7 @@ from kafkabal.model import TopicPartition
 
 _ROUNDS = 5
 """Metadata lags an election by up to a few polls; with one round less waiting, healthy runs would end as partial."""
+_NOT_ATTEMPTED = "election not attempted"
 _LED_BY_ANOTHER = "moved by another tool, or another leader elected, since planning"
 
 
@@ -39,7 +40,7 @@ def elect_preferred(context: RunContext, partitions: Sequence[RunPartition]) -> 
             if name in status and not _is_led_by(planned.replicas[0], planned.replicas, status[name])
         ]
         if not wrong or context.should_stop():
-            return dict.fromkeys(wrong, "election not attempted")
+            return dict.fromkeys(wrong, _NOT_ATTEMPTED)
         if attempt:
             context.clock.sleep(context.options.timeouts.poll_s * attempt)
         why = _elect_in_steps(context, [n for n in wrong if status[n].replicas == placed[n].replicas])
@@ -61,6 +62,9 @@ def give_back_leaders(context: RunContext, partitions: Sequence[RunPartition]) -
         status = _status(context, placed_before)
         lost = [p for p in placed_before.values() if _is_lost(p, status)]
         if not lost:
+            break
+        if context.should_stop():
+            why = dict.fromkeys((p.name for p in lost), _NOT_ATTEMPTED) | why
             break
         if attempt:
             context.clock.sleep(context.options.timeouts.poll_s * attempt)
@@ -111,6 +115,9 @@ def _elect_in_steps(context: RunContext, names: Sequence[TopicPartition]) -> dic
     for at in range(0, len(names), step):
         if at:
             context.clock.sleep(1.0)
+            if context.should_stop():
+                # of 60,000 partitions the last is due ten minutes later: whoever stops a run kills it before that
+                return failed | dict.fromkeys(names[at:], _NOT_ATTEMPTED)
         chunk = names[at : at + step]
         faults = context.retries.until_success(lambda chunk=chunk: context.effects.elect(chunk))  # type: ignore[misc]
         failed |= {name: str(fault) for name, fault in faults.items()}
