@@ -172,7 +172,11 @@ class _Run:
             raise
 
     def restore_only(self, in_flight: Collection[TopicPartition]) -> RunResult:
+        # a broker that was drained to the end is to be stopped, and stays cordoned
+        is_cut_short = self._context.state.outcome not in (RunOutcome.COMPLETE, RunOutcome.PARTIAL)
         left = self._restore_for_good(in_flight)
+        if is_cut_short and not in_flight:
+            lift_cordons(self._context)
         return self._close(RunOutcome.DETACHED if in_flight else RunOutcome.STOPPED, left.pending)
 
     def _move_and_lead(self) -> RunResult:

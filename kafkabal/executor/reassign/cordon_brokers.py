@@ -7,9 +7,9 @@ was set before.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
-from kafkabal.clusters import Capability, Cluster, ConfigChange, ConfigResource, ConfigSource, ResourceKind
+from kafkabal.clusters import Capability, Cluster, ConfigChange, ConfigResource, ConfigSource, Fault, ResourceKind
 from kafkabal.errors import OperationError
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.state.run_record import Original
@@ -33,7 +33,8 @@ def read_cordons(cluster: Cluster, brokers: Collection[int]) -> tuple[Original, 
 
 def cordon(context: RunContext) -> None:
     """Cordon all log dirs of the brokers of the run; a broker that refuses is warned of, and drained all the same."""
-    _change(context, {o.of: _ALL_DIRS for o in context.record.cordons}, "cannot cordon")
+    for resource, fault in _change(context, {o.of: _ALL_DIRS for o in context.record.cordons}).items():
+        context.warn(f"cannot cordon {resource}: {fault}")
 
 
 def lift_cordons(context: RunContext) -> None:
@@ -41,17 +42,24 @@ def lift_cordons(context: RunContext) -> None:
     ours = {o.of: o.own_value for o in context.record.cordons}
     if not ours:
         return
-    values, _ = context.cluster.configs(set(ours), [CORDONED_LOG_DIRS])
+    values, faults = context.retries.until_success(lambda: context.cluster.configs(set(ours), [CORDONED_LOG_DIRS]))
     now = {r: found.get(CORDONED_LOG_DIRS) for r, found in values.items()}
     is_ours = {r for r, v in now.items() if v is not None and (v.value, v.source) == (_ALL_DIRS, ConfigSource.OWN)}
-    changed = {r: value for r, value in ours.items() if r in is_ours and value != _ALL_DIRS}
-    _change(context, changed, "cannot restore the cordons of")
+    # a dead broker reports nothing, but controllers, where they are given, take its configs for it
+    changed = {r: value for r, value in ours.items() if r in is_ours | faults.keys() and value != _ALL_DIRS}
+    for resource, fault in _change(context, changed).items():
+        # nothing else takes it off: a broker that is back would get no replica, and give no reason
+        option = _option(changed[resource])
+        context.warn(
+            f"{resource} stays cordoned: {fault}; 'kafka-configs --alter {option}' restores what was set before"
+        )
 
 
-def _change(context: RunContext, wanted: dict[ConfigResource, str | None], complaint: str) -> None:
+def _change(context: RunContext, wanted: Mapping[ConfigResource, str | None]) -> Mapping[ConfigResource, Fault]:
+    """Set the config of these brokers; returns those that refused."""
     changes = [ConfigChange(resource, CORDONED_LOG_DIRS, value) for resource, value in sorted(wanted.items())]
-    if not changes:
-        return
-    failed = context.retries.until_success(lambda: context.effects.alter_configs(changes))
-    for resource, fault in failed.items():
-        context.warn(f"{complaint} {resource}: {fault}")
+    return context.retries.until_success(lambda: context.effects.alter_configs(changes)) if changes else {}
+
+
+def _option(value: str | None) -> str:
+    return f"--delete-config {CORDONED_LOG_DIRS}" if value is None else f"--add-config {CORDONED_LOG_DIRS}=[{value}]"

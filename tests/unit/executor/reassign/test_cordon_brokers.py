@@ -8,7 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from kafkabal.clusters.cluster_protocol import Capability
-from kafkabal.executor.execute_run import apply, cancel, resume, roll_back
+from kafkabal.errors import UnreachableError
+from kafkabal.executor.execute_run import apply, cancel, repair_run, resume, roll_back
+from kafkabal.executor.run_events import Warned
+from kafkabal.executor.state.run_states import RunOutcome
 from kafkabal.model.kafka_configs import CORDONED_LOG_DIRS
 from kafkabal.plan.plan import Plan
 
@@ -94,3 +97,41 @@ def test_a_plan_that_drains_nothing_cordons_nothing(draining: Any) -> None:
     apply(draining.environment(), plan, draining.options)
     assert _cordon(draining) is None
     assert Capability.CONFIGS in draining.memory.capabilities
+
+
+def _after_a_crash(scene: Any) -> Any:
+    def die(call: Any) -> None:
+        if call.method == "alter_reassignments":
+            raise scene.Crash
+
+    scene.faulty.before.append(die)
+    with pytest.raises(scene.Crash):
+        apply(scene.environment(), scene.plan, scene.options)
+    return scene.next_process()
+
+
+@pytest.mark.parametrize("way", [cancel, roll_back, repair_run])
+def test_a_dead_broker_that_stays_cordoned_is_named(draining: Any, way: Any) -> None:
+    """The broker to drain has died, and its cordon cannot be lifted: nobody would know why it gets no replica."""
+    environment = _after_a_crash(draining)
+    draining.memory.kafka.kill(_DRAINED)
+    draining.recorder.events.clear()
+    way(environment)
+    warned = [w.message for w in draining.recorder.of(Warned) if "broker 1 stays cordoned" in w.message]
+    assert warned
+    assert "kafka-configs --alter --delete-config cordoned.log.dirs" in warned[0]
+
+
+@pytest.mark.parametrize("way", [cancel, roll_back, repair_run])
+def test_a_configuration_that_times_out_once(draining: Any, way: Any) -> None:
+    """Reading the cordon is tried again like every other call: the run is closed, and the cordon lifted."""
+    environment = _after_a_crash(draining)
+    once = iter([True])
+
+    def time_out(call: Any) -> None:
+        if call.method == "configs" and list(call.arguments[1]) == [CORDONED_LOG_DIRS] and next(once, False):
+            raise UnreachableError("timed out")
+
+    draining.faulty.before.append(time_out)
+    assert way(environment).outcome in (RunOutcome.STOPPED, RunOutcome.COMPLETE)
+    assert _cordon(draining) is None
