@@ -27,6 +27,8 @@ class Sightings(msgspec.Struct, frozen=True, kw_only=True):
     checked_at: datetime
     dead_since: Mapping[int, datetime] = {}
     """When each broker that was dead then was first seen dead."""
+    alive_at: Mapping[int, datetime] = {}
+    """When this host last saw each of those brokers alive, as far as it did."""
     seen: tuple[int, ...] = ()
     """Every broker that was ever seen, live or dead: one that is gone since is not a slip of the pen."""
 
@@ -36,7 +38,15 @@ class Sightings(msgspec.Struct, frozen=True, kw_only=True):
         A time to come was noted before a clock was set back; it counts as now, or the grace might last for years.
         """
         since = {b: min(self.dead_since.get(b, now), now) for b in sorted(dead)}
-        return Sightings(checked_at=now, dead_since=since, seen=tuple(sorted({*self.seen, *brokers})))
+        seen = tuple(sorted({*self.seen, *brokers}))
+        # one that was dead at the first look was never seen alive
+        alive_at = self.last_alive([b for b in sorted(dead) if b in self.seen])
+        return Sightings(checked_at=now, dead_since=since, alive_at=alive_at, seen=seen)
+
+    def last_alive(self, brokers: Collection[int]) -> dict[int, datetime]:
+        """When this host last saw these brokers alive, up to its last observation."""
+        alive = {**self.alive_at, **{b: self.checked_at for b in brokers if b not in self.dead_since}}
+        return {b: alive[b] for b in brokers if b in alive}
 
     def joined(self, other: Sightings) -> Sightings:
         """The earlier time that either knows, unless the other has seen the broker alive since.
@@ -79,10 +89,10 @@ def known_to_cluster(cluster: Cluster, ours: Sightings, before: Sightings | None
     theirs = _recorded(cluster)
     if theirs is None:
         return ours
+    # a host whose clock is behind notes a time at which we saw the broker alive, and would cut the grace short
+    alive_at = before.last_alive(theirs.dead_since) if before is not None else {}
     trusted = {
-        b: min(at, ours.checked_at)
-        for b, at in theirs.dead_since.items()
-        if before is None or b in before.dead_since or at > before.checked_at
+        b: min(at, ours.checked_at) for b, at in theirs.dead_since.items() if b not in alive_at or at > alive_at[b]
     }
     return ours.joined(Sightings(checked_at=theirs.checked_at, dead_since=trusted, seen=theirs.seen))
 

@@ -77,6 +77,25 @@ def test_what_other_hosts_know(
     assert (found.dead_since, found.seen) == ({3: expected}, (1, 2, 3))
 
 
+def test_a_host_whose_clock_is_behind(scene: Any, path: Path) -> None:
+    """What it notes is before this host last saw the broker alive, and cuts the grace short at no later look."""
+    record_brokers(path, BROKERS, [], NOW - MINUTE)
+    tell_cluster(scene.memory, Sightings(checked_at=NOW - HOUR, dead_since={3: NOW - HOUR}, seen=BROKERS))
+    for minutes in range(3):
+        before, now = read_sightings(path), NOW + minutes * MINUTE
+        found = known_to_cluster(scene.memory, record_brokers(path, BROKERS, [3], now), before)
+        assert found.dead_since == {3: NOW}
+
+
+def test_a_host_that_sees_a_dead_broker_for_the_first_time(scene: Any, path: Path) -> None:
+    """It never saw it alive, and believes the host that noted its death an hour ago, at every look."""
+    tell_cluster(scene.memory, Sightings(checked_at=NOW, dead_since={3: NOW - HOUR}, seen=BROKERS))
+    for minutes in range(3):
+        before, now = read_sightings(path), NOW + minutes * MINUTE
+        found = known_to_cluster(scene.memory, record_brokers(path, BROKERS, [3], now), before)
+        assert found.dead_since == {3: NOW - HOUR}
+
+
 def test_a_cluster_that_keeps_no_records(scene: Any) -> None:
     """Then each host knows what it has seen itself, and a record that is damaged is none."""
     bare = InMemoryCluster(scene.memory.kafka, without=[Capability.RECORDS])
