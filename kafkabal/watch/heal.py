@@ -32,11 +32,12 @@ from kafkabal.executor import (
     resume,
 )
 from kafkabal.model import ClusterState
-from kafkabal.plan import Plan
+from kafkabal.plan import Plan, apply_plan
 from kafkabal.planner import Mode, PlanOptions, demote_brokers, make_plan, undo_demotion
 from kafkabal.watch.decide_healing import Healing, HealKind
 from kafkabal.watch.heal_policy import HealPolicy
 from kafkabal.watch.healing_ledger import HealingLedger
+from kafkabal.watch.state_findings import find
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,8 +134,27 @@ def plan_of(healing: Healing, state: ClusterState, policy: HealPolicy, ledger: H
     if healing.kind is HealKind.DRAIN:
         return make_plan(state, replace(common, mode=Mode.REPAIR_ONLY, drain=healing.brokers))
     if healing.kind is HealKind.FILL and _hold_nothing(state, healing):
-        return make_plan(state, replace(common, mode=Mode.ONLY_TO_NEW))
+        return _filling(state, common, policy)
     return make_plan(state, common)
+
+
+def _filling(state: ClusterState, common: PlanOptions, policy: HealPolicy) -> Plan:
+    """Moves to new brokers only, unless that would leave a score outside the outer band which moves of others bring in.
+
+    What has moved rests for a day: after a second broker that failed within one, so little may move that what a filling
+    leaves outside would stay there for as long.
+    """
+    only_to_new = make_plan(state, replace(common, mode=Mode.ONLY_TO_NEW))
+    outside = _outside_after(only_to_new, state, policy)
+    if not outside:
+        return only_to_new
+    any_moves = make_plan(state, common)
+    return any_moves if _outside_after(any_moves, state, policy) < outside else only_to_new
+
+
+def _outside_after(plan: Plan, state: ClusterState, policy: HealPolicy) -> int:
+    """How many scores would be outside the outer band."""
+    return len(find(apply_plan(state, plan), policy.outer_tolerance).imbalanced)
 
 
 def _hold_nothing(state: ClusterState, healing: Healing) -> bool:

@@ -17,9 +17,14 @@ from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions, Throttle, Timeouts
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
+from kafkabal.plan.planned_state import apply_plan
+from kafkabal.planner import Mode, PlanOptions, make_plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
-from kafkabal.watch.heal import RunHealer
+from kafkabal.watch.decide_healing import Healing, HealKind
+from kafkabal.watch.heal import RunHealer, plan_of
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
+from kafkabal.watch.healing_ledger import HealingLedger
+from kafkabal.watch.state_findings import find
 from kafkabal.watch.watch_events import EventKind, WatchEvent
 from kafkabal.watch.watch_options import WatchOptions
 from kafkabal.watch.watcher import Watcher
@@ -233,3 +238,17 @@ def test_a_day_leaves_nothing_behind(stage: Stage) -> None:
     tracemalloc.stop()
     assert process.num_fds() == files
     assert bytes_after - bytes_before < 500_000
+
+
+def test_filling_a_broker_brings_the_others_in_too_where_moves_to_it_alone_do_not() -> None:
+    """What moves rests for a day: brokers that moves to the new one leave outside the band would stay there so long."""
+    first = [1] * 15 + [2] * 15 + [3] * 6
+    rows = [partition(n, (b,), 10 * GB) for n, b in enumerate(first)]
+    state = cluster(brokers(4), [TopicRow(topic="t", partitions=rows)])
+    policy = HealPolicy(level=HealLevel.ALL)
+    to_new = make_plan(state, PlanOptions(mode=Mode.ONLY_TO_NEW, tolerance=policy.inner_tolerance))
+    assert find(apply_plan(state, to_new), policy.outer_tolerance).imbalanced
+
+    plan = plan_of(Healing(HealKind.FILL, frozenset({4})), state, policy, HealingLedger(), 0.0)
+
+    assert not find(apply_plan(state, plan), policy.outer_tolerance).imbalanced
