@@ -64,7 +64,8 @@ def repair(
 
 
 def _list(leftovers: "Sequence[LeftoverThrottle]", context: CommandContext) -> None:
-    for leftover in leftovers:
-        context.stdout.write(printable(f"{leftover.key} of {leftover.resource}: {leftover.value}") + "\n")
+    lines = [printable(f"{leftover.key} of {leftover.resource}: {leftover.value}") + "\n" for leftover in leftovers]
+    # a reader that is gone, or a full disk, does not keep them on the cluster
+    context.show_result("".join(lines))
     if not leftovers:
         context.say("no leftover throttles")
