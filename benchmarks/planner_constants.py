@@ -1,11 +1,14 @@
 """What a tuned constant of the planner is worth: plans with other values of it, against those with its own.
 
     python benchmarks/planner_constants.py search.local_search._PRICE 0.4 1.6
+    python benchmarks/planner_constants.py search.joint_moves._LONGEST 3 15 --worlds small
 
 Prints, over 19 plans of nine clusters of 12 to 23 brokers (five heavy, one of them grown and one with followers that
 differ by 30 %; three random, one rack-blind, one with three log dirs; at 9 % and 2 %, and one drain): the bytes moved
 against those of the plan with the constant as it is, how many plans differ, holders left outside, and processor time,
-which is good to a tenth or two. Clusters come from ``make_snapshot.py``, see ``planner.py``.
+which is good to a tenth or two. Clusters come from ``make_snapshot.py``, see ``planner.py``. With ``--worlds small`` 24
+plans of 12 drawn clusters of 5 to 8 brokers are compared instead, with ``--worlds rated`` 24 plans of 12 drawn clusters
+of 12 brokers by the usual scores and by the bytes that leaders take and send, with one to three replicas.
 """
 
 from __future__ import annotations
@@ -17,14 +20,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
+import numpy as np
 from planner import BENCH_DIR
 
 from kafkabal.clusters.snapshot import read_snapshot
 from kafkabal.model import ClusterState
 from kafkabal.planner import PlanOptions, make_plan
+from kafkabal.scoring import load_scores
+from kafkabal.testing import SyntheticWorld, make_world
 
 WORLDS = {
     **{f"heavy {seed}": f"heavy --seed {seed} --topics 120" for seed in range(1, 5)},
@@ -36,6 +43,10 @@ WORLDS = {
 }
 TOLERANCES = (0.09, 0.02)
 DRAINED = frozenset({3})
+RATED = ("disk", "replicas", "leaders", "topic-spread", "leader-bytes-in", "bytes-out")
+
+
+Case: TypeAlias = "tuple[str, ClusterState, PlanOptions]"
 
 
 @dataclass(frozen=True)
@@ -52,18 +63,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("constant", help="module below kafkabal.planner, and name: search.local_search._PRICE")
     parser.add_argument("values", nargs="+", type=float)
+    parser.add_argument("--worlds", choices=CASES, default="usual")
     options = parser.parse_args()
     path, _, name = options.constant.rpartition(".")
-    module = importlib.import_module(f"kafkabal.planner.{path}")
-    own = getattr(module, name)
-    with tempfile.TemporaryDirectory() as folder:
-        states = {world: read_snapshot(snapshot(Path(folder), world, words)) for world, words in WORLDS.items()}
-    plans(states)  # what is imported and cached by the first plans is not measured
-    usual, usual_s = plans(states)
+    own = getattr(importlib.import_module(f"kafkabal.planner.{path}"), name)
+    cases = list(CASES[options.worlds]())
+    plans(cases)  # what is imported and cached by the first plans is not measured
+    usual, usual_s = plans(cases)
     for value in options.values:
-        setattr(module, name, type(own)(value))
-        print(f"{options.constant} = {value:g} (is {own:g}): {compared(usual, usual_s, *plans(states))}", flush=True)
-    setattr(module, name, own)
+        set_everywhere(name, own, type(own)(value))
+        print(
+            f"{options.constant} = {value:g} (is {own:g}): {compared(usual, usual_s, *plans(cases))}",
+            flush=True,
+        )
+        set_everywhere(name, type(own)(value), own)
+
+
+def set_everywhere(name: str, before: float, value: float) -> None:
+    """Set a constant in its module and in those that have imported it by its name."""
+    for module in [m for path, m in sys.modules.items() if path.startswith("kafkabal.planner")]:
+        if module.__dict__.get(name) == before:
+            setattr(module, name, value)
 
 
 def snapshot(folder: Path, world: str, words: str) -> Path:
@@ -78,19 +98,54 @@ def snapshot(folder: Path, world: str, words: str) -> Path:
     return grown
 
 
-def plans(states: dict[str, ClusterState]) -> tuple[list[Planned], float]:
+def plans(cases: list[Case]) -> tuple[list[Planned], float]:
     """All plans, and the processor time that they took."""
     began_s = time.process_time()
-    found = [planned(name, state, options) for name, state, options in cases(states)]
+    found = [planned(*case) for case in cases]
     return found, time.process_time() - began_s
 
 
-def cases(states: dict[str, ClusterState]) -> Iterator[tuple[str, ClusterState, PlanOptions]]:
+def usual_cases() -> Iterator[Case]:
     """Clusters, and what is asked of their plans."""
+    with tempfile.TemporaryDirectory() as folder:
+        states = {world: read_snapshot(snapshot(Path(folder), world, words)) for world, words in WORLDS.items()}
     for world, state in states.items():
         for tolerance in TOLERANCES:
             yield f"{world} at {tolerance:.0%}", state, PlanOptions(tolerance=tolerance)
     yield "heavy 1, drained", states["heavy 1"], PlanOptions(drain=DRAINED)
+
+
+def small_cases() -> Iterator[Case]:
+    """Clusters with so few replicas that joint moves and the iterated search are tried."""
+    for seed in range(12):
+        world = SyntheticWorld(
+            seed=seed,
+            brokers=5 + seed % 4,
+            racks=3,
+            topics=4 + 2 * seed,
+            most_partitions=8,
+            skew=1.5,
+            replication_factor=2 + seed % 2,
+        )
+        for tolerance in TOLERANCES:
+            yield f"small {seed} at {tolerance:.0%}", make_world(world), PlanOptions(tolerance=tolerance)
+
+
+def rated_cases() -> Iterator[Case]:
+    """Clusters whose producers and consumers are uneven in another way than bytes are."""
+    for seed in range(12):
+        state = make_world(SyntheticWorld(seed=seed, brokers=12, topics=60, replication_factor=1 + seed % 3))
+        rate = np.random.default_rng(seed).exponential(1e5, len(state.partitions))
+        state = replace(state, partitions=replace(state.partitions, in_bytes_per_s=rate, out_bytes_per_s=rate * 2))
+        for tolerance in TOLERANCES:
+            yield (
+                f"rated {seed} at {tolerance:.0%}",
+                state,
+                PlanOptions(tolerance=tolerance, scores=load_scores(RATED)),
+            )
+
+
+CASES = {"usual": usual_cases, "small": small_cases, "rated": rated_cases}
 
 
 def planned(name: str, state: ClusterState, options: PlanOptions) -> Planned:
