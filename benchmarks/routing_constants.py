@@ -1,0 +1,108 @@
+"""What a tuned constant of the policy ``score`` is worth: brokers filled with other values of it, against its own.
+
+    python -m benchmarks.routing_constants _PART_AT_ONCE 0.25 1
+
+Prints, for each value, how the fullest broker over the mean changes, in the mean and at most, and processor time, which
+is good to a tenth: over the 20 workloads of ``evenness.py``; over 144 whose brokers 1 and 2 begin with up to as many
+bytes as are written and a third of that (12 and 60 partitions, 3 to 300 MB, one and eight producers, a reading every
+0.1 and 1 s, one and three replicas); and over four of 300,000 records at full speed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from itertools import product
+from math import exp, log
+from statistics import fmean, median
+
+from benchmarks.evenness import CASES
+from kafkabal.routing import load_policy, view_of
+from kafkabal.routing.policies import score as module
+from kafkabal.scoring import load_scores
+from kafkabal.simulator import (
+    TOPIC,
+    LogNormalSize,
+    SimulationOptions,
+    Workload,
+    WorkloadCluster,
+    build_workload_cluster,
+    simulate,
+)
+
+MEAN_BYTES = {3_000: 20_000, 50_000: 1_000, 300_000: 1_000}
+
+
+def main() -> None:
+    """Print a line for each value and group of workloads."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("constant", help="name in kafkabal.routing.policies.score")
+    parser.add_argument("values", nargs="+", type=float)
+    options = parser.parse_args()
+    own = getattr(module, options.constant)
+    groups = {"evenness": evenness, "imbalanced": imbalanced, "at speed": at_speed}
+    usual = {name: measured(group) for name, group in groups.items()}
+    for value in options.values:
+        setattr(module, options.constant, type(own)(value))
+        for name, group in groups.items():
+            (before, before_s), (after, after_s) = usual[name], measured(group)
+            ratio = [new / old for new, old in zip(after, before, strict=True)]
+            print(
+                f"{options.constant} = {value:g} (is {own:g}), {name:10}: x {exp(fmean(map(log, ratio))):.5f}, "
+                f"{min(ratio):.4f} to {max(ratio):.4f}; worse by 0.001 in {sum(r > 1.001 for r in ratio)}, better in "
+                f"{sum(r < 0.999 for r in ratio)} of {len(ratio)}; time x {after_s / before_s:.1f}",
+                flush=True,
+            )
+        setattr(module, options.constant, own)
+
+
+def measured(group: Callable[[], Iterator[float]]) -> tuple[list[float], float]:
+    """The figures of a group, and the processor time that they took."""
+    began_s = time.process_time()
+    return list(group()), time.process_time() - began_s
+
+
+def evenness() -> Iterator[float]:
+    """The workloads of the published table."""
+    return (median(case.run("score", seed).max_over_mean for seed in range(10)) for case in CASES)
+
+
+def imbalanced() -> Iterator[float]:
+    """Brokers 1 and 2 hold more than the others."""
+    drawn = product((12, 60), MEAN_BYTES, (3, 20, 100), (0.1, 1.0), (1, 8), (1, 3))
+    for partitions, records, percent, every_s, producers, copies in drawn:
+        total_bytes = records * MEAN_BYTES[records] * percent // 100
+        cluster = WorkloadCluster(
+            brokers=4 if partitions == 12 else 6,
+            partitions=partitions,
+            replication_factor=copies,
+            own_existing_bytes={1: total_bytes, 2: total_bytes // 3},
+        )
+        workload = Workload(
+            records=records,
+            sizes=LogNormalSize(MEAN_BYTES[records], 1.0),
+            bytes_per_s=100e6,
+            metrics_interval_s=every_s,
+            producers=producers,
+        )
+        yield fmean(simulated(cluster, workload, seed) for seed in range(2))
+
+
+def at_speed() -> Iterator[float]:
+    """As fast as a client sends, one reading a second."""
+    for partitions, brokers, existing in ((12, 4, {}), (120, 6, {}), (12, 4, {1: 60_000_000}), (300, 12, {})):
+        cluster = WorkloadCluster(brokers=brokers, partitions=partitions, own_existing_bytes=existing)
+        workload = Workload(records=300_000, sizes=LogNormalSize(1000, 1.0), bytes_per_s=100e6, metrics_interval_s=1.0)
+        yield simulated(cluster, workload, 1)
+
+
+def simulated(cluster: WorkloadCluster, workload: Workload, seed: int) -> float:
+    """The fullest broker over the mean."""
+    view = view_of(build_workload_cluster(cluster), TOPIC, load_scores(["disk"]))
+    options = SimulationOptions(delivery=False, seed=seed)
+    return simulate(view, load_policy("score"), workload, options).max_over_mean
+
+
+if __name__ == "__main__":
+    main()
