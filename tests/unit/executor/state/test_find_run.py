@@ -1,4 +1,4 @@
-"""Which run a journal or a cluster record is of."""
+"""Which run a command works on: what journals of its host and the cluster's record say, and which of them counts."""
 
 from __future__ import annotations
 
@@ -6,14 +6,146 @@ from typing import Any
 
 import pytest
 
-from kafkabal.errors import UsageError
-from kafkabal.executor.execute_run import apply
-from kafkabal.executor.state.find_run import find_run
+from kafkabal.clusters import Capability, ResourceKind
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.errors import NotAuthorizedError, UsageError
+from kafkabal.executor.execute_run import apply, roll_back
+from kafkabal.executor.run_environment import RunEnvironment
+from kafkabal.executor.state.find_run import _merged, find_run, find_run_by_id, refused_record
+from kafkabal.executor.state.run_record import Original
+from kafkabal.executor.state.run_states import Phase, RunState
+
+
+def _apply(scene: Any, host: str, **changes: Any) -> str:
+    result = apply(scene.environment(host=host, **changes), scene.plan, scene.options)
+    assert result is not None
+    scene.memory.kafka.clock.sleep(60.0)
+    return result.run_id
+
+
+def _there_and_back(scene: Any, host: str) -> str:
+    run_id = _apply(scene, host)
+    roll_back(scene.environment(host=host))
+    scene.memory.kafka.clock.sleep(60.0)
+    return run_id
+
+
+def _without_records(scene: Any) -> RunEnvironment:
+    found: RunEnvironment = scene.environment(InMemoryCluster(scene.memory.kafka, without=[Capability.RECORDS]))
+    return found
 
 
 def test_journal_of_another_cluster(scene: Any) -> None:
     """A journal is not applied to a cluster that it is not about."""
     apply(scene.environment(), scene.plan, scene.options)
     scene.memory.kafka.parts.cluster_id = "another"
-    with pytest.raises(UsageError, match="journal of another cluster: simulated, not another"):
+    with pytest.raises(UsageError, match="journal of another cluster: simulated, not another") as refused:
         find_run(scene.environment(), scene.journal())
+    assert refused.value.hint == "check --bootstrap-server and --journal"
+
+
+def test_no_run(scene: Any) -> None:
+    """A cluster that no run has touched has none, and none can be rolled back."""
+    assert find_run(scene.environment()) is None
+    with pytest.raises(UsageError, match=r"^no run found on this cluster$") as refused:
+        find_run_by_id(scene.environment(), None)
+    assert refused.value.hint == "give its journal with --journal; 'kafkabal rebalance history' lists the runs"
+    with pytest.raises(UsageError, match=r"^unknown run: other$"):
+        find_run_by_id(scene.environment(), "other")
+
+
+def test_run_of_another_host(scene: Any) -> None:
+    """A later run of another host is not hidden by an old journal here, nor is it mixed with it."""
+    first = _there_and_back(scene, "one")
+    second = _apply(scene, "two")
+    here, there = (find_run(scene.environment(host=host)) for host in ("one", "two"))
+    assert here is not None
+    assert there is not None
+    assert (here.record.run_id, here.journal) == (second, None)
+    assert there.journal is not None
+    assert there.journal.record.run_id == there.record.run_id == second
+    # given by name, the old journal counts, whatever came after
+    old = find_run(scene.environment(), scene.journal("one"))
+    assert old is not None
+    assert old.journal is not None
+    assert (old.record.run_id, old.journal.path) == (first, scene.journal("one"))
+
+
+def test_journal_of_the_recorded_run_among_others(scene: Any) -> None:
+    """Where the latest journal of this host is of a run that was replaced, the recorded run comes with its own."""
+    run_id = _there_and_back(scene, "one")
+    journal = scene.journal()
+    later = journal.with_name("29990101T000000-x.jsonl")
+    later.write_bytes(journal.read_bytes().replace(run_id.encode(), b"29990101T000000-x"))
+    found = find_run(scene.environment())
+    assert found is not None
+    assert found.journal is not None
+    assert (found.record.run_id, found.journal.path.stem) == (run_id, run_id)
+    # its journal was cut off at its very beginning, or never began: then the cluster knows more
+    header = journal.read_bytes().splitlines(keepends=True)[0]
+    for left in (header[:-5], header):
+        journal.write_bytes(left)
+        found = find_run(scene.environment())
+        assert found is not None
+        assert (found.record.run_id, found.journal) == (run_id, None)
+
+
+def test_run_that_could_not_be_recorded(scene: Any) -> None:
+    """A run that was begun here after the recorded one counts, as where the record may no longer be written."""
+    _there_and_back(scene, "two")
+    result = apply(_without_records(scene), scene.plan, scene.options)
+    assert result is not None
+    found = find_run(scene.environment())
+    assert found is not None
+    assert found.record.run_id == result.run_id
+    # where records are not kept at all, the journal is all there is
+    assert find_run(_without_records(scene)) is not None
+
+
+def test_run_by_id(scene: Any) -> None:
+    """The latest run is found without its id or by it, an older one by its id where this host has its journal."""
+    first = _there_and_back(scene, "one")
+    older = scene.journal()
+    second = _apply(scene, "one")
+    for run_id, expected in ((None, second), (second, second), (first, first)):
+        assert find_run_by_id(scene.environment(), run_id).record.run_id == expected
+    assert find_run_by_id(scene.environment(), None, older).record.run_id == first
+    assert find_run_by_id(scene.environment(), first, older).record.run_id == first
+    with pytest.raises(UsageError, match=f"^unknown run: {first}$"):
+        find_run_by_id(scene.environment(host="two"), first)
+    # begun in name only: nothing to roll back
+    older.write_bytes(older.read_bytes().splitlines(keepends=True)[0])
+    with pytest.raises(UsageError, match=f"^unknown run: {first}$"):
+        find_run_by_id(scene.environment(), first)
+
+
+def _original(key: str) -> Original:
+    return Original(kind=ResourceKind.BROKER, resource="1", key=key, value="1")
+
+
+@pytest.mark.parametrize(
+    ("local", "remembered", "is_local"),
+    [((1, "b"), (1, "a"), True), ((1, "a"), (1, "b"), False), ((2, "a"), (1, "b"), True), ((1, "a"), (1, "a"), True)],
+)
+def test_two_states_of_a_run(local: tuple[int, str], remembered: tuple[int, str], is_local: bool) -> None:
+    """The newer counts by openings, then by time, the journal where they are the same; throttles are of both."""
+    ours = RunState(openings=local[0], at=local[1], phase=Phase.MOVING, rates={"1", "2"})
+    theirs = RunState(openings=remembered[0], at=remembered[1], phase=Phase.PAUSED, rates={"2", "3"})
+    ours.later_originals = [_original("x"), _original("y")]
+    theirs.later_originals = [_original("y"), _original("z")]
+    found = _merged(ours, theirs)
+    assert (found.phase is Phase.MOVING, found.rates) == (is_local, {"1", "2", "3"})
+    assert sorted(o.key for o in found.later_originals) == ["x", "y", "z"]
+
+
+def test_record_that_may_not_be_read(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever may not read it is told so; where there is none, or it may be read, there is nothing to tell."""
+    assert refused_record(scene.memory) is None
+    assert refused_record(InMemoryCluster(scene.memory.kafka, without=[Capability.RECORDS])) is None
+    denied = NotAuthorizedError("not authorized")
+
+    def refuse(*_: Any) -> Any:
+        raise denied
+
+    monkeypatch.setattr(type(scene.memory), "records", refuse)
+    assert refused_record(scene.memory) is denied
