@@ -153,6 +153,14 @@ class Stage(Hosts):
         running = self.cluster.reassignments().keys()
         return running >= set(names) if names else bool(running)
 
+    def copying(self) -> set[ReplicaOn]:
+        """Replicas that are being copied to another log dir of their broker."""
+        logs, _ = self.cluster.replica_logs(self.cluster.broker_ids(), self.cluster.partition_status(self.sizes).keys())
+        return {replica for replica, log in logs.items() if log.future_log_dir is not None}
+
+    def _assert_no_copies(self) -> None:
+        assert not self.copying()
+
     def await_health(self) -> None:
         """Return once a run can begin: all brokers live, all replicas in sync, a coordinator for the lock.
 
@@ -190,6 +198,7 @@ class Stage(Hosts):
     def assert_clean(self) -> None:
         """Nothing moves, and every throttle is as it was found."""
         assert not self.cluster.reassignments()
+        soon(self._assert_no_copies)
         self.assert_configs(self.configs)
 
     def assert_configs(self, wanted: dict[Any, Any], brokers: Collection[int] = BROKERS) -> None:

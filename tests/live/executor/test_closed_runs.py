@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from kafkabal.executor.state.run_states import RunOutcome
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan_file import write_plan
+from tests.live.executor.scenery import KB
 from tests.live.executor.stage import Stage
 
 
@@ -52,6 +57,25 @@ def test_a_rollback_leaves_what_others_have_changed(stage: Stage, run_id: str) -
     assert stage.placement()[raised][0] == (3, 2, 1)
     assert all(found == stage.start[name] for name, found in stage.placement().items() if name != raised)
     stage.assert_clean()
+
+
+def test_a_rollback_that_is_stopped(stage: Stage, run_id: str) -> None:
+    """SIGHUP while replicas are copied back between log dirs: the copies are cancelled, and then the throttle goes."""
+    throttle = replace(stage.slow.throttle, log_dir_bytes_per_s=20 * KB)
+    process = stage.begin_when_free(replace(stage.slow, throttle=throttle), "roll back")
+    stage.until(stage.copying)
+    (copied, *_), before = stage.copying(), stage.placement()
+    process.send(signal.SIGHUP)
+    code, said = process.end()
+    assert code == 1, said
+    assert stage.journal().record.run_id == run_id
+    assert stage.journal().state.outcome is RunOutcome.STOPPED
+    # without its throttle it would arrive within a second
+    stage.assert_clean()
+    name = TopicPartition(copied.topic, copied.partition)
+    assert stage.placement()[name][2][copied.broker] == before[name][2][copied.broker]
+    stage.finish("roll back")
+    stage.assert_as_at_start()
 
 
 def test_plans_from_anywhere(stage: Stage, tmp_path: Path) -> None:
