@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from kafkabal.clusters import Capability, ClusterLock, ConfigResource, ResourceKind
-from kafkabal.errors import BusyError, KafkabalError
+from kafkabal.errors import BusyError
 from kafkabal.executor.begin_run import begin_run
 from kafkabal.executor.observe.observation import Stage, observe
 from kafkabal.executor.reassign.cancel_moves import cancel_in_flight, copies_between_dirs, ends_of_copies
@@ -298,7 +298,7 @@ class _Run:
         """After an error: the same way out as always; a second error on it does not hide the first."""
         try:
             self._end(OnInterrupt.CANCEL, RunOutcome.STOPPED)
-        except (KafkabalError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the first error is the cause, and the lock is to be freed
             self._context.warn(f"throttles and reassignments of this run may remain on the cluster: {error}")
 
     def _close(self, outcome: RunOutcome, pending: Sequence[str]) -> RunResult:

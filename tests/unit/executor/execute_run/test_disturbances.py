@@ -665,3 +665,21 @@ def test_paused_and_cancelled(scene: Any) -> None:
     assert (result.outcome, result.stop_reason) == (RunOutcome.STOPPED, StopReason.CANCELLED)
     assert phases == [Phase.PAUSED]
     assert scene.configs_now() == scene.configs
+
+
+def test_a_fault_of_the_program_twice(scene: Any) -> None:
+    """The first error is the one that is told, also where the way out fails in the same way, and the lock is free."""
+
+    failed: list[str] = []
+
+    def fail(call: Any) -> None:
+        if call.method == "alter_configs" or (failed and call.method == "reassignments"):
+            failed.append(call.method)
+            raise ZeroDivisionError(call.method)
+
+    scene.faulty.before.append(fail)
+    with pytest.raises(ZeroDivisionError, match="alter_configs"):
+        _run(scene)
+    assert failed == ["alter_configs", "reassignments"]
+    assert any("may remain on the cluster" in w.message for w in scene.recorder.of(Warned))
+    assert scene.memory.lock_holders() == ()
