@@ -110,16 +110,22 @@ def _after_a_crash(scene: Any) -> Any:
     return scene.next_process()
 
 
+@pytest.mark.parametrize(
+    ("before", "option"),
+    [(None, "--delete-config cordoned.log.dirs"), ("/d1", "--add-config cordoned.log.dirs=[/d1]")],
+)
 @pytest.mark.parametrize("way", [cancel, roll_back, repair_run])
-def test_a_dead_broker_that_stays_cordoned_is_named(draining: Any, way: Any) -> None:
+def test_a_dead_broker_that_stays_cordoned_is_named(draining: Any, way: Any, before: str | None, option: str) -> None:
     """The broker to drain has died, and its cordon cannot be lifted: nobody would know why it gets no replica."""
+    if before is not None:
+        draining.memory.kafka.parts.brokers[_DRAINED].own_configs[CORDONED_LOG_DIRS] = before
     environment = _after_a_crash(draining)
     draining.memory.kafka.kill(_DRAINED)
     draining.recorder.events.clear()
     way(environment)
     warned = [w.message for w in draining.recorder.of(Warned) if "broker 1 stays cordoned" in w.message]
     assert warned
-    assert "kafka-configs --alter --delete-config cordoned.log.dirs" in warned[0]
+    assert f"'kafka-configs --alter {option}'" in warned[0]
 
 
 @pytest.mark.parametrize("way", [cancel, roll_back, repair_run])

@@ -90,6 +90,20 @@ def test_journal_of_the_recorded_run_among_others(scene: Any) -> None:
         assert (found.record.run_id, found.journal) == (run_id, None)
 
 
+def test_journal_that_was_dated_ahead(scene: Any) -> None:
+    """A run that the record names as replaced is the older one, whatever its time says."""
+    first = _there_and_back(scene, "one")
+    journal = scene.journal()
+    second = _apply(scene, "one")
+    dated = journal.read_bytes().replace(b'"started_at":"2026', b'"started_at":"2999')
+    assert dated != journal.read_bytes()
+    journal.with_name("29990101T000000-x.jsonl").write_bytes(dated)
+    found = find_run(scene.environment())
+    assert found is not None
+    assert found.journal is not None
+    assert (first, found.record.run_id, found.journal.path.stem) == (journal.stem, second, second)
+
+
 def test_run_that_could_not_be_recorded(scene: Any) -> None:
     """A run that was begun here after the recorded one counts, as where the record may no longer be written."""
     _there_and_back(scene, "two")
