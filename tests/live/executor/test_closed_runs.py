@@ -60,12 +60,12 @@ def test_a_rollback_leaves_what_others_have_changed(stage: Stage, run_id: str) -
 
 
 def test_a_rollback_that_is_stopped(stage: Stage, run_id: str) -> None:
-    """SIGHUP while replicas are copied back between log dirs: the copies are cancelled, and then the throttle goes."""
+    """SIGTERM while replicas are copied back between log dirs: the copies are cancelled, and then the throttle goes."""
     throttle = replace(stage.slow.throttle, log_dir_bytes_per_s=20 * KB)
     process = stage.begin_when_free(replace(stage.slow, throttle=throttle), "roll back")
     stage.until(stage.copying)
     (copied, *_), before = stage.copying(), stage.placement()
-    process.send(signal.SIGHUP)
+    process.send(signal.SIGTERM)
     code, said = process.end()
     assert code == 1, said
     assert stage.journal().record.run_id == run_id
