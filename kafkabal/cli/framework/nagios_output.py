@@ -64,7 +64,8 @@ def performance_data(inspection: Inspection, warning: float, critical: float, *,
     each label, where there are several clusters.
     """
     return " ".join(
-        f"'{prefix}{scored.score.name} skew'={scored.evaluation.skew:.4g};{_thresholds(scored, warning, critical)};0"
+        f"'{prefix}{scored.score.name} skew'={round(scored.evaluation.skew, 6):.4g};"
+        f"{_thresholds(scored, warning, critical)};0"
         for scored in inspection.scored
     )
 

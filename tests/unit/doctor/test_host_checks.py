@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,10 @@ def test_an_extra_that_is_missing_is_no_finding() -> None:
     assert checks["extra parquet"].status is CheckStatus.NOTE
     assert checks["extra parquet"].detail.endswith("pip install 'kafkabal[parquet]'")
     assert checks["extra sandbox"].status is CheckStatus.OK
+
+
+def test_every_extra_of_users_is_checked() -> None:
+    """An extra that is added to the package is added to the checks; those of maintainers are not."""
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    extras = set(project["optional-dependencies"]) - {"dev", "mutation"}
+    assert {check.what.removeprefix("extra ") for check in check_extras()} == extras

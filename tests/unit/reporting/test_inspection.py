@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -227,6 +228,15 @@ def test_performance_data_have_thresholds_of_shares_only() -> None:
     assert performance_data(inspection, 0.1, 0.25) == (
         "'disk skew'=0.5;0.1;0.25;0 'replicas skew'=0.5;;;0 'topic-spread skew'=0.5;;;0"
     )
+
+
+def test_performance_data_have_no_rounding_errors() -> None:
+    """A balanced cluster has a skew of 0, not of 5e-13, which is all that is left of a division."""
+    state = cluster(brokers(3), [topic("t", [1], [2], [3])])
+    (scored,) = (whole := inspect_cluster(state, select_scores(state, ["replicas"]))).scored
+    noisy = replace(scored, evaluation=replace(scored.evaluation, skew=5e-13))
+
+    assert performance_data(replace(whole, scored=(noisy,)), 0.1, 0.25) == "'replicas skew'=0;;;0"
 
 
 @given(clusters(), st.sampled_from([0.0, 0.05, 0.1, 0.25, 1.0]))
