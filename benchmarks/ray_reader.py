@@ -56,12 +56,14 @@ def seconds(dataset: Any, records: int) -> float:
 
 def main() -> None:
     """Run, and print a line for each shape."""
-    import ray.data
-
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--bytes", type=int, default=600_000_000)
     given = parser.parse_args()
+    try:
+        import ray.data
+    except ImportError:
+        parser.error("needs Ray: pip install '.[ray]'")
     records = given.bytes // RECORD_BYTES
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     ray.data.DataContext.get_current().enable_progress_bars = False
