@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import Future, ThreadPoolExecutor
 from fnmatch import fnmatchcase
 from hashlib import sha256
+from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -137,7 +138,7 @@ class FolderSource:
             raise InputFileError(self._store.path(""), left_out[0][1])
         if not parts and not left_out:
             raise InputFileError(self._store.path(""), self._why_empty())
-        return Listing(sorted(parts, key=lambda part: part.name), sorted(left_out))
+        return Listing(sorted(parts, key=attrgetter("name")), sorted(left_out))
 
     def too_large(
         self,
@@ -215,8 +216,9 @@ class FolderSource:
         part = wanted.part
         try:
             with self._store.open(part.name) as file:
-                # a byte more than there should be, so that a file that grew shows
-                data = file.read(part.size_bytes + 1)
+                # not a byte more, which takes a second request: a file that grew shows by its size. One that claims
+                # to be empty is asked for a byte, since files of /proc do
+                data = file.read(max(part.size_bytes, 1))
                 if len(data) != part.size_bytes or file.version() != _version(part):
                     return _Read(wanted, b"", "", _CHANGED)
         except OSError as error:
