@@ -4,7 +4,7 @@ The bound is concave in the potentials but has a kink wherever a replica starts 
 zigzag across such kinks; the r-algorithm stretches space along the difference of two successive ones, so that the next
 steps run along the kink::
 
-    B = identity
+    B = identity, or wider along the racks
     repeat
         d = B B'g / |B'g|                     g: gradient at x
         x = x + h d   while the bound rises along d; h grows with every third such step, shrinks where one is enough
@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkabal.model import F64
+from kafkabal.model import F64, I64
 from kafkabal.planner.relaxation import Relaxation
 
 _FIRST_STEP = 0.05
@@ -38,6 +38,11 @@ _LONGER_AFTER = 3
 _GIVE_UP_AFTER = 80
 """Evaluations that improve nothing: of 600 drawn clusters of 3 to 12 brokers whose copies agree in size, 400 of them
 improve 18 bounds beyond the best corner, each for the first time after 18 to 73."""
+_RACK_STRETCH, _ENOUGH_TO_STRETCH = 10.0, 60
+"""Where replicas choose racks, the potentials of a rack also have to move together, which steps along single kinks do
+not find: 20 brokers in four racks whose followers differ by 30 % stay 1 % below the linear program after 1,500
+evaluations, and are within 0.01 % after 120 with a stretch of 10, 0.4 % below with 20. Eighteen evaluations are too few
+for it."""
 _SHORTEST = 1e-7
 """Of a potential, whose unit is one byte moved a byte."""
 
@@ -64,7 +69,7 @@ def ascend(relaxation: Relaxation, most_evaluations: int, enough: float) -> Asce
     x, point = max(((c, relaxation.evaluate(c)) for c in relaxation.corners()), key=lambda found: found[1].value)
     best = Ascent(x, max(0.0, point.value))
     rows = np.flatnonzero(relaxation.rows)
-    stretch, gradient, length = np.eye(len(rows)), point.gradient[rows], _FIRST_STEP
+    stretch, gradient, length = _stretch(relaxation, rows, most_evaluations), point.gradient[rows], _FIRST_STEP
     left, in_vain = most_evaluations, 0
     while left > 0 and in_vain < _GIVE_UP_AFTER and best.value < enough and length > _SHORTEST:
         along = _times(stretch.T, gradient)
@@ -86,6 +91,15 @@ def ascend(relaxation: Relaxation, most_evaluations: int, enough: float) -> Asce
         stretch = _dilated(stretch, point.gradient[rows] - gradient)
         gradient = point.gradient[rows]
     return best
+
+
+def _stretch(relaxation: Relaxation, rows: I64, most_evaluations: int) -> F64:
+    """Where space is stretched at first: along the brokers of each rack, if replicas choose between racks."""
+    if relaxation.reach is None or most_evaluations < _ENOUGH_TO_STRETCH:
+        return np.eye(len(rows))
+    rack = relaxation.problem.rack[rows]
+    same = (rack[:, None] == rack).astype(np.float64)
+    return np.asarray(np.eye(len(rows)) + _RACK_STRETCH * same / same.sum(1)[:, None])
 
 
 def _dilated(stretch: F64, difference: F64) -> F64:

@@ -64,9 +64,11 @@ def least_by_linear_program(relaxation: Relaxation) -> float:
         DIFFERENT,
         SyntheticWorld(seed=4, brokers=7, racks=4, topics=40, skew=2.0, follower_jitter=0.3),
         SyntheticWorld(seed=5, brokers=8, racks=3, topics=40, skew=1.5, follower_jitter=0.3, replication_factor=2),
+        # the brokers of a rack have to move together: 1 % below where each potential only moves for itself
+        SyntheticWorld(seed=2, brokers=9, racks=4, topics=30, skew=2.0, follower_jitter=0.3),
         SyntheticWorld(seed=6, brokers=10, racks=5, topics=40, skew=1.5, follower_jitter=0.3, half_sized=True),
     ],
-    ids=["four racks", "four unequal racks", "two replicas", "five racks"],
+    ids=["four racks", "four unequal racks", "two replicas", "rack by rack", "five racks"],
 )
 def test_the_ascent_reaches_the_linear_program(world: SyntheticWorld) -> None:
     """The dual of a linear program is as high as its optimum: within 0.3 % of it, and never above."""
