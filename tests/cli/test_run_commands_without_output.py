@@ -79,7 +79,7 @@ def test_rollback(simulation: Simulation) -> None:
 
 
 def test_throttles_of_unknown_origin(simulation: Simulation) -> None:
-    """They are removed, though nobody reads which."""
+    """They are removed although the list of them cannot be printed."""
     simulation.memory.kafka.clock.sleep(3600.0)
     assert simulation.run("rebalance", "repair", "--remove", "--yes") == 0
     assert _throttles(simulation) == {}

@@ -85,7 +85,10 @@ class MoveBatch:
 
 
 def start_order(task: PartitionTask) -> tuple[int, TopicPartition]:
-    """The sort key by which the tasks of a run are gone through: the largest first, equal ones by name."""
+    """The sort key by which the tasks of a run are started: the largest first, equal ones by name.
+
+    A large copy that starts late makes the run late.
+    """
     return -task.target.copy_bytes, task.name
 
 

@@ -116,7 +116,7 @@ def _after_a_crash(scene: Any) -> Any:
 )
 @pytest.mark.parametrize("way", [cancel, roll_back, repair_run])
 def test_a_dead_broker_that_stays_cordoned_is_named(draining: Any, way: Any, before: str | None, option: str) -> None:
-    """The broker to drain has died, and its cordon cannot be lifted: nobody would know why it gets no replica."""
+    """The broker to drain has died, and its cordon cannot be lifted: a warning says so and how to."""
     if before is not None:
         draining.memory.kafka.parts.brokers[_DRAINED].own_configs[CORDONED_LOG_DIRS] = before
     environment = _after_a_crash(draining)
