@@ -388,7 +388,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal create' -s o -l output -r -f -a 
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -s p -l partitions -r -f -d 'Number of partitions. [x>=1]'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -s r -l replication-factor -r -f -d 'Replication factor. [x>=1]'
-complete -c kafkabal -n '__kafkabal_at kafkabal create' -l preset -r -f -a 'training' -d '\'training\': 10 partitions, factor 3, lz4, 168 h, messages up to 10 MiB. Other flags override it.'
+complete -c kafkabal -n '__kafkabal_at kafkabal create' -l preset -r -f -a 'training' -d '\'training\': 10 partitions, factor 3, lz4, 168 h, messages up to 10 MiB. Other options override it.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l config -r -f -d 'Topic config. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l partition-bytes -r -f -d 'Expected size of a partition. [default: mean of the cluster]'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -s f -l file -r -F -d 'Create the topics in a topics.yaml. Existing topics are compared, not changed.'

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import platformdirs
 from msgspec.structs import replace as replace_field
 
-from kafkabal.close_on_exit import CloseOnExit
+from kafkabal.closing_context import ClosingContext
 from kafkabal.clusters import Clock, Cluster, ReadRequest, SystemClock
 from kafkabal.clusters import connect as _open
 from kafkabal.config import (
@@ -44,7 +44,7 @@ _PROGRAM = "kafkabal"
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterConnection(CloseOnExit):
+class ClusterConnection(ClosingContext):
     """A cluster and the settings of its profile; to be used in a ``with`` block."""
 
     cluster: Cluster

@@ -35,13 +35,13 @@ from .profiles import load_profile as load_profile
 from .profiles import profile_in_use as profile_in_use
 from .profiles import profile_names as profile_names
 from .profiles import read_profiles as read_profiles
-from .python_settings import live_connection as live_connection
-from .python_settings import settings_of as settings_of
 from .redacted_properties import properties_without_secrets as properties_without_secrets
 from .resolve_settings import PROFILE_VARIABLE as PROFILE_VARIABLE
 from .resolve_settings import resolve as resolve
 from .settings import KEYS as KEYS
 from .settings import Settings as Settings
+from .settings_for_python_api import live_connection as live_connection
+from .settings_for_python_api import settings_of as settings_of
 from .settings_to_address import cluster_address as cluster_address
 from .time_window import TimeWindow as TimeWindow
 from .topic_specs import PRESETS as PRESETS

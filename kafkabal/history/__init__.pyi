@@ -1,6 +1,4 @@
 from .background_recorder import BackgroundRecorder as BackgroundRecorder
-from .forecast import Forecast as Forecast
-from .forecast import forecast_cluster as forecast_cluster
 from .growth_figures import HolderGrowth as HolderGrowth
 from .growth_figures import TopicGrowth as TopicGrowth
 from .growth_figures import broker_growth as broker_growth
@@ -12,10 +10,13 @@ from .history_point import HistoryPoint as HistoryPoint
 from .history_point import point_of as point_of
 from .log_dir_forecast import LogDirForecast as LogDirForecast
 from .log_dir_forecast import forecast_log_dirs as forecast_log_dirs
+from .measured_growth import MeasuredGrowth as MeasuredGrowth
 from .partition_growth import PartitionGrowth as PartitionGrowth
 from .partition_growth import chosen_times as chosen_times
 from .partition_growth import measure_growth as measure_growth
-from .retention import Retention as Retention
-from .retention import RetentionDefaults as RetentionDefaults
-from .retention import read_defaults as read_defaults
-from .retention import retention_of as retention_of
+from .replica_forecast import Forecast as Forecast
+from .replica_forecast import forecast_cluster as forecast_cluster
+from .topic_retention_limits import Retention as Retention
+from .topic_retention_limits import RetentionDefaults as RetentionDefaults
+from .topic_retention_limits import read_defaults as read_defaults
+from .topic_retention_limits import retention_of as retention_of

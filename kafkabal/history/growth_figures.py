@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from kafkabal.history.forecast import Forecast, forecast_cluster
 from kafkabal.history.history_point import HistoryPoint
 from kafkabal.history.partition_growth import PartitionGrowth
-from kafkabal.history.retention import Retention
+from kafkabal.history.replica_forecast import Forecast, forecast_cluster
+from kafkabal.history.topic_retention_limits import Retention
 from kafkabal.model import F64, I32, I64, ClusterState, log_bytes, replica_bytes
 
 # two-sided 90 % quantiles of Student's t by degrees of freedom (spans less one)

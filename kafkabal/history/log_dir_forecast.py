@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.history.forecast import Forecast
 from kafkabal.history.growth_figures import futures_of
 from kafkabal.history.partition_growth import PartitionGrowth
-from kafkabal.history.retention import Retention
+from kafkabal.history.replica_forecast import Forecast
+from kafkabal.history.topic_retention_limits import Retention
 from kafkabal.model import F64, ClusterState
 
 

@@ -1,4 +1,6 @@
 from .add_topics import with_topics as with_topics
+from .bytes_of_other_programs import foreign_of_brokers as foreign_of_brokers
+from .bytes_of_other_programs import foreign_on_volumes as foreign_on_volumes
 from .capacity import broker_capacity_bytes as broker_capacity_bytes
 from .capacity import dir_capacity_bytes as dir_capacity_bytes
 from .capacity import reports_no_log_dir as reports_no_log_dir
@@ -35,8 +37,6 @@ from .eligibility import room_for_replicas as room_for_replicas
 from .eligibility import takes_replicas as takes_replicas
 from .eligibility import volume_room_bytes as volume_room_bytes
 from .eligibility import with_choosable_log_dir as with_choosable_log_dir
-from .foreign_files import foreign_of_brokers as foreign_of_brokers
-from .foreign_files import foreign_on_volumes as foreign_on_volumes
 from .kafka_configs import CLEANUP_POLICY as CLEANUP_POLICY
 from .kafka_configs import COMPRESSION_TYPE as COMPRESSION_TYPE
 from .kafka_configs import CORDONED_LOG_DIRS as CORDONED_LOG_DIRS

@@ -29,7 +29,7 @@ from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search.keep_within_budget import trim_to_budget
 from kafkabal.planner.search.search_phases import is_outside
 from kafkabal.planner.search.solution import Solution
-from kafkabal.planner.search_candidate import SMALL, Candidate, finish, search
+from kafkabal.planner.search_for_placement import SMALL, Candidate, finish, search
 
 _PARTS_TRIED = 4
 """At a third of the bytes of four clusters 2 and 8 give the same parts."""

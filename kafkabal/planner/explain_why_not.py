@@ -15,7 +15,7 @@ from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.plan_scope import chosen_topics
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search.solution import Solution
-from kafkabal.planner.search_candidate import search
+from kafkabal.planner.search_for_placement import search
 from kafkabal.units import format_bytes
 from kafkabal.wording import counted_noun
 

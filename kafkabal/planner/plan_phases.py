@@ -16,7 +16,7 @@ from kafkabal.planner.search.assign_leaders import choose_leaders
 from kafkabal.planner.search.keep_within_budget import exceeds_budget
 from kafkabal.planner.search.search_phases import is_reached
 from kafkabal.planner.search.solution import Solution
-from kafkabal.planner.search_candidate import Candidate, search
+from kafkabal.planner.search_for_placement import Candidate, search
 from kafkabal.planner.shortfall import left_over, unrepaired_of, warnings_of
 from kafkabal.scoring import Evaluation, evaluate
 

@@ -15,7 +15,7 @@ from kafkabal.planner.plan_listener import PlanListener
 from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.problem import Problem, build_problem
 from kafkabal.planner.search.solution import Solution
-from kafkabal.planner.search_candidate import Candidate, search
+from kafkabal.planner.search_for_placement import Candidate, search
 from kafkabal.planner.shortfall import shortfall, warnings_of
 
 _MOST_REPEATS = 24

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkabal.model import F64, I32, I64, Bools, shares_rack
-from kafkabal.planner.lowest_reachable_potential import RackReach, Reached
+from kafkabal.planner.lowest_potential_in_reachable_racks import RackReach, Reached
 from kafkabal.planner.problem import NONE
-from kafkabal.planner.search.group_by_operations import by_group, running_count, stable_order
+from kafkabal.planner.search.grouped_array_operations import by_group, running_count, stable_order
 from kafkabal.planner.search.load_targets import zones
 from kafkabal.planner.search.solution import Solution
 

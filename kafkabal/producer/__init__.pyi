@@ -1,6 +1,8 @@
 from .async_producer import AsyncProducer as AsyncProducer
 from .check_producer_config import broken_promises as broken_promises
 from .check_producer_config import check_own_settings as check_own_settings
+from .compute_partition_weights import TopicWeights as TopicWeights
+from .compute_partition_weights import WeighedTopic as WeighedTopic
 from .drop_in_producer import Producer as Producer
 from .drop_in_producer import SerializingProducer as SerializingProducer
 from .manifest_path import default_manifest_path as default_manifest_path
@@ -20,8 +22,6 @@ from .send_manifest import SendManifest as SendManifest
 from .send_source import SendRun as SendRun
 from .slot_router import RoutingStatus as RoutingStatus
 from .topic_facts import TopicFacts as TopicFacts
-from .topic_weights import TopicWeights as TopicWeights
-from .topic_weights import WeighedTopic as WeighedTopic
 from .unsent_records import SendOutcome as SendOutcome
 from .weight_publisher import WEIGHTS_CONFIGS as WEIGHTS_CONFIGS
 from .weight_publisher import WeightPublisher as WeightPublisher

@@ -25,10 +25,10 @@ from kafkabal.config import (
     settings_of,
 )
 from kafkabal.errors import ConfigError, OperationError
-from kafkabal.producer.produce_batch_records import data_bytes, headers_bytes, parts_of, reported
 from kafkabal.producer.producer_options import RoutingOptions, split_options
 from kafkabal.producer.routing_view_reader import ClusterWithDisks
 from kafkabal.producer.slot_router import UNROUTED, Report, RoutingStatus, SlotRouter
+from kafkabal.producer.split_produce_batch import data_bytes, headers_bytes, parts_of, reported
 from kafkabal.producer.topic_routers import LOG, ClosableReader, TopicRouters
 from kafkabal.producer.view_refresher import STATISTICS_S
 from kafkabal.routing import Slot

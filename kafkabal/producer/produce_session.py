@@ -9,7 +9,6 @@ from pathlib import Path
 
 from kafkabal.clusters import ReadRequest
 from kafkabal.config import ClientSetting
-from kafkabal.producer.message_reader import MessageReader
 from kafkabal.producer.policy_for_librdkafka import client_policy, expect_key_order
 from kafkabal.producer.progress_listener import DeliveryListener, DeliveryProgress
 from kafkabal.producer.record_names import found_records
@@ -19,6 +18,7 @@ from kafkabal.producer.routing_view_reader import StateReader
 from kafkabal.producer.same_topic_check import same_topic_check
 from kafkabal.producer.send_manifest import ManifestHeader, SendManifest
 from kafkabal.producer.send_source import SendRun, totals
+from kafkabal.producer.sent_record_reader import SentRecordReader
 from kafkabal.producer.topic_facts import TopicDescriber, TopicFacts, current_topic_id, topic_facts
 from kafkabal.producer.unsent_records import SendOutcome, has_other_rows
 from kafkabal.routing import Context, PolicyChoice, RoutingView, view_of
@@ -99,7 +99,7 @@ def produce_source(
     KafkabalError
         As :meth:`~kafkabal.producer.send_source.SendRun.send`.
     """
-    reader = MessageReader(order.client, order.topic)
+    reader = SentRecordReader(order.client, order.topic)
     facts = topic_facts(brokers, order.topic)
     _expect_key_order(order, facts)
     listing = order.source.listing()
@@ -144,7 +144,9 @@ def _expect_key_order(order: ProduceOrder, facts: TopicFacts) -> None:
         expect_key_order(order.policy, why, "--any-key-order")
 
 
-def _manifest(order: ProduceOrder, facts: TopicFacts, reader: MessageReader, new_id: Callable[[], str]) -> SendManifest:
+def _manifest(
+    order: ProduceOrder, facts: TopicFacts, reader: SentRecordReader, new_id: Callable[[], str]
+) -> SendManifest:
     header = ManifestHeader(
         id=new_id(),
         cluster_id=facts.cluster_id,
@@ -161,7 +163,7 @@ def _manifest(order: ProduceOrder, facts: TopicFacts, reader: MessageReader, new
 
 def _read_back(
     manifest: SendManifest,
-    reader: MessageReader,
+    reader: SentRecordReader,
     listener: DeliveryListener,
     clock: Callable[[], float],
     sleep: Callable[[float], None],

@@ -27,7 +27,7 @@ from typing import IO, Literal, Self
 import msgspec
 from filelock import FileLock
 
-from kafkabal.close_on_exit import CloseOnExit
+from kafkabal.closing_context import ClosingContext
 from kafkabal.errors import BusyError, InputFileError, OutputError
 from kafkabal.file_locks import acquire_file_lock
 from kafkabal.input_files import ROWS, InputFile, open_input
@@ -75,7 +75,7 @@ class _Line(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     state: Literal["running", "clean"] | None = None
 
 
-class SendManifest(CloseOnExit):
+class SendManifest(ClosingContext):
     """A manifest that is open for one run; :meth:`open` or :meth:`in_memory` make one."""
 
     def __init__(self, header: ManifestHeader, path: Path | None, file: IO[bytes] | None) -> None:

@@ -10,7 +10,7 @@ from kafkabal.clusters import Cluster, ClusterLock, RecordStore
 from kafkabal.errors import BusyError, KafkabalError, NotAuthorizedError
 from kafkabal.executor import LockHolder, is_provably_gone
 from kafkabal.model import CLEANUP_POLICY, RETENTION_MS, SEGMENT_MS
-from kafkabal.producer.topic_weights import WeighedTopic
+from kafkabal.producer.compute_partition_weights import WeighedTopic
 
 WEIGHTS_CONFIGS: Final[Mapping[str, str]] = {
     CLEANUP_POLICY: "compact,delete",

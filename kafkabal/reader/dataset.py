@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kafkabal.chunks import chunked
 from kafkabal.config import ConnectionSettings, live_connection
 from kafkabal.errors import UsageError
-from kafkabal.reader.block_opener import BlockOpener
+from kafkabal.reader.block_loader_factory import BlockLoaderFactory
 from kafkabal.reader.checkpoint import Checkpoint, load_state, save_state
 from kafkabal.reader.choose_manifest import manifest_of
 from kafkabal.reader.decoders import OnError, decoded, load_decoder
@@ -172,7 +172,7 @@ class TopicReader:
         self._ranges: Ranges | None = None
         self.metrics = ReaderMetrics(rack=rack)
         """Counted over all iterations of this object, in this process."""
-        self._blocks = BlockOpener(self._options, self.metrics)
+        self._blocks = BlockLoaderFactory(self._options, self.metrics)
         if self._state_file is None and state is not None:
             assert not isinstance(state, str | Path)
             self.load_state_dict(state)

@@ -10,9 +10,9 @@ from kafkabal.config import DEFAULT_PLAN_TOLERANCE
 from kafkabal.model import I64
 from kafkabal.plan import NO_BROKER, Plan, Traffic
 from kafkabal.planner import BUDGETS
-from kafkabal.reporting.band_notes import rounding_note
 from kafkabal.reporting.plan_moves import FIRST_MOVES, moves_table
 from kafkabal.reporting.report import Column, Fact, Report, ShareChart, Table, ValueKind
+from kafkabal.reporting.tolerance_notes import rounding_note
 from kafkabal.units import format_bytes
 from kafkabal.wording import counted_noun
 

@@ -9,7 +9,7 @@ from typing import Any
 from kafkabal.printable import printable
 from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.report import Report
-from kafkabal.reporting.report_document import first_table, machine_columns
+from kafkabal.reporting.report_as_nested_values import first_table, machine_columns
 
 _FORMULA = ("=", "+", "-", "@")
 

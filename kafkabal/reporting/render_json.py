@@ -6,7 +6,7 @@ import msgspec
 
 from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.report import Report
-from kafkabal.reporting.report_document import as_document
+from kafkabal.reporting.report_as_nested_values import as_document
 
 
 def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001

@@ -8,7 +8,7 @@ import msgspec
 
 from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.report import Report
-from kafkabal.reporting.report_document import as_document, first_table, rows
+from kafkabal.reporting.report_as_nested_values import as_document, first_table, rows
 
 
 def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001

@@ -10,11 +10,11 @@ from functools import partial
 import numpy as np
 
 from kafkabal.model import F64
-from kafkabal.reporting.policy_comparison import PolicyComparison
 from kafkabal.reporting.report import Column, Fact, Report, ShareChart, Table, Tone, ValueKind, known
 from kafkabal.reporting.training_times import training_columns, training_tables
 from kafkabal.routing import Input
 from kafkabal.simulator import (
+    PolicyComparison,
     PolicyOutcome,
     PolicyRuns,
     Workload,

@@ -9,7 +9,7 @@ from typing import Any
 
 from kafkabal.atomic_files import check_replaceable, replacing
 from kafkabal.errors import UsageError
-from kafkabal.reporting.policy_comparison import PolicyComparison
+from kafkabal.simulator import PolicyComparison
 
 _FORMS = (".svg", ".png", ".html")
 _PAGE = """<!doctype html>

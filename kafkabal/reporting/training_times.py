@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkabal.reporting.policy_comparison import PolicyComparison
 from kafkabal.reporting.report import Column, Table, ValueKind
-from kafkabal.simulator import PolicyRuns, TrainingSetup, TrainingTime, training_time
+from kafkabal.simulator import PolicyComparison, PolicyRuns, TrainingSetup, TrainingTime, training_time
 
 
 def training_columns(simulated: PolicyComparison) -> Iterator[Column]:

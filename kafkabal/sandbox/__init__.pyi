@@ -5,10 +5,10 @@ from .jars import ensure_client_jars as ensure_client_jars
 from .jars import ensure_jars as ensure_jars
 from .jars import sha256_of as sha256_of
 from .java_compiler import ensure_java_compiler as ensure_java_compiler
-from .java_runtime import ProgramResult as ProgramResult
-from .java_runtime import java_binary as java_binary
-from .java_runtime import java_command as java_command
-from .java_runtime import run_java as run_java
+from .java_programs import ProgramResult as ProgramResult
+from .java_programs import java_binary as java_binary
+from .java_programs import java_command as java_command
+from .java_programs import run_java as run_java
 from .named_sandboxes import DEFAULT_NAME as DEFAULT_NAME
 from .named_sandboxes import find_sandbox as find_sandbox
 from .named_sandboxes import list_sandboxes as list_sandboxes

@@ -18,7 +18,7 @@ from kafkabal.atomic_files import replacing
 from kafkabal.errors import OperationError
 from kafkabal.sandbox.exit_diagnosis import cause_in
 from kafkabal.sandbox.jars import ensure_jars
-from kafkabal.sandbox.java_runtime import java_build, java_command, run_java
+from kafkabal.sandbox.java_programs import java_build, java_command, run_java
 from kafkabal.sandbox.kraft_format import BOOTSTRAP_CHECKPOINT, new_kafka_uuid
 from kafkabal.sandbox.sandbox_home import make_folder
 from kafkabal.sandbox.sandbox_locks import exclusive

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kafkabal.errors import OutputError
-from kafkabal.sandbox.java_runtime import java_command
+from kafkabal.sandbox.java_programs import java_command
 from kafkabal.sandbox.kraft_format import format_dirs
 from kafkabal.sandbox.node_layout import Node, NodeFiles, Role
 from kafkabal.sandbox.process_table import mark_of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kafkabal.errors import OperationError
 from kafkabal.sandbox import exit_diagnosis
 from kafkabal.sandbox.await_ready import Readiness
-from kafkabal.sandbox.java_runtime import java_environment
+from kafkabal.sandbox.java_programs import java_environment
 from kafkabal.sandbox.node_command import ensure_files, node_command
 from kafkabal.sandbox.node_layout import ZOOKEEPER_ID, Node, NodeFiles
 from kafkabal.sandbox.node_status import NodeState

@@ -11,7 +11,7 @@ from typing import Final, Self
 
 from kafkabal.errors import OperationError, OutputError, UsageError
 from kafkabal.sandbox.free_ports import LOOPBACK
-from kafkabal.sandbox.java_runtime import ProgramResult, java_command, run_java
+from kafkabal.sandbox.java_programs import ProgramResult, java_command, run_java
 from kafkabal.sandbox.kafka_installation import TOOL_HEAP_BYTES, KafkaInstallation, prepare_kafka
 from kafkabal.sandbox.node_command import write_log_settings
 from kafkabal.sandbox.node_control import NodeControl, titles

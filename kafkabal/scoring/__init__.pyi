@@ -17,8 +17,8 @@ from .evaluation import due_of as due_of
 from .evaluation import evaluate as evaluate
 from .evaluation import holder_load as holder_load
 from .evaluation import loads_of as loads_of
-from .grouped_evaluation import group_loads as group_loads
 from .leaders_by_measured_scores import leaders_by_measurement as leaders_by_measurement
+from .loads_by_group import group_loads as group_loads
 from .plugin_errors import described as described
 from .plugin_errors import telling_faults as telling_faults
 from .registry import BUILT_IN as BUILT_IN

@@ -9,7 +9,7 @@ import numpy as np
 from kafkabal.model import F64, I32, Bools, ClusterState, LogDirState, reports_no_log_dir
 from kafkabal.scoring.bands import CountBand
 from kafkabal.scoring.due_under_rules import PlaceableLoads, Rules, placeable_loads, rules_of
-from kafkabal.scoring.grouped_evaluation import GroupLoads, group_loads
+from kafkabal.scoring.loads_by_group import GroupLoads, group_loads
 from kafkabal.scoring.score_parts import Parts, parts_of
 from kafkabal.scoring.score_protocol import Grain, Need, Score
 from kafkabal.scoring.shares import fair_shares, shares_by_group

@@ -1,4 +1,5 @@
 from .balance_and_latency_statistics import max_over_mean as max_over_mean
+from .compare_policies import PolicyComparison as PolicyComparison
 from .compare_policies import PolicyRuns as PolicyRuns
 from .compare_policies import compare as compare
 from .data_set_sizes import folder_sizes as folder_sizes

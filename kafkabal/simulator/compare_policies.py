@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from kafkabal.routing import About, PolicyChoice, RoutingView
 from kafkabal.simulator.balance_and_latency_statistics import Estimate, estimate
 from kafkabal.simulator.policy_outcome import PolicyOutcome
 from kafkabal.simulator.simulate_policy import SimulationOptions, expect_simulable, simulate
+from kafkabal.simulator.training_setup import TrainingSetup
 from kafkabal.simulator.workload import Workload
 
 
@@ -38,6 +39,29 @@ class PolicyRuns:
     def column(self, of: Callable[[PolicyOutcome], F64]) -> F64:
         """float64, shape (n_brokers,): mean of a column over the seeds."""
         return np.asarray(np.mean([of(run) for run in self.runs], axis=0), np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyComparison:
+    """All that was simulated, most even policy first."""
+
+    view: RoutingView
+    workload: Workload
+    policies: tuple[PolicyRuns, ...]
+    training: Mapping[str, TrainingSetup] = field(default_factory=dict)
+    """By the storage that each broker is read like."""
+
+    @classmethod
+    def ranked(
+        cls,
+        view: RoutingView,
+        workload: Workload,
+        policies: Sequence[PolicyRuns],
+        training: Mapping[str, TrainingSetup],
+    ) -> PolicyComparison:
+        """Put the policies in order of how evenly they leave the brokers."""
+        order = sorted(policies, key=lambda runs: (runs.figure(lambda run: run.max_over_mean).mean, runs.label))
+        return cls(view, workload, tuple(order), training)
 
 
 def compare(

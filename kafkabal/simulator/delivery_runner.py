@@ -23,6 +23,7 @@ from kafkabal.routing import (
     write_back,
 )
 from kafkabal.simulator.balance_and_latency_statistics import LatencyHistogram
+from kafkabal.simulator.brokers_under_workload import SimulatedBrokers
 from kafkabal.simulator.delivery_model import advance, deliver, pick_none
 from kafkabal.simulator.delivery_state import (
     FREE_RECORDS,
@@ -36,7 +37,6 @@ from kafkabal.simulator.delivery_state import (
     Records,
     Servers,
 )
-from kafkabal.simulator.simulated_brokers import SimulatedBrokers
 from kafkabal.simulator.workload import Transport
 from kafkabal.simulator.workload_records import of_producer
 from kafkabal.telemetry import Backlog

@@ -20,11 +20,11 @@ from kafkabal.routing import (
     is_available,
     per_record_policy_of,
 )
+from kafkabal.simulator.brokers_under_workload import SimulatedBrokers
 from kafkabal.simulator.delivery_runner import DeliveryRunner
 from kafkabal.simulator.key_order_risk import KeyOrderRisk
 from kafkabal.simulator.log_bytes import LogBytes
 from kafkabal.simulator.policy_outcome import LatencyFigures, PolicyOutcome
-from kafkabal.simulator.simulated_brokers import SimulatedBrokers
 from kafkabal.simulator.ticks import Ticks
 from kafkabal.simulator.workload import MOST_BYTES, MOST_RECORDS, BrokerEvent, Workload
 from kafkabal.simulator.workload_records import of_producer, record_stream

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from kafkabal.close_on_exit import CloseOnExit
+from kafkabal.closing_context import ClosingContext
 from kafkabal.config import ANSWER_S, ClientSetting
 from kafkabal.errors import UnreachableError, UsageError
 from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, PushTaker, read_samples, require_extra
@@ -27,7 +27,7 @@ _CLOSING_S = 10.0
 """A poll and what it brought end within it."""
 
 
-class TopicIntake(CloseOnExit):
+class TopicIntake(ClosingContext):
     """Reads the newest payloads from a topic into a table until it is closed.
 
     Parameters

@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Final
 
-from kafkabal.close_on_exit import CloseOnExit
+from kafkabal.closing_context import ClosingContext
 from kafkabal.errors import UsageError
 from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, MetricSample, PushTaker, read_samples, require_extra
 
@@ -35,7 +35,7 @@ _POLL_S: Final = 0.05
 """Closing waits for it."""
 
 
-class HttpIntake(CloseOnExit):
+class HttpIntake(ClosingContext):
     """A server that puts what it is posted into a table, until it is closed.
 
     Parameters

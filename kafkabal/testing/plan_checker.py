@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from kafkabal.model import BrokerRow, ClusterState, PartitionRow, broker_rows, topic_rows
 from kafkabal.plan import ANY_DIR, Action, PartitionChange, Plan
-from kafkabal.testing.brute_force_fair import brute_force_fair
+from kafkabal.testing.brute_force_fair_utilisation import brute_force_fair
 
 _EPSILON = 1e-9
 """What sums of shares in another order may differ by: some thousand roundings of 1e-16, and room to spare."""

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from kafkabal.cli.framework.build_typer_command import build_command
 from kafkabal.cli.framework.command_table import COMMANDS, Row
 from kafkabal.cli.framework.missing_option_values import refuse_missing_values
-from kafkabal.cli.framework.typer_command import build_command
 from kafkabal.errors import UsageError
 
 SNAPSHOT = str(Path(__file__).parent / "snapshots" / "lopsided.jsonl")

@@ -87,7 +87,7 @@ _RUN = """
 import sys, time
 from pathlib import Path
 from kafkabal.cli.commands.rebalance.run_session import RunSession, _reporters
-from kafkabal.cli.commands.rebalance.run_flags import RunOutput
+from kafkabal.cli.commands.rebalance.run_command_options import RunOutput
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.main import main
 from kafkabal.clusters.simulated.fake_clock import FakeClock

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from kafkabal.cli.framework.build_typer_command import build_command
 from kafkabal.cli.framework.command_table import COMMANDS, Row
 from kafkabal.cli.framework.completion.command_pages import Page, pages
 from kafkabal.cli.framework.shared_options import ONE_CLUSTER
-from kafkabal.cli.framework.typer_command import build_command
 from kafkabal.config.settings import KEYS
 from tools.reference.generated_files import generated_files, outdated, write_all
 
@@ -109,7 +109,7 @@ def test_man_pages_are_well_formed(name: str) -> None:
 def test_no_command_imports_anything_heavy_for_its_help() -> None:
     """Help of every command needs neither numpy, rich nor a Kafka library."""
     script = (
-        "import sys; from kafkabal.cli.framework.typer_command import build_command; "
+        "import sys; from kafkabal.cli.framework.build_typer_command import build_command; "
         "from kafkabal.cli.framework.command_table import COMMANDS\n"
         "def build(rows):\n"
         "    for name, row in rows.items():\n"

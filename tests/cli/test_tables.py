@@ -14,13 +14,13 @@ from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.state.run_states import Goal, RunOutcome
 from kafkabal.plan.plan_file import read_plan
 from kafkabal.planner.tolerance_frontier import FrontierPoint
+from kafkabal.reporting.client_telemetry_reports import errors_report, latency_report, subscriptions_report
 from kafkabal.reporting.frontier_report import frontier_report
 from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.plan_report import plan_report
 from kafkabal.reporting.report import Report
 from kafkabal.reporting.runs.result_report import result_report
-from kafkabal.reporting.telemetry_report import errors_report, latency_report, subscriptions_report
 from kafkabal.telemetry.produce_errors import TopicErrors
 from kafkabal.telemetry.subscriptions import Subscription
 from tests.cli.table_examples import EXAMPLES

@@ -8,7 +8,7 @@ import pytest
 
 from kafkabal.errors import ExitCode
 from tools.fuzz.cases import draw, sound_cases
-from tools.fuzz.damaged_sources import source_fault
+from tools.fuzz.damaged_produce_sources import source_fault
 from tools.fuzz.run_case import run_case
 from tools.fuzz.sound_files import write_sound_files
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kafkabal.producer.message_reader import MessageReader
+from kafkabal.producer.sent_record_reader import SentRecordReader
 from kafkabal.sandbox import Sandbox, SandboxSpec
 from tests.live.conftest import MakeSandbox
 from tests.live.topic_deletion import delete_topic
@@ -61,14 +61,14 @@ class Bench:
 
     def paths(self) -> Counter[bytes]:
         """How often each file is in the topic."""
-        reader = MessageReader({"bootstrap.servers": self.servers}, self.topic)
+        reader = SentRecordReader({"bootstrap.servers": self.servers}, self.topic)
         return Counter(
             dict(list(message.headers() or ()))["path"] for message in reader.messages_since({}, clock=time.monotonic)
         )
 
     def records(self) -> int:
         """How many records the topic holds."""
-        return sum(MessageReader({"bootstrap.servers": self.servers}, self.topic).end_offsets().values())
+        return sum(SentRecordReader({"bootstrap.servers": self.servers}, self.topic).end_offsets().values())
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_standard_input_with_keys(bench: Bench) -> None:
     assert (code, "--any-key-order" in err) == (2, True)
     code, _, err = bench.run("-", "--key", "user", "--policy", "key-hash", stdin=rows)
     assert code == 0, err
-    reader = MessageReader({"bootstrap.servers": bench.servers}, bench.topic)
+    reader = SentRecordReader({"bootstrap.servers": bench.servers}, bench.topic)
     partitions: dict[bytes, set[int]] = {}
     for message in reader.messages_since({}, clock=time.monotonic):
         partitions.setdefault(message.key() or b"", set()).add(message.partition() or 0)
@@ -173,7 +173,7 @@ def test_a_dead_broker_does_not_stop_a_run_that_the_others_serve(make_sandbox: M
                 sandbox.kill(3)
         _, err = process.communicate(timeout=60)
         assert process.returncode == 0, err
-        reader = MessageReader({"bootstrap.servers": bench.servers}, bench.topic)
+        reader = SentRecordReader({"bootstrap.servers": bench.servers}, bench.topic)
         found = Counter(message.value() for message in reader.messages_since({}, clock=time.monotonic))
         assert found == Counter(str(number).encode() for number in range(160))
 

@@ -19,7 +19,7 @@ from kafkabal.plan.planned_state import apply_plan
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.plan_phases import make_plan
 from kafkabal.scoring.registry import load_scores
-from kafkabal.testing.brute_force_fair import brute_force_fair
+from kafkabal.testing.brute_force_fair_utilisation import brute_force_fair
 from kafkabal.testing.cluster_builders import cluster
 from kafkabal.testing.plan_checker import check_plan
 

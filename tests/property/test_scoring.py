@@ -18,7 +18,7 @@ from kafkabal.model.rack_rule import rack_numbers
 from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.scoring.evaluation import Evaluation, evaluate, holder_load
 from kafkabal.scoring.registry import load_score
-from kafkabal.testing.brute_force_fair import brute_force_fair
+from kafkabal.testing.brute_force_fair_utilisation import brute_force_fair
 from kafkabal.testing.strategies import ClusterRows, cluster_rows, clusters
 
 Holder: TypeAlias = Any

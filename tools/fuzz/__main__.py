@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tools.fuzz.cases import draw
-from tools.fuzz.damaged_sources import source_fault
+from tools.fuzz.damaged_produce_sources import source_fault
 from tools.fuzz.run_case import run_case
 from tools.fuzz.sound_files import write_sound_files
 

@@ -7,9 +7,9 @@ from functools import cache
 from random import Random
 from typing import Any, Final, NamedTuple
 
+from kafkabal.cli.framework.build_typer_command import build_command
 from kafkabal.cli.framework.command_table import COMMANDS, Row
 from kafkabal.cli.framework.completion.option_values import CompletionKind, values_of
-from kafkabal.cli.framework.typer_command import build_command
 from tools.fuzz.damage import WORDS
 
 # it fills a real cluster

@@ -9,7 +9,7 @@ from kafkabal.atomic_files import replacing
 from kafkabal.cli.framework.completion import bash, fish, zsh
 from kafkabal.cli.framework.completion.command_pages import pages
 from kafkabal.reporting.monitoring.monitoring_files import MonitoringSetup, monitoring_files
-from tools.reference import json_schemas, man_pages, markdown_pages, variable_names
+from tools.reference import environment_variable_names, json_schemas, man_pages, markdown_pages
 
 _FOLDERS = ("completions", "docs/schemas", "man")
 
@@ -26,7 +26,7 @@ def generated_files() -> Mapping[str, str]:
         "docs/policies.md": markdown_pages.policies(),
         "docs/scores.md": markdown_pages.scores(),
         **{f"monitoring/{name}": text for name, text in monitoring_files(MonitoringSetup(profiles=["prod"])).items()},
-        "kafkabal/cli/framework/environment_variables.txt": variable_names.listed(found),
+        "kafkabal/cli/framework/environment_variables.txt": environment_variable_names.listed(found),
         **{f"docs/schemas/{name}": text for name, text in json_schemas.schemas().items()},
         **{f"man/{man_pages.file_name(page)}": man_pages.man_page(page, found) for page in found},
     }

@@ -11,7 +11,7 @@ import msgspec
 import yaml
 
 from kafkabal.executor import Event
-from kafkabal.reporting.report_document import FORMAT_VERSION
+from kafkabal.reporting.report_as_nested_values import FORMAT_VERSION
 from kafkabal.reporting.runs.events_as_json_lines import EVENTS_VERSION
 from kafkabal.routing import WeightRecord
 

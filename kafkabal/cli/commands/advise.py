@@ -17,9 +17,8 @@ from kafkabal.gc_pause import cycle_collection_paused
 from kafkabal.units import parse_percent, parse_positive_duration
 
 if TYPE_CHECKING:
-    from kafkabal.history import Retention
+    from kafkabal.history import MeasuredGrowth, Retention
     from kafkabal.model import ClusterState
-    from kafkabal.reporting.inspection.measured_growth import MeasuredGrowth
 
 DEFAULT_TARGET: Final = 0.60
 """A disk at 60 % takes a broker's data when one of three fails (60 % x 3/2 = 90 %), and leaves room for a day's

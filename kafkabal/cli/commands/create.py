@@ -77,7 +77,7 @@ class TopicOptions:
         typer.Option(
             "--preset",
             metavar="PRESET",
-            help="'training': 10 partitions, factor 3, lz4, 168 h, messages up to 10 MiB. Other flags override it.",
+            help="'training': 10 partitions, factor 3, lz4, 168 h, messages up to 10 MiB. Other options override it.",
             rich_help_panel=_TOPIC,
         ),
     ] = None
@@ -124,7 +124,7 @@ class TopicOptions:
 
         if self.file is not None:
             if any((self.topic, self.partitions, self.replication_factor, self.preset, self.config)):
-                raise UsageError("--file cannot be combined with TOPIC or with flags that describe a topic")
+                raise UsageError("--file cannot be combined with TOPIC or with options that describe a topic")
             return read_topics(self.file)
         if self.topic is None:
             raise UsageError("no topic given", hint="kafkabal create TOPIC -p 12 -r 3, or -f topics.yaml")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafkabal.atomic_files import STDOUT, check_replaceable
+from kafkabal.cli.commands.inspect_command_options import CheckOptions, RackOptions
 from kafkabal.cli.commands.inspect_fleet import (
     FleetOptions,
     FleetReader,
@@ -29,7 +30,6 @@ from kafkabal.cli.commands.inspect_history import (
     seconds_of,
     soonest_full,
 )
-from kafkabal.cli.commands.inspect_options import CheckOptions, RackOptions
 from kafkabal.cli.commands.inspect_sampling import read_plainly, reading_with_rates, state_with_rates
 from kafkabal.cli.framework.chosen_clusters import ChosenClusters
 from kafkabal.cli.framework.cluster_access import open_cluster
@@ -47,9 +47,9 @@ from kafkabal.units import parse_positive_duration
 
 if TYPE_CHECKING:
     from kafkabal.clusters import Cluster, ConsumerRacks, Reading
+    from kafkabal.history import MeasuredGrowth
     from kafkabal.inspection import Inspection, Member
     from kafkabal.model import ClusterState
-    from kafkabal.reporting.inspection.measured_growth import MeasuredGrowth
     from kafkabal.reporting.report import Report
 
 

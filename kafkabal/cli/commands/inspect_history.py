@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kafkabal.clusters import Cluster
+    from kafkabal.history import MeasuredGrowth
     from kafkabal.model import ClusterState
-    from kafkabal.reporting.inspection.measured_growth import MeasuredGrowth
 
 DEFAULT_OVER_S = 7 * 86400.0
 """A week: training and retention follow days of the week, and less history would take a weekend for the trend."""
@@ -99,8 +99,14 @@ def measured_growth(
     cluster: "Cluster", state: "ClusterState", over_s: float, now_s: float, context: CommandContext
 ) -> "MeasuredGrowth | None":
     """How a cluster grows by what was recorded of it in the last ``over_s`` seconds; None where nothing was."""
-    from kafkabal.history import HistoryFolder, chosen_times, measure_growth, read_defaults, retention_of
-    from kafkabal.reporting.inspection.measured_growth import MeasuredGrowth
+    from kafkabal.history import (
+        HistoryFolder,
+        MeasuredGrowth,
+        chosen_times,
+        measure_growth,
+        read_defaults,
+        retention_of,
+    )
 
     folder = HistoryFolder(context.state_dir, state.cluster_id, context.warn)
     points = folder.read(chosen_times(folder.times_s(), now_s, over_s))

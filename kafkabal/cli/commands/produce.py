@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kafkabal.atomic_files import parse_path
-from kafkabal.cli.commands.produce_options import SendingOptions, SourceOptions
+from kafkabal.cli.commands.produce_command_options import SendingOptions, SourceOptions
 from kafkabal.cli.framework.cluster_access import await_broker, live_connection, open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.measurement_options import MeasurementOptions

@@ -195,10 +195,9 @@ def route_simulate(
     # what is given is checked before a cluster is asked; where nothing is, a cluster is asked before numpy is imported
     is_plain = (policy, workload_options, training_options) == (None, WorkloadOptions(), TrainingOptions())
     state = _read_state(settings, context) if is_plain and topic is not None else None
-    from kafkabal.reporting.policy_comparison import PolicyComparison
     from kafkabal.reporting.route_simulation_report import route_simulation_report
     from kafkabal.routing import load_policy, policy_names
-    from kafkabal.simulator import SimulationOptions, compare
+    from kafkabal.simulator import PolicyComparison, SimulationOptions, compare
 
     choices = [load_policy(text) for text in policy or policy_names()]
     workload_file, training = workload_options.load(), training_options.load()

@@ -160,7 +160,7 @@ def list_subscriptions(
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
 ) -> None:
     """List subscriptions: which clients push which metrics, and how often."""
-    from kafkabal.reporting.telemetry_report import subscriptions_report
+    from kafkabal.reporting.client_telemetry_reports import subscriptions_report
 
     with _live(settings, context) as cluster:
         resources = [_resource(name) for name in cluster.client_metrics_subscriptions()]
@@ -236,7 +236,7 @@ def latency(
 
       kafkabal telemetry latency --listen 4318 --for 1m
     """
-    from kafkabal.reporting.telemetry_report import latency_report
+    from kafkabal.reporting.client_telemetry_reports import latency_report
     from kafkabal.telemetry import LatencyTable
 
     table = LatencyTable(max_age_s=collecting.collect_s + collecting.before_s, clock=context.monotonic)
@@ -262,7 +262,7 @@ def errors(
 
       kafkabal telemetry errors --last 5m -o prometheus --output-file /var/lib/node_exporter/produce-errors.prom
     """
-    from kafkabal.reporting.telemetry_report import errors_report
+    from kafkabal.reporting.client_telemetry_reports import errors_report
     from kafkabal.telemetry import ProduceErrors
 
     table = ProduceErrors()
@@ -296,7 +296,7 @@ def show_metrics(
 
       kafkabal telemetry show --for 1m -o csv --output-file metrics.csv
     """
-    from kafkabal.reporting.telemetry_report import metrics_report
+    from kafkabal.reporting.client_telemetry_reports import metrics_report
     from kafkabal.telemetry import ClientMetrics
 
     table = ClientMetrics()

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafkabal.cli.commands.watch_flags import HealFlags, WatchFormat, WatchOutput, check_flags, watch_options
+from kafkabal.cli.commands.watch_command_options import (
+    HealOptions,
+    WatchFormat,
+    WatchOutput,
+    check_options,
+    watch_options,
+)
 from kafkabal.cli.framework.cluster_access import open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_label
@@ -32,7 +38,7 @@ _FOLDER = "watch"
 def watch(
     context: CommandContext,
     settings: Annotated[Settings, Uses(*CLUSTER, "bootstrap_controllers", "throttle", "tolerance", "window")],
-    heal: HealFlags,
+    heal: HealOptions,
     output: WatchOutput,
     every_s: Annotated[
         float,
@@ -69,7 +75,7 @@ def watch(
 
       kafkabal watch --once -o json
     """
-    check_flags(settings, output, heal, once=once)
+    check_options(settings, output, heal, once=once)
     options = watch_options(settings, heal, every_s, slow_fraction)
     if once:
         return _observe_once(settings, context, output, options)

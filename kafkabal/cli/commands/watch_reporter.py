@@ -4,7 +4,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkabal.cli.commands.watch_flags import WatchFormat, WatchOutput
+from kafkabal.cli.commands.watch_command_options import WatchFormat, WatchOutput
 from kafkabal.cli.framework.command_context import PROGRAM, CommandContext
 from kafkabal.cli.framework.nonblocking_lines import NonblockingLines
 from kafkabal.printable import printable

@@ -84,7 +84,7 @@ class Group(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         """Import a command."""
-        from kafkabal.cli.framework.typer_command import build_command  # only now, so that help need not know how
+        from kafkabal.cli.framework.build_typer_command import build_command  # only now, so that help need not know how
 
         row = self.rows.get(cmd_name)
         return build_command(cmd_name, row) if row else None

@@ -11,7 +11,7 @@ from .kafka_client import KnownBrokers as KnownBrokers
 from .lazy_records import BatchHead as BatchHead
 from .lazy_records import LazyRecords as LazyRecords
 from .lazy_records import RawRecord as RawRecord
-from .overfetched_batches import OverfetchedBatches as OverfetchedBatches
+from .overfetched_batch_cache import OverfetchedBatches as OverfetchedBatches
 from .range_fetcher import RangeFetcher as RangeFetcher
 from .read_state import KafkaReader as KafkaReader
 from .reassignments import factor_changes as factor_changes

@@ -15,7 +15,7 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.consumer import JoinGroupRequest, ListOffsetsRequest, OffsetFetchRequest
 
-from kafkabal.close_on_exit import CloseOnExit
+from kafkabal.closing_context import ClosingContext
 from kafkabal.clusters.clock import Clock, SystemClock
 from kafkabal.clusters.cluster_protocol import (
     Capability,
@@ -75,7 +75,7 @@ _NEEDS = {
 }
 
 
-class KafkaCluster(CloseOnExit):
+class KafkaCluster(ClosingContext):
     """A cluster reached through its brokers; connections open with the first call.
 
     Parameters

@@ -20,7 +20,7 @@ from kafkabal.clusters.kafka.fetch_response import NEWEST_VERSION, OLDEST_VERSIO
 from kafkabal.clusters.kafka.kafka_client import KafkaClient, pauses
 from kafkabal.clusters.kafka.lazy_records import LazyRecords, RawRecord
 from kafkabal.clusters.kafka.metadata import describe_topic
-from kafkabal.clusters.kafka.overfetched_batches import OverfetchedBatches
+from kafkabal.clusters.kafka.overfetched_batch_cache import OverfetchedBatches
 from kafkabal.clusters.kafka.record_batches import BatchReader
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import DriftError, KafkabalError, NotAuthorizedError, UnreachableError

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from kafkabal.clusters.kafka.lazy_records import BatchHead, LazyRecords, varint
-from kafkabal.clusters.kafka.overfetched_batches import BatchSpan
+from kafkabal.clusters.kafka.overfetched_batch_cache import BatchSpan
 from kafkabal.errors import MissingCapabilityError, RefusedByClusterError
 
 Headers: TypeAlias = "list[tuple[str, bytes | None]]"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from kafkabal.close_on_exit import CloseOnExit
+from kafkabal.closing_context import ClosingContext
 from kafkabal.clusters.cluster_protocol import (
     BrokerProblem,
     Capability,
@@ -45,7 +45,7 @@ from kafkabal.model import (
 _NO_RESPONSE = Fault("timeout", "no response within the deadline", retriable=True)
 
 
-class InMemoryCluster(CloseOnExit):
+class InMemoryCluster(ClosingContext):
     """One client of a simulated Kafka; :meth:`connect` gives another client of the same one.
 
     Parameters

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from kafkabal.close_on_exit import CloseOnExit
+from kafkabal.closing_context import ClosingContext
 from kafkabal.clusters.cluster_protocol import (
     Capability,
     Cluster,
@@ -71,7 +71,7 @@ class Call:
     arguments: tuple[Any, ...]
 
 
-class FaultyCluster(CloseOnExit):
+class FaultyCluster(ClosingContext):
     """Passes calls on, unless its script says otherwise.
 
     Attributes

@@ -21,7 +21,7 @@ from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.problem import NONE
 from kafkabal.planner.search.additional_loads import AdditionalLoads, additional_scores_of
 from kafkabal.planner.search.additional_scores import even_leadership
-from kafkabal.planner.search.group_by_operations import any_of_row, by_group, running_count
+from kafkabal.planner.search.grouped_array_operations import any_of_row, by_group, running_count
 from kafkabal.planner.search.solution import Solution
 
 _MOST_ROUNDS = 64

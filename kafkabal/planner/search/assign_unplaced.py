@@ -17,7 +17,7 @@ import numpy as np
 
 from kafkabal.model import F64, I64, Bools
 from kafkabal.planner.move_cause import MoveCause
-from kafkabal.planner.search.group_by_operations import is_first
+from kafkabal.planner.search.grouped_array_operations import is_first
 from kafkabal.planner.search.load_targets import Targets, make_targets, zones
 from kafkabal.planner.search.solution import Solution
 from kafkabal.scoring import fair_shares

@@ -22,10 +22,10 @@ import numpy as np
 
 from kafkabal.model import F64, I32, I64, Bools
 from kafkabal.planner.search.cheapest_moves import cheapest_of
-from kafkabal.planner.search.group_by_operations import is_first, running_count, running_sum, stable_order
-from kafkabal.planner.search.group_size_sort_keys import SizeKeys
+from kafkabal.planner.search.grouped_array_operations import is_first, running_count, running_sum, stable_order
 from kafkabal.planner.search.load_targets import Targets, make_targets, zones
 from kafkabal.planner.search.solution import Solution
+from kafkabal.planner.search.sort_keys_by_group_and_size import SizeKeys
 
 NO_BULK_MOVES = 0.0
 """A pace at which only single steps are taken: where a broker has few replicas they end elsewhere, often cheaper."""

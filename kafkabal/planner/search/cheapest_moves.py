@@ -19,7 +19,7 @@ import numpy as np
 from kafkabal.model import F64, I64, Bools
 from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.search.assign_unplaced import assign_unplaced
-from kafkabal.planner.search.group_by_operations import running_sum
+from kafkabal.planner.search.grouped_array_operations import running_sum
 from kafkabal.planner.search.load_targets import make_targets, zones
 from kafkabal.planner.search.solution import Solution
 

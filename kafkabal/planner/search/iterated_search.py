@@ -20,7 +20,7 @@ import numpy as np
 from kafkabal.model import Bools
 from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.search.band_violation import CONVEXITY, Violation
-from kafkabal.planner.search.group_by_operations import is_first
+from kafkabal.planner.search.grouped_array_operations import is_first
 from kafkabal.planner.search.joint_moves import move_jointly
 from kafkabal.planner.search.local_search import search_locally
 from kafkabal.planner.search.reduce_cost import reduce_cost

@@ -21,7 +21,7 @@ import numpy as np
 
 from kafkabal.model import F64, I64, Bools
 from kafkabal.planner.move_cause import MoveCause
-from kafkabal.planner.search.group_by_operations import running_count, running_sum
+from kafkabal.planner.search.grouped_array_operations import running_count, running_sum
 from kafkabal.planner.search.solution import Counts, Solution
 
 _MOST_PASSES = 20

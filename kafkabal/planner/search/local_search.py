@@ -22,7 +22,7 @@ import numpy as np
 
 from kafkabal.model import F64, I64, Bools
 from kafkabal.planner.search.band_violation import LEAST_GAIN, Violation
-from kafkabal.planner.search.group_by_operations import sorted_distinct
+from kafkabal.planner.search.grouped_array_operations import sorted_distinct
 from kafkabal.planner.search.replica_index import Look, ReplicaIndex
 from kafkabal.planner.search.solution import Solution
 

@@ -26,9 +26,9 @@ import numpy as np
 
 from kafkabal.model import I32, I64, Bools
 from kafkabal.planner.move_cause import MoveCause
-from kafkabal.planner.search.group_by_operations import stable_order
-from kafkabal.planner.search.group_size_sort_keys import SizeKeys
+from kafkabal.planner.search.grouped_array_operations import stable_order
 from kafkabal.planner.search.solution import Solution
+from kafkabal.planner.search.sort_keys_by_group_and_size import SizeKeys
 
 _LARGEST = 256
 """Moved replicas of a broker that are looked at, the largest first. With 64 the plans of

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkabal.model import I32, I64
-from kafkabal.planner.search.group_by_operations import sorted_distinct, stable_order
-from kafkabal.planner.search.group_size_sort_keys import SizeKeys
+from kafkabal.planner.search.grouped_array_operations import sorted_distinct, stable_order
 from kafkabal.planner.search.load_targets import zones
 from kafkabal.planner.search.solution import Solution
+from kafkabal.planner.search.sort_keys_by_group_and_size import SizeKeys
 
 _HALVINGS = 6
 """Sizes on the ladder: with 3 and with 12 the 19 plans of benchmarks/planner_constants.py move 0.04 % more, 2026-11."""

@@ -29,7 +29,7 @@ from kafkabal.planner.due_loads import DueLoads, bytes_due, due_loads
 from kafkabal.planner.integer_bands import Bands, make_bands
 from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.problem import NONE, Problem
-from kafkabal.planner.search.group_by_operations import any_of_row
+from kafkabal.planner.search.grouped_array_operations import any_of_row
 
 Counts: TypeAlias = NDArray[np.unsignedinteger[Any]]
 

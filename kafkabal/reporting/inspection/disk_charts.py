@@ -8,10 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from kafkabal.history import LogDirForecast, forecast_cluster, forecast_log_dirs
+from kafkabal.history import LogDirForecast, MeasuredGrowth, forecast_cluster, forecast_log_dirs
 from kafkabal.inspection import dir_figures
 from kafkabal.model import F64
-from kafkabal.reporting.inspection.measured_growth import MeasuredGrowth
 from kafkabal.reporting.report import LineChart
 from kafkabal.units import format_duration
 

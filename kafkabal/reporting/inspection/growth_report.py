@@ -13,6 +13,7 @@ import numpy as np
 from kafkabal.errors import UsageError
 from kafkabal.history import (
     HolderGrowth,
+    MeasuredGrowth,
     TopicGrowth,
     broker_growth,
     dir_growth,
@@ -29,7 +30,6 @@ from kafkabal.model import (
 from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.inspection.disk_charts import growth_charts
 from kafkabal.reporting.inspection.grouping import Grouping
-from kafkabal.reporting.inspection.measured_growth import MeasuredGrowth
 from kafkabal.reporting.report import Column, Fact, Metric, Report, Table, Tone, ValueKind, known
 from kafkabal.units import format_bytes, format_duration
 from kafkabal.wording import counted_noun, first_of

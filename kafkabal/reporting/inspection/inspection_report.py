@@ -25,7 +25,6 @@ from kafkabal.inspection import (
     worst_group,
 )
 from kafkabal.model import ClusterState, LogDirState, is_estimated, is_reassigned, reports_no_log_dir
-from kafkabal.reporting.band_notes import TWO_TOLERANCES, rounding_note
 from kafkabal.reporting.inspection.by_broker import broker_table
 from kafkabal.reporting.inspection.by_log_dir import log_dir_table
 from kafkabal.reporting.inspection.by_partition import partition_table
@@ -35,6 +34,7 @@ from kafkabal.reporting.inspection.consumer_group_table import consumer_group_ta
 from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.reporting.inspection.share_charts import inspection_charts
 from kafkabal.reporting.report import Column, Fact, Metric, Report, Table, Tone, ValueKind
+from kafkabal.reporting.tolerance_notes import TWO_TOLERANCES, rounding_note
 from kafkabal.units import format_bytes
 from kafkabal.wording import counted_noun, first_of
 

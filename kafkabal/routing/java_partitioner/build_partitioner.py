@@ -7,14 +7,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
-from kafkabal.java_jar import build_jar
+from kafkabal.build_java_jar import build_jar
 
 PARTITIONER_CLASS: Final = "kafkabal.routing.ScorePartitioner"
 """What ``partitioner.class`` of a producer is to name."""
 
 
 def build_partitioner(jar: Path, class_path: Sequence[Path], *, java: Path, compiler: Path) -> None:
-    """Compile the partitioner; see :func:`~kafkabal.java_jar.build_jar`.
+    """Compile the partitioner; see :func:`~kafkabal.build_java_jar.build_jar`.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ import numpy as np
 
 from kafkabal.model import F64, ClusterState
 from kafkabal.scoring.bands import CountBand
-from kafkabal.scoring.base_scores import CountScore
+from kafkabal.scoring.score_base_classes import CountScore
 
 
 class LeaderCount(CountScore):

@@ -6,7 +6,7 @@ import numpy as np
 
 from kafkabal.model import F64, I32, ClusterState
 from kafkabal.scoring.bands import SpreadBand
-from kafkabal.scoring.base_scores import CountScore
+from kafkabal.scoring.score_base_classes import CountScore
 
 
 class TopicSpread(CountScore):

@@ -8,8 +8,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
+from kafkabal.build_java_jar import build_jar
 from kafkabal.errors import InputFileError
-from kafkabal.java_jar import build_jar
 
 REPORTER_CLASS: Final = "kafkabal.telemetry.TelemetryForwarder"
 """What ``metric.reporters`` of a broker is to name."""
@@ -31,7 +31,7 @@ def kafka_jars(libs: Sequence[Path]) -> tuple[Path, ...]:
 
 
 def build_plugin(jar: Path, class_path: Sequence[Path], *, java: Path, compiler: Path) -> None:
-    """Compile the plug-in; see :func:`~kafkabal.java_jar.build_jar`.
+    """Compile the plug-in; see :func:`~kafkabal.build_java_jar.build_jar`.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ import pytest
 from kafkabal.advice.disk_relief import Relief, ReliefKind, relief_of
 from kafkabal.history.history_point import HistoryPoint, point_of
 from kafkabal.history.partition_growth import PartitionGrowth, measure_growth
-from kafkabal.history.retention import kafka_defaults, retention_of
+from kafkabal.history.topic_retention_limits import kafka_defaults, retention_of
 from kafkabal.model import ClusterState, TopicRow
 from kafkabal.testing.cluster_builders import brokers, cluster, partition
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from kafkabal.errors import ConfigError
+from kafkabal.model.bytes_of_other_programs import foreign_of_brokers, foreign_on_volumes
 from kafkabal.model.capacity import broker_capacity_bytes, dir_capacity_bytes, reports_no_log_dir, with_capacity
 from kafkabal.model.cluster_rows import BrokerRow, LogDirRow
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.foreign_files import foreign_of_brokers, foreign_on_volumes
 from kafkabal.testing import cluster_builders
 
 GIB = 2**30

@@ -18,11 +18,11 @@ from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome
 from kafkabal.inspection.inspection import inspect_cluster
 from kafkabal.model.cluster_rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.rows_to_state import build_cluster
+from kafkabal.reporting.client_telemetry_reports import errors_report
 from kafkabal.reporting.inspection.inspection_report import inspection_report
 from kafkabal.reporting.output_capabilities import PLAIN
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.runs.run_textfile import RunTextfile
-from kafkabal.reporting.telemetry_report import errors_report
 from kafkabal.reporting.transfer_textfile import TransferTextfile
 from kafkabal.reporting.watch_report import WatchTextfile
 from kafkabal.telemetry import TopicErrors

@@ -24,7 +24,6 @@ from kafkabal.errors import (
     UnsafeError,
     UsageError,
 )
-from kafkabal.producer.message_reader import MessageReader
 from kafkabal.producer.progress_listener import DeliveryProgress
 from kafkabal.producer.record_names import RECORD_HEADER, NameHeaders, found_records, record_names
 from kafkabal.producer.record_sender import RecordSender
@@ -32,6 +31,7 @@ from kafkabal.producer.record_size_check import check_sizes
 from kafkabal.producer.same_topic_check import same_topic_check
 from kafkabal.producer.send_manifest import ManifestHeader, SendManifest
 from kafkabal.producer.send_source import SendRun, totals
+from kafkabal.producer.sent_record_reader import SentRecordReader
 from kafkabal.producer.unsent_records import SendOutcome, has_other_rows
 from kafkabal.routing.plugin_policy import PolicyFaultError
 from kafkabal.routing.policies.random import Random
@@ -81,7 +81,7 @@ class Bench:
 
     def read_back(self, manifest: SendManifest) -> dict[int, int]:
         """Records that are in the topic though the manifest does not know it."""
-        reader = MessageReader(self.cluster.client, TOPIC)
+        reader = SentRecordReader(self.cluster.client, TOPIC)
         return found_records(manifest, reader.messages_since(manifest.offsets, clock=monotonic))
 
     def producer(self) -> RecordSender:
@@ -91,7 +91,7 @@ class Bench:
 
     def topic(self) -> Counter[bytes]:
         """All values in the topic, and how often each is there."""
-        reader = MessageReader(self.cluster.client, TOPIC)
+        reader = SentRecordReader(self.cluster.client, TOPIC)
         return Counter(message.value() or b"" for message in reader.messages_since({}, clock=monotonic))
 
 
@@ -536,7 +536,7 @@ def test_reading_back_sees_records_lost_and_deleted(bench: Bench, data: Path) ->
 
 def test_reading_back_what_retention_deleted_is_refused(bench: Bench) -> None:
     """Where the beginning was deleted it cannot be told what was sent, and nothing is sent twice on a guess."""
-    reader = MessageReader(bench.cluster.client, TOPIC)
+    reader = SentRecordReader(bench.cluster.client, TOPIC)
     with pytest.raises(UnsafeError, match=f"{TOPIC}-0 begins at offset 9: records from 4 on were deleted"):
         reader._ranges({0: (9, 20)}, {0: 4})
     assert reader._ranges({0: (9, 20), 1: (3, 5)}, {0: 9}) == {0: (9, 20), 1: (3, 5)}
@@ -647,7 +647,7 @@ def test_a_changed_file_of_rows_is_sent_again_on_request(bench: Bench, tmp_path:
 def test_a_client_setting_that_makes_no_sense_is_refused() -> None:
     """What librdkafka does not take is an error of usage in one line, whoever it came from."""
     with pytest.raises(UsageError, match='client configuration: No such configuration property: "foo"'):
-        MessageReader({"foo": 1}, TOPIC).end_offsets()
+        SentRecordReader({"foo": 1}, TOPIC).end_offsets()
 
 
 @pytest.mark.parametrize(("first", "count"), [(0, 1), (998, 5), (0, 2500), (1000, 1), (1999, 2), (123_456, 3000)])

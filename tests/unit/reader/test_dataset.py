@@ -18,7 +18,7 @@ from kafkabal.errors import InputFileError, OperationError, UsageError
 from kafkabal.reader import Sample, TopicReader, combine_states
 from kafkabal.reader.block_cache import BlockCache, CachedBlocks
 from kafkabal.reader.block_loader import BrokerBlocks
-from kafkabal.reader.block_opener import BlockOpener
+from kafkabal.reader.block_loader_factory import BlockLoaderFactory
 from kafkabal.reader.decoders import load_decoder
 from kafkabal.reader.manifest import load_manifest, publish_manifest
 from kafkabal.reader.metrics import ReaderMetrics
@@ -38,7 +38,7 @@ def topic() -> MemoryTopic:
 def read(topic: MemoryTopic, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Make a reader whose blocks come from memory."""
     manifest = topic.manifest()
-    monkeypatch.setattr(BlockOpener, "loaders", lambda self: lambda: BrokerBlocks(self.manifest, topic))
+    monkeypatch.setattr(BlockLoaderFactory, "loaders", lambda self: lambda: BrokerBlocks(self.manifest, topic))
 
     def make(**options: Any) -> TopicReader:
         given = {"connection": CONNECTION, "manifest": manifest, "shuffle_seed": 1, **options}

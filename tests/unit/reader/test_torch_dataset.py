@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafkabal.reader.block_loader import BrokerBlocks
-from kafkabal.reader.block_opener import BlockOpener
+from kafkabal.reader.block_loader_factory import BlockLoaderFactory
 from kafkabal.reader.torch_dataset import topic_dataset_type
 from tests.unit.reader.conftest import MemoryTopic
 from tests.unit.reader.test_dataset import CONNECTION
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def make_data(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Data sets on a topic in memory, which workers inherit as they are forked."""
     topic = MemoryTopic(COUNTS)
-    monkeypatch.setattr(BlockOpener, "loaders", lambda self: lambda: BrokerBlocks(self.manifest, topic))
+    monkeypatch.setattr(BlockLoaderFactory, "loaders", lambda self: lambda: BrokerBlocks(self.manifest, topic))
     manifest = topic.manifest()
 
     def make(**options: Any) -> Any:

@@ -11,18 +11,18 @@ from jsonschema import ValidationError
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.safety.stop_request import StopReason
 from kafkabal.executor.state.run_states import Goal, RunOutcome
+from kafkabal.reporting.client_telemetry_reports import (
+    errors_report,
+    latency_report,
+    metrics_report,
+    subscriptions_report,
+)
 from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.report import Report
 from kafkabal.reporting.runs.result_report import nothing_report, result_report
 from kafkabal.reporting.runs.status_report import status_report as run_status_report
 from kafkabal.reporting.sandbox_report import sandbox_report
-from kafkabal.reporting.telemetry_report import (
-    errors_report,
-    latency_report,
-    metrics_report,
-    subscriptions_report,
-)
 from kafkabal.telemetry.client_metrics import ClientMetric
 from kafkabal.telemetry.produce_errors import TopicErrors
 from kafkabal.telemetry.subscriptions import Subscription

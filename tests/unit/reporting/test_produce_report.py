@@ -7,10 +7,10 @@ from collections import Counter
 from kafkabal.model.cluster_rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.producer.unsent_records import SendOutcome
+from kafkabal.reporting.client_telemetry_reports import latency_report, subscriptions_report
 from kafkabal.reporting.output_capabilities import PLAIN
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.produce_report import production_report
-from kafkabal.reporting.telemetry_report import latency_report, subscriptions_report
 from kafkabal.routing.routing_view import RoutingView, view_of
 from kafkabal.telemetry.subscriptions import Subscription
 

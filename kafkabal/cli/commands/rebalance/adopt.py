@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, RUN_SETTINGS, RunFlags, RunFormat, RunOutput
+from kafkabal.cli.commands.rebalance.run_command_options import (
+    RUN_CLUSTER,
+    RUN_SETTINGS,
+    RunCommandOptions,
+    RunFormat,
+    RunOutput,
+)
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import Format, OutputOptions, Uses, YesOption
 from kafkabal.cli.framework.show_report import show_report
@@ -23,7 +29,7 @@ if TYPE_CHECKING:
 def adopt(
     context: CommandContext,
     settings: Annotated[Settings, Uses(*RUN_CLUSTER, *RUN_SETTINGS)],
-    flags: RunFlags,
+    command_options: RunCommandOptions,
     output: RunOutput,
     finish: Annotated[bool, typer.Option("--finish", help="Take them over and wait until they have finished.")] = False,
     cancel: Annotated[bool, typer.Option("--cancel", help="Take them over and cancel them.")] = False,
@@ -80,7 +86,7 @@ def adopt(
         from msgspec.structs import replace as changed
 
         moves = {f.name: f.reassignment.adding for f in foreign}
-        options = command.run_options(flags, command.measured_load(moves), moves)
+        options = command.run_options(command_options, command.measured_load(moves), moves)
         options = changed(options, elect_leaders=False, removes_found_throttles=removes)
         with command.stopping_on_signals():
             lock = command.lock.take()

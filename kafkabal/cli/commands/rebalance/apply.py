@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from kafkabal.cli.commands.rebalance.run_flags import (
+from kafkabal.cli.commands.rebalance.run_command_options import (
     RUN_CLUSTER,
     RUN_SETTINGS,
-    BeginFlags,
-    RunFlags,
+    RunCommandOptions,
     RunFormat,
     RunOutput,
+    StartCommandOptions,
     WaitOption,
 )
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change
@@ -25,8 +25,8 @@ from kafkabal.errors import ExitCode
 def apply(
     context: CommandContext,
     settings: Annotated[Settings, Uses(*RUN_CLUSTER, *RUN_SETTINGS, "dead_after")],
-    begin: BeginFlags,
-    flags: RunFlags,
+    begin: StartCommandOptions,
+    command_options: RunCommandOptions,
     output: RunOutput,
     saving: SaveOptions,
     plan_file: Annotated[
@@ -62,4 +62,4 @@ def apply(
             from kafkabal.reporting.plan_report import plan_report
 
             show_report(plan_report(plan, "rebalance apply"), OutputOptions(output=Format.TABLE), command.context)
-        return ApplyCommand(command, begin, flags, skip_drifted).resume_unfinished().apply(plan)
+        return ApplyCommand(command, begin, command_options, skip_drifted).resume_unfinished().apply(plan)

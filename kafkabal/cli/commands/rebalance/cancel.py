@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from kafkabal.cli.commands.rebalance.poll_run import LONGEST_ANSWER_S, poll_run
-from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, AnswerOption, JournalOption, RunOutput
+from kafkabal.cli.commands.rebalance.run_command_options import RUN_CLUSTER, AnswerOption, JournalOption, RunOutput
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import OverwriteOption, SaveOptions, Uses

@@ -10,7 +10,7 @@ from kafkabal.printable import printable
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
-    from kafkabal.cli.commands.rebalance.run_flags import BeginFlags, RunFlags
+    from kafkabal.cli.commands.rebalance.run_command_options import RunCommandOptions, StartCommandOptions
     from kafkabal.cli.commands.rebalance.run_session import RunSession
     from kafkabal.executor import ClusterLoad, RunEnvironment, RunOptions
     from kafkabal.model import ClusterState
@@ -22,8 +22,8 @@ class ApplyCommand:
     """A command that applies a plan."""
 
     command: RunSession
-    begin: BeginFlags
-    flags: RunFlags
+    begin: StartCommandOptions
+    command_options: RunCommandOptions
     skip_drifted: bool = False
 
     def resume_unfinished(self) -> ApplyCommand:
@@ -39,7 +39,7 @@ class ApplyCommand:
         KafkabalError
             If it could not be finished; then no new run is started.
         """
-        from kafkabal.cli.commands.rebalance.run_flags import OnUnfinished
+        from kafkabal.cli.commands.rebalance.run_command_options import OnUnfinished
         from kafkabal.executor import find_run, is_pause_requested
 
         if self.begin.dry_run:
@@ -84,11 +84,11 @@ class ApplyCommand:
         settings = self.command.settings
         if settings.origin("throttle") != "--throttle" or settings.throttle in ("auto", "none"):
             return None
-        return changed(options, throttle=self.command.run_options(self.flags).throttle)
+        return changed(options, throttle=self.command.run_options(self.command_options).throttle)
 
     def _counting_from_now(self) -> ApplyCommand:
         """The same command, with --max-runtime counting from here: without a prompt, it limits all that is done."""
-        environment, most_s = self._environment, self.flags.max_runtime_s
+        environment, most_s = self._environment, self.command_options.max_runtime_s
         if most_s is None:
             return self
         timed = replace(environment, ends_at_s=environment.clock.monotonic() + most_s)
@@ -125,7 +125,7 @@ class ApplyCommand:
             return _done(plan)
         moves = moves_of_plan(plan.partitions)
         load = command.measured_load(moves)
-        options = command.run_options(self.flags, load, moves)
+        options = command.run_options(self.command_options, load, moves)
         self._check(plan, options, load)
         if begin.dry_run:
             self._dry_run(plan, options)
@@ -186,7 +186,7 @@ class ApplyCommand:
 
     def report_nothing(self) -> None:
         """Write the JSON of a command that began no run, where JSON was asked for."""
-        from kafkabal.cli.commands.rebalance.run_flags import RunFormat
+        from kafkabal.cli.commands.rebalance.run_command_options import RunFormat
         from kafkabal.cli.framework.shared_options import Format, OutputOptions
         from kafkabal.cli.framework.show_report import show_report
         from kafkabal.reporting.runs.result_report import nothing_report

@@ -12,8 +12,8 @@ from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.check_and_apply import ApplyCommand
-    from kafkabal.cli.commands.rebalance.plan_flags import PlanFlags
-    from kafkabal.cli.commands.rebalance.run_flags import RunOutput
+    from kafkabal.cli.commands.rebalance.plan_command_options import PlanCommandOptions
+    from kafkabal.cli.commands.rebalance.run_command_options import RunOutput
     from kafkabal.cli.framework.command_context import CommandContext
     from kafkabal.config import Settings
     from kafkabal.executor import SafeToStop
@@ -28,7 +28,7 @@ def check_of_drain(
     context: "CommandContext", settings: "Settings", brokers: frozenset[int] | None, output: "RunOutput"
 ) -> ExitCode:
     """Show whether brokers can be drained; exit 4 where they cannot."""
-    from kafkabal.cli.commands.rebalance.run_flags import RunFormat
+    from kafkabal.cli.commands.rebalance.run_command_options import RunFormat
     from kafkabal.clusters import ReadRequest
 
     if not brokers:
@@ -52,7 +52,9 @@ def check_of_drain(
     return ExitCode.DONE if found.can_drain else ExitCode.UNSAFE
 
 
-def finish_drain(applying: "ApplyCommand", planning: "PlanFlags", before: "ClusterState", gone: frozenset[int]) -> None:
+def finish_drain(
+    applying: "ApplyCommand", planning: "PlanCommandOptions", before: "ClusterState", gone: frozenset[int]
+) -> None:
     """Drain again what has come to the brokers meanwhile, and say whether they are safe to stop.
 
     Parameters
@@ -67,7 +69,7 @@ def finish_drain(applying: "ApplyCommand", planning: "PlanFlags", before: "Clust
     FindingsError
         If they still hold something, though nothing that was asked for keeps it there.
     """
-    from kafkabal.cli.commands.rebalance.plan_flags import make
+    from kafkabal.cli.commands.rebalance.plan_command_options import make
     from kafkabal.executor import prove_safe_to_stop
 
     command = applying.command

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafkabal.cli.commands.rebalance.plan_flags import PLAN_SETTINGS, PlanFlags
+from kafkabal.cli.commands.rebalance.plan_command_options import PLAN_SETTINGS, PlanCommandOptions
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def explain(
     context: CommandContext,
     settings: Annotated[Settings, Uses(*CLUSTER, *PLAN_SETTINGS, "count_capacity")],
-    flags: PlanFlags,
+    command_options: PlanCommandOptions,
     output: Annotated[OutputOptions, Forms("table", "json", "yaml")],
     first: Annotated[str, typer.Argument(metavar="PLAN", help="Plan file; with --why-not a partition, such as img-3.")],
     second: Annotated[
@@ -43,7 +43,7 @@ def explain(
       kafkabal rebalance explain --why-not img-3 4 --drain 2 --snapshot cluster.jsonl
     """
     if why_not:
-        _explain_why_not(first, second, settings, flags, output, context)
+        _explain_why_not(first, second, settings, command_options, output, context)
     else:
         _explain(Path(first), second, output, context)
 
@@ -62,9 +62,14 @@ def _explain(plan_file: Path, partition: str, output: OutputOptions, context: Co
 
 
 def _explain_why_not(
-    partition: str, broker: str, settings: Settings, flags: PlanFlags, output: OutputOptions, context: CommandContext
+    partition: str,
+    broker: str,
+    settings: Settings,
+    command_options: PlanCommandOptions,
+    output: OutputOptions,
+    context: CommandContext,
 ) -> None:
-    from kafkabal.cli.commands.rebalance.plan_flags import plan_options
+    from kafkabal.cli.commands.rebalance.plan_command_options import plan_options
     from kafkabal.planner import why_not
     from kafkabal.reporting.explain_report import why_not_report
 
@@ -73,7 +78,9 @@ def _explain_why_not(
         raise UsageError(f"not a broker id: {broker!r}", hint="write it like --why-not img-3 4")
     with open_cluster(settings, context) as cluster:
         state = read_cluster(cluster, settings, context).state
-    show_report(why_not_report(why_not(state, name, int(broker), plan_options(settings, flags))), output, context)
+    show_report(
+        why_not_report(why_not(state, name, int(broker), plan_options(settings, command_options))), output, context
+    )
 
 
 def _partition(text: str) -> "TopicPartition":

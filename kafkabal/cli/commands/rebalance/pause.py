@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Annotated
 
 from kafkabal.cli.commands.rebalance.poll_run import LONGEST_ANSWER_S, poll_run
-from kafkabal.cli.commands.rebalance.run_flags import AnswerOption
+from kafkabal.cli.commands.rebalance.run_command_options import AnswerOption
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import CLUSTER, Uses
 from kafkabal.config import Settings

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from kafkabal.atomic_files import STDOUT, check_replaceable
-from kafkabal.cli.commands.rebalance.plan_flags import PLAN_SETTINGS, PlanFlags, plan_options
+from kafkabal.cli.commands.rebalance.plan_command_options import PLAN_SETTINGS, PlanCommandOptions, plan_options
 from kafkabal.cli.commands.rebalance.show_and_diff import AllOption
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
@@ -33,7 +33,7 @@ _FOR_PEOPLE: Final = (Format.TABLE, Format.MARKDOWN)
 def plan(
     context: CommandContext,
     settings: Annotated[Settings, Uses(*CLUSTER, *PLAN_SETTINGS, "count_capacity", "throttle")],
-    flags: PlanFlags,
+    command_options: PlanCommandOptions,
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown", "html")],
     measurements: MeasurementOptions,
     plan_file: Annotated[
@@ -92,14 +92,14 @@ def plan(
     """
     if plan_file is not None and (frontier or what_if):
         raise UsageError("--what-if and --frontier cannot be combined with --out", hint="leave out --out")
-    measurements.check_plans_leaders(is_leaders_only=flags.leaders_only)
+    measurements.check_plans_leaders(is_leaders_only=command_options.leaders_only)
     # millions of rows and changes, none of them in a reference cycle
     with cycle_collection_paused():
-        present, later, gone = _state(settings, flags, measurements, plan_for_s, context)
+        present, later, gone = _state(settings, command_options, measurements, plan_for_s, context)
         from kafkabal.plan import with_present_bytes  # after reading: planning needs numpy
         from kafkabal.planner import make_plan
 
-        state, options = _supposed(what_if or [], later, plan_options(settings, flags, gone))
+        state, options = _supposed(what_if or [], later, plan_options(settings, command_options, gone))
         if frontier:
             _show_frontier(state, options, output, context)
         else:
@@ -151,7 +151,7 @@ def _show_plan(
 
 def _state(
     settings: Settings,
-    flags: PlanFlags,
+    command_options: PlanCommandOptions,
     measurements: MeasurementOptions,
     plan_for_s: float | None,
     context: CommandContext,
@@ -169,7 +169,7 @@ def _state(
         read = read_cluster(cluster, settings, context, request).state
         present = measurements.completed(read, cluster, settings, context)
         later = present if plan_for_s is None else _forecast(cluster, present, plan_for_s, context)
-        named = {*(flags.drain or ()), *settings.exclude_brokers}
+        named = {*(command_options.drain or ()), *settings.exclude_brokers}
         return present, later, gone_brokers(cluster, present, settings, context, named)
 
 

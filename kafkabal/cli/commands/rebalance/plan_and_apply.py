@@ -5,14 +5,14 @@ from typing import Annotated
 import typer
 
 from kafkabal.cli.commands.rebalance.check_and_finish_drain import check_of_drain, finish_drain
-from kafkabal.cli.commands.rebalance.plan_flags import PLAN_SETTINGS, PlanFlags
-from kafkabal.cli.commands.rebalance.run_flags import (
+from kafkabal.cli.commands.rebalance.plan_command_options import PLAN_SETTINGS, PlanCommandOptions
+from kafkabal.cli.commands.rebalance.run_command_options import (
     RUN_CLUSTER,
     RUN_SETTINGS,
-    BeginFlags,
-    RunFlags,
+    RunCommandOptions,
     RunFormat,
     RunOutput,
+    StartCommandOptions,
     WaitOption,
 )
 from kafkabal.cli.commands.rebalance.show_and_diff import AllOption
@@ -28,9 +28,9 @@ from kafkabal.errors import ExitCode
 def rebalance(
     context: CommandContext,
     settings: Annotated[Settings, Uses(*RUN_CLUSTER, *PLAN_SETTINGS, *RUN_SETTINGS, "count_capacity")],
-    planning: PlanFlags,
-    begin: BeginFlags,
-    flags: RunFlags,
+    planning: PlanCommandOptions,
+    begin: StartCommandOptions,
+    command_options: RunCommandOptions,
     output: RunOutput,
     saving: SaveOptions,
     measurements: MeasurementOptions,
@@ -78,21 +78,21 @@ def rebalance(
         recently_dead,
         waiting_for,
     )
-    from kafkabal.cli.commands.rebalance.plan_flags import make
+    from kafkabal.cli.commands.rebalance.plan_command_options import make
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.executor import Overridable
 
     cluster = open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes)
     with open_run_session("rebalance", settings, context, output, cluster, wait_s) as command:
         context = command.context
-        applying = ApplyCommand(command, begin, flags).resume_unfinished()
+        applying = ApplyCommand(command, begin, command_options).resume_unfinished()
         drained = planning.drain or ()
         if begin.dry_run:
             before = known_before(cluster, settings, context)
             state = read_cluster(cluster, settings, context).state
             waiting = recently_dead(cluster, state, settings, context, drained=drained, before=before)
         else:
-            stay_s = longest_stay_s(is_unattended=begin.yes, max_runtime_s=flags.max_runtime_s)
+            stay_s = longest_stay_s(is_unattended=begin.yes, max_runtime_s=command_options.max_runtime_s)
             state, waiting = look_past_grace(command, drained, stay_s)
         if waiting:
             applying.report_nothing()

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, JournalOption, RunOutput, WaitOption
+from kafkabal.cli.commands.rebalance.run_command_options import RUN_CLUSTER, JournalOption, RunOutput, WaitOption
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import Uses, YesOption
 from kafkabal.config import Settings

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from kafkabal.cli.commands.rebalance.run_flags import (
+from kafkabal.cli.commands.rebalance.run_command_options import (
     RUN_CLUSTER,
     RUN_SETTINGS,
     JournalOption,
-    RunFlags,
+    RunCommandOptions,
     RunOutput,
     WaitOption,
 )
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def resume(
     context: CommandContext,
     settings: Annotated[Settings, Uses(*RUN_CLUSTER, *RUN_SETTINGS)],
-    flags: RunFlags,
+    command_options: RunCommandOptions,
     output: RunOutput,
     saving: SaveOptions,
     journal: JournalOption = None,
@@ -70,7 +70,7 @@ def resume(
         from kafkabal.executor import RunClosedError
         from kafkabal.executor import resume as go
 
-        options = _options(command, flags, journal)
+        options = _options(command, command_options, journal)
         try:
             with command.stopping_on_signals():
                 result = go(command.environment, journal=journal, options=options, lock=command.lock.take())
@@ -80,14 +80,14 @@ def resume(
         return command.end(result)
 
 
-def _options(command: "RunSession", flags: RunFlags, journal: Path | None) -> "RunOptions | None":
+def _options(command: "RunSession", command_options: RunCommandOptions, journal: Path | None) -> "RunOptions | None":
     """Options given here override those of the run; without any it keeps its options and its last rate."""
     from kafkabal.executor import find_run, moves_of_run
 
     if command.settings.origin("throttle") != "--throttle":
         return None
     if command.settings.throttle != "auto":
-        return command.run_options(flags)
+        return command.run_options(command_options)
     found = find_run(command.environment, journal)
     moves = moves_of_run(found.record.partitions) if found is not None else {}
-    return command.run_options(flags, command.measured_load(moves), moves)
+    return command.run_options(command_options, command.measured_load(moves), moves)

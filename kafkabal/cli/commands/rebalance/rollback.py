@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, JournalOption, RunOutput, WaitOption
+from kafkabal.cli.commands.rebalance.run_command_options import RUN_CLUSTER, JournalOption, RunOutput, WaitOption
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import SaveOptions, Uses, YesOption

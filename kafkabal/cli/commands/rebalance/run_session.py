@@ -22,7 +22,7 @@ from kafkabal.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kafkabal.cli.commands.rebalance.run_flags import RunFlags, RunOutput
+    from kafkabal.cli.commands.rebalance.run_command_options import RunCommandOptions, RunOutput
     from kafkabal.cli.framework.command_context import CommandContext
     from kafkabal.clusters import Cluster
     from kafkabal.config import Settings
@@ -71,7 +71,7 @@ def open_run_session(
     """
     from dataclasses import replace
 
-    from kafkabal.cli.commands.rebalance.run_flags import RunOutput
+    from kafkabal.cli.commands.rebalance.run_command_options import RunOutput
     from kafkabal.executor import LockAcrossRuns, report_in_background
     from kafkabal.isolated_listeners import Reporters
 
@@ -167,7 +167,7 @@ class RunSession:
         KafkabalError
             With the exit code of the contract, where it did not do all that it was to do.
         """
-        from kafkabal.cli.commands.rebalance.run_flags import RunFormat
+        from kafkabal.cli.commands.rebalance.run_command_options import RunFormat
         from kafkabal.executor import RunOutcome, StopReason
         from kafkabal.reporting.runs.result_report import summary
 
@@ -243,8 +243,10 @@ class RunSession:
         brokers = environment.cluster.broker_ids()
         return measure_load(environment.cluster, environment.clock, brokers, environment.broker_timeout_s)
 
-    def run_options(self, flags: RunFlags, load: ClusterLoad | None = None, moves: Moves | None = None) -> RunOptions:
-        """Options of a run, from settings and flags.
+    def run_options(
+        self, command_options: RunCommandOptions, load: ClusterLoad | None = None, moves: Moves | None = None
+    ) -> RunOptions:
+        """Options of a run, from settings and options.
 
         Parameters
         ----------
@@ -256,20 +258,20 @@ class RunSession:
         from kafkabal.executor import RunLimits, RunOptions, Timeouts
 
         return RunOptions(
-            throttle=_throttle(self.settings, flags, self.cluster, load, moves or {}),
+            throttle=_throttle(self.settings, command_options, self.cluster, load, moves or {}),
             limits=RunLimits(
-                moves_in_per_broker=flags.moves_per_broker,
-                moves_out_per_broker=flags.moves_per_broker,
-                one_replica_at_a_time=flags.one_replica_at_a_time,
+                moves_in_per_broker=command_options.moves_per_broker,
+                moves_out_per_broker=command_options.moves_per_broker,
+                one_replica_at_a_time=command_options.one_replica_at_a_time,
             ),
             timeouts=_on_a_snapshot() if self.settings.snapshot else Timeouts(),
-            on_interrupt=flags.on_interrupt,
+            on_interrupt=command_options.on_interrupt,
             window=self.settings.window,
-            max_runtime_s=flags.max_runtime_s,
+            max_runtime_s=command_options.max_runtime_s,
         )
 
     def _show(self, result: RunResult) -> None:
-        from kafkabal.cli.commands.rebalance.run_flags import RunFormat
+        from kafkabal.cli.commands.rebalance.run_command_options import RunFormat
         from kafkabal.reporting.output_formats import render
         from kafkabal.reporting.runs.result_report import result_report
 
@@ -282,7 +284,7 @@ class RunSession:
 
 
 def _throttle(
-    settings: Settings, flags: RunFlags, cluster: Cluster, load: ClusterLoad | None, moves: Moves
+    settings: Settings, command_options: RunCommandOptions, cluster: Cluster, load: ClusterLoad | None, moves: Moves
 ) -> Throttle:
     from kafkabal.clusters import Capability
     from kafkabal.executor import Throttle, initial_throttle
@@ -295,7 +297,7 @@ def _throttle(
         moves,
         load,
         log_dir_bytes_per_s=settings.log_dir_throttle_bytes_per_s,
-        override=flags.override_throttle,
+        override=command_options.override_throttle,
     )
 
 
@@ -303,7 +305,7 @@ def _reporters(
     output: RunOutput, context: CommandContext, command: str, cluster: Callable[[], str]
 ) -> Iterator[BackgroundListener[Event]]:
     """One background listener each, so that one that is blocked holds up no other."""
-    from kafkabal.cli.commands.rebalance.run_flags import RunFormat
+    from kafkabal.cli.commands.rebalance.run_command_options import RunFormat
     from kafkabal.executor import report_in_background
     from kafkabal.reporting.runs.events_as_json_lines import RunEventLines
     from kafkabal.reporting.runs.progress_messages import ProgressMessages

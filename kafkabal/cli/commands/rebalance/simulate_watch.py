@@ -48,7 +48,7 @@ def simulate(
     found = read_case(case)
     with open_cluster(settings, context) as cluster:
         state = read_cluster(cluster, settings, context).state
-    from kafkabal.reporting.watch_simulation_report import watch_simulation_report
+    from kafkabal.reporting.simulated_healings_report import watch_simulation_report
     from kafkabal.watch import simulate as play
 
     with tempfile.TemporaryDirectory(prefix="kafkabal-simulate-") as folder:

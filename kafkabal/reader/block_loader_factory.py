@@ -23,7 +23,7 @@ _KEPT_FRACTION = 0.25
 """Of the prefetch, at most as much again for parts of batches that neighbouring blocks want: 64 batches of 1 MB."""
 
 
-class BlockOpener:
+class BlockLoaderFactory:
     """Opens loaders of blocks, one for each thread that loads.
 
     Parameters

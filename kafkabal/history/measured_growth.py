@@ -1,11 +1,12 @@
-"""How a cluster grows, as measured: what the report and its charts are made from."""
+"""How a cluster grows, as measured: what reports and their charts are made from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kafkabal.history import HistoryPoint as _Point
-from kafkabal.history import PartitionGrowth, Retention
+from kafkabal.history.history_point import HistoryPoint
+from kafkabal.history.partition_growth import PartitionGrowth
+from kafkabal.history.topic_retention_limits import Retention
 from kafkabal.model import ClusterState
 
 
@@ -16,7 +17,7 @@ class MeasuredGrowth:
     state: ClusterState
     partitions: PartitionGrowth
     retention: Retention
-    past: tuple[_Point, ...]
+    past: tuple[HistoryPoint, ...]
     """What was recorded, the oldest first; at least one moment."""
     now_s: float
     is_default_read: bool

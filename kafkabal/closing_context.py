@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 
-class CloseOnExit(ABC):
+class ClosingContext(ABC):
     """Derive from it and say how to close; for what closes in the same way after an error."""
 
     __slots__ = ()

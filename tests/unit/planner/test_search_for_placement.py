@@ -9,7 +9,7 @@ from kafkabal.planner.plan_listener import SILENT
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search.solution import Solution
-from kafkabal.planner.search_candidate import search
+from kafkabal.planner.search_for_placement import search
 from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 UNEQUAL_COPIES = SyntheticWorld(seed=3, follower_jitter=0.3, leader_skew=0.5, log_dirs=2)

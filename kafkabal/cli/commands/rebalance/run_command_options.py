@@ -49,7 +49,7 @@ class RunOutput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunFlags:
+class RunCommandOptions:
     """Options for moving data that are not settings."""
 
     override_throttle: Annotated[
@@ -100,7 +100,7 @@ class OnUnfinished(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BeginFlags:
+class StartCommandOptions:
     """Whether and how to start a run."""
 
     yes: YesOption = False

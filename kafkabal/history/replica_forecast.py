@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kafkabal.history.partition_growth import PartitionGrowth
-from kafkabal.history.retention import Retention
+from kafkabal.history.topic_retention_limits import Retention
 from kafkabal.model import F64, I64, ClusterState, LogDirState, freeze, log_bytes, replica_bytes
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kafkabal.history.forecast import Forecast, forecast_cluster
 from kafkabal.history.growth_figures import broker_growth, dir_growth, topic_growth
 from kafkabal.history.history_point import HistoryPoint, point_of
 from kafkabal.history.partition_growth import MOST_SPANS, chosen_times, measure_growth
-from kafkabal.history.retention import RetentionDefaults, kafka_defaults, read_defaults, retention_of
+from kafkabal.history.replica_forecast import Forecast, forecast_cluster
+from kafkabal.history.topic_retention_limits import RetentionDefaults, kafka_defaults, read_defaults, retention_of
 from kafkabal.model import ClusterState, LogDirRow, TopicRow
 from kafkabal.testing.cluster_builders import brokers, cluster, partition
 
@@ -164,7 +164,7 @@ def test_the_state_of_the_future_is_larger_and_has_less_room() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_when_a_disk_is_full_agrees_with_adding_up(seed: int) -> None:
     """The moment found from sorted breaks is the one at which the sum of all replicas reaches the room."""
-    from kafkabal.history.forecast import _crossing
+    from kafkabal.history.replica_forecast import _crossing
 
     rng = np.random.default_rng(seed)
     slope, until = rng.normal(1, 1, 50), rng.exponential(100, 50)

@@ -2,7 +2,7 @@
 
 Runs are interleaved, each in a process of its own; medians of ratios count. Rates and processor time of the client.
 
-    python -m benchmarks.reader_alone
+    python -m benchmarks.reader_client_cost
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from time import perf_counter
 
-from benchmarks.sending_brokers import PARTITIONS, serve, topic_id_of, topic_of
+from benchmarks.fake_fetch_brokers import PARTITIONS, serve, topic_id_of, topic_of
 
 RECORD_BYTES = (100_000, 10_000)
 _READING_S = 600.0

@@ -38,7 +38,7 @@ PLAN_SETTINGS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanFlags:
+class PlanCommandOptions:
     """Planning options that are not settings."""
 
     drain: Annotated[
@@ -127,13 +127,13 @@ class PlanFlags:
         UsageError
             If several modes are chosen.
         """
-        flags = {
+        modes = {
             Mode.REPAIR_ONLY: self.repair_only,
             Mode.LEADERS_ONLY: self.leaders_only,
             Mode.LOG_DIRS_ONLY: self.log_dirs_only,
             Mode.ONLY_TO_NEW: self.only_to_new,
         }
-        chosen = [mode for mode, given in flags.items() if given]
+        chosen = [mode for mode, given in modes.items() if given]
         if len(chosen) > 1:
             raise UsageError(f"--{chosen[0]} and --{chosen[1]} cannot be combined")
         return chosen[0] if chosen else Mode.FULL
@@ -176,8 +176,10 @@ def earlier_plans(paths: "Iterable[Path]") -> "tuple[Plan, ...]":
     return tuple(plans[plan_id] for plan_id in sorted(plans))
 
 
-def make(settings: Settings, flags: PlanFlags, state: "ClusterState", gone: frozenset[int] = frozenset()) -> "Plan":
-    """Make the plan that settings and flags ask for.
+def make(
+    settings: Settings, command_options: PlanCommandOptions, state: "ClusterState", gone: frozenset[int] = frozenset()
+) -> "Plan":
+    """Make the plan that settings and options ask for.
 
     Parameters
     ----------
@@ -186,11 +188,13 @@ def make(settings: Settings, flags: PlanFlags, state: "ClusterState", gone: froz
     """
     from kafkabal.planner import make_plan
 
-    return make_plan(state, plan_options(settings, flags, gone))
+    return make_plan(state, plan_options(settings, command_options, gone))
 
 
-def plan_options(settings: Settings, flags: PlanFlags, gone: frozenset[int] = frozenset()) -> PlanOptions:
-    """The options of the planner that settings and flags ask for.
+def plan_options(
+    settings: Settings, command_options: PlanCommandOptions, gone: frozenset[int] = frozenset()
+) -> PlanOptions:
+    """The options of the planner that settings and options ask for.
 
     Raises
     ------
@@ -200,22 +204,22 @@ def plan_options(settings: Settings, flags: PlanFlags, gone: frozenset[int] = fr
     from kafkabal.scoring import DEFAULT_SCORES
 
     # --below considers disks only, so count capacity has no effect
-    counts_by_disk = settings.count_capacity == "disk" and flags.below is None
+    counts_by_disk = settings.count_capacity == "disk" and command_options.below is None
     return PlanOptions(
         tolerance=DEFAULT_PLAN_TOLERANCE if settings.tolerance is None else settings.tolerance,
         scores=unchecked_scores(settings, default=DEFAULT_SCORES if counts_by_disk else ()),
-        mode=flags.chosen_mode(),
-        below=flags.below,
-        broker_limits=parse_broker_limits(flags.broker_limits or ()),
-        replication_factor=flags.replication_factor,
-        keep_moved=earlier_plans(flags.keep_moved or ()),
-        drain=(flags.drain or frozenset()) - gone,
+        mode=command_options.chosen_mode(),
+        below=command_options.below,
+        broker_limits=parse_broker_limits(command_options.broker_limits or ()),
+        replication_factor=command_options.replication_factor,
+        keep_moved=earlier_plans(command_options.keep_moved or ()),
+        drain=(command_options.drain or frozenset()) - gone,
         exclude_brokers=frozenset(settings.exclude_brokers) - gone,
         topics=settings.topics,
         exclude_topics=settings.exclude_topics,
         include_internal=settings.include_internal,
         max_bytes=settings.max_bytes,
-        max_cross_rack_bytes=flags.max_cross_rack_bytes,
+        max_cross_rack_bytes=command_options.max_cross_rack_bytes,
         max_moves=settings.max_moves,
         max_leader_changes=settings.max_leader_changes,
         max_duration_s=settings.max_duration_s,

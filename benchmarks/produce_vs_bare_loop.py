@@ -4,7 +4,7 @@ The bare loop passes a delivery callback, as whoever wants to know what arrived 
 names no records, and survives nothing. Pairs are interleaved; the median of the ratios is what counts. The brokers are
 those inside librdkafka. What a run takes until its first record (listing, sizes, manifest) is part of it.
 
-    python benchmarks/produce_sources.py --pairs 5
+    python benchmarks/produce_vs_bare_loop.py --pairs 5
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.errors import KafkabalError
-from kafkabal.producer.message_reader import MessageReader
+from kafkabal.producer.sent_record_reader import SentRecordReader
 
 
 class Consumer:
@@ -36,7 +36,7 @@ class Consumer:
 def test_a_leader_that_died_is_waited_for(code: int) -> None:
     """Offsets are asked for again until another broker leads, but not for ever."""
     clock = FakeClock()
-    reader = MessageReader({}, "images", clock)
+    reader = SentRecordReader({}, "images", clock)
     assert reader._watermarks(Consumer(clock, code, clock.monotonic() + 9)) == {0: (3, 7), 1: (3, 7)}  # type: ignore[arg-type]
     started_s = clock.monotonic()
     with pytest.raises(KafkabalError):

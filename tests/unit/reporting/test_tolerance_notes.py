@@ -13,10 +13,10 @@ from kafkabal.inspection.inspection import inspect_cluster
 from kafkabal.inspection.verdict import judge
 from kafkabal.inspection.worst_group_of_score import worst_group
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.reporting.band_notes import TWO_TOLERANCES, rounding_note
 from kafkabal.reporting.inspection.inspection_report import inspection_report
 from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.output_formats import render
+from kafkabal.reporting.tolerance_notes import TWO_TOLERANCES, rounding_note
 from kafkabal.scoring.score_selection import select_scores
 from kafkabal.testing.strategies import clusters
 

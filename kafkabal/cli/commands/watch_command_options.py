@@ -1,4 +1,4 @@
-"""Flags of ``kafkabal watch``: how far it may go, where it reports, and the options that follow from them."""
+"""Options of ``kafkabal watch``: how far it may go, where it reports."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -27,7 +27,7 @@ class WatchFormat(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HealFlags:
+class HealOptions:
     """How far it may go."""
 
     heal: Annotated[
@@ -106,13 +106,13 @@ class WatchOutput:
     notify: NotifyOption = None
 
 
-def check_flags(settings: Settings, output: WatchOutput, heal: HealFlags, *, once: bool) -> None:
+def check_options(settings: Settings, output: WatchOutput, heal: HealOptions, *, once: bool) -> None:
     """Refuse what cannot be combined.
 
     Raises
     ------
     UsageError
-        Naming the flags.
+        Naming the options.
     """
     if output.output is WatchFormat.JSON and not once:
         raise UsageError("-o json requires --once", hint="for events as they happen: -o jsonl")
@@ -122,8 +122,8 @@ def check_flags(settings: Settings, output: WatchOutput, heal: HealFlags, *, onc
         raise UsageError("a snapshot does not change: it cannot be watched", hint="add --once to check it")
 
 
-def watch_options(settings: Settings, heal: HealFlags, every_s: float, slow_fraction: float) -> "WatchOptions":
-    """What a watch of these flags goes by.
+def watch_options(settings: Settings, heal: HealOptions, every_s: float, slow_fraction: float) -> "WatchOptions":
+    """What a watch of these options goes by.
 
     Raises
     ------

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkabal.model import F64, I32, I64, NOWHERE, Bools
-from kafkabal.planner.search.group_by_operations import any_of_row
+from kafkabal.planner.search.grouped_array_operations import any_of_row
 from kafkabal.planner.search.solution import Solution
 
 

@@ -37,7 +37,7 @@ _POLL_S = 0.5
 """A signal is obeyed within this time; a read that ends early is asked again."""
 
 
-class MessageReader:
+class SentRecordReader:
     """Reads one topic, with a client of its own.
 
     Parameters

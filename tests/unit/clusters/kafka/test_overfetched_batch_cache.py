@@ -12,7 +12,7 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 from kafkabal.clusters.kafka import range_fetcher
 from kafkabal.clusters.kafka.buffer_pool import BufferPool
 from kafkabal.clusters.kafka.fetch_response import PartitionResponse
-from kafkabal.clusters.kafka.overfetched_batches import BatchSpan, OverfetchedBatches
+from kafkabal.clusters.kafka.overfetched_batch_cache import BatchSpan, OverfetchedBatches
 from kafkabal.clusters.kafka.range_fetcher import RangeFetcher
 from kafkabal.config import ConnectionSettings
 
