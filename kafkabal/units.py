@@ -245,9 +245,21 @@ def format_duration(seconds: float) -> str:
     return f"{whole} s"
 
 
+def duration_as_option(seconds: float) -> str:
+    """Write a duration as options take it, and exactly: ``90d``, ``36h``, ``1.5s``."""
+    sizes = ((86400, "d"), (3600, "h"), (60, "m"))
+    size, unit = next(((size, unit) for size, unit in sizes if seconds % size == 0), (1, "s"))
+    return f"{seconds / size:.10g}{unit}"
+
+
 def format_percent(fraction: float, digits: int = 1) -> str:
     """Show a fraction as a percentage: ``12.5%``; unknown (NaN) is ``-``."""
     return "-" if math.isnan(fraction) else f"{fraction * 100:.{digits}f}%"
+
+
+def percent_as_option(fraction: float) -> str:
+    """Write a percentage as options take it, with all its digits: ``85%``, ``20.25%``."""
+    return f"{fraction * 100:.10g}%"
 
 
 def _three_digits(value: float) -> str:

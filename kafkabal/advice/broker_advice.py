@@ -20,10 +20,11 @@ from kafkabal.model import Bools, ClusterState, broker_capacity_bytes, foreign_o
 from kafkabal.plan import Plan, apply_plan, plan_copy_s
 from kafkabal.planner import NewBroker, PlanOptions, WhatIf, make_plan, suppose
 
-_MOST_TRIES: Final = 4
+_MOST_TRIES: Final = 6
 """Plans that are made before giving up; whole replicas seldom need a second one."""
 _STEP: Final = 0.97
-"""By how much the target is lowered for the next try: a little under one broker of thirty."""
+"""By how much the target is lowered for the second try, a little under one broker of thirty; from try to try squared,
+since replicas nearly as large as a broker need half as many brokers again."""
 _ROUNDING: Final = 0.005
 """Half a percent of a disk: a whole replica decides more, and an operator states a target in percent."""
 
@@ -70,11 +71,11 @@ def advise_brokers(state: ClusterState, target: float, tolerance: float, bytes_p
 def _shown_by_plan(
     state: ClusterState, advice: BrokerAdvice, target: float, tolerance: float, bytes_per_s: float
 ) -> BrokerAdvice:
-    aim = target / (1 + tolerance)
+    aim, step = target / (1 + tolerance), _STEP
     tried: BrokerSizing | None = None
     for _ in range(_MOST_TRIES):
         sizing = size_brokers(state, aim)
-        aim *= _STEP
+        aim, step = aim * step, step**2
         if sizing == tried:
             continue
         tried = sizing

@@ -35,9 +35,21 @@ class ReliefAdvice:
 
 
 def advise_relief(
-    state: ClusterState, growth: PartitionGrowth | None, retention: Retention, broker: int | None, limit: float
+    state: ClusterState,
+    growth: PartitionGrowth | None,
+    retention: Retention,
+    broker: int | None,
+    limit: float,
+    tolerance: float,
 ) -> ReliefAdvice:
     """Advise on the fullest volume, of a broker or of the whole cluster.
+
+    Parameters
+    ----------
+    limit
+        How full the volume may be.
+    tolerance
+        How far above the mean of its broker a volume is still balanced.
 
     Raises
     ------
@@ -69,7 +81,7 @@ def advise_relief(
         needed_bytes=max(0, int(used[fullest] - limit * capacity[fullest])),
         ways=tuple(relief_of(state, on_it, growth, retention)),
         leaders=int(on_it[leads[leads >= 0]].sum()),
-        log_dir_bytes=_above_mean(state, fullest, used),
+        log_dir_bytes=_above_mean(state, fullest, used, tolerance),
         is_measured=growth is not None,
     )
 
@@ -84,12 +96,13 @@ def _used(state: ClusterState) -> I64:
     return np.where(reported, np.maximum(dirs.total_bytes - dirs.usable_bytes, on_volume), on_volume).astype(np.int64)
 
 
-def _above_mean(state: ClusterState, fullest: int, used: I64) -> int:
-    """Bytes of the volume above its part of what all volumes of its broker hold."""
+def _above_mean(state: ClusterState, fullest: int, used: I64, tolerance: float) -> int:
+    """Bytes of the volume above its part of what all volumes of its broker hold; 0 within the tolerance."""
     dirs, capacity = state.log_dirs, np.nan_to_num(dir_capacity_bytes(state))
     own = np.flatnonzero(dirs.broker == dirs.broker[fullest])
     _, first = np.unique(dirs.volume[own], return_index=True)
     counted = np.zeros(len(dirs), np.bool_)
     counted[own[first]] = True
     _, fair = shares_by_group(used.astype(np.float64), capacity, counted, np.zeros(len(dirs), np.int32))
-    return max(0, int(used[fullest] - fair[fullest]))
+    above = used[fullest] - fair[fullest]
+    return int(above) if above > tolerance * fair[fullest] else 0

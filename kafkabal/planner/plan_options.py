@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kafkabal.config import DEFAULT_LOG_DIR_LIMIT, DEFAULT_PLAN_TOLERANCE
 from kafkabal.errors import UsageError
 from kafkabal.plan import Plan
+from kafkabal.units import percent_as_option
 
 if TYPE_CHECKING:  # the command line imports this file for its help, which must not wait for numpy
     from kafkabal.scoring import WeightedScore
@@ -100,9 +101,15 @@ class PlanOptions:
     """Kept in the plan; equal seeds give equal plans."""
 
     def __post_init__(self) -> None:
-        _check(0 <= self.tolerance < 1, f"tolerance must be a share from 0 to 1, not {self.tolerance}")
-        _check(self.below is None or 0 < self.below <= 1, f"--below must be a share from 0 to 1, not {self.below}")
-        _check(0 < self.log_dir_limit <= 1, f"log dir limit must be a share from 0 to 1, not {self.log_dir_limit}")
+        _check(
+            0 <= self.tolerance < 1,
+            f"the tolerance of a plan must be at least 0% and below 100% ({percent_as_option(self.tolerance)})",
+        )
+        for name, share in (("--below", self.below), ("log dir limit", self.log_dir_limit)):
+            _check(
+                share is None or 0 < share <= 1,
+                f"{name} must be above 0% and at most 100% ({percent_as_option(share or 0.0)})",
+            )
         for name in BUDGETS:
             value = getattr(self, name)
             _check(value is None or value >= 0, f"{name.replace('_', ' ')} must not be negative: {value}")

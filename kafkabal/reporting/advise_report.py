@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from kafkabal.advice import BrokerAdvice, Relief, ReliefAdvice
 from kafkabal.reporting.report import Chart, Column, Fact, Report, Table, Tone, ValueKind
-from kafkabal.units import format_bytes, format_duration, format_percent
+from kafkabal.units import format_bytes, format_duration, format_percent, percent_as_option
 from kafkabal.wording import counted_noun, plural
 
 _SHOWN = 15
@@ -23,20 +23,32 @@ def advise_report(
     *,
     target: float,
     limit: float,
+    after_s: float | None = None,
+    rebalance: str = "kafkabal rebalance",
     cluster_flags: str = "",
     charts: Callable[[], Sequence[Chart]] = tuple,
 ) -> Report:
     """Both pieces of advice; the table lists ways of relief, those that move nothing first.
 
-    ``cluster_flags`` lead the commands that are shown to the same cluster; ``charts`` show how disks fill.
+    Parameters
+    ----------
+    after_s
+        The advice is for the cluster as it will be then; None for as it is.
+    rebalance
+        The command that carries it out.
+    cluster_flags
+        Lead the commands that are shown to the same cluster.
+    charts
+        Show how disks fill.
     """
+    when = "" if after_s is None else f"In {format_duration(after_s)}: "
     return Report(
         command="advise",
-        headline=f"{_sizing_sentence(brokers, target)} {_relief_sentence(relief, limit)}",
+        headline=f"{when}{_sizing_sentence(brokers, target)} {_relief_sentence(relief, limit)}",
         tone=Tone.WARNING if relief.needed_bytes or brokers.add else Tone.PLAIN,
         facts=tuple(_facts(brokers, relief, target, limit)),
         tables=(_relief_table(relief), _new_brokers(brokers)),
-        notes=tuple(_notes(brokers, relief, limit, cluster_flags)),
+        notes=tuple(_notes(brokers, relief, limit, rebalance, cluster_flags)),
         charts=charts,
     )
 
@@ -61,10 +73,10 @@ def _facts(brokers: BrokerAdvice, relief: ReliefAdvice, target: float, limit: fl
 
 
 def _sizing_sentence(brokers: BrokerAdvice, target: float) -> str:
-    aim = format_percent(target, 0)
+    aim = percent_as_option(target)
     if brokers.suffices is None:
         bound = counted_noun(brokers.bound or 0, "broker")
-        return f"Needed for {aim} per broker: at least {bound}; no plan ended within it."
+        return f"Needed for {aim} per broker: at least {bound}; no plan was found that stays within it."
     of = "" if brokers.add else f" of {brokers.live}"
     brokers_needed = f"{brokers.suffices}{of} {plural(brokers.suffices if brokers.add else brokers.live, 'broker')}"
     return f"Needed for {aim} per broker: {brokers_needed} (lower bound: {brokers.bound})."
@@ -74,8 +86,8 @@ def _relief_sentence(relief: ReliefAdvice, limit: float) -> str:
     full = format_percent(relief.used_bytes / max(relief.capacity_bytes, 1), 0)
     where = f"Fullest disk: {full}, {relief.log_dir} of broker {relief.broker}"
     if not relief.needed_bytes:
-        return f"{where}, within {format_percent(limit, 0)}."
-    return f"{where}; {format_bytes(relief.needed_bytes)} have to go to be within {format_percent(limit, 0)}."
+        return f"{where}, within {percent_as_option(limit)}."
+    return f"{where}; over {percent_as_option(limit)} by {format_bytes(relief.needed_bytes)}."
 
 
 def _relief_table(relief: ReliefAdvice) -> Table:
@@ -135,18 +147,19 @@ def _new_brokers(brokers: BrokerAdvice) -> Table:
     )
 
 
-def _notes(brokers: BrokerAdvice, relief: ReliefAdvice, limit: float, cluster_flags: str) -> Iterator[str]:
+def _notes(
+    brokers: BrokerAdvice, relief: ReliefAdvice, limit: float, rebalance: str, cluster_flags: str
+) -> Iterator[str]:
     if brokers.drain:
         ids = ",".join(map(str, brokers.drain))
-        yield f"to drain: kafkabal rebalance --drain {ids} {cluster_flags}".rstrip()
+        yield f"to drain: {rebalance} --drain {ids} {cluster_flags}".rstrip()
     if relief.log_dir_bytes:
-        yield f"to move to other log dirs: kafkabal rebalance --log-dirs-only {cluster_flags}".rstrip()
+        yield f"to move to other log dirs: {rebalance} --log-dirs-only {cluster_flags}".rstrip()
     if relief.needed_bytes:
-        below = format_percent(limit, 0)
-        yield f"to move to other brokers: kafkabal rebalance --below {below} {cluster_flags}".rstrip()
+        yield f"to move to other brokers: {rebalance} --below {percent_as_option(limit)} {cluster_flags}".rstrip()
     if brokers.suffices is not None and brokers.moved_bytes:
         cost = f"{format_bytes(brokers.moved_bytes)} to move, {format_duration(brokers.duration_s)} at the throttle"
-        yield f"{cost}; fullest broker: {_share(brokers.fullest_before)} now, {_share(brokers.fullest_after)} after"
+        yield f"{cost}; fullest broker: {_share(brokers.fullest_before)} before, {_share(brokers.fullest_after)} after"
     yield from brokers.warnings
     if not relief.is_measured:
         yield "no history ('kafkabal inspect --record'): logs are taken to be at the steady state of their retention"

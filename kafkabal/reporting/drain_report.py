@@ -13,13 +13,24 @@ _SHOWN = 20
 """Rows: with headline and header what a terminal of 24 lines shows at once."""
 
 
-def drain_report(found: DrainCheck, throttle_bytes_per_s: float, *, is_assumed: bool) -> Report:
+def drain_report(
+    found: DrainCheck,
+    throttle_bytes_per_s: float,
+    *,
+    is_assumed: bool,
+    rebalance: str = "kafkabal rebalance",
+    cluster_flags: str = "",
+) -> Report:
     """The verdict, what is to move, blockers by topic and room by log dir.
 
     Parameters
     ----------
     is_assumed
         No throttle was given: the rate is the one that an automatic throttle starts with at least.
+    rebalance
+        The command that drains.
+    cluster_flags
+        Lead it to the same cluster.
     """
     return Report(
         command="rebalance --check",
@@ -36,7 +47,10 @@ def drain_report(found: DrainCheck, throttle_bytes_per_s: float, *, is_assumed: 
             Fact(key="missing_bytes", value=found.missing_bytes),
         ),
         tables=(_blockers(found), _room(found)),
-        notes=tuple(_notes(found, throttle_bytes_per_s, is_assumed=is_assumed)),
+        notes=(
+            *_notes(found, throttle_bytes_per_s, is_assumed=is_assumed),
+            *_next(found, rebalance, cluster_flags),
+        ),
     )
 
 
@@ -84,6 +98,10 @@ def _notes(found: DrainCheck, rate: float, *, is_assumed: bool) -> Iterator[str]
         yield f"{counted_noun(found.unknown_sizes, 'replica')} of unknown size counted as 0 bytes"
     if is_assumed and found.replicas:
         yield f"time at {format_rate(rate)} a broker: an automatic throttle starts there or higher"
+
+
+def _next(found: DrainCheck, rebalance: str, cluster_flags: str) -> Iterator[str]:
     if found.can_drain and found.replicas:
         brokers = ",".join(map(str, found.brokers))
-        yield f"about {format_duration(found.duration_s)}; next: kafkabal rebalance --drain {brokers}"
+        command = f"{rebalance} --drain {brokers} {cluster_flags}".rstrip()
+        yield f"about {format_duration(found.duration_s)}; next: {command}"

@@ -109,9 +109,12 @@ def _fetch(jar: LockedJar, folder: Path, context: Any) -> None:
     try:
         fetched = Path(component.artifact().resolve())
     except (OSError, RuntimeError) as error:  # requests' errors are OSErrors
+        reason = _first_line(error)
         raise OperationError(
-            f"cannot download {jar.coordinate}: {_first_line(error)}",
-            hint="the first sandbox of a Kafka version requires network access",
+            f"cannot download {jar.coordinate}: {reason}",
+            hint="behind a proxy with a certificate of its own, set REQUESTS_CA_BUNDLE to the file of its CA"
+            if "CERTIFICATE_VERIFY_FAILED" in reason
+            else "the first sandbox of a Kafka version requires network access",
         ) from error
     if (found := sha256_of(fetched)) != jar.sha256:
         raise OperationError(

@@ -40,8 +40,17 @@ def test_what_to_run_is_shown_and_nothing_is_changed(run_cli: Callable[..., Any]
     """The commands are there to be pasted; the snapshot stays as it is."""
     before = Path(LOPSIDED).read_bytes()
     shown = run_cli("advise", "--snapshot", LOPSIDED)
-    assert f"kafkabal rebalance --drain 4,5,6 --snapshot {LOPSIDED}" in shown.out
+    command = f"kafkabal rebalance plan --drain 4,5,6 --snapshot {LOPSIDED}"
+    assert command in shown.out
+    assert run_cli(*command.split()[1:]).code == 0
     assert Path(LOPSIDED).read_bytes() == before
+
+
+def test_a_limit_is_handed_on_with_all_its_digits(run_cli: Callable[..., Any]) -> None:
+    """The command keeps to the limit that was judged by, and not to one that is rounded."""
+    shown = run_cli("advise", "--snapshot", LOPSIDED, "--limit", "20.25%")
+    assert "over 20.25% by" in shown.out
+    assert "kafkabal rebalance plan --below 20.25% --snapshot" in shown.out
 
 
 def test_unknown_capacity_still_gives_the_other_half(run_cli: Callable[..., Any]) -> None:

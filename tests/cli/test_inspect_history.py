@@ -47,6 +47,17 @@ def test_growth_needs_something_recorded(run_cli: Callable[..., Any], tmp_path: 
     assert "--record" in shown.err
 
 
+def test_a_history_that_does_not_serve_is_told_from_none(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """What was recorded in the second of this reading, or before the time looked at, is not called nothing."""
+    run_cli("inspect", "--record", "-q", "--snapshot", snapshot(tmp_path, 4))
+    at_once = run_cli("inspect", "--growth", "--snapshot", snapshot(tmp_path, 4))
+    assert at_once.code == 1
+    assert "the history of this cluster begins now" in at_once.err
+    before = run_cli("inspect", "--growth", "--over", "30m", "--snapshot", snapshot(tmp_path, 6))
+    assert before.code == 1
+    assert "in the last 30 min: the last was recorded 2 h ago" in before.err
+
+
 @pytest.mark.parametrize(("by", "key"), [("broker", "brokers"), ("log-dir", "log_dirs")])
 def test_recorded_twice_tells_when_it_is_full(run_cli: Callable[..., Any], tmp_path: Path, by: str, key: str) -> None:
     """50 bytes an hour into 750 bytes of room: full in 15 hours, and exit 3 where that is too soon."""

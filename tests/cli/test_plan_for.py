@@ -57,6 +57,19 @@ def test_the_plan_file_says_what_it_was_made_for(run_cli: Callable[..., Any], tm
     assert applied.code == 0, applied.err
 
 
+def test_advice_for_later_says_so_and_is_carried_out_by_a_plan_for_later(
+    run_cli: Callable[..., Any], tmp_path: Path
+) -> None:
+    """What has to move then does not have to move now: the command that is shown plans for the same time."""
+    run_cli("inspect", "--record", "--snapshot", snapshot(tmp_path, 2))
+    now = snapshot(tmp_path, 4)
+    shown = run_cli("advise", "--snapshot", now, "--plan-for", "16h", "--limit", "5%")
+    assert shown.out.startswith("In 16 h: "), shown.err
+    command = f"kafkabal rebalance plan --plan-for 16h --below 5% --snapshot {now}"
+    assert command in shown.out
+    assert "busy" in run_cli(*command.split()[1:]).out
+
+
 @pytest.mark.parametrize("time", ["0s", "x", ""])
 def test_a_wrong_time_is_refused(run_cli: Callable[..., Any], tmp_path: Path, time: str) -> None:
     """One line, exit 2."""

@@ -53,6 +53,10 @@ def test_what_is_written_is_said_with_the_next_command(snapshot: str, run_cli: C
     assert shown["moves"] == json.loads(planned.out)["moves"]
     to_stdout = run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", "-", "-q")
     assert to_stdout.out == path.read_text()
+    balanced = run_cli("rebalance", "plan", "--snapshot", snapshot, "--below", "99%", "--out", str(path))
+    assert "nothing to do" in balanced.out
+    assert balanced.err.count("wrote plan") == 1
+    assert "next:" not in balanced.err
 
 
 def test_a_plan_for_a_pull_request(snapshot: str, run_cli: Cli, tmp_path: Path) -> None:

@@ -617,6 +617,15 @@ def test_a_drain_is_checked_before_it_is_begun(simulation: Simulation) -> None:
     assert simulation.replicas() == before
 
 
+def test_what_follows_the_check_of_a_drain_can_be_pasted(run_cli: Callable[..., Any]) -> None:
+    """It leads to the same cluster, and on a snapshot, which is never written to, to a plan."""
+    lopsided = str(Path(__file__).parent / "snapshots" / "lopsided.jsonl")
+    shown = run_cli("rebalance", "--drain", "6", "--check", "--snapshot", lopsided)
+    command = f"kafkabal rebalance plan --drain 6 --snapshot {lopsided}"
+    assert f"next: {command}\n" in shown.out
+    assert run_cli(*command.split()[1:]).code == 0
+
+
 def test_a_drained_broker_is_proved_safe_to_stop(simulation: Simulation) -> None:
     """No replica and no vote in the quorum of controllers, or what still needs it."""
     done = simulation.run("rebalance", "--yes", "--drain", "4")

@@ -187,6 +187,12 @@ def test_shares_are_shown_as_percentages(share: float, text: str) -> None:
     assert units.format_percent(0.125, digits=0) == "12%"
 
 
+@pytest.mark.parametrize("text", ["90d", "36h", "90m", "1.5s", "14d"])
+def test_durations_are_written_as_options_take_them(text: str) -> None:
+    """In the largest unit that is exact, so that a command that is shown can be pasted."""
+    assert units.duration_as_option(units.parse_duration(text)) == text
+
+
 def test_no_time_at_all_is_refused_where_some_is_needed() -> None:
     """Zero in any unit is refused with a hint; the least bit of time is not."""
     for text in ("0s", "0ms", "0h0m", "0.0d"):

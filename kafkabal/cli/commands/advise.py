@@ -8,13 +8,13 @@ import typer
 from kafkabal.cli.commands.inspect_history import DEFAULT_OVER_S, measured_growth, no_history, read_at_s
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.command_settings import cluster_flags
+from kafkabal.cli.framework.command_settings import cluster_flags, rebalance_command
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import DEFAULT_LOG_DIR_LIMIT, DEFAULT_PLAN_TOLERANCE, Settings
 from kafkabal.errors import UsageError
 from kafkabal.gc_pause import cycle_collection_paused
-from kafkabal.units import parse_percent, parse_positive_duration
+from kafkabal.units import duration_as_option, parse_percent, parse_positive_duration
 
 if TYPE_CHECKING:
     from kafkabal.history import MeasuredGrowth, Retention
@@ -85,10 +85,23 @@ def advise(
         tolerance = DEFAULT_PLAN_TOLERANCE if settings.tolerance is None else settings.tolerance
         rate = settings.throttle if isinstance(settings.throttle, int) else _DEFAULT_RATE_BYTES_PER_S
         brokers = advise_brokers(state, target, tolerance, rate)
-        relief = advise_relief(state, partitions, retention, broker, limit)
+        relief = advise_relief(state, partitions, retention, broker, limit, tolerance)
     flags = cluster_flags(settings, context)
     charts = tuple if growth is None else partial(growth_charts, growth)
-    report = advise_report(brokers, relief, target=target, limit=limit, cluster_flags=flags, charts=charts)
+    report = advise_report(
+        brokers,
+        relief,
+        target=target,
+        limit=limit,
+        after_s=after_s,
+        rebalance=(
+            rebalance_command(settings)
+            if after_s is None
+            else f"kafkabal rebalance plan --plan-for {duration_as_option(after_s)}"
+        ),
+        cluster_flags=flags,
+        charts=charts,
+    )
     show_report(report, output, context)
 
 
@@ -100,10 +113,11 @@ def _read(
 
     with open_cluster(settings, context) as cluster:
         state = read_cluster(cluster, settings, context, ReadRequest(configs=True, offsets=True)).state
-        growth = measured_growth(cluster, state, DEFAULT_OVER_S, read_at_s(state, context), context)
+        now_s = read_at_s(state, context)
+        growth = measured_growth(cluster, state, DEFAULT_OVER_S, now_s, context)
         if growth is None:
             if after_s is not None:
-                raise no_history(DEFAULT_OVER_S)
+                raise no_history(state, DEFAULT_OVER_S, now_s, context)
             from kafkabal.history import read_defaults, retention_of
 
             live = state.brokers.id[state.brokers.is_live].tolist()

@@ -231,9 +231,10 @@ def _growth(
 ) -> "MeasuredGrowth | None":
     """How the cluster grows, by its history; None where nothing was recorded and only recording is asked for."""
     over_s = DEFAULT_OVER_S if history.over_s is None else history.over_s
-    growth = measured_growth(cluster, state, over_s, read_at_s(state, context), context)
+    now_s = read_at_s(state, context)
+    growth = measured_growth(cluster, state, over_s, now_s, context)
     if growth is None and history.growth:
-        raise no_history(over_s)
+        raise no_history(state, over_s, now_s, context)
     return growth
 
 

@@ -139,11 +139,22 @@ def soonest_full(growth: "MeasuredGrowth") -> float | None:
     return soonest_full_s(growth.state, growth.partitions, growth.retention)
 
 
-def no_history(over_s: float) -> OperationError:
-    """The error of a cluster of which nothing was recorded."""
+def no_history(state: "ClusterState", over_s: float, now_s: float, context: CommandContext) -> OperationError:
+    """The error of a cluster with no history in a time: none at all, only before it, or only just now."""
+    from kafkabal.history import HistoryFolder
+
+    times = HistoryFolder(context.state_dir, state.cluster_id).times_s()
+    what = f"no history of this cluster in the last {format_duration(over_s)}"
+    again = "run 'kafkabal inspect --record' now and again later, for example from cron every hour"
+    before = [t for t in times if t < now_s - over_s]
+    inside = [t for t in times if now_s - over_s <= t < now_s]
+    if not times or inside:  # those inside cannot be read, which a warning has said
+        return OperationError(what, hint=again)
+    if before:
+        return OperationError(f"{what}: the last was recorded {format_duration(now_s - before[-1])} ago", hint=again)
     return OperationError(
-        f"no history of this cluster in the last {format_duration(over_s)}",
-        hint="run 'kafkabal inspect --record' now and again later, for example from cron every hour",
+        "the history of this cluster begins now: nothing was recorded before this reading",
+        hint="repeat later, the longer the better: growth is what is written between a record and now",
     )
 
 

@@ -67,6 +67,11 @@ def cluster_flags(settings: Settings, context: CommandContext) -> str:
     return " ".join(flags)
 
 
+def rebalance_command(settings: Settings) -> str:
+    """What carries out a rebalance that a report proposes: a plan where there is no cluster to change."""
+    return "kafkabal rebalance" if settings.snapshot is None else "kafkabal rebalance plan"
+
+
 def cluster_label(settings: Settings, context: CommandContext) -> str:
     """Name of the cluster in metrics: the name of the user's profile; empty where only the cluster's id names it."""
     from kafkabal.config import DEFAULT_PROFILE

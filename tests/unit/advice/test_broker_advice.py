@@ -79,6 +79,14 @@ def test_the_fullest_brokers_stay() -> None:
     assert held[kept].min() >= held[[r for r in range(6) if r not in kept]].max()
 
 
+def test_replicas_nearly_as_large_as_a_broker_need_one_each() -> None:
+    """18 replicas of 420 GB at 70 %: two do not fit a broker of 1000 GB, which bytes alone do not tell."""
+    advice = advise_brokers(a_cluster(3, 3, 6, 3, 420), 0.7, 0.09, 50e6)
+    assert advice.bound == 11 or advice.bound == 12
+    assert advice.suffices is not None
+    assert advice.suffices >= 18
+
+
 def test_unknown_capacity_leaves_the_number_open() -> None:
     """Nothing is guessed."""
     rows = [BrokerRow(broker=b, log_dirs=[LogDirRow(path="/d0")]) for b in (1, 2, 3)]

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
+from kafkabal.cli.framework.command_settings import cluster_flags, rebalance_command
 from kafkabal.cli.framework.shared_options import Format, OutputOptions
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.errors import ExitCode, FindingsError, UsageError
@@ -47,7 +48,13 @@ def check_of_drain(
         rate = given or FIRST_LEAST_BYTES_PER_S
         found = check_drain(state, brokers, throttle_bytes_per_s=rate, excluded=settings.exclude_brokers)
     if output.output is RunFormat.JSON or not context.quiet:
-        report = drain_report(found, rate, is_assumed=given is None)
+        report = drain_report(
+            found,
+            rate,
+            is_assumed=given is None,
+            rebalance=rebalance_command(settings),
+            cluster_flags=cluster_flags(settings, context),
+        )
         show_report(report, OutputOptions(output=Format(output.output.value)), context)
     return ExitCode.DONE if found.can_drain else ExitCode.UNSAFE
 

@@ -146,7 +146,8 @@ def _show_plan(
             context.warn(warning)
     if plan_file is not None and not to_stdout:
         command = f"kafkabal rebalance apply {quote(str(plan_file))} {cluster_flags(settings, context)}".strip()
-        context.say(f"wrote plan {made.plan_id} to {plan_file}; next: {command}")
+        then = f"; next: {command}" if made.partitions else ""
+        context.say(f"wrote plan {made.plan_id} to {plan_file}{then}")
 
 
 def _state(
@@ -178,9 +179,10 @@ def _forecast(cluster: "Cluster", present: "ClusterState", after_s: float, conte
     from kafkabal.history import forecast_cluster
     from kafkabal.units import format_bytes, format_duration
 
-    growth = measured_growth(cluster, present, DEFAULT_OVER_S, read_at_s(present, context), context)
+    now_s = read_at_s(present, context)
+    growth = measured_growth(cluster, present, DEFAULT_OVER_S, now_s, context)
     if growth is None:
-        raise no_history(DEFAULT_OVER_S)
+        raise no_history(present, DEFAULT_OVER_S, now_s, context)
     later = forecast_cluster(present, growth.partitions, growth.retention).state_at(after_s)
     grown = int(later.replicas.size_bytes.sum()) - int(present.replicas.size_bytes.sum())
     word = "grows by" if grown >= 0 else "shrinks by"
