@@ -57,7 +57,7 @@ from .kafka_configs import SEGMENT_BYTES as SEGMENT_BYTES
 from .kafka_configs import SEGMENT_MS as SEGMENT_MS
 from .match_config_to_rows import Default as Default
 from .match_config_to_rows import stated_of_brokers as stated_of_brokers
-from .rack_rule import NOWHERE as NOWHERE
+from .rack_rule import NO_RACK as NO_RACK
 from .rack_rule import distinct_racks as distinct_racks
 from .rack_rule import in_emptiest_racks as in_emptiest_racks
 from .rack_rule import is_bound_to_racks as is_bound_to_racks

@@ -10,7 +10,7 @@ wider. A broker without a rack is a rack of its own. ``R`` counts the racks of b
 live, and not drained.
 
 The functions take the numbers of racks, those of one partition along the last axis; any axes before it are those of
-the answer, so that one definition serves a single replica and a million. :data:`NOWHERE` stands for an empty position
+the answer, so that one definition serves a single replica and a million. :data:`NO_RACK` stands for an empty position
 or a dead broker, and is not a rack.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from kafkabal.model.cluster_state import I32, I64, Bools, ClusterState
 
-NOWHERE = -1
+NO_RACK = -1
 
 
 def rack_numbers(state: ClusterState) -> I32:
@@ -45,7 +45,7 @@ def distinct_racks(racks: I32) -> I32:
     """int32, shape (...): racks that the replicas of each partition are in."""
     distinct = np.zeros(racks.shape[:-1], np.int32)
     for i in range(racks.shape[-1]):
-        is_first = racks[..., i] != NOWHERE
+        is_first = racks[..., i] != NO_RACK
         for j in range(i):
             is_first &= racks[..., j] != racks[..., i]
         distinct += is_first
@@ -73,7 +73,7 @@ def may_enter(others: I32, rack: I32, required: I32 | None) -> Bools:
 def may_enter_each(others: I32, n_racks: int, required: I32 | None) -> Bools:
     """bool, shape (n, n_racks): :func:`may_enter` for the racks 0 to ``n_racks`` - 1, given a matrix of others."""
     rows = np.arange(len(others))
-    # one column more, which NOWHERE points at
+    # one column more, which NO_RACK points at
     is_held = np.zeros((len(others), n_racks + 1), np.bool_)
     for i in range(others.shape[1]):
         is_held[rows, others[:, i]] = True
@@ -87,7 +87,7 @@ def shares_rack(racks: I32) -> Bools:
     shared = np.zeros(racks.shape, np.bool_)
     for i in range(racks.shape[-1]):
         for j in range(i):
-            is_same = (racks[..., i] == racks[..., j]) & (racks[..., i] != NOWHERE)
+            is_same = (racks[..., i] == racks[..., j]) & (racks[..., i] != NO_RACK)
             shared[..., i] |= is_same
             shared[..., j] |= is_same
     return shared

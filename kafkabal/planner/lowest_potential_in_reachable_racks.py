@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkabal.model import F64, I32, I64, NOWHERE, Bools
+from kafkabal.model import F64, I32, I64, NO_RACK, Bools
 from kafkabal.planner.search.grouped_array_operations import any_of_row
 from kafkabal.planner.search.solution import Solution
 
@@ -50,7 +50,7 @@ class RackReach:
         self._bytes = problem.arriving_bytes
         taking = np.zeros(self._n_racks + 1, np.bool_)
         taking[problem.rack[problem.takes]] = True
-        self._number: I64 = int(taking.sum()) - _distinct(np.where(taking[self._racks], self._racks, NOWHERE))
+        self._number: I64 = int(taking.sum()) - _distinct(np.where(taking[self._racks], self._racks, NO_RACK))
 
     def lowest(self, potential: F64, worth: F64) -> Reached:
         """Where each replica can come to.
@@ -67,7 +67,7 @@ class RackReach:
         racks, first = np.unique(self._of_broker[order], return_index=True)
         best = np.full(self._n_racks + 1, order[0])
         best[racks] = order[first]
-        # one more, which NOWHERE points at
+        # one more, which NO_RACK points at
         value = np.full(self._n_racks + 1, np.inf)
         value[racks] = potential[best[racks]]
         ranked = racks[np.argsort(value[racks], kind="stable")]

@@ -16,7 +16,7 @@ from kafkabal.model import (
     F64,
     I32,
     I64,
-    NOWHERE,
+    NO_RACK,
     UNLIMITED,
     Bools,
     ClusterState,
@@ -296,7 +296,7 @@ def _takes(state: ClusterState, options: PlanOptions, closed: Bools) -> Bools:
 
 def _racks(state: ClusterState) -> I32:
     rack = rack_numbers(state)
-    rack[~state.brokers.is_live] = NOWHERE
+    rack[~state.brokers.is_live] = NO_RACK
     return rack
 
 

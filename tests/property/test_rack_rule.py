@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafkabal.model import (
     I32,
-    NOWHERE,
+    NO_RACK,
     distinct_racks,
     in_emptiest_racks,
     is_bound_to_racks,
@@ -24,7 +24,7 @@ from kafkabal.model import (
 )
 
 N_RACKS = 4
-rack = st.integers(NOWHERE, N_RACKS - 1)
+rack = st.integers(NO_RACK, N_RACKS - 1)
 
 
 @st.composite
@@ -37,7 +37,7 @@ def matrices(draw: st.DrawFn) -> I32:
 
 def counted(racks: list[int]) -> int:
     """Racks of one partition, by a set."""
-    return len({r for r in racks if r != NOWHERE})
+    return len({r for r in racks if r != NO_RACK})
 
 
 def is_allowed(others: list[int], entered: int, required: int) -> bool:
@@ -75,12 +75,12 @@ def test_racks_are_counted_as_by_a_set(racks: I32, factor: int, n_racks: int) ->
     """Distinct, missing and shared ones, in a matrix, of one partition, and in columns of replicas."""
     required = required_racks(factor, n_racks)
     distinct, shared = distinct_racks(racks), shares_rack(racks)
-    placed = np.nonzero(racks != NOWHERE)
+    placed = np.nonzero(racks != NO_RACK)
     assert racks_by_partition(placed[0], racks[placed], len(racks)).tolist() == distinct.tolist()
     for i, row in enumerate(racks.tolist()):
         assert distinct[i] == counted(row) == distinct_racks(racks[i])
         assert missing_racks(racks, required)[i] == min(factor, n_racks) - counted(row)
-        assert shared[i].tolist() == [r != NOWHERE and row.count(r) > 1 for r in row]
+        assert shared[i].tolist() == [r != NO_RACK and row.count(r) > 1 for r in row]
 
 
 @given(st.lists(st.integers(0, N_RACKS - 1), min_size=1, max_size=7), st.integers(1, 5))

@@ -17,7 +17,7 @@ from kafkabal.model import (
     I8,
     I32,
     I64,
-    NOWHERE,
+    NO_RACK,
     Bools,
     ClusterState,
     may_enter,
@@ -53,7 +53,7 @@ class Solution:
         self.is_position: Bools = (problem.previous >= 0) | (np.arange(self.width) < problem.positions[:, None])
         """Positions that hold a replica or are to be filled."""
         # the last entry answers for "nowhere", which -1 points at
-        self.rack: I32 = np.append(problem.rack, NOWHERE).astype(np.int32)
+        self.rack: I32 = np.append(problem.rack, NO_RACK).astype(np.int32)
         self.required_racks: I32 = required_racks(problem.positions, problem.n_racks)
         self._one_a_rack = bool((problem.positions <= problem.n_racks).all())
         self.why: I8 = np.zeros(self.placement.shape, np.int8)

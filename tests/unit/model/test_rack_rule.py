@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kafkabal.model.cluster_state import I32
 from kafkabal.model.rack_rule import (
-    NOWHERE,
+    NO_RACK,
     distinct_racks,
     in_emptiest_racks,
     is_bound_to_racks,
@@ -32,11 +32,11 @@ WIDTHS = (1, 2, 3)
 
 def _placements(width: int) -> I32:
     """Every way to put so many replicas into the racks, or nowhere; one a row."""
-    return np.array(list(product(range(NOWHERE, RACKS), repeat=width)), np.int32)
+    return np.array(list(product(range(NO_RACK, RACKS), repeat=width)), np.int32)
 
 
 def _sets(placements: I32) -> Iterator[set[int]]:
-    return (set(row) - {NOWHERE} for row in placements.tolist())
+    return (set(row) - {NO_RACK} for row in placements.tolist())
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_racks_are_counted_once(width: int) -> None:
     counted = [len(racks) for racks in _sets(placements)]
     assert distinct_racks(placements).tolist() == counted
     assert missing_racks(placements, np.full(len(placements), 2, np.int32)).tolist() == [2 - n for n in counted]
-    rows, slots = np.nonzero(placements != NOWHERE)
+    rows, slots = np.nonzero(placements != NO_RACK)
     assert racks_by_partition(rows, placements[rows, slots], len(placements)).tolist() == counted
 
 
@@ -89,7 +89,7 @@ def test_where_a_replica_may_go(width: int, required: int | None) -> None:
 def test_replicas_that_share_a_rack(width: int) -> None:
     """Both are named; empty slots share none."""
     placements = _placements(width)
-    expected = [[rack != NOWHERE and row.count(rack) > 1 for rack in row] for row in placements.tolist()]
+    expected = [[rack != NO_RACK and row.count(rack) > 1 for rack in row] for row in placements.tolist()]
     assert shares_rack(placements).tolist() == expected
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kafkabal.errors import InfeasibleError, UsageError
-from kafkabal.model import NOWHERE, UNLIMITED, BrokerRow, ClusterState, LogDirRow, PartitionRow, TopicRow
+from kafkabal.model import NO_RACK, UNLIMITED, BrokerRow, ClusterState, LogDirRow, PartitionRow, TopicRow
 from kafkabal.plan import PartitionChange, Placement, Plan
 from kafkabal.planner.plan_options import BrokerLimit, Mode, PlanOptions
 from kafkabal.planner.problem import Problem, build_problem
@@ -80,7 +80,7 @@ def test_what_is_where() -> None:
     assert _of(made, made.lost) == [[False] * 3, [False, True, False], [False] * 3]
     same, other, alone, dead = made.rack[0], made.rack[1], made.rack[3], made.rack[4]
     assert made.rack.tolist() == [same, other, same, alone, dead]
-    assert dead == NOWHERE
+    assert dead == NO_RACK
     assert len({same, other, alone, dead}) == 4
     assert made.score("disk").name == "disk"
     assert made.has_score("log-dir")
