@@ -14,7 +14,7 @@ import pytest
 from kafkabal.clusters.cluster_protocol import PartitionStatus, Reassignment, ReplicaLog, ReplicaOn
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
-from kafkabal.clusters.simulated.fault_injection import FaultyCluster
+from kafkabal.clusters.simulated.fault_injection import Call, FaultyCluster
 from kafkabal.executor.execute_run import apply
 from kafkabal.executor.observe.observation import Observation
 from kafkabal.executor.run_environment import RunEnvironment
@@ -206,15 +206,23 @@ class Scene:
 
     def crash_at(self, call: int) -> RunEnvironment:
         """Let a run of the plan die before the call of that number; returns the environment of the next process."""
+        return self.crash_where(lambda made: made.number == call)
 
-        def die(made: Any) -> None:
-            if made.number == call:
+    def crash_before(self, method: str) -> RunEnvironment:
+        """Let a run of the plan die before it first calls that method; returns the environment of the next process."""
+        return self.crash_where(lambda made: made.method == method)
+
+    def crash_where(self, dies: Callable[[Call], bool], host: str = "one") -> RunEnvironment:
+        """Let a run of the plan die before the first call of which that is true; as :meth:`crash_at` otherwise."""
+
+        def die(made: Call) -> None:
+            if dies(made):
                 raise Crash
 
         self.faulty.before.append(die)
         with pytest.raises(Crash):
             apply(self.environment(), self.plan, self.options)
-        return self.next_process()
+        return self.next_process(host)
 
     def configs_now(self) -> dict[str, dict[str, str]]:
         """Every config that is set anywhere."""

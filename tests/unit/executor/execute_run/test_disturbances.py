@@ -34,10 +34,6 @@ from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 _NONE = Throttle()
 
 
-class Crash(BaseException):
-    """The process dies."""
-
-
 A0, A1, A2 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("a", 2)
 
 
@@ -405,19 +401,9 @@ def test_drift_is_refused_and_can_be_skipped(scene: Any) -> None:
 
 def test_unfinished_run_is_not_run_over(scene: Any) -> None:
     """A new plan is refused while an earlier run is open."""
-    scene.faulty.before.append(_crash_at(scene, 40))
-    with pytest.raises(scene.Crash):
-        apply(scene.environment(), scene.plan, scene.options)
+    environment = scene.crash_at(40)
     with pytest.raises(UnsafeError, match=r"is unfinished \(phase: moving\)"):
-        apply(scene.next_process(), scene.plan, scene.options)
-
-
-def _crash_at(scene: Any, number: int) -> Any:
-    def hook(call: Any) -> None:
-        if call.number == number:
-            raise scene.Crash
-
-    return hook
+        apply(environment, scene.plan, scene.options)
 
 
 def test_nothing_to_do(scene: Any) -> None:
@@ -558,15 +544,10 @@ def test_throttle_made_automatic_on_the_way(scene: Any) -> None:
 def test_rate_that_was_changed_is_kept_after_a_crash(scene: Any, host: str) -> None:
     """Whoever resumes a run goes on with the rate that it had last; other options given then count more."""
     _at(scene, 3.0, request_throttle, scene.environment(scene.memory), ThrottleChange(bytes_per_s=40_000_000))
-
-    def die(call: Any) -> None:
-        if call.method == "alter_configs" and scene.recorder.of(ThrottleChanged):
-            raise Crash
-
-    scene.faulty.before.append(die)
-    with pytest.raises(Crash):
-        _run(scene)
-    context = reopen_run(scene.next_process(host))
+    environment = scene.crash_where(
+        lambda call: call.method == "alter_configs" and scene.recorder.of(ThrottleChanged), host
+    )
+    context = reopen_run(environment)
     assert context.throttling.throttle == Throttle(bytes_per_s=40_000_000, log_dir_bytes_per_s=10_000_000)
     context.store.close()
     slower = msgspec.structs.replace(scene.options, throttle=Throttle(bytes_per_s=5_000_000))

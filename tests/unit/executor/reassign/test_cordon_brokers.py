@@ -47,31 +47,17 @@ def test_what_was_set_before_is_restored(draining: Any, way: Any, before: str | 
     own = draining.memory.kafka.parts.brokers[_DRAINED].own_configs
     if before is not None:
         own[CORDONED_LOG_DIRS] = before
-
-    def die(call: Any) -> None:
-        if call.method == "alter_reassignments":
-            raise draining.Crash
-
-    draining.faulty.before.append(die)
-    with pytest.raises(draining.Crash):
-        apply(draining.environment(), draining.plan, draining.options)
+    environment = draining.crash_before("alter_reassignments")
     assert _cordon(draining) == "*"
-    way(draining.next_process())
+    way(environment)
     assert _cordon(draining) == before
 
 
 def test_a_resumed_run_cordons_again(draining: Any) -> None:
     """What was restored, or never set, is set before the run goes on."""
-
-    def die(call: Any) -> None:
-        if call.method == "alter_configs":
-            raise draining.Crash
-
-    draining.faulty.before.append(die)
-    with pytest.raises(draining.Crash):
-        apply(draining.environment(), draining.plan, draining.options)
+    environment = draining.crash_before("alter_configs")
     assert _cordon(draining) is None
-    resume(draining.next_process())
+    resume(environment)
     assert _cordon(draining) == "*"
 
 
@@ -99,17 +85,6 @@ def test_a_plan_that_drains_nothing_cordons_nothing(draining: Any) -> None:
     assert Capability.CONFIGS in draining.memory.capabilities
 
 
-def _after_a_crash(scene: Any) -> Any:
-    def die(call: Any) -> None:
-        if call.method == "alter_reassignments":
-            raise scene.Crash
-
-    scene.faulty.before.append(die)
-    with pytest.raises(scene.Crash):
-        apply(scene.environment(), scene.plan, scene.options)
-    return scene.next_process()
-
-
 @pytest.mark.parametrize(
     ("before", "option"),
     [(None, "--delete-config cordoned.log.dirs"), ("/d1", "--add-config cordoned.log.dirs=[/d1]")],
@@ -119,7 +94,7 @@ def test_a_dead_broker_that_stays_cordoned_is_named(draining: Any, way: Any, bef
     """The broker to drain has died, and its cordon cannot be lifted: a warning says so and how to."""
     if before is not None:
         draining.memory.kafka.parts.brokers[_DRAINED].own_configs[CORDONED_LOG_DIRS] = before
-    environment = _after_a_crash(draining)
+    environment = draining.crash_before("alter_reassignments")
     draining.memory.kafka.kill(_DRAINED)
     draining.recorder.events.clear()
     way(environment)
@@ -131,7 +106,7 @@ def test_a_dead_broker_that_stays_cordoned_is_named(draining: Any, way: Any, bef
 @pytest.mark.parametrize("way", [cancel, roll_back, repair_run])
 def test_a_configuration_that_times_out_once(draining: Any, way: Any) -> None:
     """Reading the cordon is tried again like every other call: the run is closed, and the cordon lifted."""
-    environment = _after_a_crash(draining)
+    environment = draining.crash_before("alter_reassignments")
     once = iter([True])
 
     def time_out(call: Any) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from kafkabal.clusters.simulated.memory_record_store import MemoryRecordStore
 from kafkabal.errors import InputFileError, OutputError
-from kafkabal.executor.execute_run import apply
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import LockLostError
 from kafkabal.executor.state.cluster_record import ClusterRecord
@@ -57,20 +56,10 @@ def test_round_trip(tmp_path: Path) -> None:
 
 def test_unanswered_requests_are_known(scene: Any) -> None:
     """A request whose answer never came is named when the journal is read."""
-    scene.faulty.before.append(_die_in_reassign(scene))
-    with pytest.raises(scene.Crash):
-        apply(scene.environment(), scene.plan, scene.options)
+    scene.crash_before("alter_reassignments")
     content = read_journal(scene.journal())
     assert [intended.kind for intended in content.unanswered] == ["reassign"]
     assert "may have reassignments in flight, and throttles on broker 1" in content.left_behind()
-
-
-def _die_in_reassign(scene: Any) -> Any:
-    def hook(call: Any) -> None:
-        if call.method == "alter_reassignments":
-            raise scene.Crash
-
-    return hook
 
 
 @pytest.mark.parametrize(

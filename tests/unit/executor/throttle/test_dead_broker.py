@@ -9,22 +9,9 @@ import pytest
 
 from kafkabal.clusters.cluster_protocol import Fault
 from kafkabal.clusters.config_items import ConfigResource, ResourceKind
-from kafkabal.executor.execute_run import apply, cancel
+from kafkabal.executor.execute_run import cancel
 
 _DEAD = ConfigResource(ResourceKind.BROKER, "4")
-
-
-def _interrupted(scene: Any) -> Any:
-    """A process after one that died as soon as the broker had a rate of ours."""
-
-    def die(call: Any) -> None:
-        if call.method == "alter_reassignments":
-            raise scene.Crash
-
-    scene.faulty.before.append(die)
-    with pytest.raises(scene.Crash):
-        apply(scene.environment(), scene.plan, scene.options)
-    return scene.next_process()
 
 
 @pytest.mark.parametrize("has_controllers", [True, False])
@@ -32,7 +19,7 @@ def test_rates_of_a_broker_that_cannot_be_read(
     scene: Any, monkeypatch: pytest.MonkeyPatch, has_controllers: bool
 ) -> None:
     """They are put back unread where somebody takes them, and stay pending, and named, where nobody does."""
-    environment = _interrupted(scene)
+    environment = scene.crash_before("alter_reassignments")
     assert scene.configs_now()["broker 4"] != scene.configs["broker 4"]
     memory = scene.memory
     configs, alter_configs = memory.configs, memory.alter_configs
