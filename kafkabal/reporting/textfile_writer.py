@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from kafkabal.atomic_files import replacing
 from kafkabal.errors import OutputError
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+EVERY_S: Final = 5.0
+"""How often a textfile is rewritten: a scrape comes every fifteen seconds or more seldom."""
 
 
 class TextfileWriter:
@@ -16,18 +23,30 @@ class TextfileWriter:
     ----------
     path
         Read by the textfile collector of the node exporter.
+    labels
+        Of every metric, by name: the cluster above all.
+    wall_clock
+        Seconds since the epoch.
     warn
         Called once in a row of failures to write the file, which may be writable again the next time.
     """
 
-    def __init__(self, path: Path, warn: Callable[[str], None]) -> None:
-        self._path, self._warn, self._is_warned = path, warn, False
+    def __init__(
+        self, path: Path, labels: Mapping[str, str], wall_clock: Callable[[], float], warn: Callable[[str], None]
+    ) -> None:
+        self._path, self.labels, self.wall_clock = path, labels, wall_clock
+        self._warn, self._is_warned = warn, False
 
-    def write(self, metrics: bytes) -> None:
-        """Put these metrics in place of the earlier ones, which stay where that fails."""
+    def write(self, gauges: Iterable[tuple[str, str, float]], more: CollectorRegistry | None = None) -> None:
+        """Write gauges, by name, meaning and value, and more metrics; where that fails, the earlier ones stay."""
+        from prometheus_client import CollectorRegistry, Gauge, generate_latest  # costly to import, and seldom needed
+
+        registry = more or CollectorRegistry()
+        for name, meaning, value in gauges:
+            Gauge(name, meaning, list(self.labels), registry=registry).labels(**self.labels).set(value)
         try:
             with replacing(self._path) as file:
-                file.write(metrics)
+                file.write(generate_latest(registry))
         except OutputError as error:
             if not self._is_warned:
                 self._warn(error.message)

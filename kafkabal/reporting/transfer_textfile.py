@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
 from kafkabal.isolated_listeners import BackgroundListener
-from kafkabal.reporting.textfile_writer import TextfileWriter
-
-_EVERY_S: Final = 5.0
-"""A scrape comes every fifteen seconds or more seldom."""
+from kafkabal.reporting.textfile_writer import EVERY_S, TextfileWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +33,15 @@ class TransferTextfile:
         None keeps none.
     command
         Part of the names of the metrics: ``produce`` or ``read``.
-    cluster, topic
-        Labels of every metric.
-    wall_clock
-        Seconds since the epoch.
+    labels, wall_clock, warn
+        See :class:`~kafkabal.reporting.textfile_writer.TextfileWriter`.
     """
 
     def __init__(
         self,
         path: Path | None,
         command: str,
-        *,
-        cluster: str,
-        topic: str,
+        labels: Mapping[str, str],
         wall_clock: Callable[[], float],
         warn: Callable[[str], None],
     ) -> None:
@@ -56,7 +49,7 @@ class TransferTextfile:
         self._writer: BackgroundListener[_Extent] | None = None
         if path is not None:
             self._writer = BackgroundListener(
-                _Writer(path, f"kafkabal_{command}", {"cluster": cluster, "topic": topic}, wall_clock, warn),
+                _ExtentWriter(TextfileWriter(path, labels, wall_clock, warn), f"kafkabal_{command}"),
                 is_passing=lambda extent: extent.is_running,
                 on_failure=lambda error: warn(f"cannot write {path}: {error}"),
             )
@@ -67,7 +60,7 @@ class TransferTextfile:
             return
         self._extent = replace(self._extent, records=records, size_bytes=size_bytes)
         now_s = self._wall_clock()
-        if now_s - self._written_s >= _EVERY_S:
+        if now_s - self._written_s >= EVERY_S:
             self._written_s = now_s
             self._writer.on_event(self._extent)
 
@@ -83,32 +76,19 @@ class TransferTextfile:
             self._writer.close()
 
 
-class _Writer:
+class _ExtentWriter:
     """Writes each extent that it is told of."""
 
-    def __init__(
-        self,
-        path: Path,
-        prefix: str,
-        labels: dict[str, str],
-        wall_clock: Callable[[], float],
-        warn: Callable[[str], None],
-    ) -> None:
-        self._file, self._prefix, self._labels = TextfileWriter(path, warn), prefix, labels
-        self._wall_clock = wall_clock
+    def __init__(self, file: TextfileWriter, prefix: str) -> None:
+        self._file, self._prefix = file, prefix
 
     def on_event(self, event: _Extent) -> None:
         """Write it."""
-        from prometheus_client import CollectorRegistry, Gauge, generate_latest  # costly to import, and seldom needed
-
-        registry = CollectorRegistry()
-        for name, meaning, value in (
+        gauges = (
             ("running", "1 while the command runs.", event.is_running),
             ("records", "Records transferred by the last run.", event.records),
             ("bytes", "Bytes transferred by the last run.", event.size_bytes),
             ("success", "1 if the last run completed.", event.has_succeeded),
-            ("last_update_timestamp_seconds", "When this was written.", self._wall_clock()),
-        ):
-            gauge = Gauge(f"{self._prefix}_{name}", meaning, list(self._labels), registry=registry)
-            gauge.labels(**self._labels).set(value)
-        self._file.write(generate_latest(registry))
+            ("last_update_timestamp_seconds", "When this was written.", self._file.wall_clock()),
+        )
+        self._file.write((f"{self._prefix}_{name}", meaning, value) for name, meaning, value in gauges)

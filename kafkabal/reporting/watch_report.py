@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -80,21 +79,10 @@ def summary_report(summary: WatchSummary) -> Report:
 
 
 class WatchTextfile:
-    """A Prometheus textfile of what a watch finds and does, rewritten after every observation; a listener to both.
+    """A Prometheus textfile of what a watch finds and does, rewritten after every observation; a listener to both."""
 
-    Parameters
-    ----------
-    cluster
-        Name of the cluster, a label of every metric.
-    wall_clock
-        Seconds since the epoch.
-    warn
-        Called once in a row of failures to write the file; the watch continues.
-    """
-
-    def __init__(self, path: Path, cluster: str, wall_clock: Callable[[], float], warn: Callable[[str], None]) -> None:
-        self._file, self._cluster = TextfileWriter(path, warn), cluster
-        self._wall_clock = wall_clock
+    def __init__(self, file: TextfileWriter) -> None:
+        self._file = file
         self._events: Counter[str] = Counter()
 
     def on_event(self, event: WatchEvent | WatchSummary) -> None:
@@ -105,9 +93,10 @@ class WatchTextfile:
             self._write(event)
 
     def _write(self, summary: WatchSummary) -> None:
-        from prometheus_client import CollectorRegistry, Gauge, generate_latest
+        from prometheus_client import CollectorRegistry, Gauge
         from prometheus_client import Counter as PrometheusCounter
 
+        cluster = self._file.labels["cluster"]
         registry = CollectorRegistry()
         health = Gauge(
             "kafkabal_watch_broker_health",
@@ -117,18 +106,17 @@ class WatchTextfile:
         )
         for broker, found in summary.health.items():
             for kind in BrokerHealth:
-                health.labels(self._cluster, str(broker), str(kind)).set(found is kind)
+                health.labels(cluster, str(broker), str(kind)).set(found is kind)
         events = PrometheusCounter(
             "kafkabal_watch_events", "Events since the watch started.", ["cluster", "event"], registry=registry
         )
         for event in EventKind:
-            events.labels(self._cluster, str(event)).inc(self._events[event])
+            events.labels(cluster, str(event)).inc(self._events[event])
         findings = summary.findings
-        for name, text, value in (
+        gauges = (
             ("offline_log_dirs", "Log dirs that are offline.", len(findings.offline_dirs)),
             ("out_of_sync_partitions", "Partitions with live replicas out of sync.", findings.out_of_sync),
             ("imbalanced_scores", "Scores outside the outer band.", len(findings.imbalanced)),
-            ("last_look_timestamp_seconds", "When the cluster was looked at.", self._wall_clock()),
-        ):
-            Gauge(f"kafkabal_watch_{name}", text, ["cluster"], registry=registry).labels(self._cluster).set(value)
-        self._file.write(generate_latest(registry))
+            ("last_look_timestamp_seconds", "When the cluster was looked at.", self._file.wall_clock()),
+        )
+        self._file.write(((f"kafkabal_watch_{name}", text, value) for name, text, value in gauges), registry)

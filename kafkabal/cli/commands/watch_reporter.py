@@ -63,11 +63,12 @@ class WatchReporter:
     def _written(self, path: Path, cluster: str) -> "BackgroundListener[WatchEvent | WatchSummary]":
         """A textfile kept by a thread of its own: a folder that hangs must not hold the watch up."""
         from kafkabal.isolated_listeners import BackgroundListener
+        from kafkabal.reporting.textfile_writer import TextfileWriter
         from kafkabal.reporting.watch_report import WatchTextfile
         from kafkabal.watch import WatchSummary
 
         written: BackgroundListener[WatchEvent | WatchSummary] = BackgroundListener(
-            WatchTextfile(path, cluster, self._context.wall_clock, self.warn),
+            WatchTextfile(TextfileWriter(path, {"cluster": cluster}, self._context.wall_clock, self.warn)),
             is_passing=lambda event: isinstance(event, WatchSummary),
             on_failure=lambda error: self.warn(f"{path}: not written any more: {error}"),
         )

@@ -21,6 +21,5 @@ def open_textfile(
     from kafkabal.reporting.transfer_textfile import TransferTextfile
 
     cluster = cluster_label(settings, context) or ",".join(settings.bootstrap_servers)
-    return TransferTextfile(
-        path, command, cluster=cluster, topic=topic, wall_clock=context.wall_clock, warn=context.warn
-    )
+    labels = {"cluster": cluster, "topic": topic}
+    return TransferTextfile(path, command, labels, context.wall_clock, context.warn)

@@ -2,44 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Gauge, generate_latest
-
 from kafkabal.executor import Event, Finished, Phase, PhaseEntered, RunOutcome, RunProgress, Started
-from kafkabal.reporting.textfile_writer import TextfileWriter
+from kafkabal.reporting.textfile_writer import EVERY_S, TextfileWriter
 
 _PREFIX: Final = "kafkabal_rebalance"
 
 
 class RunTextfile:
-    """Listener that rewrites a textfile for the node exporter, at most every few seconds.
+    """Listener that rewrites a textfile for the node exporter, at most every few seconds."""
 
-    Parameters
-    ----------
-    cluster
-        Name of the cluster, a label of every metric.
-    wall_clock
-        Seconds since the epoch.
-    warn
-        Called once in a row of failures to write the file; the run continues.
-    """
-
-    def __init__(
-        self,
-        path: Path,
-        cluster: str,
-        wall_clock: Callable[[], float],
-        warn: Callable[[str], None],
-        *,
-        every_s: float = 5.0,
-    ) -> None:
-        self._file = TextfileWriter(path, warn)
-        self._cluster = cluster
-        self._wall_clock = wall_clock
-        self._every_s = every_s
+    def __init__(self, file: TextfileWriter) -> None:
+        self._file = file
         self._written_s = 0.0
         self._values: dict[str, tuple[str, float]] = {}
 
@@ -48,7 +23,7 @@ class RunTextfile:
         match event:
             case Started():
                 self._set("running", "1 while a run is active.", 1)
-                self._set("started_timestamp_seconds", "Start time of the run.", self._wall_clock())
+                self._set("started_timestamp_seconds", "Start time of the run.", self._file.wall_clock())
                 self._set_paused(is_paused=False)
             case PhaseEntered():
                 self._set_paused(is_paused=event.phase is Phase.PAUSED)
@@ -58,7 +33,7 @@ class RunTextfile:
                 self._finish(event)
             case _:
                 return
-        if isinstance(event, Finished | PhaseEntered) or self._wall_clock() - self._written_s >= self._every_s:
+        if isinstance(event, Finished | PhaseEntered) or self._file.wall_clock() - self._written_s >= EVERY_S:
             self._write()
 
     def _set_paused(self, *, is_paused: bool) -> None:
@@ -81,15 +56,11 @@ class RunTextfile:
         self._set("success", "1 if the last run completed.", event.outcome is RunOutcome.COMPLETE)
         self._set("left_throttles", "Throttles of the run that are still set.", len(event.pending))
         self._set("failed_partitions", "Partitions that failed.", len(event.problems))
-        self._set("finished_timestamp_seconds", "End time of the last run.", self._wall_clock())
+        self._set("finished_timestamp_seconds", "End time of the last run.", self._file.wall_clock())
 
     def _set(self, name: str, meaning: str, value: float) -> None:
-        self._values[f"{_PREFIX}_{name}"] = (meaning, float(value))
+        self._values[name] = (meaning, float(value))
 
     def _write(self) -> None:
-        self._written_s = self._wall_clock()
-        registry = CollectorRegistry()
-        for name, (meaning, value) in self._values.items():
-            gauge = Gauge(name, meaning, ["cluster"], registry=registry)
-            gauge.labels(self._cluster).set(value)
-        self._file.write(generate_latest(registry))
+        self._written_s = self._file.wall_clock()
+        self._file.write((f"{_PREFIX}_{name}", meaning, value) for name, (meaning, value) in self._values.items())

@@ -23,6 +23,7 @@ from kafkabal.reporting.inspection.inspection_report import inspection_report
 from kafkabal.reporting.output_capabilities import PLAIN
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.runs.run_textfile import RunTextfile
+from kafkabal.reporting.textfile_writer import TextfileWriter
 from kafkabal.reporting.transfer_textfile import TransferTextfile
 from kafkabal.reporting.watch_report import WatchTextfile
 from kafkabal.telemetry import TopicErrors
@@ -81,10 +82,14 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     return {"up", *re.findall(r"^# TYPE (\w+)", written, re.MULTILINE)}
 
 
+def _writer(path: Path) -> TextfileWriter:
+    return TextfileWriter(path, {"cluster": "c"}, lambda: 0.0, pytest.fail)
+
+
 def _metrics_of_a_run(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What ``rebalance --textfile`` exposes at the end."""
     path = tmp_path_factory.mktemp("textfile") / "run.prom"
-    textfile = RunTextfile(path, "c", lambda: 0.0, pytest.fail)
+    textfile = RunTextfile(_writer(path))
     for event in (STARTED, PROGRESS, FINISHED):
         textfile.on_event(event)
     return path.read_text()
@@ -93,7 +98,7 @@ def _metrics_of_a_run(tmp_path_factory: pytest.TempPathFactory) -> str:
 def _metrics_of_a_transfer(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What ``produce --textfile`` exposes at the end."""
     path = tmp_path_factory.mktemp("textfile") / "produce.prom"
-    with TransferTextfile(path, "produce", cluster="c", topic="t", wall_clock=lambda: 0.0, warn=pytest.fail):
+    with TransferTextfile(path, "produce", {"cluster": "c", "topic": "t"}, lambda: 0.0, pytest.fail):
         pass
     return path.read_text()
 
@@ -105,14 +110,14 @@ def _metrics_of_a_watch(tmp_path_factory: pytest.TempPathFactory) -> str:
         health={1: BrokerHealth.WELL},
         findings=SimpleNamespace(offline_dirs=(), out_of_sync=0, imbalanced=()),
     )
-    WatchTextfile(path, "c", lambda: 0.0, pytest.fail).on_event(summary)
+    WatchTextfile(_writer(path)).on_event(summary)
     return path.read_text()
 
 
 def test_a_run_that_waits_for_its_window_is_told_from_one_that_is_stuck(tmp_path: Path) -> None:
     """It says so in the textfile at once, and no longer once it moves or has ended."""
     path = tmp_path / "run.prom"
-    textfile = RunTextfile(path, "c", lambda: 0.0, pytest.fail)
+    textfile = RunTextfile(_writer(path))
     paused, moving = PhaseEntered(phase=Phase.PAUSED, opens_in_s=60.0), PhaseEntered(phase=Phase.MOVING)
     told = []
     for event in (STARTED, paused, moving, paused, FINISHED):

@@ -17,7 +17,7 @@ def display_of(monotonic: Callable[[], float] = float) -> tuple[DeliveryDisplay,
     """A display whose lines can be read."""
     stream = io.StringIO()
     context = CommandContext(stderr=stream, environ={}, monotonic=monotonic)
-    textfile = TransferTextfile(None, "produce", cluster="c", topic="t", wall_clock=lambda: 0.0, warn=context.warn)
+    textfile = TransferTextfile(None, "produce", {"cluster": "c", "topic": "t"}, lambda: 0.0, context.warn)
     return DeliveryDisplay(context, partial(context.progress, "sending"), textfile), stream
 
 

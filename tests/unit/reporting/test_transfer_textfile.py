@@ -14,7 +14,7 @@ from kafkabal.reporting.transfer_textfile import TransferTextfile
 
 def transfer(path: Path | None, warnings: list[str]) -> TransferTextfile:
     """A textfile of a transfer to topic t."""
-    return TransferTextfile(path, "produce", cluster="c", topic="t", wall_clock=lambda: 7.0, warn=warnings.append)
+    return TransferTextfile(path, "produce", {"cluster": "c", "topic": "t"}, lambda: 7.0, warnings.append)
 
 
 def values(path: Path) -> dict[str, float]:

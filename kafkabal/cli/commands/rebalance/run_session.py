@@ -316,10 +316,11 @@ def _reporters(
     if output.output is RunFormat.JSONL:
         others.append(("events", RunEventLines(context.stdout, command, context.wall_clock)))
     if output.textfile is not None:
-        from kafkabal.reporting.runs.run_textfile import RunTextfile  # costly to import
+        from kafkabal.reporting.runs.run_textfile import RunTextfile
+        from kafkabal.reporting.textfile_writer import TextfileWriter
 
-        textfile = RunTextfile(output.textfile, cluster(), context.wall_clock, context.warn)
-        others.append((str(output.textfile), textfile))
+        file = TextfileWriter(output.textfile, {"cluster": cluster()}, context.wall_clock, context.warn)
+        others.append((str(output.textfile), RunTextfile(file)))
     for what, listener in others:
         yield report_in_background(listener, on_failure=partial(_warn_of_failure, context, what))
 
