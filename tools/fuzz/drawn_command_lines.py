@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from kafkabal.cli.framework.build_typer_command import build_command
 from kafkabal.cli.framework.command_table import COMMANDS, Row
 from kafkabal.cli.framework.completion.option_values import CompletionKind, values_of
+from kafkabal.cli.framework.completion.quick_candidates import CandidateKind
 from tools.fuzz.damage import WORDS
 
 # it fills a real cluster
@@ -69,14 +70,14 @@ _FITTING: Final[Mapping[str, Sequence[str]]] = {
     "FIRST": ("s.jsonl", "p.json"),
     "SECOND": ("s2.jsonl", "p2.json"),
 }
-_BY_KIND: Final[Mapping[CompletionKind, Sequence[str]]] = {
+_BY_KIND: Final[Mapping[CompletionKind | CandidateKind, Sequence[str]]] = {
     CompletionKind.FILES: _FILES,
-    CompletionKind.TOPICS: ("t", "u", "t*", "[tu]", "new"),
-    CompletionKind.BROKERS: ("1", "2", "4", "9"),
-    CompletionKind.PROFILES: ("prod", "cold", "far", "c*", "prof.yaml#prod"),
-    CompletionKind.SANDBOXES: ("default", "other"),
-    CompletionKind.NODES: ("1", "9"),
-    CompletionKind.PARTITIONS: ("t-0", "u-0", "t-99"),
+    CandidateKind.TOPICS: ("t", "u", "t*", "[tu]", "new"),
+    CandidateKind.BROKERS: ("1", "2", "4", "9"),
+    CandidateKind.PROFILES: ("prod", "cold", "far", "c*", "prof.yaml#prod"),
+    CandidateKind.SANDBOXES: ("default", "other"),
+    CandidateKind.NODES: ("1", "9"),
+    CandidateKind.PARTITIONS: ("t-0", "u-0", "t-99"),
 }
 
 

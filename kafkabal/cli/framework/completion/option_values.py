@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from kafkabal.cli.framework.command_table import COMMANDS
+from kafkabal.cli.framework.completion.quick_candidates import CandidateKind
 from kafkabal.config import PRESETS
 from kafkabal.reporting.help_pages import page_names
 from kafkabal.routing import BUILT_IN as POLICIES
@@ -18,24 +19,18 @@ from kafkabal.sources import RowFormat
 
 
 class CompletionKind(StrEnum):
-    """What kind of words an option takes; from TOPICS on, ``kafkabal completion candidates`` is asked for them."""
+    """What kind of words an option takes, where ``kafkabal completion candidates`` need not be asked for them."""
 
     NOTHING = "nothing"
     WORDS = "words"
     FILES = "files"
-    TOPICS = "topics"
-    BROKERS = "brokers"
-    PROFILES = "profiles"
-    SANDBOXES = "sandboxes"
-    NODES = "nodes"
-    PARTITIONS = "partitions"
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
     """Words to offer."""
 
-    kind: CompletionKind = CompletionKind.NOTHING
+    kind: CompletionKind | CandidateKind = CompletionKind.NOTHING
     words: tuple[str, ...] = ()
     is_list: bool = False
     """Several may be given, with commas between."""
@@ -43,7 +38,7 @@ class Values:
     @property
     def is_dynamic(self) -> bool:
         """Whether they are known only when the shell asks."""
-        return self.kind not in (CompletionKind.NOTHING, CompletionKind.WORDS, CompletionKind.FILES)
+        return isinstance(self.kind, CandidateKind)
 
 
 _FILES: Final = Values(CompletionKind.FILES)
@@ -57,15 +52,15 @@ _BY_METAVAR: Final[Mapping[str, Values]] = {
     "PATH": _FILES,
     "PLAN": _FILES,
     "SOURCE": _FILES,
-    "TOPIC": Values(CompletionKind.TOPICS),
-    "PATTERN": Values(CompletionKind.TOPICS),
-    "TOPIC-PARTITION": Values(CompletionKind.PARTITIONS),
-    "ID": Values(CompletionKind.BROKERS),
-    "NODE": Values(CompletionKind.NODES),
+    "TOPIC": Values(CandidateKind.TOPICS),
+    "PATTERN": Values(CandidateKind.TOPICS),
+    "TOPIC-PARTITION": Values(CandidateKind.PARTITIONS),
+    "ID": Values(CandidateKind.BROKERS),
+    "NODE": Values(CandidateKind.NODES),
     "NAME[:OPTION=VALUE,...]": Values(CompletionKind.WORDS, tuple(POLICIES)),
 }
 _BY_FLAG: Final[Mapping[str, Values]] = {
-    "--profile": Values(CompletionKind.PROFILES),
+    "--profile": Values(CandidateKind.PROFILES),
     "--preset": Values(CompletionKind.WORDS, tuple(PRESETS)),
     "--score": Values(CompletionKind.WORDS, tuple(SCORES)),
     "--workload": Values(CompletionKind.WORDS, tuple(workload_names())),
@@ -76,10 +71,10 @@ _BY_FLAG: Final[Mapping[str, Values]] = {
     "--throttle": Values(CompletionKind.WORDS, ("auto", "none")),
 }
 _BY_COMMAND: Final[Mapping[tuple[str, str], Values]] = {
-    ("sandbox", "--name"): Values(CompletionKind.SANDBOXES),
-    ("profiles", "name"): Values(CompletionKind.PROFILES),
-    ("profiles", "names"): Values(CompletionKind.PROFILES),
-    ("demo", "--name"): Values(CompletionKind.SANDBOXES),
+    ("sandbox", "--name"): Values(CandidateKind.SANDBOXES),
+    ("profiles", "name"): Values(CandidateKind.PROFILES),
+    ("profiles", "names"): Values(CandidateKind.PROFILES),
+    ("demo", "--name"): Values(CandidateKind.SANDBOXES),
     ("help", "topic"): Values(CompletionKind.WORDS, tuple(dict.fromkeys((*COMMANDS, *page_names())))),
     ("policies", "names"): Values(CompletionKind.WORDS, tuple(POLICIES)),
     ("scores", "names"): Values(CompletionKind.WORDS, tuple(SCORES)),
