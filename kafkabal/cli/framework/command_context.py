@@ -42,7 +42,7 @@ class Colour(StrEnum):
     NEVER = "never"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)  # what nobody compares or prints starts sooner without
 class CommandContext:
     """The world of one invocation.
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,8 +21,7 @@ _NARROWEST: Final = 40
 """Columns: below it descriptions would be a word a line."""
 
 
-@dataclass(frozen=True, slots=True)
-class HelpText:
+class HelpText(NamedTuple):
     """The docstring of a command in its parts."""
 
     summary: str
