@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from kafkabal.clusters.kafka import LazyRecords, RawRecord
 from kafkabal.errors import DriftError
 from kafkabal.reader.join_file_pieces import joined
 from kafkabal.reader.loaded_blocks import LoadedBlock
+from kafkabal.reader.manifest import Manifest
 from kafkabal.wording import counted_noun
-
-if TYPE_CHECKING:
-    from kafkabal.reader.manifest import Manifest
 
 
 class BlockLoader(Protocol):

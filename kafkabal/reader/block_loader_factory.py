@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkabal.reader.block_loader import BlocksOnDemand, BrokerBlocks
+from kafkabal.reader.block_cache import BlockCache
+from kafkabal.reader.block_loader import BlockLoader, BlocksOnDemand, BrokerBlocks
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.prefetch import UNKNOWN_BROKER
 from kafkabal.reader.reader_options import ReaderOptions
 from kafkabal.reader.retention_guard import expires_at_s
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    # Kafka's protocol takes 30 ms to import, which only who makes a reader has to wait for
     from kafkabal.clusters.kafka import BufferPool, OverfetchedBatches, RangeFetcher
-    from kafkabal.reader.block_cache import BlockCache
-    from kafkabal.reader.block_loader import BlockLoader
 
 _KEPT_FRACTION = 0.25
 """Of the prefetch, at most as much again for parts of batches that neighbouring blocks want: 64 batches of 1 MB."""

@@ -16,18 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from kafkabal.model import I64, Bools
-from kafkabal.reader.epoch_order import epoch_order
-
-if TYPE_CHECKING:
-    from kafkabal.reader.epoch_order import EpochOrder
-    from kafkabal.reader.epoch_progress import EpochProgress
-    from kafkabal.reader.manifest import Manifest
-    from kafkabal.reader.reader_shard import ReaderShard
+from kafkabal.reader.epoch_order import EpochOrder, epoch_order
+from kafkabal.reader.epoch_progress import EpochProgress
+from kafkabal.reader.manifest import Manifest
+from kafkabal.reader.reader_shard import ReaderShard
 
 
 class Opening(NamedTuple):

@@ -6,18 +6,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 
 from kafkabal.atomic_files import replacing
 from kafkabal.errors import UsageError
 from kafkabal.input_files import decode_json, read_bytes
-from kafkabal.reader.epoch_progress import MOST_READERS, EpochProgress
-
-if TYPE_CHECKING:
-    from kafkabal.reader.epoch_progress import Ranges
-    from kafkabal.reader.reader_shard import ReaderShard
+from kafkabal.reader.epoch_progress import MOST_READERS, EpochProgress, Ranges
+from kafkabal.reader.reader_shard import ReaderShard
 
 FORMAT: Final = 1
 _STATE: Final = msgspec.json.Decoder(dict[str, Any])

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from itertools import islice
 from math import gcd
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafkabal.chunks import chunked
 from kafkabal.config import ConnectionSettings, live_connection
@@ -18,22 +18,18 @@ from kafkabal.errors import UsageError
 from kafkabal.reader.block_loader_factory import BlockLoaderFactory
 from kafkabal.reader.checkpoint import Checkpoint, load_state, save_state
 from kafkabal.reader.choose_manifest import manifest_of
-from kafkabal.reader.decoders import OnError, decoded, load_decoder
-from kafkabal.reader.epoch_progress import EpochProgress
+from kafkabal.reader.decoders import Decoder, OnError, decoded, load_decoder
+from kafkabal.reader.epoch_progress import EpochProgress, Ranges
 from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.metrics import ReaderMetrics, called_at_times
 from kafkabal.reader.prefetch import DEFAULT_PREFETCH_BYTES
 from kafkabal.reader.progress_listeners import progress_listeners
 from kafkabal.reader.reader_options import ReaderOptions, bytes_of, choice_of
 from kafkabal.reader.reader_shard import Balance, ReaderShard, Tail
+from kafkabal.reader.sample import Sample
 from kafkabal.reader.sample_iterator import SampleIterator, Supply
 from kafkabal.reader.work_stealing_iterator import WorkStealingIterator
 from kafkabal.wording import counted_noun
-
-if TYPE_CHECKING:
-    from kafkabal.reader.decoders import Decoder
-    from kafkabal.reader.epoch_progress import Ranges
-    from kafkabal.reader.sample import Sample
 
 _ASYNC_SAMPLES = 64
 """A hop to a thread costs 0.1 ms: shared by 64 samples it is less than reading one."""

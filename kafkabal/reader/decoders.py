@@ -8,15 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from kafkabal.errors import MissingCapabilityError, OperationError, UsageError
-
-if TYPE_CHECKING:
-    from kafkabal.reader.metrics import ReaderMetrics
-    from kafkabal.reader.sample import Sample
+from kafkabal.reader.metrics import ReaderMetrics
+from kafkabal.reader.sample import Sample
 
 Decoder: TypeAlias = "Callable[[Sample], Any]"
 

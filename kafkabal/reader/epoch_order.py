@@ -21,15 +21,12 @@ The lanes are the canonical nodes of MosaicML Streaming, except that any number 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kafkabal.model import I64, Bools
+from kafkabal.reader.manifest import Blocks
 from kafkabal.reader.permutation import keys, permutation
-
-if TYPE_CHECKING:
-    from kafkabal.reader.manifest import Blocks
 
 # what keeps the random numbers of one seed and epoch apart
 _DEAL, _LANE, _BLOCK = 1, 2, 3

@@ -16,14 +16,10 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import islice
-from typing import TYPE_CHECKING
 
-from kafkabal.reader.block_loader import BlocksOnDemand
+from kafkabal.reader.block_loader import BlockLoader, BlocksOnDemand
+from kafkabal.reader.block_schedule import Opening, Visits
 from kafkabal.reader.loaded_blocks import SampleBlock
-
-if TYPE_CHECKING:
-    from kafkabal.reader.block_loader import BlockLoader
-    from kafkabal.reader.block_schedule import Opening, Visits
 
 DEFAULT_PREFETCH_BYTES = 256 * 2**20
 """Of each reader: 24 open blocks of 8 MiB, and some of the next."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.metrics import ReaderMetrics, write_textfile
+from kafkabal.reader.reader_options import ReaderOptions
+from kafkabal.reader.reader_shard import ReaderShard
 from kafkabal.reader.retention_guard import RetentionGuard
-
-if TYPE_CHECKING:
-    from kafkabal.reader.epoch_progress import EpochProgress
-    from kafkabal.reader.reader_options import ReaderOptions
-    from kafkabal.reader.reader_shard import ReaderShard
 
 
 class Position(Protocol):

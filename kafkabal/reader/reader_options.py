@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import UsageError
-from kafkabal.reader.decoders import OnError
+from kafkabal.reader.decoders import Decoder, OnError
 from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.reader_shard import Balance, Tail
 from kafkabal.units import parse_bytes
-
-if TYPE_CHECKING:
-    from kafkabal.reader.decoders import Decoder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

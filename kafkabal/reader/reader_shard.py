@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kafkabal.model import I64
-
-if TYPE_CHECKING:
-    from kafkabal.reader.epoch_progress import EpochProgress
+from kafkabal.reader.epoch_progress import EpochProgress
 
 _CHUNK = 4096
 """Positions worked out at once: enough for numpy to be faster than a loop, few enough to start at once."""

@@ -6,23 +6,20 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import length_hint
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from kafkabal.model import I64
-from kafkabal.reader.block_schedule import schedule
+from kafkabal.reader.block_loader import BlockLoader
+from kafkabal.reader.block_schedule import Opening, Run, Visits, schedule
 from kafkabal.reader.epoch_progress import EpochProgress
+from kafkabal.reader.loaded_blocks import SampleBlock
+from kafkabal.reader.manifest import Manifest
+from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.prefetch import UNKNOWN_BROKER, Prefetch
-
-if TYPE_CHECKING:
-    from kafkabal.reader.block_loader import BlockLoader
-    from kafkabal.reader.block_schedule import Opening, Run, Visits
-    from kafkabal.reader.loaded_blocks import SampleBlock
-    from kafkabal.reader.manifest import Manifest
-    from kafkabal.reader.metrics import ReaderMetrics
-    from kafkabal.reader.reader_shard import ReaderShard
-    from kafkabal.reader.sample import Sample
+from kafkabal.reader.reader_shard import ReaderShard
+from kafkabal.reader.sample import Sample
 
 _PORTION: Final = 32
 """Clocks are read, samples counted, and given-out memory released once for so many samples: a lock and a clock for each

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafkabal.reader.dataset import TopicReader
-
-if TYPE_CHECKING:
-    from kafkabal.reader.dataset import TopicReader as TopicDataset
+from kafkabal.reader.dataset import TopicReader as TopicDataset
 
 __all__ = ["TopicDataset", "topic_dataset_type"]
 

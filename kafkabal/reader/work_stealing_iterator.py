@@ -5,19 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from kafkabal.reader.epoch_progress import EpochProgress
+from kafkabal.reader.epoch_progress import EpochProgress, Ranges
+from kafkabal.reader.manifest import Manifest
+from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.reader_shard import ReaderShard
+from kafkabal.reader.sample import Sample
 from kafkabal.reader.sample_iterator import SampleIterator, Supply
-from kafkabal.reader.shared_work_ledger import SharedWorkLedger
-
-if TYPE_CHECKING:
-    from kafkabal.reader.epoch_progress import Ranges
-    from kafkabal.reader.manifest import Manifest
-    from kafkabal.reader.metrics import ReaderMetrics
-    from kafkabal.reader.sample import Sample
-    from kafkabal.reader.shared_work_ledger import Segment
+from kafkabal.reader.shared_work_ledger import Segment, SharedWorkLedger
 
 
 class WorkStealingIterator:

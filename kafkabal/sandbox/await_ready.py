@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafkabal.sandbox.free_ports import LOOPBACK, is_listening
-
-if TYPE_CHECKING:
-    from kafkabal.sandbox.node_layout import Node
+from kafkabal.sandbox.node_layout import Node
 
 _ANSWER_TIMEOUT_S: Final = 5.0
 """A broker that starts accepts connections before it answers; asked again until the limit of the whole wait."""

@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafkabal.errors import OperationError, UsageError
 from kafkabal.sandbox.free_ports import held_ports
+from kafkabal.sandbox.kafka_installation import KafkaInstallation
 from kafkabal.sandbox.kraft_format import new_kafka_uuid
 from kafkabal.sandbox.node_layout import Node, lay_out_nodes
 from kafkabal.sandbox.sandbox import Sandbox, lock_of, remove_sandbox
@@ -20,9 +21,6 @@ from kafkabal.sandbox.sandbox_locks import exclusive
 from kafkabal.sandbox.sandbox_record import RECORD_FILE, SandboxRecord, read_record, readable_records, write_record
 from kafkabal.sandbox.sandbox_spec import SandboxSpec
 from kafkabal.sandbox.wait_until import WaitLimit
-
-if TYPE_CHECKING:
-    from kafkabal.sandbox.kafka_installation import KafkaInstallation
 
 _CLASS_CACHE_GRACE_S: Final = 300.0
 """A JVM writes the cache as it exits, which is slow on a busy machine; one that is killed leaves none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafkabal.errors import UsageError
 from kafkabal.sandbox.create_sandbox import bring_up
@@ -13,10 +13,8 @@ from kafkabal.sandbox.free_ports import is_listening
 from kafkabal.sandbox.sandbox import PROFILE_FILE, Sandbox, remove_sandbox
 from kafkabal.sandbox.sandbox_home import default_cache, default_home, make_folder
 from kafkabal.sandbox.sandbox_record import RECORD_FILE, read_record, readable_records, recorded_folders
+from kafkabal.sandbox.sandbox_spec import SandboxSpec
 from kafkabal.sandbox.wait_until import WaitLimit
-
-if TYPE_CHECKING:
-    from kafkabal.sandbox.sandbox_spec import SandboxSpec
 
 DEFAULT_NAME: Final = "default"
 _SHOWN: Final = 40

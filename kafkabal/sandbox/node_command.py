@@ -5,19 +5,17 @@ from __future__ import annotations
 import shutil
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafkabal.errors import OutputError
 from kafkabal.sandbox.java_programs import java_command
+from kafkabal.sandbox.kafka_installation import KafkaInstallation
 from kafkabal.sandbox.kraft_format import format_dirs
 from kafkabal.sandbox.node_layout import Node, NodeFiles, Role
 from kafkabal.sandbox.process_table import mark_of
 from kafkabal.sandbox.sandbox_home import make_folder
+from kafkabal.sandbox.sandbox_record import SandboxRecord
 from kafkabal.sandbox.server_properties import as_properties_file, node_properties
-
-if TYPE_CHECKING:
-    from kafkabal.sandbox.kafka_installation import KafkaInstallation
-    from kafkabal.sandbox.sandbox_record import SandboxRecord
 
 _LOG_SETTINGS_FILE: Final = "log4j2.properties"
 _BROKER_MAIN: Final = "kafka.Kafka"

@@ -5,22 +5,20 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafkabal.errors import OperationError
 from kafkabal.sandbox import exit_diagnosis
 from kafkabal.sandbox.await_ready import Readiness
 from kafkabal.sandbox.java_programs import java_environment
+from kafkabal.sandbox.kafka_installation import KafkaInstallation
 from kafkabal.sandbox.node_command import ensure_files, node_command
 from kafkabal.sandbox.node_layout import ZOOKEEPER_ID, Node, NodeFiles
 from kafkabal.sandbox.node_status import NodeState
 from kafkabal.sandbox.process_table import ProcessStats, ProcessTable
+from kafkabal.sandbox.sandbox_record import SandboxRecord
+from kafkabal.sandbox.wait_until import WaitLimit
 from kafkabal.sandbox.zookeeper_brokers import registered_brokers
-
-if TYPE_CHECKING:
-    from kafkabal.sandbox.kafka_installation import KafkaInstallation
-    from kafkabal.sandbox.sandbox_record import SandboxRecord
-    from kafkabal.sandbox.wait_until import WaitLimit
 
 
 class NodeControl:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from kafkabal.sandbox import exit_diagnosis
-
-if TYPE_CHECKING:
-    from kafkabal.sandbox.node_layout import Node, NodeFiles
-    from kafkabal.sandbox.process_table import ProcessStats
+from kafkabal.sandbox.node_layout import Node, NodeFiles
+from kafkabal.sandbox.process_table import ProcessStats
 
 
 class NodeState(StrEnum):

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from kafkabal.errors import BusyError
 from kafkabal.sandbox.sandbox_home import make_folder
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kafkabal.errors import BusyError
 
 
 @contextmanager

@@ -7,13 +7,11 @@ volume and a capacity of its own.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafkabal.atomic_files import replacing
 from kafkabal.sandbox.free_ports import LOOPBACK
-
-if TYPE_CHECKING:
-    from kafkabal.sandbox.sandbox_record import SandboxRecord
+from kafkabal.sandbox.sandbox_record import SandboxRecord
 
 
 def profile_of(record: SandboxRecord, folder: Path) -> dict[str, Any]:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafkabal.sandbox.free_ports import LOOPBACK
 from kafkabal.sandbox.node_layout import ZOOKEEPER_LISTENER, Node, NodeFiles, Role
-from kafkabal.sandbox.sandbox_spec import CONTROLLER_LISTENER, INNER_LISTENER
-
-if TYPE_CHECKING:
-    from kafkabal.sandbox.sandbox_record import SandboxRecord
-    from kafkabal.sandbox.sandbox_spec import SandboxSpec
+from kafkabal.sandbox.sandbox_record import SandboxRecord
+from kafkabal.sandbox.sandbox_spec import CONTROLLER_LISTENER, INNER_LISTENER, SandboxSpec
 
 # What keeps an idle broker small: the log cleaner's buffer alone is 128 MiB of heap by default.
 _SMALL_BROKER: Final = {
