@@ -1,6 +1,4 @@
 from .broker_first_policy import of_length as of_length
-from .client_weights import ClientWeights as ClientWeights
-from .client_weights import WeightsPolicy as WeightsPolicy
 from .compiled_kernels import as_arrays as as_arrays
 from .compiled_kernels import compiled as compiled
 from .compiled_kernels import is_available as is_available
@@ -34,3 +32,5 @@ from .routing_view import RoutingView as RoutingView
 from .routing_view import view_of as view_of
 from .weight_record import WEIGHTS_TOPIC as WEIGHTS_TOPIC
 from .weight_record import WeightRecord as WeightRecord
+from .weights_for_clients import ClientWeights as ClientWeights
+from .weights_for_clients import WeightsPolicy as WeightsPolicy

@@ -9,8 +9,8 @@ from typing import Annotated, Final, Literal, Self
 import msgspec
 from msgspec import Meta
 
-from kafkabal.routing.client_weights import ClientWeights
 from kafkabal.routing.routing_view import RoutingView
+from kafkabal.routing.weights_for_clients import ClientWeights
 
 WEIGHTS_TOPIC: Final = "__kafkabal_weights"
 """Where weights are published, the latest of each topic under its name."""

@@ -13,8 +13,8 @@ from kafkabal.errors import OperationError, OutputError, UsageError
 from kafkabal.sandbox.free_ports import LOOPBACK
 from kafkabal.sandbox.java_programs import ProgramResult, java_command, run_java
 from kafkabal.sandbox.kafka_installation import TOOL_HEAP_BYTES, KafkaInstallation, prepare_kafka
-from kafkabal.sandbox.node_command import write_log_settings
 from kafkabal.sandbox.node_control import NodeControl, titles
+from kafkabal.sandbox.node_files_and_command import write_log_settings
 from kafkabal.sandbox.node_layout import Node, Role
 from kafkabal.sandbox.node_status import NodeState, NodeStatus, node_status_of
 from kafkabal.sandbox.process_table import ProcessTable

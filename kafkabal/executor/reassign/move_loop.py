@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, auto
 
+from kafkabal.executor.observe.copies_held_up_by_throttle import stall_reasons
 from kafkabal.executor.observe.copy_progress import CopyProgress
 from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.executor.observe.failed_destinations import FailedDestinations
 from kafkabal.executor.observe.observation import Observation, Stage, observe, observe_again
-from kafkabal.executor.observe.stall_reasons import stall_reasons
 from kafkabal.executor.reassign.choose_next_moves import ConcurrentMoves, choose_batch, start_order
 from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reassign.start_moves import endangers_isr, start_moves

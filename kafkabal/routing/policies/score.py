@@ -10,11 +10,11 @@ import numpy as np
 from kafkabal.config import BATCH_BYTES, LINGER_MS, Range
 from kafkabal.model import F64, I32, I64
 from kafkabal.routing.byte_stride import SLOT_PART, ByteStride
-from kafkabal.routing.client_weights import ClientWeights
 from kafkabal.routing.fair_weights import FairWeights
 from kafkabal.routing.policy_protocol import About, Context, Input, Pick, PolicyBase, RecordBatch, Slot
 from kafkabal.routing.random_stream import RandomStream
 from kafkabal.routing.routing_view import RoutingView
+from kafkabal.routing.weights_for_clients import ClientWeights
 
 # batches that a slot takes at most, by the time that they take and where records come so fast that time is no matter.
 # At speed 4 for the second cost 1.3 times the processor time, 1 1.7 times, and 64 ends within 0.001 of the same; 1, 4
@@ -148,7 +148,7 @@ class ScoreWeighted(PolicyBase):
         self._calm = fair.weights(nothing, _FAR * self._horizon_bytes, *self._widest(fair), _CLOSE_ENOUGH)
 
     def client_weights(self) -> ClientWeights:
-        """See :class:`~kafkabal.routing.client_weights.WeightsPolicy`."""
+        """See :class:`~kafkabal.routing.weights_for_clients.WeightsPolicy`."""
         assert self._fair is not None
         view = self._fair.view
         # one batch: how fast other clients are is not known, and requests of the Java client have one a partition.
