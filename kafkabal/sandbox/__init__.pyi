@@ -3,8 +3,8 @@ from .extra_packages import expect_extra as expect_extra
 from .extra_packages import extra_module as extra_module
 from .jars import ensure_client_jars as ensure_client_jars
 from .jars import ensure_jars as ensure_jars
+from .jars import ensure_java_compiler as ensure_java_compiler
 from .jars import sha256_of as sha256_of
-from .java_compiler import ensure_java_compiler as ensure_java_compiler
 from .java_programs import ProgramResult as ProgramResult
 from .java_programs import java_binary as java_binary
 from .java_programs import java_command as java_command

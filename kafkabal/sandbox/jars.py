@@ -1,4 +1,4 @@
-"""The jars of Apache Kafka: fetched once, and verified against their lock before every use."""
+"""The jars of Apache Kafka and of a Java compiler: fetched once, and verified by their checksums before every use."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ from kafkabal.wording import counted_noun
 _PARALLEL_DOWNLOADS: Final = 8
 """Most jars are small, so that it is the delay of each request that counts."""
 _CLIENT_ARTIFACTS: Final = frozenset({"kafka-clients", "slf4j-api"})
+# the sandbox's Java runtime has no compiler
+_COMPILER: Final = LockedJar(
+    "org.eclipse.jdt", "ecj", "3.40.0", "05cc22a24e7982970f63a405fc6c820bc80b806f27f3c5a6236fc475f8f7152b"
+)
 
 
 def ensure_jars(
@@ -48,6 +52,20 @@ def ensure_client_jars(cache_folder: Path, *, on_step: Callable[[str], None] = l
     """
     jars = [jar for jar in read_lock(DEFAULT_KAFKA_VERSION) if jar.artifact in _CLIENT_ARTIFACTS]
     return ensure_locked(jars, cache_folder, on_step=on_step)
+
+
+def ensure_java_compiler(cache_folder: Path, *, on_step: Callable[[str], None] = lambda _step: None) -> Path:
+    """Return the verified jar of the Eclipse compiler for Java, fetching it if it is not in the cache.
+
+    Raises
+    ------
+    UsageError
+        If the extra ``sandbox`` is not installed.
+    OperationError
+        If it cannot be fetched, or does not have the checksum that it must have.
+    """
+    (jar,) = ensure_locked([_COMPILER], cache_folder, on_step=on_step)
+    return jar
 
 
 def ensure_locked(

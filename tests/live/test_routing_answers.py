@@ -12,8 +12,7 @@ import pytest
 from kafkabal.routing.broker_first_policy import InFlight
 from kafkabal.routing.key_hashes import KeyTable, key_partition, murmur2
 from kafkabal.routing.policies.adaptive import AdaptiveState, draw, learn, pick_kernel
-from kafkabal.sandbox.jars import ensure_jars
-from kafkabal.sandbox.java_compiler import ensure_java_compiler
+from kafkabal.sandbox.jars import ensure_jars, ensure_java_compiler
 from kafkabal.sandbox.java_programs import java_binary
 from kafkabal.sandbox.sandbox_home import default_cache
 from kafkabal.sandbox.sandbox_spec import DEFAULT_KAFKA_VERSION

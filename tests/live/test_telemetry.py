@@ -17,8 +17,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkabal.sandbox import Sandbox, SandboxSpec
-from kafkabal.sandbox.jars import ensure_jars
-from kafkabal.sandbox.java_compiler import ensure_java_compiler
+from kafkabal.sandbox.jars import ensure_jars, ensure_java_compiler
 from kafkabal.sandbox.java_programs import java_binary, java_command, run_java
 from kafkabal.sandbox.sandbox_home import default_cache
 from kafkabal.telemetry.broker_plugin.build_jar import REPORTER_CLASS, build_plugin
