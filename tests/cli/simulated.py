@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +12,10 @@ import pytest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 
 Run = Callable[..., Any]
+
+
+class Crash(BaseException):
+    """The process dies: nothing may catch it."""
 
 
 @dataclass
@@ -32,6 +37,22 @@ class Simulation:
             sleep=clock.sleep,
             **world,
         )
+
+    @contextmanager
+    def crashing_when(self, is_time: Callable[[], object]) -> Iterator[None]:
+        """Let a process die that waits when it is time; at the end of the block the session of its lock is over."""
+        clock = self.memory.kafka.clock
+        sleep = clock.sleep
+
+        def die(seconds: float) -> None:
+            sleep(seconds)
+            if is_time():
+                raise Crash
+
+        clock.sleep = die  # type: ignore[method-assign]
+        yield
+        clock.sleep = sleep  # type: ignore[method-assign]
+        sleep(60.0)
 
     def replicas(self) -> dict[str, tuple[int, ...]]:
         """Brokers of every partition."""

@@ -136,25 +136,14 @@ def test_without_a_terminal_it_has_to_be_said(simulation: Simulation) -> None:
 def test_one_that_was_interrupted_is_listed_as_a_run(simulation: Simulation) -> None:
     """Adopt names the open run, resume says what is still to come, and status has nothing against it in the end."""
     clock = simulation.memory.kafka.clock
-    sleep, began_s = clock.sleep, clock.monotonic()
-
-    class Crash(BaseException):
-        pass
-
-    def die(seconds: float) -> None:
-        sleep(seconds)
-        if clock.monotonic() > began_s + 4.0:
-            raise Crash
-
-    clock.sleep = die  # type: ignore[method-assign]
+    began_s = clock.monotonic()
     _set_throttles(simulation)
     words = ("--finish", "--yes", "--throttle", "20MB", "--remove-throttles")
-    adopting = simulation.run("rebalance", "adopt", *words)
+    with simulation.crashing_when(lambda: clock.monotonic() > began_s + 4.0):
+        adopting = simulation.run("rebalance", "adopt", *words)
     assert adopting.code == 1
     assert "take them over with" not in adopting.out
-    clock.sleep = sleep  # type: ignore[method-assign]
-    sleep(60.0)  # the session of its lock is over, the copies are not
-    assert simulation.memory.reassignments()
+    assert simulation.memory.reassignments()  # the session of its lock is over, the copies are not
     listed = simulation.run("rebalance", "adopt")
     assert "no reassignment of another tool in flight" in listed.out
     assert ", which is open, are not listed: 'kafkabal rebalance status' shows them" in listed.out

@@ -284,20 +284,8 @@ def test_a_rehearsal_while_a_run_is_live_is_busy(simulation: Simulation) -> None
     """Of a live run a dry run says that the cluster is busy (75); of one that crashed, how to end it (4)."""
     _uneven(simulation.memory)
 
-    class Crash(BaseException):
-        pass
-
-    sleep = simulation.memory.kafka.clock.sleep
-
-    def die(seconds: float) -> None:
-        sleep(seconds)
-        if simulation.memory.kafka.catch_up().moving:
-            raise Crash
-
-    simulation.memory.kafka.clock.sleep = die  # type: ignore[method-assign]
-    assert simulation.run("rebalance", "--yes", "--throttle", "1MB").code == 1
-    simulation.memory.kafka.clock.sleep = sleep  # type: ignore[method-assign]
-    sleep(60.0)  # until the session of its lock is over
+    with simulation.crashing_when(lambda: simulation.memory.kafka.catch_up().moving):
+        assert simulation.run("rebalance", "--yes", "--throttle", "1MB").code == 1
     crashed = simulation.run("rebalance", "--dry-run")
     assert (crashed.code, "is unfinished" in crashed.err) == (4, True), crashed.err
     live = simulation.memory.connect("another").lock("a live run", 30.0)
@@ -310,25 +298,16 @@ def test_a_paused_run_whose_process_died_is_left_to_its_operator(simulation: Sim
     """Cron does not go on with it (75); resume does, and then it counts as paused no more."""
     _uneven(simulation.memory)
     clock = simulation.memory.kafka.clock
-
-    class Crash(BaseException):
-        pass
-
-    sleep = clock.sleep
     began_s, asked = clock.monotonic(), []
 
-    def pause_and_die(seconds: float) -> None:
-        sleep(seconds)
+    def pause_and_die() -> bool:
         if not asked and simulation.memory.kafka.catch_up().moving:
             asked.append("pause")
             asked.append(simulation.run("rebalance", "pause", "--wait", "1s").code)
-        if clock.monotonic() > began_s + 120.0:
-            raise Crash
+        return clock.monotonic() > began_s + 120.0
 
-    clock.sleep = pause_and_die  # type: ignore[method-assign]
-    assert simulation.run("rebalance", "--yes", "--throttle", "1MB").code == 1
-    clock.sleep = sleep  # type: ignore[method-assign]
-    sleep(60.0)
+    with simulation.crashing_when(pause_and_die):
+        assert simulation.run("rebalance", "--yes", "--throttle", "1MB").code == 1
     assert asked == ["pause", 75]
     cron = simulation.run("rebalance", "--yes", "-q")
     assert (cron.code, "is paused, and its process has ended" in cron.err) == (75, True), cron.err
@@ -353,21 +332,8 @@ def test_a_crashed_run_is_resumed_at_the_rate_that_is_typed(
 ) -> None:
     """A crontab that was given another rate since is obeyed, in its rate alone; else the run keeps its own."""
     _uneven(simulation.memory)
-    clock = simulation.memory.kafka.clock
-    sleep = clock.sleep
-
-    class Crash(BaseException):
-        pass
-
-    def die(seconds: float) -> None:
-        sleep(seconds)
-        if simulation.memory.kafka.catch_up().moving:
-            raise Crash
-
-    clock.sleep = die  # type: ignore[method-assign]
-    assert simulation.run("rebalance", "--yes", "--throttle", "1MB", "--moves-per-broker", "3").code == 1
-    clock.sleep = sleep  # type: ignore[method-assign]
-    sleep(60.0)
+    with simulation.crashing_when(lambda: simulation.memory.kafka.catch_up().moving):
+        assert simulation.run("rebalance", "--yes", "--throttle", "1MB", "--moves-per-broker", "3").code == 1
     done = simulation.run("rebalance", "--yes", *given)
     assert done.code == 0, done.err
     assert "resuming it first" in done.err
