@@ -170,7 +170,9 @@ def _reasons(
         return np.bincount(r.partition[rows], minlength=n).astype(np.int64)
 
     free = int(takes.sum()) - count(takes[r.broker])
-    yield "replication factor: too few other brokers", count(leaving) > free
+    offline = offline_replicas(state)
+    # Kafka ends no move of a partition that keeps a replica out of sync: those that are offline have to go as well
+    yield "replication factor: too few other brokers", count(leaving | offline) > free
     rack, counted = rack_numbers(state), state.brokers.is_live & ~leaves
     # of a large cluster few partitions are concerned, and to tell pairs apart takes longest of all
     held = state.brokers.is_live[r.broker] & concerned[r.partition]
@@ -180,13 +182,13 @@ def _reasons(
     yield "no in-sync replica is online to copy from", ~has_readable_copy(state)
     yield "another reassignment is moving it", is_reassigned(state)
     least = np.array([_min_insync(configs) for configs in state.topics.configs], np.int64)
-    in_sync = count(r.in_sync & ~offline_replicas(state))
+    in_sync = count(r.in_sync & ~offline)
     if len(least):
         yield "fewer replicas in sync than min.insync.replicas", in_sync < least[state.partitions.topic]
     # a replica that is itself to leave may lag: it is replaced
     yield (
         "a replica that stays is out of sync",
-        count(~r.in_sync & ~r.adding & ~leaving & ~offline_replicas(state)) > 0,
+        count(~r.in_sync & ~r.adding & ~leaving & ~offline) > 0,
     )
 
 

@@ -33,7 +33,7 @@ from kafkabal.planner.search.joint_moves import MOST_CELLS, move_jointly
 from kafkabal.planner.search.keep_within_budget import send_back
 from kafkabal.planner.search.search_phases import balance, is_outside, repair
 from kafkabal.planner.search.solution import Solution
-from kafkabal.planner.shortfall import refuse_if_infeasible, shortfall
+from kafkabal.planner.shortfall import refuse_endless_drain, refuse_if_infeasible, shortfall
 from kafkabal.planner.solution_to_state import solution_to_state
 
 SMALL = 20_000
@@ -147,21 +147,19 @@ def finish(solution: Solution, unplaced: I64, listener: PlanListener) -> Candida
     log_dir, left = _log_dirs(solution)
     unplaced = np.concatenate((unplaced, left))
     refuse_if_infeasible(solution, unplaced)
+    refuse_endless_drain(solution)
     listener.step("leaders")
     return Candidate(solution, choose_leaders(solution), log_dir, unplaced)
 
 
 def _leave_unrepaired(solution: Solution) -> None:
-    """Leave partitions as they are that would keep a replica on a dead broker.
+    """Leave partitions as they are that would keep a replica on a dead broker or in an offline log dir.
 
-    A reassignment to brokers of which one is dead need not end (ZooKeeper), is refused by ``apply``, and with it the
-    whole plan; and the copy that moves may be the last. What leaves a broker that is drained leaves it all the same.
+    Kafka ends a reassignment once all replicas of its target are in sync, and so it ends none of these; and the copy
+    that moves may be the last.
     """
-    problem = solution.problem
-    is_drained = problem.leaves & problem.state.brokers.is_live
-    leaves_drained = ((problem.previous >= 0) & is_drained[problem.previous]).any(1)
-    rows = np.flatnonzero(solution.keeps_dead() & ~leaves_drained)
-    now, before = solution.placement[rows], problem.previous[rows]
+    rows = np.flatnonzero(solution.keeps_offline())
+    now, before = solution.placement[rows], solution.problem.previous[rows]
     row, k = np.nonzero((now >= 0) & (now != before))
     if row.size:
         send_back(solution, rows[row], k)

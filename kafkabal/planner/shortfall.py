@@ -54,6 +54,28 @@ def refuse_if_infeasible(solution: Solution, unplaced: I64) -> None:
     )
 
 
+def refuse_endless_drain(solution: Solution) -> None:
+    """Refuse a drain of partitions that keep a replica on a dead broker or in an offline log dir.
+
+    Raises
+    ------
+    InfeasibleError
+        Naming the first partitions.
+    """
+    problem = solution.problem
+    is_drained = problem.leaves & problem.state.brokers.is_live
+    held = (problem.previous >= 0) & is_drained[problem.previous] & problem.movable[:, None]
+    rows = np.flatnonzero(solution.keeps_offline() & held.any(1))
+    if rows.size:
+        ids = ", ".join(map(str, sorted(problem.options.drain)))
+        raise InfeasibleError(
+            f"cannot drain broker {ids}: no broker can take the replicas on dead brokers or in offline log dirs of "
+            f"{_names(solution, rows)}",
+            hint="Kafka ends no move of a partition while a replica that stays is out of sync; "
+            "bring those brokers or disks back, or add brokers",
+        )
+
+
 def warnings_of(solution: Solution, leader: I32, unplaced: I64) -> tuple[str, ...]:
     """One line for each thing that a rule or a band asks for and the plan does not reach."""
     mode = solution.problem.options.mode

@@ -75,14 +75,17 @@ def test_a_live_replica_out_of_sync_stops_a_run(simulation: Simulation) -> None:
     _die(simulation, 4)
     parts = simulation.memory.kafka.parts
     lagging = next(p for p in parts.partitions() if 4 in p.replicas and len(p.isr) == 2)
-    lagging.isr.remove(lagging.isr[1])
+    behind = lagging.isr.pop()
     refused = simulation.run("rebalance", "--yes", "--repair-only")
     assert refused.code == 4
     assert f"live replicas out of sync: {lagging.name}" in refused.err
     assert "--allow under-replicated" in refused.err
     assert simulation.run("rebalance", "--yes", "--repair-only", "--allow", "throttle").code == 4
+    clock = simulation.memory.kafka.clock
+    clock.at(clock.monotonic() + 60.0, lambda: simulation.memory.kafka.start(behind))
     done = simulation.run("rebalance", "--yes", "--repair-only", "--allow", "under-replicated")
     assert done.code == 0, done.err
+    assert f"{lagging.name} waits: the replica on broker {behind} is not in sync" in done.err
 
 
 def test_a_lagging_replica_that_the_plan_replaces_stops_nothing(simulation: Simulation) -> None:

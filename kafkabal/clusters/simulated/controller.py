@@ -1,7 +1,8 @@
 """What the controller decides: leaders, in-sync replicas and reassignments, as KIP-455 describes them.
 
-A reassignment makes the replica list ``target + removed``. It ends when all added replicas are in sync; a cancelled
-one leaves ``list - added``, so the original set comes back, though not always in its original order.
+A reassignment makes the replica list ``target + removed``. It ends when all replicas of the target are in sync, those
+that were there before included: while one of them is dead it stays in flight, even where nothing is added. A cancelled one
+leaves ``list - added``, so the original set comes back, though not always in its original order.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ def start_reassignment(
         return Fault("UNKNOWN_TOPIC_OR_PARTITION", f"unknown partition: {name}")
     if not target or len(set(target)) != len(target):
         return Fault("INVALID_REPLICA_ASSIGNMENT", "replica list empty or with duplicates")
-    unknown = [b for b in target if b not in parts.brokers or not parts.brokers[b].registered]
+    # a dead broker is known to the controller, and may be named
+    unknown = [b for b in target if b not in parts.brokers]
     if unknown:
         return Fault("INVALID_REPLICA_ASSIGNMENT", f"broker {unknown[0]} is not registered")
     if guarded and len(target) != len(partition.target if partition.is_moving else partition.replicas):
@@ -62,11 +64,9 @@ def elect_preferred(parts: ClusterParts, name: TopicPartition) -> Fault | None:
 
 
 def settle_reassignments(parts: ClusterParts, partition: SimulatedPartition) -> None:
-    """Finish a reassignment whose added replicas are all in sync."""
-    if not partition.is_moving or not set(partition.adding) <= set(partition.isr):
-        return
+    """Finish a reassignment whose target is in sync."""
     target = partition.target
-    if not set(target) & set(partition.isr):
+    if not partition.is_moving or not set(target) <= set(partition.isr):
         return
     for broker in partition.removing:
         _drop_log(parts, partition, broker)

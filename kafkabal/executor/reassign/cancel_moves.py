@@ -84,7 +84,7 @@ def _turn(
     context.effects.move_log_dirs(copying)
     # a cancelled move leaves its old replicas in another order, and auto leader rebalancing would follow that
     refused = context.effects.reassign(disordered, changes_replication_factor=False)
-    # an order that names a dead broker is refused as long as it is dead; nothing is in flight for it
+    # an order that names a broker which was unregistered meanwhile is refused; nothing is in flight for it
     hopeless = {name for name, fault in refused.items() if fault.name == _NOT_REGISTERED}
     touched = {t.name for t in moving} | {(r.topic, r.partition) for r in copying} | (disordered.keys() - hopeless)
     return [t for t in tasks if t.name in touched], faults

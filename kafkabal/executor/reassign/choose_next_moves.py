@@ -45,7 +45,9 @@ class ConcurrentMoves:
             for target in task.misplaced.items():
                 self.copying[target] += fraction
             return
-        arriving = task.arriving if task.is_running else task.to_add
+        arriving = task.copying_to if task.is_running else task.to_add
+        if not arriving:
+            return
         for broker in arriving:
             self.inbound[broker] += fraction
         self.outbound[task.leader] += fraction * len(arriving)

@@ -192,13 +192,16 @@ class MoveLoop:
         return [t for t in batch.starting if t.can_start and self._may_start(t, seen.responding)]
 
     def _may_start(self, task: PartitionTask, responding: frozenset[int]) -> bool:
-        dead = (frozenset(task.to_add) | task.misplaced.keys()) - responding
+        dead = frozenset((*task.to_add, *task.out_of_sync, *task.misplaced)) - responding
         if dead:
-            self._put_aside(task, f"broker {min(dead)} is dead", brokers=dead)
+            self._put_aside(task, _is_dead(dead), brokers=dead)
         elif task.leader < 0:
             self._put_aside(task, "no leader to copy from", pause_s=_PAUSE_S)
         elif endangers_isr(task, self._min_insync.get(task.name.topic, 1)):
             self._put_aside(task, "fewer than min.insync.replicas would remain in sync", pause_s=_PAUSE_S)
+        elif task.out_of_sync:
+            # started now, it would hold its slot and its throttle until that replica is back, which may be never
+            self._put_aside(task, _is_not_in_sync(task), pause_s=_PAUSE_S)
         else:
             return True
         return False
@@ -240,9 +243,17 @@ class MoveLoop:
         self._cancel([*stuck, *lost])
         for task in stuck:
             dead = gone & frozenset(task.arriving)
-            self._put_aside(task, f"broker {min(dead)} is dead", brokers=dead, pause_s=_PAUSE_S)
+            self._put_aside(task, _is_dead(dead), brokers=dead, pause_s=_PAUSE_S)
         for task, broker in lost.items():
             self._put_lost_aside(task, broker)
+        for task in self._running:
+            if task.is_copied and not task.is_given_up:
+                self._wait_in_place(task, seen.responding)
+
+    def _wait_in_place(self, task: PartitionTask, responding: frozenset[int]) -> None:
+        """Say what a complete copy waits for; cancelling it now would mean to copy all of it again."""
+        dead = frozenset(task.out_of_sync) - responding
+        self._put_aside(task, _is_dead(dead) if dead else _is_not_in_sync(task), brokers=dead)
 
     def _put_lost_aside(self, task: PartitionTask, broker: int) -> None:
         """Wait for the log dir in which a copy was lost, if one is offline; a few times for what has no such reason."""
@@ -278,12 +289,13 @@ class MoveLoop:
         self._throttle_changes.adapt(progress, self._open, self._running)
 
     def _is_finished(self, *, finish_only: bool) -> bool:
-        if any(not t.is_given_up for t in self._running):
+        running = [t for t in self._running if not t.is_given_up]
+        if not all(t.is_copied for t in running):
             self._idle_since_s = None
             return False
-        if finish_only:
+        if finish_only and not running:
             return True
-        still_open = [t for t in self._open if not t.is_over]
+        still_open = running if finish_only else [t for t in self._open if not t.is_over]
         if not still_open:
             if self._is_verified:
                 return True
@@ -301,12 +313,13 @@ class MoveLoop:
         elif self._idle_since_s is None:
             self._idle_since_s = self._now()
         elif self._now() - self._idle_since_s >= self._timeouts.broker_return_s:
+            self._cancel([t for t in still_open if t.is_copied])
             self._give_up(still_open, "a broker did not report its log dir")
 
     def _end_stall(self) -> None:
         """Give up what runs if it comes no further for very long."""
         assert self._meter is not None
-        running = [t for t in self._running if not t.is_given_up]
+        running = [t for t in self._running if not t.is_given_up and not t.is_copied]
         stalled_s = self._meter.seconds_without_a_byte(self._now())
         if not running or stalled_s < self._timeouts.stall_s:
             return
@@ -320,3 +333,11 @@ class MoveLoop:
 
     def _now(self) -> float:
         return self._context.clock.monotonic()
+
+
+def _is_dead(brokers: frozenset[int]) -> str:
+    return f"broker {min(brokers)} is dead"
+
+
+def _is_not_in_sync(task: PartitionTask) -> str:
+    return f"the replica on broker {min(task.out_of_sync)} is not in sync"

@@ -46,6 +46,9 @@ class PartitionTask:
     """Brokers that get a copy by the next step."""
     arriving: tuple[int, ...] = ()
     """Brokers that a reassignment which runs now is adding."""
+    out_of_sync: tuple[int, ...] = ()
+    """Brokers that keep a replica by the next step, or by the one that runs, and are not in sync: Kafka ends no
+    reassignment as long as a replica of its target is out of sync."""
     misplaced: dict[int, str] = field(default_factory=dict)
     """Brokers that hold it in another log dir than the target, with the target dir."""
     attempts: int = 0
@@ -85,6 +88,16 @@ class PartitionTask:
         return self.stage in STARTABLE and not self.is_given_up
 
     @property
+    def is_copied(self) -> bool:
+        """A reassignment runs whose copies are complete; it waits for a replica that stays, and copies nothing."""
+        return self.stage is Stage.MOVING and bool(self.out_of_sync) and not self.copying_to
+
+    @property
+    def copying_to(self) -> tuple[int, ...]:
+        """Brokers that a copy is on its way to: those that arrive and have not caught up."""
+        return tuple(b for b in self.arriving if b not in self.isr)
+
+    @property
     def missing_on(self) -> tuple[int, ...]:
         """Brokers to which a copy from another broker is still to come."""
         held = [b for b in self.current if b not in self.arriving]
@@ -99,8 +112,15 @@ class PartitionTask:
         running = seen.reassignments.get(self.name)
         self.arriving = running.adding if running else ()
         # of what is there now: after a step, a cancel or a move by hand, other brokers get a copy than at first
-        self.to_add = tuple(b for b in self.target.next_step(self.current) if b not in self.current)
+        step = self.target.next_step(self.current)
+        self.to_add = tuple(b for b in step if b not in self.current)
+        changes_set = running is not None or set(step) != set(self.current)
+        # another order only is done at once, whoever is in sync
+        self.out_of_sync = self._out_of_sync(running.target if running else step) if changes_set else ()
         self.misplaced = seen.misplaced(self.target)
+
+    def _out_of_sync(self, step: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(b for b in step if b in self.current and b not in self.arriving and b not in self.isr)
 
     def _without_lag(self, stage: Stage, now_s: float) -> Stage:
         """What is in flight is what the cluster lists; other replicas that look like it were set by another tool.

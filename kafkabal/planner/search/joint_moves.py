@@ -140,9 +140,6 @@ def _all_moves(solution: Solution, edges: _Edges) -> _Moves:
     problem = solution.problem
     p, k = np.nonzero((solution.placement >= 0) & problem.loose)
     allowed = solution.may_go_anywhere(p, k)
-    # what must leave its broker for good is not to come back to it
-    row = np.flatnonzero(problem.lost[p, k])
-    allowed[row, problem.previous[p[row], k[row]]] = False
     cell, target = np.nonzero(allowed)
     p, k = p[cell], k[cell]
     current = solution.placement[p, k].astype(np.int64)

@@ -165,6 +165,12 @@ class Solution:
             return np.zeros(len(self.placement), np.bool_)
         return np.asarray(((self.placement >= 0) & is_dead[self.placement]).any(1))
 
+    def keeps_offline(self) -> Bools:
+        """:meth:`keeps_dead`, or the same of an offline log dir: Kafka ends no reassignment of such a partition."""
+        problem = self.problem
+        stays = problem.lost & (self.placement == problem.previous) & (self.placement >= 0)
+        return np.asarray(self.keeps_dead() | stays.any(1))
+
     def narrow(self) -> Bools:
         """Partitions that may move, and are in fewer racks than they could be."""
         return np.asarray((self.missing_racks(self.placement) > 0) & self.problem.movable)
@@ -197,11 +203,9 @@ class Solution:
     def rules_allow(self, p: I64, k: I64, target: I32 | I64) -> Bools:
         """bool, shape (n,): all rules but those of topics let each position go to its target."""
         problem = self.problem
-        others = self.others(p, k)
-        previous = problem.previous[p]
-        previous[np.arange(len(p)), k] = NONE
+        others, previous = self.others(p, k), self._closed_by_previous(p, k)
         column = target[:, None]
-        returns = (problem.previous[p, k] == target) & ~problem.leaves[target] & ~problem.lost[p, k]
+        returns = (problem.previous[p, k] == target) & ~problem.leaves[target]
         allowed = (problem.takes[target] | returns) & ~any_of_row((others == column) | (previous == column))
         return np.asarray(allowed & self._may_enter(p, others, target))
 
@@ -232,9 +236,7 @@ class Solution:
         """
         problem = self.problem
         rows = np.arange(len(p))
-        others = self.others(p, k)
-        previous = problem.previous[p]
-        previous[rows, k] = NONE
+        others, previous = self.others(p, k), self._closed_by_previous(p, k)
         # one column more, which -1 points at
         closed = np.zeros((len(p), problem.n_brokers + 1), np.bool_)
         for i in range(self.width):
@@ -247,6 +249,17 @@ class Solution:
             everyone = np.arange(problem.n_brokers)
             allowed &= self.topic_count[topic] < self.bands.topic_most(topic[:, None], everyone)
         return np.asarray(allowed)
+
+    def _closed_by_previous(self, p: I64, k: I64) -> I32:
+        """int32, shape (n, width): brokers that the partitions are on today, to which these positions may not go.
+
+        Each may return to its own, but from an offline log dir: Kafka makes no new copy where the list of replicas
+        names the broker already, and a reassignment that keeps such a replica never ends.
+        """
+        rows, problem = np.arange(len(p)), self.problem
+        previous = problem.previous[p]
+        previous[rows, k] = np.where(problem.lost[p, k], previous[rows, k], NONE)
+        return previous
 
     # -- changes -----------------------------------------------------------------------------------------------
 

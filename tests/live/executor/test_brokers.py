@@ -75,6 +75,21 @@ def test_broker_that_stays_away(stage: Stage, how: str, then: str) -> None:
     stage.assert_as_planned()
 
 
+def test_broker_that_keeps_its_replicas_stays_away(stage: Stage) -> None:
+    """Kafka ends no move while a replica that stays is dead: the run says so and ends in time, with nothing in flight."""
+    process = stage.begin(_impatient(stage, broker_return_s=4.0))
+    stage.until(lambda: stage.in_flight(stage.moving(1)))
+    stage.sandbox.kill(2)
+    stage.hasten()
+    code, said = process.end()
+    assert code == 1
+    assert f"('{stage.moving(1)}', 'broker 2 is dead')" in said
+    assert not stage.cluster.reassignments()
+    stage.sandbox.start(2)
+    stage.finish("resume")
+    stage.assert_as_planned()
+
+
 def test_throttle_of_a_dead_broker_is_put_back_through_the_controllers(stage: Stage) -> None:
     """With the controllers' addresses nothing stays pending: the broker comes back with its own throttle."""
     process = _lose_broker(stage, "killed", _impatient(stage, broker_return_s=2.0), controllers=stage.controllers)

@@ -40,6 +40,17 @@ def test_a_replication_factor_that_the_others_cannot_keep() -> None:
         make_plan(state, PlanOptions(drain=frozenset({3})))
 
 
+def test_a_replica_elsewhere_that_is_offline_needs_a_broker_too() -> None:
+    """Kafka ends no move of a partition that keeps a replica on a dead broker: with one broker left neither can go."""
+    rows = brokers(4)
+    rows[1] = replace(rows[1], state="dead")
+    state = cluster(rows, [topic("three", (1, 2, 3))])
+    found = check_drain(state, [1], throttle_bytes_per_s=_RATE)
+    assert _reasons(found) == {"three": "replication factor: too few other brokers"}
+    with pytest.raises(InfeasibleError):
+        make_plan(state, PlanOptions(drain=frozenset({1})))
+
+
 def test_racks_copies_and_min_isr() -> None:
     """Fewer racks, a partition without a readable copy, and one below its min ISR each block by topic."""
     lost = replace(partition(0, [3, 1]), leader=-1, isr=[])

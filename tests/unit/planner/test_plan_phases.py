@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+import msgspec
 import pytest
 
 from kafkabal.errors import InfeasibleError, UsageError
@@ -163,6 +164,52 @@ def test_what_keeps_a_replica_on_a_dead_broker_is_not_balanced() -> None:
 
     assert plan.unrepaired
     assert {change.topic for change in plan.partitions if change.to_add} == {"whole"}
+
+
+def _with_failed_disk(n_brokers: int, dead: tuple[int, ...], topics: list[TopicRow]) -> ClusterState:
+    """Broker 3 has a dir that is online and one that has failed, and reports no replica."""
+    rows = [msgspec.structs.replace(b, state="dead" if b.broker in dead else "online") for b in brokers(n_brokers)]
+    failed = LogDirRow(path="/d1", state="offline")
+    rows[2] = msgspec.structs.replace(rows[2], log_dirs=[*rows[2].log_dirs, failed])
+    lost = [
+        msgspec.structs.replace(
+            p,
+            isr=[b for b in p.isr if b != 3 and b not in dead],
+            log_dirs=[-1 if b == 3 else 0 for b in p.replicas],
+        )
+        for t in topics
+        for p in t.partitions
+    ]
+    return cluster(rows, [TopicRow(topic="t", partitions=lost)])
+
+
+@pytest.mark.parametrize("mode", [Mode.FULL, Mode.REPAIR_ONLY])
+def test_a_replica_in_an_offline_dir_goes_to_another_broker(mode: Mode) -> None:
+    """Kafka makes no new copy on a broker that the list names already, though another dir of it is online."""
+    state = _with_failed_disk(4, (), [topic("t", *[(1, 2, 3)] * 6, size_bytes=10**10)])
+    plan = make_plan(state, PlanOptions(mode=mode))
+
+    assert len(plan.partitions) == 6
+    assert not any(3 in change.replicas for change in plan.partitions)
+
+
+@pytest.mark.parametrize("mode", [Mode.FULL, Mode.REPAIR_ONLY])
+def test_of_two_broken_replicas_one_alone_is_not_replaced(mode: Mode) -> None:
+    """A reassignment that keeps the other one never ends: the partition is left as it is, and named."""
+    state = _with_failed_disk(4, (4,), [topic("t", (1, 3, 4), (1, 2, 4))])
+    plan = make_plan(state, PlanOptions(mode=mode))
+
+    assert [str(change.name) for change in plan.partitions] == ["t-1"]
+    assert [line.rpartition(" of ")[2] for line in plan.unrepaired] == ["t-0"]
+
+
+def test_a_drain_that_would_never_end_is_refused() -> None:
+    """The replica on the dead broker fits nowhere: Kafka would not end the move off the drained one."""
+    rows = [msgspec.structs.replace(b, state="dead" if b.broker == 2 else "online") for b in brokers(4)]
+    state = cluster(rows, [topic("t", (1, 2, 3))])
+
+    with pytest.raises(InfeasibleError, match="cannot drain broker 1: no broker can take the replicas on dead"):
+        make_plan(state, PlanOptions(mode=Mode.REPAIR_ONLY, drain=frozenset({1})))
 
 
 def test_excluded_topics_are_left_alone() -> None:

@@ -99,6 +99,70 @@ def test_broker_gone_for_good(scene: Any) -> None:
     scene.assert_as_planned()
 
 
+def test_broker_that_keeps_its_replicas_is_dead(scene: Any) -> None:
+    """Kafka ends no move while a replica that stays is dead: a resumed run starts none, and does the rest."""
+    environment = scene.crash_at(25)
+    scene.memory.kafka.kill(3)
+    result = resume(environment)
+    assert result.outcome is RunOutcome.PARTIAL
+    assert {name for name, why in result.problems.items() if why == "broker 3 is dead"} == {"a-0", "a-1", "a-3", "c-0"}
+    assert result.elapsed_s < 300
+    assert not scene.memory.kafka.parts.moving
+
+    scene.memory.kafka.start(3)
+    assert resume(scene.environment()).outcome is RunOutcome.COMPLETE
+    scene.assert_as_planned()
+
+
+def test_broker_that_keeps_its_replicas_dies_for_a_while(scene: Any) -> None:
+    """A copy that is complete waits in place for such a broker: it takes no slot, and is not made again."""
+    kafka = scene.memory.kafka
+    _at(scene, 5.0, kafka.kill, 3)
+    _at(scene, 100.0, kafka.start, 3)
+    result = _run(scene)
+    assert result.outcome is RunOutcome.COMPLETE
+    assert any(e.reason == "broker 3 is dead" for e in scene.recorder.of(PartitionAside))
+    told = [e.done_bytes for e in scene.recorder.of(RunProgress)]
+    assert told == sorted(told)
+    scene.assert_as_planned()
+
+
+def test_broker_that_keeps_its_replicas_dies_for_good(scene: Any) -> None:
+    """What waits in place for a broker that stays away is cancelled after two minutes, and its throttles go."""
+    _at(scene, 5.0, scene.memory.kafka.kill, 3)
+    result = _run(scene)
+    assert result.outcome is RunOutcome.PARTIAL
+    assert "broker 3 is dead" in result.problems.values()
+    assert result.elapsed_s < 300
+    assert not scene.memory.kafka.parts.moving
+    left = {k: v for k, v in scene.configs_now().items() if k != "broker 3"}
+    assert left == {k: v for k, v in scene.configs.items() if k != "broker 3"}
+
+
+def test_replica_that_stays_is_out_of_sync(scene: Any) -> None:
+    """The same of a replica whose disk failed, on a broker that lives: it is named, and nothing stands for minutes."""
+    kafka = scene.memory.kafka
+    _at(scene, 0.5, kafka.fail_log_dir, 3, "/d0")
+    result = _run(scene)
+    assert result.outcome is RunOutcome.PARTIAL
+    assert "the replica on broker 3 is not in sync" in result.problems.values()
+    assert result.elapsed_s < 300
+    assert not kafka.parts.moving
+
+
+def test_stop_that_lets_moves_finish_beside_a_dead_broker(scene: Any) -> None:
+    """``--on-interrupt finish`` waits two minutes for a broker that keeps a replica, then cancels."""
+    stop, kafka = StopSwitch(), scene.memory.kafka
+    _at(scene, 5.0, kafka.kill, 3)
+    _at(scene, 6.0, lambda: stop.request(StopReason.TERMINATE))
+    options = msgspec.structs.replace(scene.options, on_interrupt=OnInterrupt.FINISH)
+    result = apply(scene.environment(stop=stop), scene.plan, options)
+    assert result is not None
+    assert result.outcome is RunOutcome.STOPPED
+    assert result.elapsed_s < 300
+    assert not kafka.parts.moving
+
+
 def test_broker_that_hangs(scene: Any) -> None:
     """A broker that hangs is noticed once the controller gives it up, and costs no more than one that died."""
     _at(scene, 5.0, scene.memory.kafka.pause, 5)
@@ -574,6 +638,7 @@ def test_auto_rate_rises_and_falls(scene: Any) -> None:
         scene.memory.kafka.parts.topics["a"].partitions[3].isr = [1]
 
     _at(scene, 70.0, suffer)
+    _at(scene, 130.0, lambda: [scene.memory.kafka.start(b) for b in (2, 3, 5)])
     result = _run(scene, throttle=throttle)
     rates = [e.bytes_per_s for e in scene.recorder.of(ThrottleChanged)]
     assert result.outcome is RunOutcome.COMPLETE
