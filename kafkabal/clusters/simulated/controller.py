@@ -1,8 +1,8 @@
 """What the controller decides: leaders, in-sync replicas and reassignments, as KIP-455 describes them.
 
 A reassignment makes the replica list ``target + removed``. It ends when all replicas of the target are in sync, those
-that were there before included: while one of them is dead it stays in flight, even where nothing is added. A cancelled one
-leaves ``list - added``, so the original set comes back, though not always in its original order.
+that were there before included: while one of them is dead it stays in flight, even where nothing is added. A cancelled
+one leaves ``list - added``, so the original set comes back, though not always in its original order.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def test_broker_that_stays_away(stage: Stage, how: str, then: str) -> None:
 
 
 def test_broker_that_keeps_its_replicas_stays_away(stage: Stage) -> None:
-    """Kafka ends no move while a replica that stays is dead: the run says so and ends in time, with nothing in flight."""
+    """Kafka ends no move while a replica that stays is dead: the run says so and ends, nothing in flight."""
     process = stage.begin(_impatient(stage, broker_return_s=4.0))
     stage.until(lambda: stage.in_flight(stage.moving(1)))
     stage.sandbox.kill(2)
