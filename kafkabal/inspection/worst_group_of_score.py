@@ -32,7 +32,7 @@ def worst_group(scored: Scored, state: ClusterState) -> WorstGroup | None:
     groups = group_loads(parts, state.replicas.broker, state, counted, rules_of(state, None))
     if not groups.group.size:
         return None
-    share, n = groups.share(), len(groups.mean)
+    share, n = groups.share, len(groups.mean)
     most, least = np.ones(n), np.full(n, np.inf)
     np.maximum.at(most, groups.group, share)
     np.minimum.at(least, groups.group, share)

@@ -22,6 +22,11 @@ def cross_rack_bytes(state: ClusterState, changes: Iterable[PartitionChange]) ->
         if not change.bytes or change.previous is None:
             continue
         held, from_rack = change.previous.replicas, rack.get(change.previous.leader)
-        to_racks = [rack[broker] for broker in change.replicas if broker not in held]
-        crossing += (len(to_racks) - to_racks.count(from_rack)) * (change.bytes // len(to_racks))
+        copies = crosses = 0
+        # once a partition of a plan, so that nothing is built for it
+        for broker in change.replicas:
+            if broker not in held:
+                copies += 1
+                crosses += rack[broker] != from_rack
+        crossing += crosses * (change.bytes // copies)
     return crossing

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkabal.gc_pause import cycle_collection_paused
 from kafkabal.model import I32, I64, Bools, ClusterState, move_bytes, replica_bytes
 from kafkabal.plan.plan import ANY_DIR, Action, PartitionChange, Placement
 
@@ -30,7 +31,8 @@ def make_changes(
     reasons
         Gives a reason for each of some partition rows.
     """
-    return _Difference(before, after).changes(reasons)
+    with cycle_collection_paused():
+        return _Difference(before, after).changes(reasons)
 
 
 class _Difference:

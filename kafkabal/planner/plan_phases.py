@@ -38,11 +38,13 @@ def make_plan(state: ClusterState, options: PlanOptions | None = None, listener:
     start = Solution(problem)
     before = LoadsBefore.of(start)
     candidate = search(start, listener)
-    if falls_short(candidate):
+    found, warnings = candidate, _warnings(candidate)
+    if falls_short(candidate, warnings):
         candidate, after = persist(start, candidate, listener)
     else:
         candidate, after = _with_leaders_that_stay(candidate, listener)
-    warnings = warnings_of(candidate.solution, candidate.leader, candidate.unplaced)
+    if candidate is not found:
+        warnings = _warnings(candidate)
     unrepaired = unrepaired_of(candidate.solution, candidate.unplaced)
     if exceeds_budget(candidate.solution):
         listener.step("budget")
@@ -67,6 +69,10 @@ def make_plan(state: ClusterState, options: PlanOptions | None = None, listener:
         unrepaired=unrepaired,
         topic_ids=topic_ids(state, (change.topic for change in changes)),
     )
+
+
+def _warnings(candidate: Candidate) -> tuple[str, ...]:
+    return warnings_of(candidate.solution, candidate.leader, candidate.unplaced)
 
 
 def _with_leaders_that_stay(candidate: Candidate, listener: PlanListener) -> tuple[Candidate, ClusterState]:

@@ -16,7 +16,7 @@ from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.problem import Problem, build_problem
 from kafkabal.planner.search.solution import Solution
 from kafkabal.planner.search_for_placement import Candidate, search
-from kafkabal.planner.shortfall import shortfall, warnings_of
+from kafkabal.planner.shortfall import shortfall
 
 _MOST_REPEATS = 24
 """An end: each repeat has to help by a hundredth again, so that few are made. What cordoned brokers are due falls
@@ -25,12 +25,12 @@ _LEAST_HELP = 0.01
 """Of what is outside. Less would move data every night for what no table shows, more would leave what operators see."""
 
 
-def falls_short(candidate: Candidate) -> bool:
-    """Whether the search went as far as it could and still left something outside its band."""
+def falls_short(candidate: Candidate, warnings: tuple[str, ...]) -> bool:
+    """Whether the search went as far as it could and still left something outside its band, as the warnings tell."""
     options = candidate.solution.problem.options
     if options.mode is not Mode.FULL or options.replication_factor is not None:
         return False
-    return bool(warnings_of(candidate.solution, candidate.leader, candidate.unplaced)) or _is_reckoned_anew(candidate)
+    return bool(warnings) or _is_reckoned_anew(candidate)
 
 
 def _is_reckoned_anew(candidate: Candidate) -> bool:

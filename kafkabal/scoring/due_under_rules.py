@@ -191,14 +191,14 @@ def due_of_factors(capacity: F64, counted: Bools, rules: Rules) -> dict[int, F64
     found: dict[int, F64] = {}
     if not rows.size:
         return found
-    takes = rules.takes[rows] | ~rules.takes[rows].any()
+    everyone, takes = np.ones(len(rows), np.bool_), rules.takes[rows] | ~rules.takes[rows].any()
     for factor in _factors(rules.factor[rules.movable]).tolist():
-        everywhere, where_open = (
+        everywhere, *where_open = (
             _due(capacity, rows, fair_utilisation(_open(rules.rack[rows], capacity[rows], among), {factor: 1.0}))
-            for among in (np.ones(len(rows), np.bool_), takes)
+            for among in ((everyone,) if takes.all() else (everyone, takes))
         )
         # data on brokers that take nothing is not in excess there
-        found[factor] = everywhere if takes.all() else np.maximum(everywhere, where_open)
+        found[factor] = np.maximum(everywhere, where_open[0]) if where_open else everywhere
     return found
 
 

@@ -28,6 +28,8 @@ class GroupLoads:
     """shape (n_groups,): load of the group against the capacity of all counted holders."""
     kind: I32
     """shape (n_groups,): row of :attr:`due` for each group."""
+    share: F64
+    """Share of each pair."""
     due: F64
     """shape (n_kinds, n_holders): in proportion to what each holder is due of a group."""
     judged: Bools
@@ -38,26 +40,20 @@ class GroupLoads:
         """Fair load of each pair."""
         return np.asarray(self.mean[self.group] * self.due[self.kind[self.group], self.holder])
 
-    def share(self) -> F64:
-        """Share of each pair."""
-        share = fair_shares(self.load, self.due[self.kind[self.group], self.holder], self.mean[self.group])
-        return np.where(self.judged[self.group], share, 1.0)
-
     def worst_share(self) -> F64:
         """float64, shape (n_holders,): largest share of each holder in any group; NaN where it does not count."""
         judged = bool(self.judged[self.group].any())
         share = np.where(self.counted, 0.0 if judged else 1.0, np.nan)
-        np.maximum.at(share, self.holder, self.share())
+        np.maximum.at(share, self.holder, self.share)
         return share
 
     def skew(self) -> float:
         """The largest distance of a share from 1; a holder without a replica of a loaded group has a share of 0."""
         if not self.group.size:
             return 0.0
-        share = self.share()
         present = np.bincount(self.group, minlength=len(self.mean))
         is_missed = bool(((present < self.counted.sum()) & (self.mean > 0) & self.judged).any())
-        return max(float(share.max()) - 1, 1 - (0.0 if is_missed else float(share.min())))
+        return max(float(self.share.max()) - 1, 1 - (0.0 if is_missed else float(self.share.min())))
 
     def outside(self, band: Band, tolerance: float) -> Bools:
         """bool, shape (n_holders,): outside the band in some group, for holding too much of it or too little."""
@@ -99,10 +95,13 @@ def group_loads(parts: Parts, holder: I32, state: ClusterState, counted: Bools, 
     mean = np.bincount(group, load, int(parts.group.max(initial=-1)) + 1) / (parts.capacity[counted].sum() or 1.0)
     loaded = mean[group] > 0
     kind, due, judged = _kinds(parts, state, counted, rules, len(mean))
+    group, load, holder_of_pair = group[loaded], load[loaded], (pairs % max(len(counted), 1)).astype(np.int32)[loaded]
+    share = fair_shares(load, due[kind[group], holder_of_pair], mean[group])
     return GroupLoads(
-        group=group[loaded],
-        holder=(pairs % max(len(counted), 1)).astype(np.int32)[loaded],
-        load=load[loaded],
+        group=group,
+        holder=holder_of_pair,
+        load=load,
+        share=np.where(judged[group], share, 1.0),
         mean=mean,
         kind=kind,
         due=due,

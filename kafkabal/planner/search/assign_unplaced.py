@@ -115,21 +115,23 @@ def _assign_block(
     allowed &= (bytes_[:, None] <= room) & (places > 0)
     may_fill_up = (room < bytes_.sum()) | (places < len(p))
     misfit = _misfit(solution, bytes_, targets)
+    topic = solution.problem.topic[p]
     if crowding and solution.topic_count is not None:
-        topic = solution.problem.topic[p]
         everyone = np.arange(solution.problem.n_brokers)
         crowd = solution.topic_count[topic] + 1 - solution.bands.topic_most(topic[:, None], everyone)
         misfit += 1e6 * np.maximum(crowd, 0)
     misfit[~allowed] = np.inf
     chosen = np.full(len(p), -1, np.int64)
     step = _step(solution, bytes_, targets)
+    comes_again = ~is_first(topic[::-1])[::-1]
     for i in range(len(p)):
         best = int(misfit[i].argmin())
         if misfit[i, best] < np.inf:
             chosen[i] = best
             misfit[i + 1 :, best] += step[i, best]
-            same_topic = np.flatnonzero(solution.problem.topic[p[i + 1 :]] == solution.problem.topic[p[i]]) + i + 1
-            misfit[same_topic, best] = np.inf
+            if comes_again[i]:
+                same_topic = np.flatnonzero(topic[i + 1 :] == topic[i]) + i + 1
+                misfit[same_topic, best] = np.inf
             if may_fill_up[best]:
                 room[best] -= bytes_[i]
                 places[best] -= 1

@@ -18,6 +18,7 @@ import numpy as np
 
 from kafkabal.model import F64, I64, Bools, shares_rack
 from kafkabal.planner.move_cause import MoveCause
+from kafkabal.planner.search.grouped_array_operations import by_group, stable_order
 from kafkabal.planner.search.solution import Solution
 
 _SIZES_TRIED = 10
@@ -128,6 +129,8 @@ class _Crowd:
         self.bytes: I64 = problem.held_bytes[p, k][order]
         self.quota: I64 = surplus[order]
         first = np.searchsorted(self.pair, self.pair)
+        self.number: I64 = np.cumsum(first == np.arange(len(first))) - 1
+        """Of each replica's pair, from 0 on."""
         self.rank: I64 = np.arange(len(pair)) - first
         lose = np.where(self.rank == 0, np.minimum(self.quota, np.bincount(first, minlength=len(first))[first]), 0)
         self.to_lose: I64 = np.bincount(self.broker, lose, problem.n_brokers).astype(np.int64)
@@ -158,7 +161,8 @@ class _Crowd:
 
     def _least(self, misfit: F64) -> Bools:
         """As many replicas of each pair as it has to lose, those of the least misfit."""
-        order = np.lexsort((misfit, self.pair))
+        order = stable_order(misfit)
+        order = order[by_group(self.number[order])]
         taken = np.empty(len(order), np.bool_)
         taken[order] = self.rank < self.quota[order]
         return taken

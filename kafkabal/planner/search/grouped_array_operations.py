@@ -43,7 +43,7 @@ def running_count(group: I32 | I64) -> I64:
     return rank
 
 
-def is_first(key: I64) -> Bools:
+def is_first(key: I32 | I64) -> Bools:
     """Whether each entry is the first with its key."""
     order = np.argsort(key, kind="stable")
     first = np.ones(len(key), np.bool_)
@@ -55,10 +55,14 @@ def stable_order(key: I64 | F64) -> I64:
     """The order that a stable sort gives; for keys nearly all of which differ, in a third of its time."""
     order = np.argsort(key)
     ordered = key[order]
-    equal = np.flatnonzero(ordered[1:] == ordered[:-1])
-    if equal.size:
-        tied = sorted_distinct(np.concatenate((equal, equal + 1)))
-        order[tied] = order[tied][np.lexsort((order[tied], ordered[tied]))]
+    same = ordered[1:] == ordered[:-1]
+    if same.any():
+        tied = np.append(same, False)
+        tied[1:] |= same
+        at = np.flatnonzero(tied)
+        # runs of equal keys follow each other: one sort of whole numbers puts each of them in order
+        run = np.cumsum(np.append(True, ~same)[at]) * len(key)
+        order[at] = np.sort(run + order[at]) - run
     return order
 
 

@@ -21,7 +21,8 @@ import numpy as np
 
 from kafkabal.model import F64, I64, Bools
 from kafkabal.planner.move_cause import MoveCause
-from kafkabal.planner.search.grouped_array_operations import running_count, running_sum
+from kafkabal.planner.plan_options import BUDGETS
+from kafkabal.planner.search.grouped_array_operations import any_of_row, running_count, running_sum
 from kafkabal.planner.search.solution import Counts, Solution
 
 _MOST_PASSES = 20
@@ -34,7 +35,9 @@ _MOST_OF_THE_BYTES = 0.95
 
 def exceeds_budget(solution: Solution) -> bool:
     """Whether bytes, moves, leaders or time are limited, and what moves is more than that."""
-    p = np.flatnonzero(solution.moved().any(1))
+    if all(getattr(solution.problem.options, name) is None for name in BUDGETS):
+        return False
+    p = np.flatnonzero(any_of_row(solution.moved()))
     return not _affordable(solution, p, np.ones(len(p), np.bool_)).all()
 
 

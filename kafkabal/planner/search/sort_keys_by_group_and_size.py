@@ -30,6 +30,11 @@ class SizeKeys:
         return (key & _SIZE_MASK) << self._shift
 
     @staticmethod
+    def last_of(group: int) -> int:
+        """A key that no entry of a group is behind."""
+        return ((group + 1) << _SIZE_BITS) - 1
+
+    @staticmethod
     def group_of(key: I64) -> I64:
         """Groups of keys."""
         return key >> _SIZE_BITS
