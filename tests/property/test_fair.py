@@ -1,5 +1,7 @@
 """The fair utilisation against linear programs that know nothing of polymatroids: one variable a replica and holder."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +38,15 @@ class Case:
         """Utilisation if all were equal."""
         load = float((self.placed * self.size).sum() + self.holders.fixed.sum())
         return load / float(self.holders.capacity.sum())
+
+    def in_units_of(self, load: float) -> Case:
+        """The same, with loads counted in another unit."""
+        h = self.holders
+        return Case(
+            holders=HolderColumns(rack=h.rack, capacity=h.capacity, fixed=h.fixed / load, most=h.most / load),
+            replicas=self.replicas,
+            size=self.size / load,
+        )
 
     def fair(self) -> F64:
         """What the product finds."""
@@ -105,8 +116,12 @@ class Programs:
 
 
 def leximin(case: Case) -> F64 | None:
-    """Minimise the largest utilisation, settle the holders that cannot get below it, go on with the others."""
-    programs = Programs(case)
+    """Minimise the largest utilisation, settle the holders that cannot get below it, go on with the others.
+
+    In units of the mean: what a program leaves open is absolute, and may be more than two low levels are apart.
+    """
+    mean = case.mean()
+    programs = Programs(case.in_units_of(mean))
     settled = np.full(programs.n, np.nan)
     while np.isnan(settled).any():
         level = programs.lowest_peak(settled)
@@ -116,7 +131,7 @@ def leximin(case: Case) -> F64 | None:
         stuck = [b for b in open_ if programs.least(b, settled, level) >= level - TIGHT * max(1.0, level)]
         assert stuck, "some holder is at its least where the peak is"
         settled[stuck] = level
-    return settled
+    return settled * mean
 
 
 def draw(seed: int) -> Case:
