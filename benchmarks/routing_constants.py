@@ -1,6 +1,7 @@
 """What a tuned constant of the policy ``score`` is worth: brokers filled with other values of it, against its own.
 
-    python -m benchmarks.routing_constants _PART_AT_ONCE 0.25 1
+    python -m benchmarks.routing_constants policies.score._PART_AT_ONCE 0.25 1
+    python -m benchmarks.routing_constants fair_weights._EVENNESS 0.0001 0.01
 
 Prints, for each value, how the fullest broker over the mean changes, in the mean and at most, and processor time, which
 is good to a tenth: over the 20 workloads of ``evenness.py``; over 144 whose brokers 1 and 2 begin with up to as many
@@ -11,6 +12,7 @@ bytes as are written and a third of that (12 and 60 partitions, 3 to 300 MB, one
 from __future__ import annotations
 
 import argparse
+import importlib
 import time
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -19,7 +21,6 @@ from statistics import fmean, median
 
 from benchmarks.evenness import CASES
 from kafkabal.routing import load_policy, view_of
-from kafkabal.routing.policies import score as module
 from kafkabal.scoring import load_scores
 from kafkabal.simulator import (
     TOPIC,
@@ -37,24 +38,26 @@ MEAN_BYTES = {3_000: 20_000, 50_000: 1_000, 300_000: 1_000}
 def main() -> None:
     """Print a line for each value and group of workloads."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("constant", help="name in kafkabal.routing.policies.score")
+    parser.add_argument("constant", help="module below kafkabal.routing, and name")
     parser.add_argument("values", nargs="+", type=float)
     options = parser.parse_args()
-    own = getattr(module, options.constant)
+    path, _, name = options.constant.rpartition(".")
+    module = importlib.import_module(f"kafkabal.routing.{path}")
+    own = getattr(module, name)
     groups = {"evenness": evenness, "imbalanced": imbalanced, "at speed": at_speed}
-    usual = {name: measured(group) for name, group in groups.items()}
+    usual = {title: measured(group) for title, group in groups.items()}
     for value in options.values:
-        setattr(module, options.constant, type(own)(value))
-        for name, group in groups.items():
-            (before, before_s), (after, after_s) = usual[name], measured(group)
+        setattr(module, name, type(own)(value))
+        for title, group in groups.items():
+            (before, before_s), (after, after_s) = usual[title], measured(group)
             ratio = [new / old for new, old in zip(after, before, strict=True)]
             print(
-                f"{options.constant} = {value:g} (is {own:g}), {name:10}: x {exp(fmean(map(log, ratio))):.5f}, "
+                f"{options.constant} = {value:g} (is {own:g}), {title:10}: x {exp(fmean(map(log, ratio))):.5f}, "
                 f"{min(ratio):.4f} to {max(ratio):.4f}; worse by 0.001 in {sum(r > 1.001 for r in ratio)}, better in "
                 f"{sum(r < 0.999 for r in ratio)} of {len(ratio)}; time x {after_s / before_s:.1f}",
                 flush=True,
             )
-        setattr(module, options.constant, own)
+        setattr(module, name, own)
 
 
 def measured(group: Callable[[], Iterator[float]]) -> tuple[list[float], float]:

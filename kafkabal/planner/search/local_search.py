@@ -42,7 +42,7 @@ _LEAST_PROGRESS = 1e-4
 """1e-5 and 1e-3 give the same plans where bands can be reached."""
 _LEAST_PROGRESS_BY_EXCHANGE = 1e-2
 """Fraction of a broker's violation that a step must take away: less would go on forever where bands are out of
-reach."""
+reach; 1e-3 and 0.1 give the same plans where they can be reached."""
 _LEAST_PROGRESS_BY_TURN = 1e-2
 """Fraction of the whole violation that brokers which were stuck must have lost for another turn: 0.001 and 0.1 give the
 same plans."""
