@@ -43,6 +43,9 @@ def place_by_score(
             dirs[p, position] = sites.put(broker, request.partition_bytes)
             chosen.append(broker)
         brokers[p] = chosen
+        leader = board.elect(first_partition + p, chosen)
+        for row in (brokers[p], dirs[p]):
+            row[[0, leader]] = row[[leader, 0]]
     return brokers, dirs
 
 
@@ -62,8 +65,12 @@ def _candidates(request: PlacementRequest, sites: EligibleBrokers, chosen: list[
 
 
 def _least(board: RunningScores, partition: int, candidates: Bools, *, leads: bool) -> int:
-    """The candidate that overshoots its bands least, then lifts the scores least, then has the lowest id."""
+    """The candidate that overshoots its bands least, then lifts the scores least, then got least, then the lowest id.
+
+    An empty replica lifts no disk, wherever it is.
+    """
     rows = np.flatnonzero(candidates)
     over, lift = board.rise(partition, leads=leads)
     within = rows[over[rows] <= over[rows].min()]
-    return int(within[np.argmin(lift[within])])
+    equal = within[lift[within] <= lift[within].min()]
+    return int(equal[np.argmin(board.placed[equal])])

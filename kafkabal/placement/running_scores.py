@@ -22,6 +22,8 @@ from kafkabal.scoring import (
     due_of,
     due_of_factors,
     fair_shares,
+    leaders_by_measurement,
+    load_scores,
     parts_of,
     rules_of,
     shares_by_group,
@@ -30,6 +32,9 @@ from kafkabal.scoring import (
 
 class RunningScores:
     """Shares of all brokers in all scores of brokers; scores of log dirs take no part.
+
+    Leaders are due by the scores that are measured of brokers, if there are any. Where no score heeds who leads,
+    leaders are evened all the same, among the brokers of each partition.
 
     Parameters
     ----------
@@ -47,8 +52,16 @@ class RunningScores:
         self, draft: ClusterState, is_new: Bools, scores: Sequence[WeightedScore], tolerance: float, takes: Bools
     ) -> None:
         self._n = len(draft.brokers)
+        self.placed = np.zeros(self._n, np.int64)
+        """New replicas of each broker so far."""
         rules = replace(rules_of(draft), takes=takes)
-        self._tracks = [_Track(draft, is_new, s, tolerance, rules) for s in scores if s.score.grain is Grain.BROKER]
+
+        def tracks(chosen: Sequence[WeightedScore]) -> list[_Track]:
+            return [_Track(draft, is_new, s, tolerance, rules) for s in chosen if s.score.grain is Grain.BROKER]
+
+        self._tracks = tracks(leaders_by_measurement(scores))
+        heeded = any(track.heeds_leaders for track in self._tracks)
+        self._leadership = None if heeded else tracks(load_scores(["leaders"]))[0]
 
     def rise(self, partition: int, *, leads: bool) -> tuple[F64, F64]:
         """What one more replica of a partition (a row of the draft) does to each broker.
@@ -69,9 +82,19 @@ class RunningScores:
 
     def put(self, partition: int, broker: int, *, leads: bool) -> None:
         """Place a replica of a partition."""
+        self.placed[broker] += 1
         for track in self._tracks:
-            group = track.group(partition)
-            group.share[broker] += track.load(partition, leads=leads) * group.per_load[broker]
+            track.put(partition, broker, leads=leads)
+
+    def elect(self, partition: int, brokers: Sequence[int]) -> int:
+        """Which of the brokers of a partition is to lead it: the first, unless no score says who."""
+        track = self._leadership
+        if track is None:
+            return 0
+        group = track.group(partition)
+        position = int(np.argmin(group.share[list(brokers)]))
+        track.put(partition, brokers[position], leads=True)
+        return position
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -97,6 +120,7 @@ class _Track:
         self._counted = counted_holders(weighted.score, draft)
         parts = parts_of(weighted.score, draft)
         self._leader_load = parts.leader_load
+        self.heeds_leaders = bool(parts.leader_load.any())
         self._base = np.where(self._counted, parts.base_load, 0.0)
         self._within = np.zeros(len(self._base), np.int32) if parts.holder_group is None else parts.holder_group
         first = draft.partitions.first[:-1]
@@ -119,6 +143,11 @@ class _Track:
     def load(self, partition: int, *, leads: bool) -> float:
         """Load of one more replica."""
         return float(self._replica_load[partition] + (self._leader_load[partition] if leads else 0.0))
+
+    def put(self, partition: int, broker: int, *, leads: bool) -> None:
+        """Add one more replica to a broker."""
+        group = self.group(partition)
+        group.share[broker] += self.load(partition, leads=leads) * group.per_load[broker]
 
     def group(self, partition: int) -> _Group:
         """The group that a partition belongs to."""

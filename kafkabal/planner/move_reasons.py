@@ -132,6 +132,5 @@ class MoveReasons:
             return f"leaders: {had}, broker {self.ids[target]} {self.before.leads[target]}"
         if self._additional:
             return f"{self._additional}: broker {self.ids[target]} leads instead of {self.ids[previous]}"
-        return (
-            f"leaders: broker {self.ids[target]} leads instead of {self.ids[previous]}, which takes others from a third"
-        )
+        exchange = f"broker {self.ids[target]} leads instead of {self.ids[previous]}"
+        return f"leaders: {exchange}, part of an exchange between several brokers"

@@ -15,7 +15,7 @@ _FORMULA = ("=", "+", "-", "@")
 
 
 def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001
-    """Raw values: empty where not known, ``true`` or ``false``, lists joined by blanks.
+    """Raw values: empty where not known, ``true`` or ``false``, lists and ``KEY=VALUE`` of objects joined by blanks.
 
     Raises
     ------
@@ -33,6 +33,8 @@ def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001
 def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, dict):
+        value = [f"{key}={item}" for key, item in value.items()]
     text = " ".join(map(str, value)) if isinstance(value, list | tuple) else value
     return _harmless(text) if isinstance(text, str) else text
 

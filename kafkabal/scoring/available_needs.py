@@ -8,13 +8,22 @@ from kafkabal.errors import UsageError
 from kafkabal.model import PRODUCE_LATENCY, PROMETHEUS_VALUE, ClusterState, broker_capacity_bytes, reports_no_log_dir
 from kafkabal.scoring.score_protocol import Need, Score
 
-HINTS = {
+_HINTS = {
     Need.LOG_DIRS: "no broker reported its log dirs",
     Need.CAPACITY: "no broker reports the size of its volumes; set capacity in the profile",
     Need.RATES: "rates require two samples of a live cluster; add --sample 10s",
     Need.TELEMETRY: "no latency measured; add --telemetry topic to inspect, create, produce, rebalance --leaders-only",
     Need.PROMETHEUS: "nothing queried; add --prometheus to inspect, create, produce, rebalance --leaders-only",
 }
+
+_EMPTY_HINTS = {
+    Need.TELEMETRY: (
+        PRODUCE_LATENCY,
+        "no client reported a produce latency; see 'kafkabal telemetry latency' and 'kafkabal telemetry list'",
+    ),
+    Need.PROMETHEUS: (PROMETHEUS_VALUE, "the query of --prometheus-query gave no live broker a value"),
+}
+"""What is measured and its hint, where it was measured and no live broker has a value."""
 
 
 def supplied(state: ClusterState) -> frozenset[Need]:
@@ -45,5 +54,11 @@ def require(score: Score, state: ClusterState) -> None:
     missing = sorted(score.needs - supplied(state) - {Need.CAPACITY})
     if missing:
         raise UsageError(
-            f"score {score.name!r} needs {missing[0]}, which this cluster does not supply", hint=HINTS[missing[0]]
+            f"score {score.name!r} needs {missing[0]}, which this cluster does not supply",
+            hint=_hint(missing[0], state),
         )
+
+
+def _hint(need: Need, state: ClusterState) -> str:
+    name, hint = _EMPTY_HINTS.get(need, ("", ""))
+    return hint if name in state.measured else _HINTS[need]

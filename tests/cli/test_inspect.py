@@ -261,3 +261,11 @@ def test_a_monitor_hears_of_a_broker_that_never_answers(run_cli: Callable[..., A
 
     assert (outcome.code, outcome.out) == (2, "KAFKABAL CRITICAL - no result within 1 s\n")
     assert run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), "-t", "1s").code == 2
+
+
+def test_who_looks_for_a_live_view_is_led_to_it(run_cli: Callable[..., Any]) -> None:
+    """'inspect --watch' is what people try first."""
+    refused = run_cli("inspect", "--watch", "5s")
+    assert refused.code == 2
+    assert refused.err.startswith("kafkabal: error: no such option: --watch\n")
+    assert "hint: 'kafkabal top' follows a cluster in the terminal\n" in refused.err

@@ -32,7 +32,7 @@ def test_every_option_with_a_value_refuses_an_option() -> None:
         for flag in (flag for option in options for flag in option.opts):
             for swallowed in ("-q", "--yes", "--no-such-option"):
                 with pytest.raises(UsageError, match=f"^option without a value: {flag} .followed by {swallowed}.$"):
-                    refuse_missing_values(command.params, [flag, swallowed], until_command=False)
+                    refuse_missing_values(command.params, [flag, swallowed], "x", until_command=False)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,18 @@ def test_the_hint_says_how_to_mean_it(run_cli: Callable[..., Any], words: tuple[
     assert (refused.code, refused.out) == (2, "")
     assert f"option without a value: {flag} (followed by -" in refused.err
     assert "hint: for a value that begins with -, write --" in refused.err
+
+
+@pytest.mark.parametrize("words", ["watch --heal", "inspect -o", "rebalance --profile", "rebalance plan -qo"])
+def test_a_command_line_that_ends_at_an_option_is_told_of_its_own_help(run_cli: Callable[..., Any], words: str) -> None:
+    """In the words of any other missing value, with the help of the command and not of the program."""
+    *command, flag = words.split()
+    refused = run_cli(*command, flag)
+    assert refused.err == (
+        f"kafkabal: error: option without a value: -{flag[-1] if flag[1] != '-' else flag[1:]}\n"
+        f"kafkabal: hint: see 'kafkabal {' '.join(command)} --help'\n"
+    )
+    assert refused.code == 2
 
 
 def test_a_value_may_begin_with_a_dash(

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _FAILURES_SHOWN = 20
 """Of thousands that fail alike the first screenful tells enough."""
 _EXTRA = "Got unexpected extra argument(s) "
+_ELSEWHERE = {("inspect", "--watch"): "'kafkabal top' follows a cluster in the terminal"}
+"""Options that other tools, or an earlier version, have with this command, and the command that does it here."""
 _CLOSE = 0.75
 """Of difflib's ratio: two letters of ten may differ. With its 0.6 ``--check`` is taken for ``--help``."""
 
@@ -95,7 +97,10 @@ def _reworded(error: typer.TyperException) -> tuple[str, str]:
     if options := getattr(error, "possibilities", None):
         from difflib import get_close_matches
 
-        near = get_close_matches(getattr(error, "option_name", ""), options, n=1, cutoff=_CLOSE)
+        name, ctx = getattr(error, "option_name", ""), getattr(error, "ctx", None)
+        if elsewhere := _ELSEWHERE.get((getattr(ctx, "info_name", ""), name)):
+            return error.message, elsewhere
+        near = get_close_matches(name, options, n=1, cutoff=_CLOSE)
         return error.message, f"did you mean {near[0]!r}?" if near else ""
     message = error.format_message().rstrip(".").replace("\n\t", " ").replace("\n", " ").replace("Value error, ", "")
     if message.startswith(_EXTRA):

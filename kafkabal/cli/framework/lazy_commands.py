@@ -40,7 +40,7 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words, once no option stands where another lacks its value."""
         if not ctx.resilient_parsing:
-            refuse_missing_values(self.params, args, until_command=False)
+            refuse_missing_values(self.params, args, ctx.command_path, until_command=False)
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -75,7 +75,7 @@ class Group(TyperGroup):
             typer.echo(ctx.get_help(), err=True)
             ctx.exit(ExitCode.USAGE)
         if not ctx.resilient_parsing:
-            refuse_missing_values(self.params, args, until_command=True)
+            refuse_missing_values(self.params, args, ctx.command_path, until_command=True)
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002

@@ -126,7 +126,7 @@ class MeasurementOptions:
             with open_topic_intake(cluster, connection, None, table, context, before_s=_TELEMETRY_AGE_S):
                 yield table
         else:
-            with open_http_intake(self.telemetry, table):
+            with open_http_intake(self.telemetry, table, or_else=f"'{_TOPIC}', or a port: "):
                 await_broker(cluster, context)
                 yield table
 

@@ -16,7 +16,9 @@ from kafkabal.errors import UsageError
 _LIKE_AN_OPTION = re.compile(r"--|-[A-Za-z]")
 
 
-def refuse_missing_values(parameters: Sequence[Any], words: Sequence[str], *, until_command: bool) -> None:
+def refuse_missing_values(
+    parameters: Sequence[Any], words: Sequence[str], command_path: str, *, until_command: bool
+) -> None:
     """Look at the value of each option that stands in a word of its own.
 
     Parameters
@@ -25,16 +27,20 @@ def refuse_missing_values(parameters: Sequence[Any], words: Sequence[str], *, un
         Options and arguments of the command, as typer made them.
     words
         What stands after the command's name.
+    command_path
+        That name, after those of its groups.
     until_command
         Stop at the first word that is neither an option nor its value: the words of another command begin there.
 
     Raises
     ------
     UsageError
-        If such a value looks like an option.
+        If such a value looks like an option, or is not there.
     """
     longest = {flag: max(p.opts, key=len) for p in parameters if _takes_value(p) for flag in p.opts}
     for flag, value in _separate_values(longest, words, until_command=until_command):
+        if value is None:
+            raise UsageError(f"option without a value: {flag}", hint=f"see '{command_path} --help'")
         if _LIKE_AN_OPTION.match(value):
             raise UsageError(
                 f"option without a value: {flag} (followed by {value})",
@@ -48,15 +54,15 @@ def _takes_value(parameter: Any) -> bool:
 
 def _separate_values(
     flags: Mapping[str, str], words: Sequence[str], *, until_command: bool
-) -> Iterator[tuple[str, str]]:
-    """Flags of ``flags`` whose value is the next word, with that word."""
+) -> Iterator[tuple[str, str | None]]:
+    """Flags of ``flags`` whose value is the next word, with that word; None after the last word."""
     rest = iter(words)
     for word in rest:
         if word == "--" or (until_command and not word.startswith("-")):
             return
         flag = _last_flag(flags, word)
-        if flag and (value := next(rest, None)) is not None:
-            yield flag, value
+        if flag:
+            yield flag, next(rest, None)
 
 
 def _last_flag(flags: Mapping[str, str], word: str) -> str | None:

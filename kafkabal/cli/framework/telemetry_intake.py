@@ -19,8 +19,13 @@ _PORT_DIGITS = 5
 _WRITE_IT = "write it like 4318, 0.0.0.0:4318 or [::1]:4318; ports end at 65535"
 
 
-def open_http_intake(address: str, table: PushTaker) -> HttpIntake:
+def open_http_intake(address: str, table: PushTaker, *, or_else: str = "") -> HttpIntake:
     """Listen on ``[HOST:]PORT``, an IPv6 address in brackets; to be used in a ``with`` block.
+
+    Parameters
+    ----------
+    or_else
+        What may be given in place of an address, for the hint.
 
     Raises
     ------
@@ -31,11 +36,11 @@ def open_http_intake(address: str, table: PushTaker) -> HttpIntake:
 
     host, _, port = address.rpartition(":")
     if not (port.isascii() and port.isdecimal() and len(port) <= _PORT_DIGITS and int(port) in _PORTS):
-        raise UsageError(f"invalid port: {address!r}", hint=_WRITE_IT)
+        raise UsageError(f"invalid port: {address!r}", hint=f"{or_else}{_WRITE_IT}")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     elif ":" in host:
-        raise UsageError(f"cannot listen on address: {address!r}", hint=_WRITE_IT)
+        raise UsageError(f"cannot listen on address: {address!r}", hint=f"{or_else}{_WRITE_IT}")
     return HttpIntake(table, host=host or _LOOPBACK, port=int(port))
 
 

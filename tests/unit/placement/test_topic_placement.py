@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kafkabal.config.topic_specs import TopicSpec, topic_spec
 from kafkabal.errors import KafkabalError, LimitExceededError, UsageError
 from kafkabal.model.cluster_rows import BrokerRow, LogDirRow, TopicRow
-from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.cluster_state import PRODUCE_LATENCY, ClusterState
 from kafkabal.placement.placement_policy import PlacementPolicy, parse_policy
 from kafkabal.placement.topic_placement import PlacedTopics, place_topics
 from kafkabal.scoring.evaluation import evaluate
@@ -64,6 +64,23 @@ def check_rules(placed: PlacedTopics, specs: list[TopicSpec], takers: set[int], 
             assert len(set(replicas)) == len(replicas) == wanted.replication_factor
             assert set(replicas) <= takers
             assert len({racks[b] for b in replicas}) == min(len(replicas), n_racks)
+
+
+@pytest.mark.parametrize("names", [["disk"], ["replicas"], ["topic-spread"], ["disk", "replicas"], ["disk", "leaders"]])
+@pytest.mark.parametrize("factor", [1, 2, 3])
+def test_leaders_are_even_whatever_the_scores(names: list[str], factor: int) -> None:
+    """A score of replicas alone says nothing of who leads: one broker led every partition."""
+    placed = place_topics(empty(3), [spec(partitions=24, factor=factor)], SCORE, scores=load_scores(names))
+    led = Counter(replicas[0] for replicas in placed.topics[0].assignment)
+    assert led == {1: 8, 2: 8, 3: 8}
+
+
+def test_a_slow_broker_is_given_fewer_leaders() -> None:
+    """Of brokers of which one takes twice as long, it leads half as many of a new topic as each other one."""
+    state = empty(3).replace(measured={PRODUCE_LATENCY: np.array([0.01, 0.02, 0.01])})
+    placed = place_topics(state, [spec(partitions=25)], SCORE, scores=load_scores(["disk", "latency=0.5"]))
+    led = Counter(replicas[0] for replicas in placed.topics[0].assignment)
+    assert led == {1: 10, 2: 5, 3: 10}
 
 
 @pytest.mark.parametrize(("brokers", "racks", "dirs"), [(6, 3, 1), (12, 4, 2), (7, 1, 1), (40, 7, 1)])

@@ -140,6 +140,13 @@ def test_csv_is_the_first_table() -> None:
     assert rows[2]["rack"] == 'a "rack"'
 
 
+def test_an_object_in_csv_is_written_for_any_program() -> None:
+    """Not as Python writes it."""
+    attributes = Column(key="attributes", title="", values=[{"node_id": "node-1", "topic": "t"}, {}])
+    report = Report(command="probe", tables=(Table(key="rows", columns=(attributes,)),))
+    assert render(report, "csv", OutputCapabilities()) == 'attributes\nnode_id=node-1 topic=t\n""\n'
+
+
 def test_prometheus_is_parsed_by_its_own_parser() -> None:
     """One family a name, labels of rows and columns together, nothing for what is not known."""
     families = {f.name: f for f in text_string_to_metric_families(render(REPORT, "prometheus", OutputCapabilities()))}

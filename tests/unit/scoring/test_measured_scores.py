@@ -50,5 +50,7 @@ def test_nothing_measured_is_refused(name: str, measure: str, values: list[float
     """A cluster of which nothing was measured cannot feed the score, and the message says what is missing."""
     with pytest.raises(
         UsageError, match=f"score '{name}' needs (telemetry|prometheus), which this cluster does not supply"
-    ):
+    ) as refused:
         require(load_score(name), three_brokers(measure if values else None, values))
+    # what was asked for and gave nothing need not be asked for again
+    assert ("; add --" in (refused.value.hint or "")) == (values is None)
