@@ -77,6 +77,9 @@ class KafkabalError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        if hint is not None:
+            # what Python shows of an error that a program does not catch
+            self.add_note(f"hint: {hint}")
 
 
 class UsageError(KafkabalError):

@@ -24,7 +24,7 @@ def route_report(weighed: Sequence[WeighedTopic], *, published: bool) -> Report:
     names = ", ".join(each.record.topic for each in weighed)
     return Report(
         command="route",
-        headline=f"weights of {names}: {'published' if published else 'not published'}",
+        headline=f"weights of {names}: {'published' if published else 'as --publish would publish them'}",
         facts=(Fact(key="is_published", value=published),),
         tables=(_brokers(weighed), _partitions(weighed), _topics(weighed)),
         notes=() if published else ("Add --publish to let Java producers with kafkabal-routing.jar follow them.",),

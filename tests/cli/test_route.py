@@ -149,6 +149,13 @@ def test_a_second_publisher_stands_by(run_cli: Callable[..., Any], publisher: Pu
     ]
 
 
+def test_a_publisher_that_stood_by_leaves_nothing_to_follow(run_cli: Callable[..., Any], publisher: Publisher) -> None:
+    """It published nothing, so that stopping it changes nothing for producers."""
+    publisher.others = [{"images": BusyError("weights of topic images are published by kafkabal on other")}] * 9
+    done = run_cli("route", "images", *SNAPSHOT, "--publish", sleep=stop_after(2))
+    assert done.err.splitlines()[-1] == "kafkabal: stopped"
+
+
 def test_a_reading_that_fails_is_survived(
     run_cli: Callable[..., Any], publisher: Publisher, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 """The error tree and its exit codes."""
 
 import re
+import traceback
 
 import pytest
 
@@ -42,3 +43,9 @@ def test_a_bad_file_is_named_with_its_line(line: int | None, text: str) -> None:
 def test_an_interruption_exits_with_the_code_of_its_signal(terminated: bool, code: int) -> None:
     """SIGINT and SIGTERM have exit codes of their own."""
     assert InterruptedRunError("stopped", terminated=terminated).exit_code == code
+
+
+def test_a_program_that_does_not_catch_an_error_shows_its_hint() -> None:
+    """Python prints the notes of an error below its message."""
+    shown = "".join(traceback.format_exception(KafkabalError("no cluster given", hint="give one")))
+    assert shown.endswith("KafkabalError: no cluster given\nhint: give one\n")

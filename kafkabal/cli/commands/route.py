@@ -121,12 +121,14 @@ def route(
                 raise busy
             show_report(_report(weighed, published=True), output, context)
             return ExitCode.DONE
+        watcher = profile_watcher(settings, context, default=DEFAULT_ROUTED_SCORES)
+        service = _Publishing(weights, publisher, watcher, context, output)
         try:
-            watcher = profile_watcher(settings, context, default=DEFAULT_ROUTED_SCORES)
-            _Publishing(weights, publisher, watcher, context, output).keep(publishing.interval_s)
+            service.keep(publishing.interval_s)
         except KeyboardInterrupt as signal:
+            validity = format_duration(publishing.validity_s)
             raise InterruptedRunError(
-                f"stopped: producers follow the last weights for {format_duration(publishing.validity_s)}",
+                f"stopped: producers follow the last weights for {validity}" if service.published else "stopped",
                 terminated=isinstance(signal, Terminated),
             ) from signal
     return ExitCode.DONE
@@ -243,7 +245,8 @@ class _Publishing:
         self._weights, self._publisher, self._profile, self._context = weights, publisher, profile, context
         self._has_lines = output.output is Format.JSONL
         self._said: dict[str, str] = {}
-        self._published: set[str] = set()
+        self.published: set[str] = set()
+        """Topics whose weights are published from here; of others that is done elsewhere."""
 
     def keep(self, interval_s: float) -> None:
         """Publish now, and then every so often.
@@ -274,14 +277,14 @@ class _Publishing:
         others = self._publisher.publish(weighed)
         for topic, error in {**faults, **others}.items():
             self._say(topic, f"{error.message}{'; standing by' if topic in others else ''}")
-            self._published.discard(topic)
+            self.published.discard(topic)
         for each in weighed:
             topic = each.record.topic
             if topic in others:
                 continue
             self._said.pop(topic, None)
-            if topic not in self._published:
-                self._published.add(topic)
+            if topic not in self.published:
+                self.published.add(topic)
                 self._context.say(f"publishing weights of topic {topic}")
             if self._has_lines:
                 self._context.show_result(each.record.to_json().decode() + "\n")
