@@ -88,6 +88,12 @@ class UsageError(KafkabalError):
     exit_code = ExitCode.USAGE
 
 
+def import_hint(error: BaseException) -> str | None:
+    """What helps where the module of a plug-in, which the user names, is not found; None if that is not the fault."""
+    is_missing = isinstance(error, ModuleNotFoundError)
+    return "install its package, or set PYTHONPATH to the folder of the module" if is_missing else None
+
+
 def unknown_topic(topic: str) -> UsageError:
     """What every command says of a topic that the cluster does not have."""
     return UsageError(

@@ -18,7 +18,7 @@ from kafkabal.planner.search.band_violation import CONVEXITY, Violation
 from kafkabal.planner.search.solution import Solution
 from kafkabal.scoring import fair_shares, shares_by_group
 from kafkabal.units import format_bytes
-from kafkabal.wording import counted_noun, plural
+from kafkabal.wording import brokers_by_id, counted_noun, plural
 
 _NAMED = 10
 """A screenful; the rest are counted."""
@@ -43,9 +43,8 @@ def refuse_if_infeasible(solution: Solution, unplaced: I64) -> None:
         return
     names = _names(solution, p[asked])
     if drained.any():
-        ids = ", ".join(map(str, sorted(options.drain)))
         raise InfeasibleError(
-            f"cannot drain broker {ids}: no other broker can take {names}",
+            f"cannot drain {brokers_by_id(sorted(options.drain))}: no other broker can take {names}",
             hint="too few brokers or racks remain, or their log dirs are full; add brokers or drain fewer",
         )
     raise InfeasibleError(

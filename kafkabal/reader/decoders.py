@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from kafkabal.errors import MissingCapabilityError, OperationError, UsageError
+from kafkabal.errors import MissingCapabilityError, OperationError, UsageError, import_hint
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.sample import Sample
 
@@ -86,7 +86,7 @@ def load_decoder(name: str | Decoder | None) -> Decoder | None:
     try:
         found = getattr(import_module(module), function)
     except (ImportError, AttributeError) as error:
-        raise UsageError(f"cannot load decoder {name}: {error}") from error
+        raise UsageError(f"cannot load decoder {name}: {error}", hint=import_hint(error)) from error
     if not callable(found):
         raise UsageError(f"cannot load decoder {name}: not a function")
     decoder: Decoder = found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from posixpath import commonpath
 
 from kafkabal.plan import ANY_DIR, Action, PartitionChange
 from kafkabal.reporting.report import Column, Table, ValueKind
@@ -67,7 +68,18 @@ def brokers_in_words(replicas: Sequence[int]) -> str:
 
 
 def _dir_changes(change: PartitionChange) -> list[str]:
+    """``d0 -> d1 on 1,2,3``: what the paths have in common is left out, and like changes of brokers are one."""
     assert change.previous is not None
     old = dict(zip(change.previous.replicas, change.previous.log_dirs, strict=True))
-    pairs = zip(change.replicas, change.log_dirs, strict=True)
-    return [f"{old.get(b, ANY_DIR)} -> {path} on {b}" for b, path in pairs if path != ANY_DIR]
+    brokers_by_step: dict[str, list[int]] = {}
+    for broker, path in zip(change.replicas, change.log_dirs, strict=True):
+        if path != ANY_DIR:
+            brokers_by_step.setdefault(_dir_step(old.get(broker, ANY_DIR), path), []).append(broker)
+    return [f"{step} on {brokers_in_words(brokers)}" for step, brokers in brokers_by_step.items()]
+
+
+def _dir_step(old: str, new: str) -> str:
+    if old == new or not (old.startswith("/") and new.startswith("/")):
+        return f"{old} -> {new}"
+    common = f"{commonpath((old, new)).rstrip('/')}/"
+    return f"{old.removeprefix(common) or old} -> {new.removeprefix(common) or new}"

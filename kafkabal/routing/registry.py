@@ -10,7 +10,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from kafkabal.errors import UsageError
+from kafkabal.errors import UsageError, import_hint
 from kafkabal.routing.plugin_policy import expect_about, naming_policy_faults, plugin_policy
 from kafkabal.routing.policy_protocol import About, Context, Policy
 from kafkabal.scoring import described
@@ -175,7 +175,7 @@ def _import_policy(location: str) -> Any:
     try:
         make = getattr(import_module(module_name), attribute)
     except ImportError as error:
-        raise UsageError(f"cannot load policy {location!r}: {error}") from error
+        raise UsageError(f"cannot load policy {location!r}: {error}", hint=import_hint(error)) from error
     except (Exception, SystemExit) as error:  # a plug-in may fail in any way, and that is the user's to mend
         raise UsageError(f"cannot load policy {location!r}: {described(error)}") from error
     missing = [part for part in ("about", "refresh", "pick", "pick_batch", "acked") if not hasattr(make, part)]

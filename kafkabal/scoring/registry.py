@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 
-from kafkabal.errors import UsageError
+from kafkabal.errors import UsageError, import_hint
 from kafkabal.scoring.capacity_options import Configurable, ScoreOptions
 from kafkabal.scoring.plugin_errors import described
 from kafkabal.scoring.plugin_score import plugin_score
@@ -126,7 +126,7 @@ def _import_score(location: str) -> Score:
         is_score = isinstance(score, Score)
         name, grain = (score.name, score.grain) if is_score else (None, None)
     except ImportError as error:
-        raise UsageError(f"cannot load score {location!r}: {error}") from error
+        raise UsageError(f"cannot load score {location!r}: {error}", hint=import_hint(error)) from error
     except (Exception, SystemExit) as error:  # a plug-in may fail in any way, and that is the user's to mend
         raise UsageError(f"cannot load score {location!r}: {described(error)}") from error
     if not is_score:

@@ -8,7 +8,7 @@ from hashlib import sha256
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from kafkabal.errors import InputFileError, UsageError
+from kafkabal.errors import InputFileError, UsageError, import_hint
 from kafkabal.sources.record_headers import CHECKSUM_HEADER, header_bytes
 from kafkabal.sources.source_protocol import Block, Headers
 
@@ -38,7 +38,7 @@ def load_transform(name: str) -> Transform:
     try:
         found = getattr(import_module(module), function)
     except (Exception, SystemExit) as error:  # a plug-in may fail in any way, and that is the user's to mend
-        raise UsageError(f"cannot load transform {name!r}: {_in_one_line(error)}") from error
+        raise UsageError(f"cannot load transform {name!r}: {_in_one_line(error)}", hint=import_hint(error)) from error
     if not callable(found):
         raise UsageError(f"cannot load transform {name!r}: not a function")
     return Transform(name, found)

@@ -2,11 +2,16 @@
 
 import re
 import traceback
+from collections.abc import Callable
 
 import pytest
 
 from kafkabal import errors
 from kafkabal.errors import EXIT_CODE_MEANINGS, ExitCode, InputFileError, InterruptedRunError, KafkabalError
+from kafkabal.reader.decoders import load_decoder
+from kafkabal.routing.registry import load_policy
+from kafkabal.scoring.registry import load_score
+from kafkabal.sources.transform import load_transform
 
 CLASSES = sorted(
     (c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, KafkabalError)), key=lambda c: c.__name__
@@ -49,3 +54,15 @@ def test_a_program_that_does_not_catch_an_error_shows_its_hint() -> None:
     """Python prints the notes of an error below its message."""
     shown = "".join(traceback.format_exception(KafkabalError("no cluster given", hint="give one")))
     assert shown.endswith("KafkabalError: no cluster given\nhint: give one\n")
+
+
+@pytest.mark.parametrize(
+    "load",
+    [load_score, load_policy, load_decoder, load_transform],
+    ids=["score", "policy", "decoder", "transform"],
+)
+def test_a_module_that_is_not_found_is_told_where_to_be(load: Callable[[str], object]) -> None:
+    """A script in the working folder is not found by an installed program, which surprises who tries it first."""
+    with pytest.raises(KafkabalError) as refused:
+        load("no_such_module_here:Thing")
+    assert "PYTHONPATH" in (refused.value.hint or "")

@@ -9,7 +9,8 @@ nearest in size to what is in excess.
     for each arrival, the largest first: the dir of its broker that is least full once it has come
     for each broker with several dirs, while one is outside its band
         from the dir that is furthest above to the one that is least full: the replica that takes most out of what is
-        outside, arrivals for nothing, others at a price of a twentieth of their bytes
+        outside, arrivals for nothing, others at a price of a twentieth of their bytes; a replica that takes out less
+        than its price stays, unless both dirs are inside their bands after it
 
 Source: largest processing time first (R. L. Graham, SIAM J. Appl. Math. 17, 1969), then descent.
 """
@@ -201,11 +202,12 @@ def _best_shift(
         now[taker] + size, low[taker], high[taker]
     )
     gain = outside - _outside(now[[giver]], low[giver], high[giver]) - _outside(now[[taker]], low[taker], high[taker])
-    useful = np.flatnonzero(gain < 0)
+    cost = gain + np.where(arrived[here], 0, size // 20)
+    # a copy that gains less than it costs is worth it only where it is the last one
+    useful = np.flatnonzero((gain < 0) & ((cost < 0) | (outside == 0)))
     if not useful.size:
         return None
-    cost = gain[useful] + np.where(arrived[here[useful]], 0, size[useful] // 20)
-    best = here[useful[int(cost.argmin())]]
+    best = here[useful[int(cost[useful].argmin())]]
     return int(best), int(dirs[taker])
 
 

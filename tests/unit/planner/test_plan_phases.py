@@ -17,7 +17,7 @@ from kafkabal.planner.plan_phases import make_plan
 from kafkabal.planner.tolerance_frontier import frontier
 from kafkabal.planner.what_if import NewBroker, parse_what_if, with_brokers
 from kafkabal.scoring.registry import load_scores
-from kafkabal.testing.cluster_builders import brokers, cluster, partition, topic
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
 from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 
@@ -61,6 +61,23 @@ def test_log_dirs_only_stays_on_the_brokers() -> None:
 
     assert plan.partitions
     assert (0, set()) == (plan.moved_bytes, _targets(plan))
+
+
+@pytest.mark.parametrize(("bytes_above", "moves"), [(0, 0), (7, 0), (GB // 2, 1)])
+def test_log_dirs_that_cannot_be_even_are_left_alone(bytes_above: int, moves: int) -> None:
+    """Five replicas on two dirs are three and two: to copy one over for a few bytes would only swap the dirs."""
+    sizes = [GB + bytes_above // 3] * 3 + [GB - bytes_above // 2] * 2
+    rows = [partition(i, (1,), size, log_dirs=[int(i > 2)]) for i, size in enumerate(sizes)]
+    state = cluster(brokers(1, dirs=2), [TopicRow(topic="t", partitions=rows)])
+    plan = make_plan(state, PlanOptions(tolerance=0.01))
+    assert len(plan.partitions) == moves
+
+
+def test_log_dirs_a_few_bytes_outside_are_brought_inside() -> None:
+    """A copy that takes out less than it costs is made where it is the last one."""
+    rows = [partition(i, (1,), GB, log_dirs=[int(i > 11)]) for i in range(22)]
+    state = cluster(brokers(1, dirs=2), [TopicRow(topic="t", partitions=rows)])
+    assert len(make_plan(state, PlanOptions(tolerance=0.0909)).partitions) == 1
 
 
 def test_only_to_new_fills_new_brokers_and_no_others() -> None:

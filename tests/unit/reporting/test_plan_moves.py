@@ -1,0 +1,36 @@
+"""What changes of a partition, in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkabal.plan import Action, PartitionChange, Placement
+from kafkabal.reporting.plan_moves import change_in_words
+
+
+@pytest.mark.parametrize(
+    ("previous", "log_dirs", "text"),
+    [
+        (("/data/d0", "/data/d0", "/data/d0"), ("/data/d1", "/data/d1", "any"), "d0 -> d1 on 1,2"),
+        (
+            ("/data/d0", "/data/d1", "any"),
+            ("/data/d1", "/data/d0", "/x"),
+            "d0 -> d1 on 1, d1 -> d0 on 2, any -> /x on 3",
+        ),
+        (("/b-1/d0", "/b-2/d0", "/a"), ("/b-1/d1", "/b-2/d1", "/b"), "d0 -> d1 on 1,2, a -> b on 3"),
+        (("d0", "/d", "/d"), ("/d1", "any", "any"), "d0 -> /d1 on 1"),
+    ],
+)
+def test_changes_of_log_dirs_are_told_in_one_line(
+    previous: tuple[str, ...], log_dirs: tuple[str, ...], text: str
+) -> None:
+    """Long paths were cut in the middle, so that the first broker seemed to go to the dir of the last."""
+    change = PartitionChange(
+        topic="t",
+        partition=0,
+        replicas=(1, 2, 3),
+        log_dirs=log_dirs,
+        action=Action.LOG_DIR,
+        previous=Placement(replicas=(1, 2, 3), leader=1, log_dirs=previous),
+    )
+    assert change_in_words(change) == text
