@@ -13,7 +13,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -86,7 +86,9 @@ class Traffic:
             assert not lost, f"{name}: {len(lost)} acknowledged records lost: {sorted(lost)[:5]}"
             strayed = {place for place in noted if place[0] is not None} - set(read)
             assert not strayed, f"{name}: {len(strayed)} records at other offsets: {sorted(strayed)[:5]}"
-            assert len(set(numbers)) == len(numbers), f"{name}: duplicated records"
+            times = Counter(numbers)
+            again = [place for place in read if times[place[1]] > 1]
+            assert not again, f"{name}: {len(again)} duplicated records, by offset and number: {again[:10]}"
             assert numbers == sorted(numbers), f"{name}: reordered records"
         return sum(map(len, self.acknowledged.values()))
 
