@@ -19,7 +19,7 @@ import numpy as np
 from kafkabal.model import F64, I64, Bools
 from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.search.assign_unplaced import assign_unplaced
-from kafkabal.planner.search.grouped_array_operations import running_sum
+from kafkabal.planner.search.grouped_array_operations import is_first, running_sum
 from kafkabal.planner.search.load_targets import make_targets, zones
 from kafkabal.planner.search.solution import Solution
 
@@ -39,8 +39,7 @@ def move_cheapest(solution: Solution, narrowed: float) -> None:
         if not chosen.any():
             return
         tried |= chosen
-        left = assign_unplaced(solution)
-        _put_back(solution, left // solution.width, left % solution.width)
+        _return_left(solution, chosen, assign_unplaced(solution))
         _return_excess(solution, chosen)
         solution.refresh_bands(narrowed)
 
@@ -72,6 +71,17 @@ def cheapest_of(solution: Solution, free: Bools, price: F64, most: F64 | I64) ->
     return chosen
 
 
+def _return_left(solution: Solution, chosen: Bools, left: I64) -> None:
+    """Send back what no broker can take, and what has come to a rack that has to be left for it."""
+    p, k = left // solution.width, left % solution.width
+    barred = ~solution.racks_allow(p, k, solution.problem.previous[p, k])
+    again = np.zeros(len(chosen), np.bool_)
+    again[p[barred]] = True
+    q, j = np.nonzero(chosen & solution.moved() & again[:, None])
+    solution.lift(q, j, MoveCause.NOTHING)
+    _put_back(solution, np.concatenate((q, p)), np.concatenate((j, k)))
+
+
 def _return_excess(solution: Solution, chosen: Bools) -> None:
     """Send back what came last to brokers that are beyond their bands by it."""
     problem, bands = solution.problem, solution.bands
@@ -84,6 +94,11 @@ def _return_excess(solution: Solution, chosen: Bools) -> None:
     p, k, target, arrived = p[order], k[order], target[order], arrived[order]
     back = running_sum(target, arrived) - arrived < over[target]
     p, k = p[back], k[back]
+    # another of its partition may be in its rack by now, and another of its topic on its broker
+    previous = problem.previous[p, k]
+    may = solution.may_go(p, k, previous) & is_first(p)
+    may &= is_first(problem.topic[p].astype(np.int64) * problem.n_brokers + previous)
+    p, k = p[may], k[may]
     solution.lift(p, k, MoveCause.NOTHING)
     _put_back(solution, p, k)
 

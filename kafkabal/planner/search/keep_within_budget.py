@@ -235,9 +235,16 @@ def _without_overflow(solution: Solution, p: I64, keep: Bools, bytes_room: I64, 
 
 
 def send_back(solution: Solution, p: I64, k: I64) -> None:
-    """Return moved replicas to where they were; drop new ones."""
+    """Return moved replicas to where they were, and what has come to a rack that it left for them; drop new ones."""
     previous = solution.problem.previous[p, k]
     solution.lift(p, k, MoveCause.NOTHING)
     known = previous >= 0
-    solution.put(p[known], k[known], previous[known])
     solution.is_position[p[~known], k[~known]] = False
+    p, k, previous = p[known], k[known], previous[known]
+    barred = p[~solution.racks_allow(p, k, previous)]
+    solution.put(p, k, previous)
+    if barred.size:
+        rows = np.unique(barred)
+        row, column = np.nonzero((solution.moved() & (solution.why < MoveCause.RACK))[rows])
+        solution.lift(rows[row], column, MoveCause.NOTHING)
+        solution.put(rows[row], column, solution.problem.previous[rows[row], column])

@@ -6,7 +6,7 @@ import pytest
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.problem import build_problem
-from kafkabal.planner.search.keep_within_budget import exceeds_budget, trim_to_budget
+from kafkabal.planner.search.keep_within_budget import exceeds_budget, send_back, trim_to_budget
 from kafkabal.planner.search.solution import Solution
 from kafkabal.testing.cluster_builders import brokers, cluster, partition
 
@@ -36,3 +36,17 @@ def trimmed(max_bytes: int) -> set[int]:
 def test_what_finds_no_room_leaves_its_share_of_the_budget_to_others(max_bytes: int, moved: set[int]) -> None:
     """The replica that comes first by lot is passed over where nothing makes room for it, and the next one is paid."""
     assert trimmed(max_bytes) == moved
+
+
+def test_what_has_come_to_the_rack_of_one_that_returns_returns_too() -> None:
+    """Two replicas moved, the second to the rack that the first had left: alone the first would share it."""
+    rows = [partition(0, [1, 2], 60), partition(1, [3, 4], 60)]
+    topics = [TopicRow(topic="t", partitions=rows)]
+    options = PlanOptions(tolerance=0.5)
+    solution = Solution(build_problem(cluster(brokers(4, racks=3), topics), options))
+    # partition 0: from rack a to c, and from b to the other broker in a
+    solution.move(np.array([0, 0]), np.array([0, 1]), np.array([2, 3]))
+    send_back(solution, np.array([0]), np.array([0]))
+
+    assert not solution.narrow().any()
+    assert solution.placement[0].tolist() == [0, 1]

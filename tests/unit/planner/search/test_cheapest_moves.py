@@ -1,0 +1,23 @@
+"""Where copies differ in size, what is lifted and finds no place returns without breaking a rule."""
+
+import pytest
+
+from kafkabal.planner.lower_bound import guidance_of
+from kafkabal.planner.plan_options import PlanOptions
+from kafkabal.planner.problem import build_problem
+from kafkabal.planner.search.cheapest_moves import move_cheapest
+from kafkabal.planner.search.solution import Solution
+from kafkabal.testing import SyntheticWorld, make_world
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_returns_leaves_no_partition_in_fewer_racks(seed: int) -> None:
+    """Another replica of its partition may have come to the rack that it left: then both return, or neither."""
+    world = SyntheticWorld(seed=seed, brokers=12, racks=4, topics=60, skew=1.5, follower_jitter=0.3)
+    solution = Solution(build_problem(make_world(world), PlanOptions(tolerance=0.02)))
+    solution.guidance = guidance_of(solution)
+    move_cheapest(solution, 0.0)
+
+    assert solution.moved().any()
+    assert not solution.narrow().any()
+    assert (solution.placement[solution.is_position] >= 0).all()
