@@ -6,7 +6,8 @@
 Prints, for each value, how the fullest broker over the mean changes, in the mean and at most, and processor time, which
 is good to a tenth: over the 20 workloads of ``evenness.py``; over 144 whose brokers 1 and 2 begin with up to as many
 bytes as are written and a third of that (12 and 60 partitions, 3 to 300 MB, one and eight producers, a reading every
-0.1 and 1 s, one and three replicas); and over four of 300,000 records at full speed.
+0.1 and 1 s, one and three replicas); over four of 300,000 records at full speed; and over 36 of 20,000 records at 0.5
+to 5 MB/s, where time closes batches, with how many of those there are.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from kafkabal.scoring import load_scores
 from kafkabal.simulator import (
     TOPIC,
     LogNormalSize,
+    PolicyOutcome,
     SimulationOptions,
     Workload,
     WorkloadCluster,
@@ -44,7 +46,13 @@ def main() -> None:
     path, _, name = options.constant.rpartition(".")
     module = importlib.import_module(f"kafkabal.routing.{path}")
     own = getattr(module, name)
-    groups = {"evenness": evenness, "imbalanced": imbalanced, "at speed": at_speed}
+    groups = {
+        "evenness": evenness,
+        "imbalanced": imbalanced,
+        "at speed": at_speed,
+        "slowly": slowly,
+        "batches": slow_batches,
+    }
     usual = {title: measured(group) for title, group in groups.items()}
     for value in options.values:
         setattr(module, name, type(own)(value))
@@ -100,11 +108,35 @@ def at_speed() -> Iterator[float]:
         yield simulated(cluster, workload, 1)
 
 
+def slowly() -> Iterator[float]:
+    """So slowly that batches are closed by time, with and without a broker that holds more than the others."""
+    return (outcome.max_over_mean for outcome in slow_outcomes())
+
+
+def slow_batches() -> Iterator[float]:
+    """How many batches there are of these."""
+    return (outcome.batches or 0 for outcome in slow_outcomes())
+
+
+def slow_outcomes() -> Iterator[PolicyOutcome]:
+    """All that is known of these."""
+    drawn = product(((12, 4), (60, 6), (300, 12)), (0.5e6, 2e6, 5e6), ({}, {1: 4_000_000}), (1, 2))
+    for (partitions, brokers), bytes_per_s, existing, seed in drawn:
+        cluster = WorkloadCluster(brokers=brokers, partitions=partitions, own_existing_bytes=existing)
+        sizes = LogNormalSize(1000, 1.0)
+        workload = Workload(records=20_000, sizes=sizes, bytes_per_s=bytes_per_s, metrics_interval_s=1.0)
+        yield outcome_of(cluster, workload, seed, delivery=True)
+
+
 def simulated(cluster: WorkloadCluster, workload: Workload, seed: int) -> float:
     """The fullest broker over the mean."""
+    return outcome_of(cluster, workload, seed, delivery=False).max_over_mean
+
+
+def outcome_of(cluster: WorkloadCluster, workload: Workload, seed: int, *, delivery: bool) -> PolicyOutcome:
+    """What comes of a workload that the policy routes."""
     view = view_of(build_workload_cluster(cluster), TOPIC, load_scores(["disk"]))
-    options = SimulationOptions(delivery=False, seed=seed)
-    return simulate(view, load_policy("score"), workload, options).max_over_mean
+    return simulate(view, load_policy("score"), workload, SimulationOptions(delivery=delivery, seed=seed))
 
 
 if __name__ == "__main__":
