@@ -16,7 +16,8 @@ from kafkabal.planner.problem import Problem
 from kafkabal.scoring import PlaceableLoads, due_of_factors, fair_shares
 
 _LEAST = 0.01
-"""Of a capacity: what a broker is taken to be due at least where loads are divided by it."""
+"""Of a capacity: what a broker is taken to be due at least where loads are divided by it; 0.001 and 0.1 give the same
+19 plans of benchmarks/planner_constants.py."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
