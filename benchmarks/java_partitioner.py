@@ -27,7 +27,7 @@ from kafkabal.clusters import NewTopic, ReadRequest
 from kafkabal.clusters.kafka import KafkaCluster
 from kafkabal.config import ConnectionSettings
 from kafkabal.sandbox import Sandbox, SandboxSpec, up
-from tools.java_clients import BY_WEIGHTS, UNLIMITED, Load, build_jar, max_over_mean, published, write
+from tools.java_producer_perf import BY_WEIGHTS, UNLIMITED, Load, build_jar, max_over_mean, published, write
 
 _CLIENTS = ("3.9.2", "4.1.2", "4.3.1")
 _BROKERS, _EXTRA = 4, 2

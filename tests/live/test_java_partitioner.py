@@ -20,7 +20,7 @@ from kafkabal.sandbox import (
     java_binary,
 )
 from tests.live.conftest import MakeSandbox
-from tools.java_clients import BY_WEIGHTS, Load, build_jar, kafkabal_command, max_over_mean, published, write
+from tools.java_producer_perf import BY_WEIGHTS, Load, build_jar, kafkabal_command, max_over_mean, published, write
 
 HERE = Path(__file__).parent
 VECTORS = HERE.parent / "unit" / "routing" / "stride_vectors.json"
