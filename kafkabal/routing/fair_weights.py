@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 _ITERATIONS = 200
 """An end for cases that converge slowly: the loop stops as soon as the weights are close enough."""
-# importance of even weights where the scores do not care, as with followers in a circle
+# importance of even weights where the scores do not care, as with followers in a circle. 1e-4 changes ten of 144
+# imbalanced workloads of benchmarks/routing_constants.py, to the better as often as to the worse; with 1e-2, 22 of them
+# end up to 1 % less even and four up to 0.6 % more, and three of the 20 published ones up to 0.6 % less (2026-11)
 _EVENNESS = 1e-3
 _SHIFTS = 100
 """Halving a bracket of float64 ends after 53 steps, and the Newton steps in between only shorten that."""
