@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import Any
 
 import pytest
 
-from kafkabal.cli.framework.command_table import COMMANDS
+from kafkabal.cli.framework.command_table import COMMANDS, Row
 from kafkabal.cli.framework.completion.command_pages import Page, pages
 from kafkabal.cli.framework.help_text import ordered
 from kafkabal.cli.framework.shared_options import CLUSTER_SECTION, OUTPUT_SECTION
@@ -18,6 +18,15 @@ from kafkabal.cli.framework.typer_parameters import read_signature
 from kafkabal.reporting.help_pages import page_names
 
 PAGES = pages()
+GROUPS: list[Mapping[str, Row]] = [COMMANDS, *(row.commands for row in COMMANDS.values() if row.commands)]
+COMMAND_SECTIONS = {row.section for rows in GROUPS for row in rows.values()}
+
+
+def test_commands_of_one_section_stand_together() -> None:
+    """No heading of the help stands twice: each group lists the commands of a section in a row."""
+    for rows in GROUPS:
+        headings = [section for section, _ in groupby(row.section for row in rows.values())]
+        assert len(headings) == len(set(headings))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.title)
@@ -27,7 +36,7 @@ def test_help_is_laid_out_alike_in_every_command(run_cli: Callable[..., Any], pa
         text = run_cli(*page.path[1:], "--help", environ={"COLUMNS": str(columns)}).out
         lines = text.splitlines()
         titles = [line[:-1] for line in lines if re.fullmatch(r"[A-Z][a-z ]+:", line)]
-        titles = [title for title in titles if title not in ("Examples", "Commands")]
+        titles = [title for title in titles if title not in ("Examples", *COMMAND_SECTIONS)]
 
         assert "".join(text.partition("\n\n")[0].split()) == "".join(f"Usage: {page.usage}".split())
         assert not re.search(r"[{}<>]|\[\[", text.partition("\n\n")[0])

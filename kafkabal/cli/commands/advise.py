@@ -58,11 +58,11 @@ def advise(
         ),
     ] = None,
 ) -> None:
-    """Advise how many brokers suffice, and how to relieve a full disk; change nothing.
+    """Advise how many brokers suffice, and how to relieve a full disk.
 
     States how many brokers hold everything within --target, with a bound that no placement can beat, which to drain or
     where to add, and the bytes and hours that takes. For the fullest disk it lists what frees bytes without moving
-    any (retention, idle topics, segments), then moves. With history ('inspect --record'), rates are measured.
+    any (retention, idle topics, segments), then moves. With history ('inspect --record'), rates are measured. Changes nothing.
 
     Examples:
 

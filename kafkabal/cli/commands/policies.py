@@ -17,7 +17,7 @@ def policies(
         typer.Argument(metavar="[NAME]...", help="Policies to show, by name or package.module:object. [default: all]"),
     ] = None,
 ) -> None:
-    """List routing policies: how each decides, what it needs, whether it keeps key order.
+    """List routing policies: how each decides and what it needs.
 
     route-simulate and produce use the same policies. Use your own as package.module:object, or install a package that
     offers it in the entry-point group kafkabal.policies.

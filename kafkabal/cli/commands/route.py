@@ -85,7 +85,7 @@ def route(
         str, typer.Option("--policy", metavar="score[:OPTION=VALUE,...]", help="Options of the policy 'score'.")
     ] = DEFAULT_POLICY,
 ) -> ExitCode:
-    """Show where records go by score, and publish it for Java producers.
+    """Show routing weights, and publish them for Java producers.
 
     Weights say which part of a topic's records each broker and partition gets, so that brokers become and stay
     balanced. With --publish they are kept in the topic __kafkabal_weights until the command is stopped, and producers

@@ -171,7 +171,7 @@ def route_simulate(
         typer.Option("--plot", metavar="FILE", help="Write a plot: .svg, .png or .html (needs the extra 'plots')."),
     ] = None,
 ) -> None:
-    """Simulate how each routing policy would distribute a workload, and at what cost.
+    """Simulate how routing policies would distribute a workload.
 
     Starts from a topic of a live cluster or snapshot, or from the cluster that the workload describes. Writes nothing.
     The same seeds give the same figures.

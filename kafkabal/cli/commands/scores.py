@@ -21,7 +21,7 @@ def scores(
         typer.Argument(metavar="[NAME]...", help="Scores to show, by name or package.module:object. [default: all]"),
     ] = None,
 ) -> None:
-    """List scores: what each measures and needs, and whether this cluster supplies it.
+    """List scores: what each measures and needs.
 
     A score measures how loaded each broker or log dir is. The same scores drive inspect, create, produce and
     rebalance. Use your own as package.module:object, or install a package that offers it in the entry-point group

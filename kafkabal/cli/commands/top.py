@@ -44,7 +44,7 @@ def top(
         ),
     ] = 5.0,
 ) -> None:
-    """Show a live view: brokers against their bands, moves in flight, events.
+    """Show brokers, moves and events in a live view.
 
     Reads brokers and reassignments every 5 seconds and sizes every 30; less often on clusters that take long to read,
     so that it needs under 3 % of a core. Press q to quit.

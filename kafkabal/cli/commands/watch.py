@@ -60,7 +60,7 @@ def watch(
     ] = 0.20,
     once: Annotated[bool, typer.Option("--once", help="Check once and exit: 0, or 3 with findings.")] = False,
 ) -> ExitCode:
-    """Notice slow and dead brokers, failed log dirs and imbalance, and heal what --heal allows.
+    """Notice slow and dead brokers and imbalance; heal what --heal allows.
 
     Every broker is probed every 5 seconds, and the whole cluster is read every 30. What changes is reported
     as an event. With --heal leaders, leadership leaves a slow broker and returns ten minutes after it is well; with

@@ -20,6 +20,8 @@ class Row(NamedTuple):
     """``module:function``; empty for a group that does nothing by itself."""
     commands: Mapping[str, Row] | None = None
     """The commands of a group."""
+    section: str = "Commands"
+    """The heading under which the help of its group lists it; commands of one section stand together."""
 
 
 COMMANDS: Final[Mapping[str, Row]] = {
@@ -31,111 +33,101 @@ COMMANDS: Final[Mapping[str, Row]] = {
                 "Show what differs between two snapshots.", "kafkabal.cli.commands.import_and_diff_snapshots:diff"
             ),
         },
-    ),
-    "snapshot": Row(
-        "Import snapshots from the output of Kafka's own tools.",
-        commands={
-            "import": Row(
-                "Import a snapshot from the output of Kafka's own tools.",
-                "kafkabal.cli.commands.import_and_diff_snapshots:import_snapshot",
-            ),
-        },
-    ),
-    "create": Row("Create topics on the least loaded brokers.", "kafkabal.cli.commands.create:create"),
-    "produce": Row("Produce files or rows to the least loaded brokers.", "kafkabal.cli.commands.produce:produce"),
-    "read": Row(
-        "Measure how fast a topic can be read, restore its files, or print its records.",
-        "kafkabal.cli.commands.read:read",
+        section="Balance",
     ),
     "rebalance": Row(
         "Rebalance partitions across brokers, safely.",
         "kafkabal.cli.commands.rebalance.plan_and_apply:rebalance",
         commands={
-            "plan": Row("Make a plan; change nothing.", "kafkabal.cli.commands.rebalance.plan:plan"),
-            "explain": Row(
-                "Explain why a plan moves a partition, or why it does not bring one to a broker.",
-                "kafkabal.cli.commands.rebalance.explain:explain",
-            ),
+            "plan": Row("Make a plan; change nothing.", "kafkabal.cli.commands.rebalance.plan:plan", section="Plan"),
             "show": Row(
                 "Show what a plan file moves, partition by partition.",
                 "kafkabal.cli.commands.rebalance.show_and_diff:show",
+                section="Plan",
             ),
             "diff": Row(
                 "Show which partitions two plans treat differently.",
                 "kafkabal.cli.commands.rebalance.show_and_diff:diff",
+                section="Plan",
             ),
-            "apply": Row("Apply a plan file.", "kafkabal.cli.commands.rebalance.apply:apply"),
+            "explain": Row(
+                "Explain why a plan moves a partition, or why it does not bring one to a broker.",
+                "kafkabal.cli.commands.rebalance.explain:explain",
+                section="Plan",
+            ),
+            "apply": Row("Apply a plan file.", "kafkabal.cli.commands.rebalance.apply:apply", section="Plan"),
+            "simulate": Row(
+                "Simulate 'kafkabal watch' on this cluster for months: growth, noise, failures and new brokers.",
+                "kafkabal.cli.commands.rebalance.simulate_watch:simulate",
+                section="Plan",
+            ),
             "status": Row(
-                "Show the status of the latest run.",
-                "kafkabal.cli.commands.rebalance.status:status",
+                "Show the status of the latest run.", "kafkabal.cli.commands.rebalance.status:status", section="Runs"
             ),
-            "pause": Row("Pause the active run, from any host.", "kafkabal.cli.commands.rebalance.pause:pause"),
+            "pause": Row(
+                "Pause the active run, from any host.", "kafkabal.cli.commands.rebalance.pause:pause", section="Runs"
+            ),
             "resume": Row(
-                "Resume the latest interrupted or paused run.", "kafkabal.cli.commands.rebalance.resume:resume"
+                "Resume the latest interrupted or paused run.",
+                "kafkabal.cli.commands.rebalance.resume:resume",
+                section="Runs",
             ),
             "cancel": Row(
                 "Cancel the latest run's reassignments in flight and restore its throttles.",
                 "kafkabal.cli.commands.rebalance.cancel:cancel",
+                section="Runs",
             ),
-            "rollback": Row("Roll back a run.", "kafkabal.cli.commands.rebalance.rollback:rollback"),
-            "repair": Row(
-                "Restore throttles left by an earlier run and list unused ones.",
-                "kafkabal.cli.commands.rebalance.repair:repair",
-            ),
-            "adopt": Row(
-                "List, throttle, finish or cancel reassignments of another tool.",
-                "kafkabal.cli.commands.rebalance.adopt:adopt",
+            "rollback": Row("Roll back a run.", "kafkabal.cli.commands.rebalance.rollback:rollback", section="Runs"),
+            "throttle": Row(
+                "Change the throttle of the active run, from any host.",
+                "kafkabal.cli.commands.rebalance.throttle:throttle",
+                section="Runs",
             ),
             "history": Row(
                 "List earlier runs, from the cluster's record and this host's journals.",
                 "kafkabal.cli.commands.rebalance.history:history",
+                section="Runs",
             ),
-            "simulate": Row(
-                "Simulate 'kafkabal watch' on this cluster for months: growth, noise, failures and new brokers.",
-                "kafkabal.cli.commands.rebalance.simulate_watch:simulate",
+            "repair": Row(
+                "Restore throttles left by an earlier run and list unused ones.",
+                "kafkabal.cli.commands.rebalance.repair:repair",
+                section="Clean up",
             ),
-            "throttle": Row(
-                "Change the throttle of the active run, from any host.",
-                "kafkabal.cli.commands.rebalance.throttle:throttle",
+            "adopt": Row(
+                "List, throttle, finish or cancel reassignments of another tool.",
+                "kafkabal.cli.commands.rebalance.adopt:adopt",
+                section="Clean up",
             ),
         },
+        section="Balance",
+    ),
+    "create": Row(
+        "Create topics on the least loaded brokers.", "kafkabal.cli.commands.create:create", section="Balance"
     ),
     "advise": Row(
-        "Advise how many brokers suffice, and how to relieve a full disk; change nothing.",
+        "Advise how many brokers suffice, and how to relieve a full disk.",
         "kafkabal.cli.commands.advise:advise",
+        section="Balance",
     ),
-    "monitoring": Row(
-        "Write monitoring files for Prometheus and Grafana.", "kafkabal.cli.commands.monitoring:monitoring"
+    "produce": Row(
+        "Produce files or rows to the least loaded brokers.",
+        "kafkabal.cli.commands.produce:produce",
+        section="Produce and read",
     ),
-    "top": Row(
-        "Show a live view: brokers against their bands, moves in flight, events.", "kafkabal.cli.commands.top:top"
-    ),
-    "watch": Row(
-        "Notice slow and dead brokers, failed log dirs and imbalance, and heal what --heal allows.",
-        "kafkabal.cli.commands.watch:watch",
-    ),
-    "sandbox": Row(
-        "Run a real Apache Kafka cluster on this machine.",
-        commands={
-            "up": Row("Start a cluster, or the stopped nodes of one.", "kafkabal.cli.commands.sandbox:up"),
-            "status": Row("Show node status and why a node exited.", "kafkabal.cli.commands.sandbox:status"),
-            "logs": Row("Show the last log lines of a node.", "kafkabal.cli.commands.sandbox:logs"),
-            "kill": Row("Kill nodes with SIGKILL, like a crash.", "kafkabal.cli.commands.sandbox:kill"),
-            "pause": Row("Pause nodes with SIGSTOP, like a hung machine.", "kafkabal.cli.commands.sandbox:pause"),
-            "start": Row("Start or continue nodes and wait until they respond.", "kafkabal.cli.commands.sandbox:start"),
-            "stop": Row("Shut nodes down gracefully (SIGTERM).", "kafkabal.cli.commands.sandbox:stop"),
-            "down": Row("Remove a sandbox: its processes and files.", "kafkabal.cli.commands.sandbox:down"),
-        },
-    ),
-    "demo": Row(
-        "Inspect and rebalance an unbalanced cluster in a sandbox (2 minutes).", "kafkabal.cli.commands.demo:demo"
+    "read": Row(
+        "Read a topic for training: measure, restore its files, or follow it.",
+        "kafkabal.cli.commands.read:read",
+        section="Produce and read",
     ),
     "route-simulate": Row(
-        "Simulate how each routing policy would distribute a workload, and at what cost.",
+        "Simulate how routing policies would distribute a workload.",
         "kafkabal.cli.commands.route_simulate:route_simulate",
+        section="Produce and read",
     ),
     "route": Row(
-        "Show where records go by score, and publish it for Java producers.", "kafkabal.cli.commands.route:route"
+        "Show routing weights, and publish them for Java producers.",
+        "kafkabal.cli.commands.route:route",
+        section="Produce and read",
     ),
     "routing": Row(
         "Build the partitioner for Java producers.",
@@ -145,14 +137,22 @@ COMMANDS: Final[Mapping[str, Row]] = {
                 "kafkabal.cli.commands.routing_plugin:plugin",
             ),
         },
+        section="Produce and read",
     ),
-    "policies": Row(
-        "List routing policies: how each decides, what it needs, whether it keeps key order.",
-        "kafkabal.cli.commands.policies:policies",
+    "watch": Row(
+        "Notice slow and dead brokers and imbalance; heal what --heal allows.",
+        "kafkabal.cli.commands.watch:watch",
+        section="Monitor",
     ),
-    "scores": Row(
-        "List scores: what each measures and needs, and whether this cluster supplies it.",
-        "kafkabal.cli.commands.scores:scores",
+    "top": Row(
+        "Show brokers, moves and events in a live view.",
+        "kafkabal.cli.commands.top:top",
+        section="Monitor",
+    ),
+    "monitoring": Row(
+        "Write monitoring files for Prometheus and Grafana.",
+        "kafkabal.cli.commands.monitoring:monitoring",
+        section="Monitor",
     ),
     "telemetry": Row(
         "Collect client metrics for latency-aware routing (KIP-714).",
@@ -183,6 +183,12 @@ COMMANDS: Final[Mapping[str, Row]] = {
                 "kafkabal.cli.commands.telemetry:latency",
             ),
         },
+        section="Monitor",
+    ),
+    "doctor": Row(
+        "Check whether kafkabal can work on a cluster, and change nothing.",
+        "kafkabal.cli.commands.doctor:doctor",
+        section="Set up",
     ),
     "profiles": Row(
         "List, show, check and add the profiles of clusters.",
@@ -202,9 +208,7 @@ COMMANDS: Final[Mapping[str, Row]] = {
             ),
             "add": Row("Add a profile.", "kafkabal.cli.commands.profiles:add"),
         },
-    ),
-    "doctor": Row(
-        "Check whether kafkabal can work on a cluster, and change nothing.", "kafkabal.cli.commands.doctor:doctor"
+        section="Set up",
     ),
     "config": Row(
         "Show the settings in force, and where each comes from.",
@@ -214,8 +218,8 @@ COMMANDS: Final[Mapping[str, Row]] = {
                 "kafkabal.cli.commands.config:show",
             ),
         },
+        section="Set up",
     ),
-    "help": Row("Show the help of a command, or a page of the documentation.", "kafkabal.cli.commands.help:help_"),
     "completion": Row(
         "Complete commands, options and names in bash, zsh and fish.",
         commands={
@@ -228,5 +232,50 @@ COMMANDS: Final[Mapping[str, Row]] = {
                 "kafkabal.cli.commands.completion:candidates",
             ),
         },
+        section="Set up",
+    ),
+    "scores": Row(
+        "List scores: what each measures and needs.",
+        "kafkabal.cli.commands.scores:scores",
+        section="Look up",
+    ),
+    "policies": Row(
+        "List routing policies: how each decides and what it needs.",
+        "kafkabal.cli.commands.policies:policies",
+        section="Look up",
+    ),
+    "snapshot": Row(
+        "Import snapshots from the output of Kafka's own tools.",
+        commands={
+            "import": Row(
+                "Import a snapshot from the output of Kafka's own tools.",
+                "kafkabal.cli.commands.import_and_diff_snapshots:import_snapshot",
+            ),
+        },
+        section="Look up",
+    ),
+    "help": Row(
+        "Show the help of a command, or a page of the documentation.",
+        "kafkabal.cli.commands.help:help_",
+        section="Look up",
+    ),
+    "sandbox": Row(
+        "Run a real Apache Kafka cluster on this machine.",
+        commands={
+            "up": Row("Start a cluster, or the stopped nodes of one.", "kafkabal.cli.commands.sandbox:up"),
+            "status": Row("Show node status and why a node exited.", "kafkabal.cli.commands.sandbox:status"),
+            "logs": Row("Show the last log lines of a node.", "kafkabal.cli.commands.sandbox:logs"),
+            "kill": Row("Kill nodes with SIGKILL, like a crash.", "kafkabal.cli.commands.sandbox:kill"),
+            "pause": Row("Pause nodes with SIGSTOP, like a hung machine.", "kafkabal.cli.commands.sandbox:pause"),
+            "start": Row("Start or continue nodes and wait until they respond.", "kafkabal.cli.commands.sandbox:start"),
+            "stop": Row("Shut nodes down gracefully (SIGTERM).", "kafkabal.cli.commands.sandbox:stop"),
+            "down": Row("Remove a sandbox: its processes and files.", "kafkabal.cli.commands.sandbox:down"),
+        },
+        section="Try out",
+    ),
+    "demo": Row(
+        "Inspect and rebalance an unbalanced cluster in a sandbox (2 minutes).",
+        "kafkabal.cli.commands.demo:demo",
+        section="Try out",
     ),
 }

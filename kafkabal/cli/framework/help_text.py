@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 ARGUMENTS: Final = "Arguments"
 OPTIONS: Final = "Options"
-_OUTPUT: Final = "Output"
+OUTPUT: Final = "Output"
 _EXAMPLES: Final = "Examples:"
 # what a command is about comes first, what all commands have comes last
 _FIRST: Final = (ARGUMENTS, OPTIONS)
-_LAST: Final = ("Scope", "Limits", "Cluster", _OUTPUT)
+_LAST: Final = ("Scope", "Limits", "Cluster", OUTPUT)
 # lines of prose longer than this are hard to read, however wide the terminal is
 _WIDEST: Final = 120
 _NARROWEST: Final = 40
@@ -46,7 +46,7 @@ def section_of(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
         return ARGUMENTS
     if "--help" in parameter.opts:
-        return _OUTPUT
+        return OUTPUT
     return getattr(parameter, "rich_help_panel", None) or OPTIONS
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from kafkabal.cli.framework.command_context import PROGRAM
-from kafkabal.cli.framework.help_text import section_of, shown_metavar, write_sections, write_text
+from kafkabal.cli.framework.help_text import OPTIONS, OUTPUT, section_of, shown_metavar, write_sections, write_text
 from kafkabal.cli.framework.missing_option_values import refuse_missing_values
 from kafkabal.errors import ExitCode, UsageError
 
@@ -122,10 +123,10 @@ class Group(TyperGroup):
         write_text(formatter, self.help)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands, then the options by section."""
-        if self.rows:
-            with formatter.section("Commands"):
-                formatter.write_dl([(name, row.help) for name, row in self.rows.items()])
+        """Write the commands and the options by section."""
+        for title, rows in groupby(self.rows.items(), lambda named: named[1].section):
+            with formatter.section(title):
+                formatter.write_dl([(name, row.help) for name, row in rows])
         _format_options(self, ctx, formatter)
 
 
@@ -151,6 +152,8 @@ def _format_options(command: TyperCommand | TyperGroup, ctx: Any, formatter: Any
         record = parameter.get_help_record(ctx)
         if record is not None:
             sections.setdefault(section_of(parameter), []).append((_term(parameter, ctx, record[0]), record[1]))
+    if len(sections[OUTPUT]) == 1:  # a heading for --help alone says nothing
+        sections.setdefault(OPTIONS, []).extend(sections.pop(OUTPUT))
     write_sections(formatter, sections)
 
 
