@@ -11,11 +11,11 @@ import typer
 import kafkabal
 from kafkabal.cli.framework.command_context import PROGRAM, CommandContext
 from kafkabal.cli.framework.command_table import COMMANDS
+from kafkabal.cli.framework.environment_variables import warn_of_misspelt
 from kafkabal.cli.framework.error_boundary import exit_code_of
 from kafkabal.cli.framework.help_text import help_width
-from kafkabal.cli.framework.lazy_commands import Group
-from kafkabal.cli.framework.misspelt_environment_variables import warn_of_misspelt
 from kafkabal.cli.framework.termination_signals import raising_on_termination
+from kafkabal.cli.framework.typer_commands import Group
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

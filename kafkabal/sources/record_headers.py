@@ -33,3 +33,9 @@ def header_bytes(headers: Headers) -> int:
     for name, value in headers:
         n_bytes += len(name) + len(value or b"")
     return n_bytes
+
+
+def with_label(headers: Headers, label: bytes | None) -> Headers:
+    """With this label in place of any other."""
+    others = [header for header in headers if header[0] != LABEL_HEADER]
+    return others if label is None else [*others, (LABEL_HEADER, label)]

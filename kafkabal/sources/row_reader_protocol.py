@@ -45,6 +45,20 @@ class Rows(NamedTuple):
     headers: list[Headers] | None = None
     """None where the format has none."""
 
+    def cut(self, at: int) -> tuple[Rows, Rows]:
+        """The first ``at`` rows, and the others; bytes in proportion to their texts."""
+        if at >= len(self.texts):
+            return self, Rows([], None, (), 0)
+        before, after = self.texts[:at], self.texts[at:]
+        fields = (None, None) if self.fields is None else (self.fields[:at], self.fields[at:])
+        headers = (None, None) if self.headers is None else (self.headers[:at], self.headers[at:])
+        n_before, n_after = sum(map(len, before)) + at, sum(map(len, after)) + len(after)
+        n_bytes = self.n_bytes * n_before // (n_before + n_after)
+        return (
+            Rows(before, fields[0], self.places[:at], n_bytes, headers[0]),
+            Rows(after, fields[1], self.places[at:], self.n_bytes - n_bytes, headers[1]),
+        )
+
 
 class BadRowError(Exception):
     """A row that cannot be read, or the file as a whole where ``place`` is None."""

@@ -14,8 +14,9 @@ import msgspec
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.sources.file_store_protocol import FileVersion
 from kafkabal.sources.local_files import LocalFile
+from kafkabal.sources.record_headers import with_label
+from kafkabal.sources.record_parts import RecordParts
 from kafkabal.sources.remote_files import RemoteFile
-from kafkabal.sources.row_columns import RowColumns, add_to_digest, cut_rows, with_label
 from kafkabal.sources.row_formats import RowFormat, format_by_name, reader_of
 from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, WantedFields, field_of
 from kafkabal.sources.source_protocol import (
@@ -177,7 +178,7 @@ class RowSource:
             left = read
             for end in (known.rows, wanted.start):
                 if passed < end and left.texts:
-                    before, left = cut_rows(left, end - passed)
+                    before, left = left.cut(end - passed)
                     passed += self._pass(before, digest)
                     skipped_bytes += before.n_bytes
                 if passed == end == known.rows and digest.hexdigest() != known.sha256:
@@ -185,16 +186,16 @@ class RowSource:
             if not left.texts:
                 skipped_bytes += left.n_bytes
                 continue
-            columns, fault = self._columns(left)
-            add_to_digest(digest, columns)
-            first, passed = passed, passed + len(columns.values)
-            if columns.values:
+            parts, fault = self._parts(left)
+            parts.add_to(digest)
+            first, passed = passed, passed + len(parts.values)
+            if parts.values:
                 block = Block(
                     numbers=range(wanted.first + first, wanted.first + passed),
-                    values=columns.values,
-                    sizes=columns.sizes(),
-                    keys=columns.keys,
-                    headers=columns.headers,
+                    values=parts.values,
+                    sizes=parts.sizes(),
+                    keys=parts.keys,
+                    headers=parts.headers,
                     name_of=lambda at, places=left.places: self._row_name(places[at]),  # type: ignore[misc]
                     progress_bytes=left.n_bytes,
                     skipped_bytes=skipped_bytes,
@@ -212,16 +213,16 @@ class RowSource:
 
     def _pass(self, rows: Rows, digest: Any) -> int:
         """Skip rows; how many."""
-        columns, fault = self._columns(rows)
+        parts, fault = self._parts(rows)
         if fault is not None:
             raise fault
-        add_to_digest(digest, columns)
-        return len(columns.values)
+        parts.add_to(digest)
+        return len(parts.values)
 
-    def _columns(self, rows: Rows) -> tuple[RowColumns, InputFileError | None]:
+    def _parts(self, rows: Rows) -> tuple[RecordParts, InputFileError | None]:
         """Parts of the records, up to the first row that cannot be sent, and why."""
         if rows.fields is None or not self._wanted.any:
-            return RowColumns(rows.texts, None, rows.headers), None
+            return RecordParts(rows.texts, None, rows.headers), None
         key, value, label = self._wanted.key, self._wanted.value, self._wanted.label
         keys: list[bytes | None] = []
         values: list[bytes] = []
@@ -241,7 +242,7 @@ class RowSource:
         except InputFileError as error:
             fault = error
         has_headers = label is not None or rows.headers is not None
-        return RowColumns(values, None if key is None else keys, headers if has_headers else None), fault
+        return RecordParts(values, None if key is None else keys, headers if has_headers else None), fault
 
     def _other_rows(self, known: RowChecksum, found: int | None = None) -> ChangedRowsError:
         if found is None:

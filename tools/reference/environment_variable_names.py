@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafkabal.cli.framework.completion.command_pages import Page
-from kafkabal.cli.framework.lazy_commands import variable_of
-from kafkabal.cli.framework.misspelt_environment_variables import PREFIX
+from kafkabal.cli.framework.environment_variables import PREFIX, variable_of
 from kafkabal.config import KEYS, PROFILE_VARIABLE
 from kafkabal.sandbox import HOME_VARIABLE
 

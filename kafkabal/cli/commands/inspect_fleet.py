@@ -99,7 +99,8 @@ def show_fleet(
 ) -> None:
     """Write one row a cluster, and the rows that are wanted of all; or where data sets are."""
     from kafkabal.inspection import data_set_copies
-    from kafkabal.reporting.inspection.fleet_report import data_set_report, fleet_report
+    from kafkabal.reporting.inspection.data_set_report import data_set_report
+    from kafkabal.reporting.inspection.fleet_report import fleet_report
     from kafkabal.reporting.inspection.grouping import Grouping
 
     if options.topics:

@@ -13,9 +13,9 @@ import typer
 from kafkabal.atomic_files import STDOUT
 from kafkabal.cli.framework.chosen_clusters import choose_clusters
 from kafkabal.cli.framework.command_settings import command_settings
-from kafkabal.cli.framework.lazy_commands import Command, Group
 from kafkabal.cli.framework.library_logs import direct_logs
 from kafkabal.cli.framework.shared_options import CommonOptions, SaveOptions
+from kafkabal.cli.framework.typer_commands import Command, Group
 from kafkabal.cli.framework.typer_parameters import Signature, common_leaves, read_signature
 from kafkabal.errors import ExitCode, UsageError
 

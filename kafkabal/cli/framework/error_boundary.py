@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from kafkabal.cli.framework.lazy_commands import environment_name
+from kafkabal.cli.framework.environment_variables import environment_name
 from kafkabal.cli.framework.nagios_output import is_wanted, report_failure
 from kafkabal.cli.framework.termination_signals import Terminated
 from kafkabal.errors import (

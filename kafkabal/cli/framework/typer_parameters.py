@@ -23,7 +23,7 @@ from typer.models import OptionInfo, ParameterInfo
 from kafkabal.atomic_files import parse_path
 from kafkabal.cli.framework.chosen_clusters import ChosenClusters
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.lazy_commands import variable_of
+from kafkabal.cli.framework.environment_variables import variable_of
 from kafkabal.cli.framework.shared_options import SETTINGS, CommonOptions, Format, Forms, Uses
 from kafkabal.errors import UsageError
 from kafkabal.units import (

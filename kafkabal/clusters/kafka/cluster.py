@@ -42,9 +42,8 @@ from kafkabal.clusters.kafka.authorized_operations import (
     topic_operations,
 )
 from kafkabal.clusters.kafka.broker_reachability import BrokerReachability, controller_time_s, reach_brokers
-from kafkabal.clusters.kafka.client_metrics_subscriptions import client_metrics_subscriptions
 from kafkabal.clusters.kafka.compacted_topic_store import CompactedTopicStore
-from kafkabal.clusters.kafka.configs import alter_configs, describe_configs
+from kafkabal.clusters.kafka.configs import alter_configs, client_metrics_subscriptions, describe_configs
 from kafkabal.clusters.kafka.consumer_racks import consumer_racks
 from kafkabal.clusters.kafka.controller_quorum import quorum_voters
 from kafkabal.clusters.kafka.create_topics import create_topics

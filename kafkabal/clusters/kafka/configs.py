@@ -1,4 +1,4 @@
-"""Configs of topics, brokers and the cluster-wide default, with where each value comes from (KIP-226, 339)."""
+"""Configs of topics, brokers, the cluster and subscriptions to client metrics (KIP-226, 339, 714, 1142)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
+from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest, ListConfigResourcesRequest
 
 from kafkabal.chunks import chunked
 from kafkabal.clusters.clock import Deadline
@@ -19,10 +19,10 @@ from kafkabal.clusters.config_items import (
     ConfigValue,
     ResourceKind,
 )
-from kafkabal.clusters.kafka.error_mapping import NO_ERROR, fault_of, fault_of_error
+from kafkabal.clusters.kafka.error_mapping import NO_ERROR, check, fault_of, fault_of_error
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.clusters.kafka.parallel_requests import run_all
-from kafkabal.errors import KafkabalError, NoResponseError, UnreachableError
+from kafkabal.errors import KafkabalError, MissingCapabilityError, NoResponseError, UnreachableError
 
 _RESOURCES_A_REQUEST = 500
 """A response names every config of a topic: 500 of them are some hundreds of kB, and take a broker milliseconds."""
@@ -95,6 +95,26 @@ def alter_configs(client: KafkaClient, changes: Sequence[ConfigChange]) -> dict[
             continue
         faults |= _refused(_by_resource(group, response.responses))
     return faults
+
+
+def client_metrics_subscriptions(client: KafkaClient) -> tuple[str, ...]:
+    """Names of all subscriptions to client metrics, sorted.
+
+    Raises
+    ------
+    MissingCapabilityError
+        If the brokers are older than Kafka 3.7, or run with ZooKeeper.
+    NotAuthorizedError
+        If the principal may not describe the cluster's configs.
+    """
+    if not client.supports(ListConfigResourcesRequest, 0):
+        raise MissingCapabilityError(
+            "client metrics subscriptions not supported by these brokers",
+            hint="they require Kafka 3.7 or later in KRaft mode",
+        )
+    response = client.call_any(ListConfigResourcesRequest(resource_types=[_TYPES[ResourceKind.CLIENT_METRICS]]))
+    check(response.error_code, "list the subscriptions to client metrics", permission="DESCRIBE_CONFIGS on the cluster")
+    return tuple(sorted(resource.resource_name for resource in response.config_resources))
 
 
 def _by_resource(group: Iterable[ConfigResource], results: Iterable[Any]) -> dict[ConfigResource, Any]:

@@ -1,4 +1,8 @@
-"""Start and end offsets of partitions, asked of their leaders, and what consumer groups have committed."""
+"""Start and end offsets of partitions, asked of their leaders, and how far consumer and share groups have come.
+
+Consumer groups commit offsets. Members of a share group share partitions (KIP-932), and its coordinator keeps where
+each begins.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,8 @@ from kafkabal.chunks import chunked
 from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.kafka.error_mapping import GROUP_AUTHORIZATION_FAILED, NO_ERROR, check
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
+from kafkabal.clusters.kafka.messages import DescribeShareGroupOffsetsRequest
 from kafkabal.clusters.kafka.request_chunks import by_topic
-from kafkabal.clusters.kafka.share_groups import share_group_offsets
 from kafkabal.model import TopicPartition
 
 _EARLIEST, _LATEST, _EARLIEST_LOCAL = -2, -1, -4
@@ -25,8 +29,8 @@ _PARTITIONS_A_REQUEST = 10_000
 # how long a leader may search tiered storage
 _REMOTE_TIMEOUT_MS = 10_000
 _GROUPS_A_REQUEST = 200
-"""A response lists the offset of every partition of each group: with 1,000 partitions each 200,000 entries, a few
-MB."""
+"""A response lists the offset of every partition of each group, of either kind: with 1,000 partitions each 200,000
+entries, a few MB."""
 _FIRST_BATCHED_VERSION = 8
 """Of OffsetFetch: several groups in one request (KIP-709, Kafka 3.0)."""
 # from version 10 on topics are named by id
@@ -78,6 +82,30 @@ def group_offsets(client: KafkaClient, broker: int, deadline: Deadline) -> dict[
     share = {group.group_id for group in listed.groups if _is_share_group(group)}
     others = {group.group_id for group in listed.groups} - share
     return _committed_by(client, broker, others, deadline) | share_group_offsets(client, broker, share, deadline)
+
+
+def share_group_offsets(
+    client: KafkaClient, broker: int, groups: Collection[str], deadline: Deadline
+) -> dict[str, dict[TopicPartition, int]]:
+    """The start offsets of the share groups that a broker coordinates: group, partition -> offset.
+
+    Brokers that list share groups but cannot describe their offsets (Kafka 4.0) give none.
+
+    Raises
+    ------
+    NotAuthorizedError
+        If the principal may not describe the groups.
+    """
+    if not groups or not client.supports(DescribeShareGroupOffsetsRequest):
+        return {}
+    found: dict[str, dict[TopicPartition, int]] = {}
+    for names in chunked(sorted(groups), _GROUPS_A_REQUEST):
+        for group in client.call_broker(broker, _share_offsets_request(names), deadline).groups:
+            if group.error_code == GROUP_AUTHORIZATION_FAILED:
+                check(group.error_code, f"read how far share group {group.group_id} has come")
+            if group.error_code == NO_ERROR:
+                found[group.group_id] = dict(_share_starts(group.topics))
+    return found
 
 
 def _is_share_group(listed: Any) -> bool:
@@ -141,3 +169,16 @@ def _has_offsets(group: str, code: int) -> bool:
     if code == GROUP_AUTHORIZATION_FAILED:
         check(code, f"read what group {group} has committed")
     return code == NO_ERROR
+
+
+def _share_offsets_request(groups: Sequence[str]) -> Any:
+    kind = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
+    return DescribeShareGroupOffsetsRequest(groups=[kind(group_id=group, topics=None) for group in groups])
+
+
+def _share_starts(topics: Sequence[Any]) -> Iterator[tuple[TopicPartition, int]]:
+    """Partitions that a group has begun with; -1 stands for one that it has not."""
+    for topic in topics:
+        for p in topic.partitions:
+            if p.error_code == NO_ERROR and p.start_offset >= 0:
+                yield TopicPartition(topic.topic_name, p.partition_index), p.start_offset

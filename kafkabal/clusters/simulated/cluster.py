@@ -28,7 +28,6 @@ from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigV
 from kafkabal.clusters.simulated import configs, controller, memory_lock, simulated_kafka_to_rows
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.clusters.simulated.memory_lock import MemoryLock
-from kafkabal.clusters.simulated.memory_record_store import MemoryRecordStore
 from kafkabal.clusters.simulated.simulated_kafka import SimulatedKafka
 from kafkabal.errors import MissingCapabilityError, UnreachableError
 from kafkabal.model import (
@@ -43,6 +42,24 @@ from kafkabal.model import (
 )
 
 _NO_RESPONSE = Fault("timeout", "no response within the deadline", retriable=True)
+
+
+class MemoryRecordStore:
+    """Records in a dictionary."""
+
+    def __init__(self, records: dict[str, bytes]) -> None:
+        self._records = records
+
+    def put(self, key: str, value: bytes | None) -> None:
+        """Keep a value, or delete the key."""
+        if value is None:
+            self._records.pop(key, None)
+        else:
+            self._records[key] = value
+
+    def get_all(self) -> Mapping[str, bytes]:
+        """A copy of everything."""
+        return dict(self._records)
 
 
 class InMemoryCluster(ClosingContext):

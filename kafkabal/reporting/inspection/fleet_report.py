@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from kafkabal.inspection import ClusterFigures, Inspection, Member, Severity, TopicCopy
+from kafkabal.inspection import ClusterFigures, Inspection, Member, Severity
 from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.reporting.inspection.inspection_report import holder_table, score_table
 from kafkabal.reporting.report import Column, Metric, Report, Table, Tone, ValueKind
@@ -59,62 +59,6 @@ def fleet_report(
         tables=(*tables, _scores(inspected)),
         notes=tuple(_notes(members)),
     )
-
-
-def data_set_report(copies: Sequence[TopicCopy], patterns: Sequence[str], members: Sequence[Member]) -> Report:
-    """Where data sets are over several clusters.
-
-    Parameters
-    ----------
-    patterns
-        What was asked for.
-    members
-        All clusters that were asked; those that did not respond are named.
-    """
-    n_sets, n_clusters = len({copy.data_set for copy in copies}), len({copy.cluster for copy in copies})
-    found = f"{counted_noun(n_sets, 'data set')} on {n_clusters} of {counted_noun(len(members), 'cluster')}"
-    columns: tuple[tuple[str, str, ValueKind], ...] = (
-        ("data_set", "data set", ValueKind.TEXT),
-        ("cluster", "cluster", ValueKind.TEXT),
-        ("topic", "topic", ValueKind.TEXT),
-        ("partitions", "partitions", ValueKind.NUMBER),
-        ("replicas", "replicas", ValueKind.NUMBER),
-        ("bytes", "bytes", ValueKind.BYTES),
-        ("records", "records", ValueKind.NUMBER),
-        ("end_offsets", "end offsets", ValueKind.NUMBER),
-        ("origin", "mirror of", ValueKind.TEXT),
-        ("behind", "behind", ValueKind.NUMBER),
-    )
-    return Report(
-        command="inspect --topics",
-        headline=f"{found}." if copies else f"No topic matches {', '.join(patterns)}.",
-        tone=Tone.PLAIN if copies else Tone.WARNING,
-        tables=(
-            Table(
-                key="copies",
-                columns=tuple(
-                    Column(
-                        key=key,
-                        title=title,
-                        kind=kind,
-                        values=[getattr(copy, key) for copy in copies],
-                        label=key in ("cluster", "topic"),
-                        quiet=key in ("origin", "behind"),
-                        metric=_COPY_METRICS.get(key),
-                    )
-                    for key, title, kind in columns
-                ),
-            ),
-        ),
-        notes=tuple(f"{m.name} did not respond: {m.problem}" for m in members if m.inspection is None),
-    )
-
-
-_COPY_METRICS: Final[Mapping[str, Metric]] = {
-    "bytes": Metric("kafkabal_data_set_bytes", "Bytes of all replicas of a topic."),
-    "records": Metric("kafkabal_data_set_records", "Records of a topic, by its offsets."),
-    "behind": Metric("kafkabal_data_set_behind_records", "Offsets that a mirror is behind its origin."),
-}
 
 
 def _state(member: Member) -> str:

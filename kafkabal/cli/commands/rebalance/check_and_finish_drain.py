@@ -76,8 +76,9 @@ def finish_drain(
     FindingsError
         If they still hold something, though nothing that was asked for keeps it there.
     """
-    from kafkabal.cli.commands.rebalance.plan_command_options import make
+    from kafkabal.cli.commands.rebalance.plan_command_options import plan_options
     from kafkabal.executor import prove_safe_to_stop
+    from kafkabal.planner import make_plan
 
     command = applying.command
     settings, context, cluster = command.settings, command.context, command.cluster
@@ -89,7 +90,7 @@ def finish_drain(
         now = _on(state, drained)
         if not now or (at_first and at_first <= now):
             break  # nothing is there any more; or nothing was moved, as where the answer was no
-        plan = make(settings, again, state, gone)
+        plan = make_plan(state, plan_options(settings, again, gone))
         if not plan.partitions:
             break
         context.say(

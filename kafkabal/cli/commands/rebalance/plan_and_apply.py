@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from kafkabal.cli.commands.rebalance.check_and_finish_drain import check_of_drain, finish_drain
-from kafkabal.cli.commands.rebalance.plan_command_options import PLAN_SETTINGS, PlanCommandOptions
+from kafkabal.cli.commands.rebalance.plan_command_options import PLAN_SETTINGS, PlanCommandOptions, plan_options
 from kafkabal.cli.commands.rebalance.run_command_options import (
     RUN_CLUSTER,
     RUN_SETTINGS,
@@ -78,7 +78,6 @@ def rebalance(
         recently_dead,
         waiting_for,
     )
-    from kafkabal.cli.commands.rebalance.plan_command_options import make
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.executor import Overridable
 
@@ -98,7 +97,10 @@ def rebalance(
             applying.report_nothing()
             raise waiting_for(waiting, settings)
         gone = gone_brokers(cluster, state, settings, context, {*drained, *settings.exclude_brokers})
-        plan = make(settings, planning, measurements.completed(state, cluster, settings, context), gone)
+        from kafkabal.planner import make_plan  # after reading: planning needs numpy
+
+        measured = measurements.completed(state, cluster, settings, context)
+        plan = make_plan(measured, plan_options(settings, planning, gone))
         if output.output is RunFormat.TABLE and plan.partitions and not context.quiet:
             from kafkabal.reporting.plan_moves import FIRST_MOVES
             from kafkabal.reporting.plan_report import plan_report

@@ -1,4 +1,4 @@
-"""Options that shape a plan, and the plan made from them."""
+"""Options of commands that make a plan, and what they mean to the planner."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,6 @@ from kafkabal.units import parse_broker_ids, parse_bytes, parse_percent, parse_w
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kafkabal.model import ClusterState
     from kafkabal.plan import Plan
 
 _LIMIT_HINT: Final = "write it like 3:4000:2TiB or 3::2TiB"
@@ -176,25 +175,15 @@ def earlier_plans(paths: "Iterable[Path]") -> "tuple[Plan, ...]":
     return tuple(plans[plan_id] for plan_id in sorted(plans))
 
 
-def make(
-    settings: Settings, command_options: PlanCommandOptions, state: "ClusterState", gone: frozenset[int] = frozenset()
-) -> "Plan":
-    """Make the plan that settings and options ask for.
+def plan_options(
+    settings: Settings, command_options: PlanCommandOptions, gone: frozenset[int] = frozenset()
+) -> PlanOptions:
+    """The options of the planner that settings and options ask for.
 
     Parameters
     ----------
     gone
         Brokers to drain, or to exclude, that are there no more.
-    """
-    from kafkabal.planner import make_plan
-
-    return make_plan(state, plan_options(settings, command_options, gone))
-
-
-def plan_options(
-    settings: Settings, command_options: PlanCommandOptions, gone: frozenset[int] = frozenset()
-) -> PlanOptions:
-    """The options of the planner that settings and options ask for.
 
     Raises
     ------

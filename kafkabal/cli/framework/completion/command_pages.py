@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from kafkabal.cli.framework.command_table import Row
-    from kafkabal.cli.framework.lazy_commands import Command, Group
+    from kafkabal.cli.framework.typer_commands import Command, Group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,11 +14,10 @@ from kafkabal.clusters.config_items import ConfigChange, ConfigResource, Resourc
 from kafkabal.clusters.kafka.configs import alter_configs, describe_configs
 from kafkabal.clusters.kafka.create_topics import create_topics
 from kafkabal.clusters.kafka.elections import elect_preferred_leaders
-from kafkabal.clusters.kafka.leader_and_group_offsets import leader_offsets
+from kafkabal.clusters.kafka.leader_and_group_offsets import leader_offsets, share_group_offsets
 from kafkabal.clusters.kafka.log_dirs import move_log_dirs, replica_logs
 from kafkabal.clusters.kafka.metadata import partition_status
 from kafkabal.clusters.kafka.reassignments import alter_reassignments
-from kafkabal.clusters.kafka.share_groups import share_group_offsets
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.model.topic_partition import TopicPartition
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from kafkabal.clusters.simulated.memory_record_store import MemoryRecordStore
+from kafkabal.clusters.simulated.cluster import MemoryRecordStore
 from kafkabal.errors import InputFileError, OutputError
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import LockLostError

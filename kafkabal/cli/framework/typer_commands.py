@@ -1,4 +1,4 @@
-"""Commands and groups as typer shows them: lazy, with the environment behind every option, help by section."""
+"""Typer's commands and groups as kafkabal has them: imported when they are invoked, with help by section."""
 
 from __future__ import annotations
 
@@ -6,28 +6,17 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperCommand, TyperGroup
 
-from kafkabal.cli.framework.command_context import PROGRAM
+from kafkabal.cli.framework.environment_variables import values_from_environment
 from kafkabal.cli.framework.help_text import OPTIONS, OUTPUT, section_of, shown_metavar, write_sections, write_text
 from kafkabal.cli.framework.missing_option_values import refuse_missing_values
 from kafkabal.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from kafkabal.cli.framework.command_table import Row
-
-
-def environment_name(option: TyperOption) -> str:
-    """The environment variable of an option, see :func:`variable_of`."""
-    return variable_of(option.opts)
-
-
-def variable_of(flags: Sequence[str]) -> str:
-    """The environment variable of an option of these flags: the longest in capitals, after ``KAFKABAL_``."""
-    flag = max(flags, key=len)
-    return f"{PROGRAM}_{flag.lstrip('-')}".replace("-", "_").upper()
 
 
 class Command(TyperCommand):
@@ -35,7 +24,7 @@ class Command(TyperCommand):
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Parse the arguments, with the environment for what they do not give."""
-        extra["default_map"] = _from_environment(self, parent)
+        extra["default_map"] = values_from_environment(self, parent)
         return super().make_context(info_name, args, parent, **extra)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -67,7 +56,7 @@ class Group(TyperGroup):
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Parse the arguments, with the environment for what they do not give."""
         if parent is not None:
-            extra["default_map"] = _from_environment(self, parent)
+            extra["default_map"] = values_from_environment(self, parent)
         return super().make_context(info_name, args, parent, **extra)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -128,22 +117,6 @@ class Group(TyperGroup):
             with formatter.section(title):
                 formatter.write_dl([(name, row.help) for name, row in rows])
         _format_options(self, ctx, formatter)
-
-
-def _from_environment(command: TyperCommand | TyperGroup, parent: Any) -> dict[str, Any]:
-    """Values that the environment gives for options; an empty one is refused, but for flags; lists are split at blanks.
-
-    Settings are left out: theirs are read together with the profile.
-    """
-    from kafkabal.cli.framework.shared_options import SETTINGS
-
-    environ = parent.find_root().obj.environ
-    options = [p for p in command.params if isinstance(p, TyperOption) and p.name not in SETTINGS]
-    texts = [(option, environ.get(environment_name(option))) for option in options]
-    for option, text in texts:
-        if text is not None and not text.strip() and not option.is_flag:
-            raise UsageError(f"{environment_name(option)}: empty value", hint="unset it, or give it a value")
-    return {option.name: text.split() if option.multiple else text for option, text in texts if text}
 
 
 def _format_options(command: TyperCommand | TyperGroup, ctx: Any, formatter: Any) -> None:

@@ -1,0 +1,71 @@
+"""Options from ``KAFKABAL_`` environment variables, and a warning of misspelt ones, which nothing would read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from typer.core import TyperOption
+
+from kafkabal.cli.framework.command_context import PROGRAM
+from kafkabal.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from typer.core import TyperCommand, TyperGroup
+
+    from kafkabal.cli.framework.command_context import CommandContext
+
+PREFIX: Final = f"{PROGRAM.upper()}_"
+LIST_FILE: Final = "environment_variables.txt"
+"""Beside this module: all names without their prefix, one a line; generated, so that no command need be imported."""
+
+_LIKENESS: Final = 0.8
+"""One letter wrong of five."""
+
+
+def environment_name(option: TyperOption) -> str:
+    """The environment variable of an option, see :func:`variable_of`."""
+    return variable_of(option.opts)
+
+
+def variable_of(flags: Sequence[str]) -> str:
+    """The environment variable of an option of these flags: the longest in capitals, after ``KAFKABAL_``."""
+    flag = max(flags, key=len)
+    return f"{PROGRAM}_{flag.lstrip('-')}".replace("-", "_").upper()
+
+
+def values_from_environment(command: TyperCommand | TyperGroup, parent: Any) -> dict[str, Any]:
+    """Values that the environment gives for options; an empty one is refused, but for flags; lists are split at blanks.
+
+    Settings are left out: theirs are read together with the profile.
+    """
+    from kafkabal.cli.framework.shared_options import SETTINGS
+
+    environ = parent.find_root().obj.environ
+    options = [p for p in command.params if isinstance(p, TyperOption) and p.name not in SETTINGS]
+    texts = [(option, environ.get(environment_name(option))) for option in options]
+    for option, text in texts:
+        if text is not None and not text.strip() and not option.is_flag:
+            raise UsageError(f"{environment_name(option)}: empty value", hint="unset it, or give it a value")
+    return {option.name: text.split() if option.multiple else text for option, text in texts if text}
+
+
+def warn_of_misspelt(context: CommandContext) -> None:
+    """Warn of each unknown variable that is nearly one of ours; others may belong to another program."""
+    for name, near in misspelt(context.environ):
+        context.warn(f"unknown environment variable ignored: {name}; did you mean {near}?")
+
+
+def misspelt(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Names that are nearly one of ours, and the nearest one."""
+    given = sorted(name.removeprefix(PREFIX) for name, value in environ.items() if value and name.startswith(PREFIX))
+    if not given:
+        return
+    from difflib import get_close_matches
+    from importlib import resources
+
+    known = (resources.files("kafkabal.cli.framework") / LIST_FILE).read_text(encoding="ascii").splitlines()
+    for name in given:
+        if name not in known and (near := get_close_matches(name, known, n=1, cutoff=_LIKENESS)):
+            yield PREFIX + name, PREFIX + near[0]

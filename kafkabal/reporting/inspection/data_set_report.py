@@ -1,0 +1,65 @@
+"""The report of ``inspect --topics``: which clusters have a copy of a data set, and how far mirrors are behind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from kafkabal.inspection import Member, TopicCopy
+from kafkabal.reporting.report import Column, Metric, Report, Table, Tone, ValueKind
+from kafkabal.wording import counted_noun
+
+_COPY_METRICS: Final[Mapping[str, Metric]] = {
+    "bytes": Metric("kafkabal_data_set_bytes", "Bytes of all replicas of a topic."),
+    "records": Metric("kafkabal_data_set_records", "Records of a topic, by its offsets."),
+    "behind": Metric("kafkabal_data_set_behind_records", "Offsets that a mirror is behind its origin."),
+}
+
+
+def data_set_report(copies: Sequence[TopicCopy], patterns: Sequence[str], members: Sequence[Member]) -> Report:
+    """Where data sets are over several clusters.
+
+    Parameters
+    ----------
+    patterns
+        What was asked for.
+    members
+        All clusters that were asked; those that did not respond are named.
+    """
+    n_sets, n_clusters = len({copy.data_set for copy in copies}), len({copy.cluster for copy in copies})
+    found = f"{counted_noun(n_sets, 'data set')} on {n_clusters} of {counted_noun(len(members), 'cluster')}"
+    columns: tuple[tuple[str, str, ValueKind], ...] = (
+        ("data_set", "data set", ValueKind.TEXT),
+        ("cluster", "cluster", ValueKind.TEXT),
+        ("topic", "topic", ValueKind.TEXT),
+        ("partitions", "partitions", ValueKind.NUMBER),
+        ("replicas", "replicas", ValueKind.NUMBER),
+        ("bytes", "bytes", ValueKind.BYTES),
+        ("records", "records", ValueKind.NUMBER),
+        ("end_offsets", "end offsets", ValueKind.NUMBER),
+        ("origin", "mirror of", ValueKind.TEXT),
+        ("behind", "behind", ValueKind.NUMBER),
+    )
+    return Report(
+        command="inspect --topics",
+        headline=f"{found}." if copies else f"No topic matches {', '.join(patterns)}.",
+        tone=Tone.PLAIN if copies else Tone.WARNING,
+        tables=(
+            Table(
+                key="copies",
+                columns=tuple(
+                    Column(
+                        key=key,
+                        title=title,
+                        kind=kind,
+                        values=[getattr(copy, key) for copy in copies],
+                        label=key in ("cluster", "topic"),
+                        quiet=key in ("origin", "behind"),
+                        metric=_COPY_METRICS.get(key),
+                    )
+                    for key, title, kind in columns
+                ),
+            ),
+        ),
+        notes=tuple(f"{m.name} did not respond: {m.problem}" for m in members if m.inspection is None),
+    )

@@ -1,0 +1,42 @@
+"""The parts of several records, one list for each part; their sizes and their checksum."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any, NamedTuple
+
+import msgspec
+
+from kafkabal.sources.record_headers import header_bytes
+from kafkabal.sources.source_protocol import Headers
+
+
+class RecordParts(NamedTuple):
+    """Values, keys and headers of records, in lists of one length."""
+
+    values: list[bytes]
+    keys: list[bytes | None] | None
+    """None where no record has one."""
+    headers: list[Headers] | None
+    """None where no record has one."""
+
+    def sizes(self) -> list[int]:
+        """Bytes of each record, key and headers included."""
+        sizes = list(map(len, self.values))
+        if self.keys is not None:
+            sizes = [n + len(key or b"") for n, key in zip(sizes, self.keys, strict=True)]
+        if self.headers is not None:
+            sizes = [n + header_bytes(of_row) for n, of_row in zip(sizes, self.headers, strict=True)]
+        return sizes
+
+    def add_to(self, digest: Any) -> None:
+        """Take the records into a checksum, which does not depend on how rows are cut into blocks."""
+        by_row = [self.values]
+        if self.keys is not None:
+            by_row.insert(0, [b"" if key is None else b"=" + key for key in self.keys])
+        if self.headers is not None:
+            by_row.append([msgspec.json.encode(of_row) for of_row in self.headers])
+        if self.values:
+            parts = self.values if len(by_row) == 1 else chain.from_iterable(zip(*by_row, strict=True))
+            digest.update(b"\n".join(parts))
+            digest.update(b"\n")
