@@ -321,7 +321,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l score -r -f -a 'disk
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l tolerance -r -f -d 'Allowed deviation from the fair share, such as 9% or 0.09.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s o -l output -r -f -a 'table json jsonl yaml csv markdown html prometheus' -d 'Output format: table, json, jsonl, yaml, csv, markdown, html, prometheus. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
-complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l check -d 'Exit 3 if the cluster is unbalanced or unhealthy.'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l check -d 'Exit 3 if the cluster is imbalanced or broken.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l nagios -d 'Monitoring plugin: one line of output, exit 0 to 3.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s w -l warning -r -f -d 'Warning threshold for --nagios. [default: 10%]'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s c -l critical -r -f -d 'Critical threshold for --nagios. [default: 25%]'

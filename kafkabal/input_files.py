@@ -24,7 +24,7 @@ import msgspec
 
 from kafkabal.errors import InputFileError
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a module of type checkers alone
     from _typeshed import WriteableBuffer
 
 T = TypeVar("T")

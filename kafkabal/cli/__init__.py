@@ -52,7 +52,7 @@ How to add a command
    :func:`~kafkabal.cli.framework.cluster_access.read_cluster` reads it with the capacities of the profile, warns of
    brokers that did not respond, and refreshes the names for completion;
    :func:`kafkabal.cli.framework.selected_scores.selected_scores` gives the scores;
-   :func:`kafkabal.cli.framework.command_settings.cluster_flags` the flags for a command to run next.
+   :func:`kafkabal.cli.framework.command_settings.cluster_options` the flags for a command to run next.
 
 3. It says what it has to say in one of these ways:
 

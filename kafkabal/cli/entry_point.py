@@ -1,4 +1,4 @@
-"""The way in: names for a shell are answered at once, everything else goes to the commands.
+"""The entry point: names for a shell are printed at once, everything else goes to the commands.
 
 typer and what it needs take twice as long to import as the names take to find.
 """

@@ -29,7 +29,6 @@ from .librdkafka_config import connection_of as connection_of
 from .librdkafka_config import librdkafka_settings as librdkafka_settings
 from .profile_disks import with_profile_disks as with_profile_disks
 from .profiles import DEFAULT_PROFILE as DEFAULT_PROFILE
-from .profiles import Profile as Profile
 from .profiles import find_profile as find_profile
 from .profiles import load_profile as load_profile
 from .profiles import profile_in_use as profile_in_use
@@ -39,6 +38,7 @@ from .redacted_properties import properties_without_secrets as properties_withou
 from .resolve_settings import PROFILE_VARIABLE as PROFILE_VARIABLE
 from .resolve_settings import resolve as resolve
 from .settings import KEYS as KEYS
+from .settings import Profile as Profile
 from .settings import Settings as Settings
 from .settings_for_python_api import live_connection as live_connection
 from .settings_for_python_api import settings_of as settings_of

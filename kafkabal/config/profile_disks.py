@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from kafkabal.config.settings import Settings
+from kafkabal.config.settings import Settings
+
+if TYPE_CHECKING:  # needs numpy, as no command does before it has connected
     from kafkabal.model import ClusterState
 
 
@@ -17,7 +18,7 @@ def with_profile_disks(state: ClusterState, settings: Settings) -> ClusterState:
     ConfigError
         If the profile names a log dir that does not exist.
     """
-    from kafkabal.model import with_capacity, with_volumes  # needs numpy, as no command does before it has connected
+    from kafkabal.model import with_capacity, with_volumes
 
     with settings.naming("volumes"):
         state = with_volumes(state, settings.volumes)

@@ -11,11 +11,10 @@ clusters.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from kafkabal.config.settings import KEYS
+from kafkabal.config.settings import KEYS, Profile
 from kafkabal.config.value_parsers import check_keys, mapping, text
 from kafkabal.config.yaml_document import Place, YamlNode, parse_yaml, read_yaml
 from kafkabal.errors import ConfigError, UsageError
@@ -25,18 +24,6 @@ DEFAULT_PROFILE = "default"
 _FILE_ENDINGS = (".yaml", ".yml")
 _SEVERAL = "profiles"
 _USE = "use"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
-    """Settings as they stand in a file."""
-
-    name: str
-    path: Path
-    settings: Mapping[str, YamlNode]
-    """By key; of a profile with a problem, those that are known."""
-    problem: UsageError | None = None
-    """Why it cannot be used; None where its keys are right."""
 
 
 def default_profiles_file() -> Path:

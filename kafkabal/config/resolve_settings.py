@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from kafkabal.config.profiles import Profile, load_profile
-from kafkabal.config.settings import KEYS, Key, Settings
+from kafkabal.config.profiles import load_profile
+from kafkabal.config.settings import KEYS, Key, Profile, Settings
 from kafkabal.config.yaml_document import Place, YamlNode
 from kafkabal.errors import UsageError
 

@@ -11,15 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from kafkabal.config import value_parsers
 from kafkabal.config.value_parsers import PerBroker
 from kafkabal.config.yaml_document import Place, YamlNode
 from kafkabal.errors import InputFileError, UsageError
-
-if TYPE_CHECKING:
-    from kafkabal.config.profiles import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +43,18 @@ def _key(name: str, read: Callable[[YamlNode], Any], option: str | None = None) 
 
 def _nothing() -> Mapping[Any, Any]:
     return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """Settings as they stand in a file."""
+
+    name: str
+    path: Path
+    settings: Mapping[str, YamlNode]
+    """By key; of a profile with a problem, those that are known."""
+    problem: UsageError | None = None
+    """Why it cannot be used; None where its keys are right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

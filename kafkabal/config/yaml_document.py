@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from kafkabal.errors import ConfigError, InputFileError, UsageError
 from kafkabal.input_files import read_text
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a command without profiles does not wait for it
     from yaml.events import Event
 
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})

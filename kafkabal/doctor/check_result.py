@@ -26,7 +26,7 @@ class CheckStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     area: str
     """``host``, ``network``, ``cluster`` or ``permissions``."""
@@ -38,6 +38,6 @@ class CheckResult:
 
 
 def failed(area: str, what: str, error: KafkabalError, status: CheckStatus = CheckStatus.FAILED) -> CheckResult:
-    """A check that ended in an error; without a hint of its own the error is the next thing to examine."""
+    """A check that ended in an error; where the error has no hint, the hint is to look at its message."""
     hint = error.hint or "see the message, and 'kafkabal inspect -vv' for what the libraries log"
     return CheckResult(area=area, what=what, status=status, detail=error.message, hint=hint)

@@ -1,4 +1,4 @@
-"""Whether the cluster can be reached, read and worked on."""
+"""Whether the cluster can be reached, read and changed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FOR_WHAT: Final = {
 def check_kafka(
     settings: ConnectionSettings, purposes: Collection[Purpose], clock: Clock, deadline_s: float
 ) -> Iterator[CheckResult]:
-    """Look at a live cluster from its bootstrap servers to permissions; nothing is changed.
+    """Check a live cluster, from its bootstrap servers to permissions; nothing is changed.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def check_kafka(
     servers = list(_check_servers(settings, clock))
     yield from servers
     if all(check.status is CheckStatus.FAILED for check in servers):
-        yield _skipped(_CLUSTER, "brokers, versions, clock, lock, permissions", "no bootstrap server answers")
+        yield _skipped(_CLUSTER, "brokers, versions, clock, lock, permissions", "no bootstrap server responds")
         return
     with KafkaCluster(settings, clock) as cluster:
         yield from _guarded(_NETWORK, "brokers", lambda: _check_brokers(cluster, deadline_s))
@@ -63,7 +63,7 @@ def check_cluster(cluster: Cluster, deadline_s: float) -> Iterator[CheckResult]:
 
 
 def _check_servers(settings: ConnectionSettings, clock: Clock) -> Iterator[CheckResult]:
-    """Every bootstrap server by itself: as long as one answers, a command would not notice the others."""
+    """Every bootstrap server by itself: while one responds, a command does not notice that others do not."""
     ids: dict[str, str] = {}
     for server in settings.bootstrap_servers:
         what = f"bootstrap server {server}"
@@ -118,18 +118,18 @@ def _responded(what: str, elapsed_s: float, detail: str) -> CheckResult:
 
 def _check_versions(reached: Collection[BrokerReachability]) -> CheckResult:
     what = "versions"
-    answered = [reach for reach in reached if reach.error is None]
-    if not answered:
-        return _skipped(_CLUSTER, what, "no broker answers")
-    kinds = Counter(tuple(sorted(reach.versions.items())) for reach in answered)
-    releases = ", ".join(sorted({reach.release for reach in answered}))
+    responded = [reach for reach in reached if reach.error is None]
+    if not responded:
+        return _skipped(_CLUSTER, what, "no broker responds")
+    kinds = Counter(tuple(sorted(reach.versions.items())) for reach in responded)
+    releases = ", ".join(sorted({reach.release for reach in responded}))
     if len(kinds) > 1:
         return CheckResult(
             area=_CLUSTER,
             what=what,
             status=CheckStatus.WARNING,
-            detail=f"brokers do not all speak the same versions: Kafka {releases}",
-            hint="finish the rolling upgrade before replicas are moved",
+            detail=f"brokers run different versions: Kafka {releases}",
+            hint="finish the rolling upgrade before moving replicas",
         )
     return CheckResult(area=_CLUSTER, what=what, status=CheckStatus.OK, detail=f"all brokers run Kafka {releases}")
 
@@ -190,7 +190,7 @@ def _check_lock(cluster: KafkaCluster) -> CheckResult:
 def _guarded(
     area: str, what: str, look: Callable[[], Collection[CheckResult] | Iterator[CheckResult]]
 ) -> Iterator[CheckResult]:
-    """What a group of checks finds; an error is a finding of its own, and the next group is run all the same."""
+    """The results of a group of checks; an error becomes a finding, and the next group runs."""
     try:
         yield from look()
     except KafkabalError as error:

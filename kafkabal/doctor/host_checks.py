@@ -30,12 +30,12 @@ _LEAST_FREE_BYTES: Final = 100 * 2**20
 
 
 def check_folders(folders: Mapping[str, Path], *, may_be_read_only: Collection[str] = ()) -> Iterator[CheckResult]:
-    """See that each folder, by what it is for, can be written, or made; nothing is written.
+    """Check that each folder, by its purpose, can be written or created; nothing is written.
 
     Parameters
     ----------
     may_be_read_only
-        Purposes of folders that commands only read, but for those that edit them: no finding.
+        Purposes of folders that most commands only read: such a folder is no finding.
     """
     for purpose, folder in folders.items():
         yield _check_folder(purpose, folder, may_be_read_only=purpose in may_be_read_only)
@@ -59,7 +59,7 @@ def _check_folder(purpose: str, folder: Path, *, may_be_read_only: bool) -> Chec
 
 
 def check_extras(is_installed: Callable[[str], bool] | None = None) -> Iterator[CheckResult]:
-    """See which extras are installed; a missing one is not a finding.
+    """List which extras are installed; a missing one is not a finding.
 
     Parameters
     ----------

@@ -38,13 +38,12 @@ class PermissionStep:
     purposes: frozenset[Purpose]
     needs: tuple[PermissionNeed, ...]
     is_optional: bool = False
-    """Commands do without it, and say what is missing then."""
+    """Commands work without it, and warn of what they then lack."""
 
 
 _ALL = frozenset(Purpose)
 _INSPECT = frozenset({Purpose.INSPECT, Purpose.REBALANCE})
 _MOVE = frozenset({Purpose.REBALANCE, Purpose.WATCH})
-_REBALANCE = frozenset({Purpose.REBALANCE})
 _TELEMETRY = frozenset({Purpose.TELEMETRY})
 
 _DESCRIBE_CLUSTER = PermissionNeed(Operation.DESCRIBE, ResourceType.CLUSTER)

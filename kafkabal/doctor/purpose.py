@@ -1,4 +1,4 @@
-"""What kafkabal is to be used for; imported for the help of the command, so it imports nothing heavy."""
+"""What kafkabal will be used for; the help of ``doctor`` imports this file, so it imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Purpose(StrEnum):
-    """What kafkabal is to be used for, by the name of the command."""
+    """What kafkabal will be used for: the name of a command."""
 
     INSPECT = "inspect"
     CREATE = "create"

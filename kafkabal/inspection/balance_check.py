@@ -1,4 +1,4 @@
-"""``inspect --check`` and ``--nagios``: is the cluster even enough, asked of the bands that ``rebalance`` works by."""
+"""``inspect --check`` and ``--nagios``: whether the cluster is balanced by the bands that ``rebalance`` uses."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ def has_findings(inspection: Inspection, tolerance: float) -> bool:
 
 
 def is_broken(inspection: Inspection) -> bool:
-    """Whether something does not work, which no rebalancing mends for good."""
+    """Whether something is broken that rebalancing alone does not repair."""
     return next(faults(inspection.state), None) is not None

@@ -1,4 +1,4 @@
-"""Bytes a second that cross racks: replication for certain, producing and reading as far as can be said.
+"""Bytes a second that cross racks: those of replication are exact, those of clients an estimate.
 
 ::
 
@@ -7,7 +7,7 @@
     clients across    = (produced + read) x (1 - 1 / racks), if clients are spread evenly over the racks
 
 A rack may be a path such as ``dc1/row2/r7``; its first parts are the larger units that it is in. Brokers do not know in
-which rack producers are, and tell of consumers only what these say (``client.rack``).
+which rack producers are, and know of consumers only what these report (``client.rack``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafkabal.model import F64, I32, ClusterState, freeze
+from kafkabal.inspection.partition_and_holder_figures import rate_by
+from kafkabal.model import F64, ClusterState, freeze
 
 _SEPARATOR = "/"
 
@@ -44,11 +45,11 @@ def rack_traffic(state: ClusterState) -> RackTraffic:
     led_in = np.where(p.leader >= 0, rack[p.leader], -1) if len(p) else np.empty(0, np.int32)
     rate, sender, target = p.in_bytes_per_s[r.partition], led_in[r.partition], rack[r.broker]
     crosses = (sender >= 0) & (target >= 0) & (sender != target) & ~r.removing
-    produced, read = _sum(led_in, p.in_bytes_per_s, n), _sum(led_in, p.out_bytes_per_s, n)
+    produced, read = rate_by(led_in, p.in_bytes_per_s, n), rate_by(led_in, p.out_bytes_per_s, n)
     return RackTraffic(
         produced=produced,
-        replicated_in=_sum(np.where(crosses, target, -1), rate, n),
-        replicated_out=_sum(np.where(crosses, sender, -1), rate, n),
+        replicated_in=rate_by(np.where(crosses, target, -1), rate, n),
+        replicated_out=rate_by(np.where(crosses, sender, -1), rate, n),
         read=read,
         clients_across=(produced + np.nan_to_num(read)) * (1 - 1 / max(n, 1)),
     )
@@ -62,12 +63,3 @@ def with_rack_level(state: ClusterState, level: int) -> ClusterState:
     rack = np.where(state.brokers.rack >= 0, row[state.brokers.rack], -1).astype(np.int32)
     freeze(rack)
     return state.replace(racks=racks, brokers=replace(state.brokers, rack=rack))
-
-
-def _sum(group: I32, rates: F64, n: int) -> F64:
-    """float64, shape (n,): known rates by group; NaN for all where none is known."""
-    known = ~np.isnan(rates)
-    rows = known & (group >= 0)
-    if not known.any():
-        return np.full(n, np.nan)
-    return np.asarray(np.bincount(group[rows], rates[rows], n), np.float64)

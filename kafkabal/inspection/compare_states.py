@@ -1,4 +1,4 @@
-"""Two states of a cluster side by side: what came, went, moved and grew."""
+"""Compare two states of a cluster: what was added, removed, moved or grew."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BrokerChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicChange:
-    """A topic that came, went, or has other partitions or bytes."""
+    """A topic that was added or removed, or whose partitions or bytes differ."""
 
     topic: str
     first_partitions: int

@@ -1,4 +1,4 @@
-"""How far each consumer group is behind what is written: in records, and in the time that writing them took."""
+"""How far each consumer group is behind: in records, and in the seconds that it took to write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster together with its scores: what every view of ``inspect`` is made from."""
+"""A cluster and its scores: what every view of ``inspect`` shows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafkabal.scoring import Evaluation, Grain, Score, SelectedScores, evaluate,
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A score, and what it says of each holder."""
+    """A score and its evaluation of each holder."""
 
     score: Score
     evaluation: Evaluation
@@ -28,7 +28,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Inspection:
-    """What is known of a cluster, and how even it is."""
+    """A cluster and its evaluation by each score."""
 
     state: ClusterState
     scored: tuple[Scored, ...]

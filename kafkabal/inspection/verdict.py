@@ -29,7 +29,7 @@ _MOST_IDS = 5
 """A longer sentence is not read to its end; the table has all of them."""
 _FEW = 0.1
 """Fraction of all replicas whose sizes may be missing before the sentence itself says so: a tenth more or less bytes is
-about the tolerance that the verdict goes by."""
+about the tolerance of the verdict."""
 
 
 class Severity(StrEnum):
@@ -50,18 +50,18 @@ class Verdict:
 
 
 def judge(inspection: Inspection) -> Verdict:
-    """Say what is wrong: what is broken first, then what is uneven."""
-    broken, uneven = list(faults(inspection.state)), list(_unevenness(inspection))
+    """Say what is wrong: what is broken first, then which scores are outside their bands."""
+    broken, imbalanced = list(faults(inspection.state)), list(_imbalance(inspection))
     assumed = _assumption(inspection)
-    if not broken and not uneven:
-        return Verdict(f"{_even(inspection)}{assumed}.", Severity.BALANCED)
-    sentence = "; ".join([*broken, *uneven])
-    command = "kafkabal rebalance --dry-run" if uneven or offline_replicas(inspection.state).any() else ""
+    if not broken and not imbalanced:
+        return Verdict(f"{_balanced(inspection)}{assumed}.", Severity.BALANCED)
+    sentence = "; ".join([*broken, *imbalanced])
+    command = "kafkabal rebalance --dry-run" if imbalanced or offline_replicas(inspection.state).any() else ""
     return Verdict(f"{_capital(sentence)}{assumed}.", Severity.BROKEN if broken else Severity.IMBALANCED, command)
 
 
 def faults(state: ClusterState) -> Iterator[str]:
-    """What is broken rather than uneven, one clause each, worst first."""
+    """What is broken, one clause each, worst first; imbalance is not among it."""
     brokers, lost = state.brokers, offline_replicas(state)
     leaderless = int((state.partitions.leader < 0).sum())
     if leaderless:
@@ -70,7 +70,7 @@ def faults(state: ClusterState) -> Iterator[str]:
     if dead.any():
         held = int(lost[dead[state.replicas.broker]].sum())
         yield f"{brokers_named(state, dead)} {_is(dead)} dead with {counted_noun(held, 'replica')}"
-    yield from _silent(state)
+    yield from _unresponsive(state)
     offline = dirs_in(state, LogDirState.OFFLINE)
     if offline.any():
         yield f"{counted_noun(int(offline.sum()), 'log dir')} offline on {brokers_named(state, offline > 0)}"
@@ -78,12 +78,12 @@ def faults(state: ClusterState) -> Iterator[str]:
 
 
 def beyond_moves(state: ClusterState) -> Iterator[str]:
-    """The clauses of :func:`faults` that no move repairs: somebody has to see to a broker that lives."""
-    yield from _silent(state)
+    """The clauses of :func:`faults` that no move repairs: a live broker needs attention."""
+    yield from _unresponsive(state)
     yield from _lagging(state)
 
 
-def _silent(state: ClusterState) -> Iterator[str]:
+def _unresponsive(state: ClusterState) -> Iterator[str]:
     unreported = reports_no_log_dir(state)
     if unreported.any():
         whose = "its" if unreported.sum() == 1 else "their"
@@ -106,7 +106,7 @@ def brokers_named(state: ClusterState, rows: Bools) -> str:
     return f"{plural(len(ids), 'broker')} {listed}"
 
 
-def _unevenness(inspection: Inspection) -> Iterator[str]:
+def _imbalance(inspection: Inspection) -> Iterator[str]:
     """What is outside its band: the first score in figures, the others by name."""
     out = [scored for scored in inspection.scored if scored.evaluation.outside.any()]
     if not out:
@@ -141,7 +141,7 @@ def _holder(scored: Scored, state: ClusterState, row: int) -> str:
     return f"{dirs.path[row]} of broker {state.brokers.id[dirs.broker[row]]}"
 
 
-def _even(inspection: Inspection) -> str:
+def _balanced(inspection: Inspection) -> str:
     n = int(inspection.state.brokers.is_live.sum())
     names = _listed([scored.score.name for scored in inspection.scored]) or "nothing"
     width = format_percent(inspection.tolerance, digits=0)

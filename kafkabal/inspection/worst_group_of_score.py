@@ -22,7 +22,7 @@ class WorstGroup:
 
 
 def worst_group(scored: Scored, state: ClusterState) -> WorstGroup | None:
-    """The group whose shares are farthest from 1; None for a score that compares brokers, or dirs, as a whole."""
+    """The group whose shares are farthest from 1; None for a score without groups."""
     if scored.score.grain is not Grain.BROKER or scored.score.group(state) is None:
         return None
     parts = parts_of(scored.score, state)

@@ -12,7 +12,7 @@ from kafkabal.planner.plan_listener import SILENT, PlanListener
 from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.planner.plan_short_of_bands import falls_short, may_lead, persist
 from kafkabal.planner.problem import Problem, build_problem
-from kafkabal.planner.search.assign_leaders import choose_leaders
+from kafkabal.planner.search.assign_leaders import assign_leaders
 from kafkabal.planner.search.keep_within_budget import exceeds_budget
 from kafkabal.planner.search.search_phases import is_reached
 from kafkabal.planner.search.solution import Solution
@@ -86,7 +86,7 @@ def _with_leaders_that_stay(candidate: Candidate, listener: PlanListener) -> tup
     if problem.options.mode is not Mode.FULL or not (candidate.solution.moved().any(1) & repaired).any():
         return candidate, after
     listener.step("leaders again")
-    leader = choose_leaders(Solution(build_problem(after, problem.options)))
+    leader = assign_leaders(Solution(build_problem(after, problem.options)))
     if not may_lead(problem, leader):
         return candidate, after
     candidate = candidate._replace(leader=leader)

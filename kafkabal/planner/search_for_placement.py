@@ -25,7 +25,7 @@ from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.problem import NONE
 from kafkabal.planner.search.additional_loads import AdditionalLoads, additional_scores_of
 from kafkabal.planner.search.additional_scores import even_placement
-from kafkabal.planner.search.assign_leaders import choose_leaders
+from kafkabal.planner.search.assign_leaders import assign_leaders
 from kafkabal.planner.search.assign_log_dirs import choose_log_dirs
 from kafkabal.planner.search.bulk_moves import NO_BULK_MOVES, USUAL_PACE
 from kafkabal.planner.search.iterated_search import CLOSE, FEW_CELLS, search_iteratively
@@ -124,7 +124,7 @@ def _exchange_for_additional_scores(solution: Solution, listener: PlanListener) 
     problem = solution.problem
     if problem.options.mode is Mode.FULL and additional_scores_of(problem):
         listener.step("additional scores")
-        even_placement(solution, AdditionalLoads(solution, choose_leaders(solution)))
+        even_placement(solution, AdditionalLoads(solution, assign_leaders(solution)))
 
 
 def _is_close(start: Solution, solution: Solution) -> bool:
@@ -150,7 +150,7 @@ def finish(solution: Solution, unplaced: I64, listener: PlanListener) -> Candida
     refuse_if_infeasible(solution, unplaced)
     refuse_endless_drain(solution)
     listener.step("leaders")
-    return Candidate(solution, choose_leaders(solution), log_dir, unplaced)
+    return Candidate(solution, assign_leaders(solution), log_dir, unplaced)
 
 
 def _leave_unrepaired(solution: Solution) -> None:

@@ -6,15 +6,12 @@ import asyncio
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from kafkabal.producer.drop_in_producer import Producer
 from kafkabal.producer.producer_options import PREFIX
-
-if TYPE_CHECKING:
-    from confluent_kafka import KafkaError, Message
 
 _POLL_S: Final = 0.1
 """How long a call of librdkafka may wait for delivery reports; closing waits for it."""

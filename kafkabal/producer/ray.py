@@ -28,7 +28,7 @@ from kafkabal.routing import Context, load_policy
 from kafkabal.scoring import load_scores
 from kafkabal.sources import Headers
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # an extra, which need not be installed
     import ray.data
 
 _SEED_BITS = 32

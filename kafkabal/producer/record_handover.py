@@ -6,15 +6,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, repeat
 from operator import length_hint
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from confluent_kafka import KafkaError, Message
 
 from kafkabal.model import I64
 from kafkabal.sources import Headers
-
-if TYPE_CHECKING:
-    from confluent_kafka import KafkaError, Message
 
 DeliveryCallback: TypeAlias = "Callable[[KafkaError | None, Message], None]"
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING, Final, overload
+from typing import Final, overload
+
+from confluent_kafka import Message
 
 from kafkabal.producer.send_manifest import SendManifest
 from kafkabal.sources import Headers
-
-if TYPE_CHECKING:
-    from confluent_kafka import Message
 
 RECORD_HEADER: Final = "kafkabal-record"
 """Header that names a record: the id of its manifest, a slash, and its number."""

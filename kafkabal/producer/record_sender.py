@@ -15,10 +15,10 @@ from itertools import repeat
 from math import inf, nan
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from kafkabal.config import DEFAULT_REFRESH_S, ClientSetting
 from kafkabal.errors import OperationError, PartialFailureError
@@ -41,9 +41,6 @@ from kafkabal.scoring import WeightedScore
 from kafkabal.sources import Headers
 from kafkabal.telemetry import BrokerLatencies
 from kafkabal.wording import counted_noun
-
-if TYPE_CHECKING:
-    from confluent_kafka import Message
 
 _FULL_QUEUE_POLL_S = 0.05
 """How long delivery reports are waited for before a record that found no room is offered again: a batch is acknowledged

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from confluent_kafka import KafkaError, Message
 
 from kafkabal.model import I64
-
-if TYPE_CHECKING:
-    from confluent_kafka import KafkaError, Message
 
 
 class Acknowledged(NamedTuple):

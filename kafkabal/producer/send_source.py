@@ -10,9 +10,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from confluent_kafka import KafkaError
 
 from kafkabal.errors import OperationError
 from kafkabal.gc_pause import cycle_collection_paused
@@ -29,9 +29,6 @@ from kafkabal.producer.unsent_records import SendOutcome, UnsentRecords
 from kafkabal.routing import PolicyFaultError
 from kafkabal.sources import Block, Headers, Listing, Part, RowChecksum, Source
 from kafkabal.wording import counted_noun
-
-if TYPE_CHECKING:
-    from confluent_kafka import KafkaError
 
 # generations of Python's search for cycles: the objects that came since the last one. It takes 0.2 s with 100,000
 # records in flight, none of which is in a cycle; what is, comes from a few readings of the cluster

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from kafkabal.clusters import Clock, Deadline, SystemClock
 from kafkabal.config import ANSWER_S, ClientSetting
 from kafkabal.errors import KafkabalError, OperationError, UnreachableError, UnsafeError, unknown_topic
 from kafkabal.producer.librdkafka_errors import config_error_of, error_of
-
-if TYPE_CHECKING:
-    from confluent_kafka import Message
 
 _V = TypeVar("_V")
 _PAUSE_S = 0.2

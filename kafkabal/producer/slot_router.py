@@ -16,15 +16,13 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import nan
 from threading import Event, Lock
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from confluent_kafka import KafkaError, Message
 
 from kafkabal.producer.topic_router import TopicRouter
 from kafkabal.routing import Policy, RoutingView, Slot, SlotPolicy
-
-if TYPE_CHECKING:
-    from confluent_kafka import KafkaError, Message
 
 Report: TypeAlias = "Callable[[KafkaError | None, Message], None]"
 

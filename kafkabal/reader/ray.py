@@ -23,7 +23,7 @@ from kafkabal.reader.choose_manifest import pin
 from kafkabal.reader.manifest import BLOCK_BYTES, Manifest, load_manifest
 from kafkabal.wording import counted_noun
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # an extra, which need not be installed
     import pyarrow as pa
     import ray.data
 

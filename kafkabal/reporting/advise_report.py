@@ -25,7 +25,7 @@ def advise_report(
     limit: float,
     after_s: float | None = None,
     rebalance: str = "kafkabal rebalance",
-    cluster_flags: str = "",
+    cluster_options: str = "",
     charts: Callable[[], Sequence[Chart]] = tuple,
 ) -> Report:
     """Both pieces of advice; the table lists ways of relief, those that move nothing first.
@@ -36,7 +36,7 @@ def advise_report(
         The advice is for the cluster as it will be then; None for as it is.
     rebalance
         The command that carries it out.
-    cluster_flags
+    cluster_options
         Lead the commands that are shown to the same cluster.
     charts
         Show how disks fill.
@@ -48,7 +48,7 @@ def advise_report(
         tone=Tone.WARNING if relief.needed_bytes or brokers.add else Tone.PLAIN,
         facts=tuple(_facts(brokers, relief, target, limit)),
         tables=(_relief_table(relief), _new_brokers(brokers)),
-        notes=tuple(_notes(brokers, relief, limit, rebalance, cluster_flags)),
+        notes=tuple(_notes(brokers, relief, limit, rebalance, cluster_options)),
         charts=charts,
     )
 
@@ -148,15 +148,15 @@ def _new_brokers(brokers: BrokerAdvice) -> Table:
 
 
 def _notes(
-    brokers: BrokerAdvice, relief: ReliefAdvice, limit: float, rebalance: str, cluster_flags: str
+    brokers: BrokerAdvice, relief: ReliefAdvice, limit: float, rebalance: str, cluster_options: str
 ) -> Iterator[str]:
     if brokers.drain:
         ids = ",".join(map(str, brokers.drain))
-        yield f"to drain: {rebalance} --drain {ids} {cluster_flags}".rstrip()
+        yield f"to drain: {rebalance} --drain {ids} {cluster_options}".rstrip()
     if relief.log_dir_bytes:
-        yield f"to move to other log dirs: {rebalance} --log-dirs-only {cluster_flags}".rstrip()
+        yield f"to move to other log dirs: {rebalance} --log-dirs-only {cluster_options}".rstrip()
     if relief.needed_bytes:
-        yield f"to move to other brokers: {rebalance} --below {percent_as_option(limit)} {cluster_flags}".rstrip()
+        yield f"to move to other brokers: {rebalance} --below {percent_as_option(limit)} {cluster_options}".rstrip()
     if brokers.suffices is not None and brokers.moved_bytes:
         cost = f"{format_bytes(brokers.moved_bytes)} to move, {format_duration(brokers.duration_s)} at the throttle"
         yield f"{cost}; fullest broker: {_share(brokers.fullest_before)} before, {_share(brokers.fullest_after)} after"

@@ -19,7 +19,7 @@ def drain_report(
     *,
     is_assumed: bool,
     rebalance: str = "kafkabal rebalance",
-    cluster_flags: str = "",
+    cluster_options: str = "",
 ) -> Report:
     """The verdict, what is to move, blockers by topic and room by log dir.
 
@@ -29,7 +29,7 @@ def drain_report(
         No throttle was given: the rate is the one that an automatic throttle starts with at least.
     rebalance
         The command that drains.
-    cluster_flags
+    cluster_options
         Lead it to the same cluster.
     """
     return Report(
@@ -49,7 +49,7 @@ def drain_report(
         tables=(_blockers(found), _room(found)),
         notes=(
             *_notes(found, throttle_bytes_per_s, is_assumed=is_assumed),
-            *_next(found, rebalance, cluster_flags),
+            *_next(found, rebalance, cluster_options),
         ),
     )
 
@@ -100,8 +100,8 @@ def _notes(found: DrainCheck, rate: float, *, is_assumed: bool) -> Iterator[str]
         yield f"time at {format_rate(rate)} a broker: an automatic throttle starts there or higher"
 
 
-def _next(found: DrainCheck, rebalance: str, cluster_flags: str) -> Iterator[str]:
+def _next(found: DrainCheck, rebalance: str, cluster_options: str) -> Iterator[str]:
     if found.can_drain and found.replicas:
         brokers = ",".join(map(str, found.brokers))
-        command = f"{rebalance} --drain {brokers} {cluster_flags}".rstrip()
+        command = f"{rebalance} --drain {brokers} {cluster_options}".rstrip()
         yield f"about {format_duration(found.duration_s)}; next: {command}"

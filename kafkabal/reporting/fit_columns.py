@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from rich.text import Text
 
 from kafkabal.reporting.report import BARS, Column, ValueKind
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 GAP: Final = 2
 """Blanks between two columns."""

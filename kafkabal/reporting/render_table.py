@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -15,9 +15,6 @@ from kafkabal.reporting.cell_formats import bars, show_value
 from kafkabal.reporting.fit_columns import GAP, LEAST_PROSE, DrawnColumn, fitting
 from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.report import BARS, Column, Report, Table, Tone, ValueKind
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 STYLES: Final[Mapping[Tone, str]] = {
     Tone.PLAIN: "",

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kafkabal.producer import WeighedTopic
 from kafkabal.reporting.report import Column, Fact, Report, Table, ValueKind
-
-if TYPE_CHECKING:
-    from kafkabal.producer import WeighedTopic
 
 
 def route_report(weighed: Sequence[WeighedTopic], *, published: bool) -> Report:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kafkabal.atomic_files import replacing
 from kafkabal.errors import OutputError
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a run that writes no textfile does not wait for it
     from prometheus_client import CollectorRegistry
 
 EVERY_S: Final = 5.0

@@ -23,7 +23,7 @@ import numpy as np
 from kafkabal.model import F64, I32, I64, Bools
 from kafkabal.routing.routing_view import RoutingView
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # listing policies needs no scores
     from kafkabal.routing.marginal_load import MarginalLoad
 
 _ITERATIONS = 200

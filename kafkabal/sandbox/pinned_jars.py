@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Final
+from importlib.resources.abc import Traversable
+from typing import Final
 
 from kafkabal.errors import UsageError
-
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
 
 _SUFFIX: Final = ".lock"
 _PREFIX: Final = "kafka-"

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from kafkabal.closing_context import ClosingContext
 from kafkabal.config import ANSWER_S, ClientSetting
 from kafkabal.errors import UnreachableError, UsageError
 from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, PushTaker, read_samples, require_extra
-
-if TYPE_CHECKING:
-    from confluent_kafka import Message
 
 TELEMETRY_TOPIC: Final = "__kafkabal_telemetry"
 """Where the forwarder of this package writes to."""
@@ -42,7 +39,7 @@ class TopicIntake(ClosingContext):
     UsageError
         If there is no such topic, or the extra ``telemetry`` is not installed.
     UnreachableError
-        If no broker answers.
+        If no broker responds.
     """
 
     def __init__(self, client: Mapping[str, ClientSetting], topic: str, table: PushTaker, *, since_ms: int) -> None:

@@ -207,8 +207,8 @@ def test_data_sets_over_clusters(run_cli: Callable[..., Any], profiles: Path) ->
         (["--profile", "lab", "--profile", ""], "empty value"),
         (["--all-profiles", "-b", "a:1"], "--bootstrap-server cannot be combined with several profiles"),
         (["--all-profiles", "--save", "x.jsonl"], "take one cluster"),
-        (["--profile", "lab", "--topics", "a"], "--topics needs several clusters"),
-        (["--profile", "lab", "--cluster-timeout", "1s"], "--cluster-timeout needs several clusters"),
+        (["--profile", "lab", "--topics", "a"], "--topics requires several clusters"),
+        (["--profile", "lab", "--cluster-timeout", "1s"], "--cluster-timeout requires several clusters"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(

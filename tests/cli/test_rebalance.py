@@ -429,7 +429,7 @@ def test_a_snapshot_that_is_read_is_never_written(
         asked = run_cli(*words, "--snapshot", str(snapshot), "--save", str(snapshot), stdin="n\n")
         assert (asked.code, "overwrite" in asked.err) == (2, True)
     live = run_cli(*words, "-b", "127.0.0.1:1", "--save", f"{snapshot}.out")
-    assert (live.code, "--save needs --snapshot" in live.err) == (2, True)
+    assert (live.code, "--save requires --snapshot" in live.err) == (2, True)
     assert snapshot.read_bytes() == before
 
 

@@ -60,7 +60,7 @@ LONG = "a" * 5000
         # what has no effect
         (("inspect", "--snapshot", SNAPSHOT, "--command-config", "/nope"), "--command-config has no effect"),
         (("inspect", "--snapshot", SNAPSHOT, "-q", "-v"), "--quiet and --verbose cannot be combined"),
-        (("rebalance", "--snapshot", SNAPSHOT, "--exit-code", "--yes"), "--exit-code needs --dry-run"),
+        (("rebalance", "--snapshot", SNAPSHOT, "--exit-code", "--yes"), "--exit-code requires --dry-run"),
         (("sandbox", "up", "--class-path", "/nope"), "--class-path: no such file or folder: /nope"),
         # options of policies
         (("policies", "power-of-d:d=0"), "d must be 1 to 100"),

@@ -8,7 +8,7 @@ import typer
 from kafkabal.cli.commands.inspect_history import DEFAULT_OVER_S, measured_growth, no_history, read_at_s
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.command_settings import cluster_flags, rebalance_command
+from kafkabal.cli.framework.command_settings import cluster_options, rebalance_command
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import DEFAULT_LOG_DIR_LIMIT, DEFAULT_PLAN_TOLERANCE, Settings
@@ -86,7 +86,7 @@ def advise(
         rate = settings.throttle if isinstance(settings.throttle, int) else _DEFAULT_RATE_BYTES_PER_S
         brokers = advise_brokers(state, target, tolerance, rate)
         relief = advise_relief(state, partitions, retention, broker, limit, tolerance)
-    flags = cluster_flags(settings, context)
+    flags = cluster_options(settings, context)
     charts = tuple if growth is None else partial(growth_charts, growth)
     report = advise_report(
         brokers,
@@ -99,7 +99,7 @@ def advise(
             if after_s is None
             else f"kafkabal rebalance plan --plan-for {duration_as_option(after_s)}"
         ),
-        cluster_flags=flags,
+        cluster_options=flags,
         charts=charts,
     )
     show_report(report, output, context)

@@ -184,7 +184,7 @@ def create(
     from kafkabal.clusters import ReadRequest
 
     if exit_code and not dry_run:
-        raise UsageError("--exit-code needs --dry-run")
+        raise UsageError("--exit-code requires --dry-run")
     specs = topics.specs()
     tolerated = if_not_exists or topics.file is not None
     with open_cluster_to_change(settings, saving, context, dry_run=dry_run, yes=yes) as cluster:

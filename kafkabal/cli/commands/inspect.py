@@ -34,7 +34,7 @@ from kafkabal.cli.commands.inspect_sampling import read_plainly, reading_with_ra
 from kafkabal.cli.framework.chosen_clusters import ChosenClusters
 from kafkabal.cli.framework.cluster_access import open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.command_settings import cluster_flags, cluster_label
+from kafkabal.cli.framework.command_settings import cluster_label, cluster_options
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.nagios_output import time_limit
 from kafkabal.cli.framework.selected_scores import inspection_of
@@ -134,14 +134,14 @@ def inspect(
         return _inspect_fleet(clusters, options.of_fleet(*fleet_only, limit_s), output, checks, context)
     if any(fleet_only):
         flag = "--topics" if fleet_only[0] else "--cluster-timeout"
-        raise UsageError(f"{flag} needs several clusters", hint="add --all-profiles, or repeat --profile")
+        raise UsageError(f"{flag} requires several clusters", hint="add --all-profiles, or repeat --profile")
     with time_limit(limit_s):
         return _inspect_one(clusters.one, options, output, checks, context)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _InspectOptions:
-    """What is wanted of a cluster."""
+    """What to show of a cluster."""
 
     by: Grouping | None
     top: int | None
@@ -153,7 +153,7 @@ class _InspectOptions:
 
     @property
     def rows(self) -> Grouping:
-        """What a row of one cluster stands for."""
+        """What the rows of one cluster show."""
         return self.by or Grouping.BROKER
 
     @property
@@ -184,7 +184,7 @@ class _InspectOptions:
 
 
 def _checked(options: _InspectOptions, output: OutputOptions, checks: CheckOptions) -> float | None:
-    """See that the options fit together; gives after how many seconds ``--nagios`` gives up."""
+    """Check that the options can be combined; returns the timeout of ``--nagios`` in seconds."""
     checks.thresholds()
     options.history.check(nagios=checks.nagios)
     options.racks.check(options.by)
@@ -229,7 +229,7 @@ def _inspect_one(
 def _growth(
     cluster: "Cluster", state: "ClusterState", history: HistoryOptions, context: CommandContext
 ) -> "MeasuredGrowth | None":
-    """How the cluster grows, by its history; None where nothing was recorded and only recording is asked for."""
+    """Growth of the cluster by its history; None if there is none and only recording was asked for."""
     over_s = DEFAULT_OVER_S if history.over_s is None else history.over_s
     now_s = read_at_s(state, context)
     growth = measured_growth(cluster, state, over_s, now_s, context)
@@ -302,7 +302,7 @@ def _report(
         inspection,
         options.rows,
         shown_rows=options.top,
-        cluster_flags=cluster_flags(settings, context),
+        cluster_options=cluster_options(settings, context),
         read_at_s=seconds_of(inspection.state.taken_at),
         cluster_label=label,
         rack_level=options.racks.level,

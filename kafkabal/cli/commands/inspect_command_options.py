@@ -28,7 +28,7 @@ class CheckOptions:
 
     check: Annotated[
         bool,
-        typer.Option("--check", help="Exit 3 if the cluster is unbalanced or unhealthy.", rich_help_panel=_SECTION),
+        typer.Option("--check", help="Exit 3 if the cluster is imbalanced or broken.", rich_help_panel=_SECTION),
     ] = False
     nagios: Annotated[
         bool,
@@ -70,7 +70,7 @@ class CheckOptions:
     ] = None
 
     def limit_s(self, sample_s: float | None) -> float | None:
-        """After how many seconds ``--nagios`` gives up; None without it. The time to sample rates is not counted.
+        """Timeout of ``--nagios`` in seconds, without the time that sampling takes; None without ``--nagios``.
 
         Raises
         ------
@@ -125,7 +125,7 @@ class RackOptions:
     ] = None
 
     def check(self, by: Grouping | None) -> None:
-        """See that racks are shown.
+        """Check that racks are shown.
 
         Raises
         ------

@@ -30,7 +30,7 @@ _SAYING_S: Final = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetOptions:
-    """What is wanted of several clusters."""
+    """What to show of several clusters."""
 
     by: Grouping | None
     shown_rows: int | None
@@ -66,7 +66,7 @@ class FleetReader:
     """Makes one row of what was read; it is called in threads too."""
 
     def members(self, limit_s: float) -> tuple[Member, ...]:
-        """All clusters, worst first; one that did not respond, or could not be judged, says why."""
+        """All clusters, worst first, with the reason for each that did not respond or could not be judged."""
         from kafkabal.inspection import Member, worst_members_first
 
         found = run_on_each(self.chosen.profiles, self._one, limit_s)
@@ -97,7 +97,7 @@ class FleetReader:
 def show_fleet(
     members: Sequence[Member], options: FleetOptions, output: OutputOptions, context: CommandContext, read_at_s: float
 ) -> None:
-    """Write one row a cluster, and the rows that are wanted of all; or where data sets are."""
+    """Show one row a cluster and the rows of all of them, or where data sets are."""
     from kafkabal.inspection import data_set_copies
     from kafkabal.reporting.inspection.data_set_report import data_set_report
     from kafkabal.reporting.inspection.fleet_report import fleet_report
@@ -115,7 +115,7 @@ def show_fleet(
 
 
 def fleet_exit_code(members: Sequence[Member], *, check: bool) -> ExitCode:
-    """That of the worst cluster: 1 where one did not respond, with ``check`` 3 where one has findings."""
+    """The exit code of the worst cluster: 1 if one did not respond; with ``check``, 3 if one has findings."""
     from kafkabal.inspection import has_findings
 
     if any(member.inspection is None for member in members):

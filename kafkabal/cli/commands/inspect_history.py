@@ -1,4 +1,4 @@
-"""``kafkabal inspect --record`` and ``--growth``: history of a cluster on this host, and what it says of the future."""
+"""``kafkabal inspect --record`` and ``--growth``: history of a cluster on this host, and the forecast from it."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -60,7 +60,7 @@ class HistoryOptions:
     ] = None
 
     def check(self, *, nagios: bool) -> None:
-        """See that the options fit together.
+        """Check that the options can be combined.
 
         Raises
         ------
@@ -91,14 +91,14 @@ def seconds_of(taken_at: str) -> float:
 
 
 def read_at_s(state: "ClusterState", context: CommandContext) -> float:
-    """When a state was read, by its own word if it has one."""
+    """When a state was read, in seconds since the epoch: the time in the state if it has one."""
     return seconds_of(state.taken_at) or context.wall_clock()
 
 
 def measured_growth(
     cluster: "Cluster", state: "ClusterState", over_s: float, now_s: float, context: CommandContext
 ) -> "MeasuredGrowth | None":
-    """How a cluster grows by what was recorded of it in the last ``over_s`` seconds; None where nothing was."""
+    """Growth of a cluster over the last ``over_s`` seconds of its history; None if nothing was recorded then."""
     from kafkabal.history import (
         HistoryFolder,
         MeasuredGrowth,
@@ -126,7 +126,7 @@ def measured_growth(
 
 
 def has_history(cluster_id: str, context: CommandContext) -> bool:
-    """Whether anything was recorded of a cluster."""
+    """Whether a cluster has a history."""
     from kafkabal.history import HistoryFolder
 
     return bool(HistoryFolder(context.state_dir, cluster_id).times_s())
@@ -140,7 +140,7 @@ def soonest_full(growth: "MeasuredGrowth") -> float | None:
 
 
 def no_history(state: "ClusterState", over_s: float, now_s: float, context: CommandContext) -> OperationError:
-    """The error of a cluster with no history in a time: none at all, only before it, or only just now."""
+    """The error for a cluster without history in a period: none at all, only older, or only just begun."""
     from kafkabal.history import HistoryFolder
 
     times = HistoryFolder(context.state_dir, state.cluster_id).times_s()
@@ -159,7 +159,7 @@ def no_history(state: "ClusterState", over_s: float, now_s: float, context: Comm
 
 
 def record(state: "ClusterState", now_s: float, context: CommandContext) -> str:
-    """Keep what is known of a cluster now; why that failed, empty if it did not.
+    """Record a cluster in its history; returns the reason for a failure, else an empty text.
 
     It raises nothing: a disk of this host that is full must not hide what was read of the cluster.
     """
@@ -174,12 +174,12 @@ def record(state: "ClusterState", now_s: float, context: CommandContext) -> str:
 
 
 def not_recorded(problems: "Iterable[str]") -> OutputError:
-    """The error of clusters that were shown, and could not be recorded."""
+    """The error for clusters that were shown but could not be recorded."""
     return OutputError(f"history not recorded: {first_of(sorted(problems))}")
 
 
 def growth_exit_code(growth: "MeasuredGrowth", full_within_s: float | None) -> ExitCode:
-    """3 where a disk is full sooner than ``full_within_s``."""
+    """3 if a disk will be full within ``full_within_s`` seconds."""
     soonest_s = soonest_full(growth)
     is_near = full_within_s is not None and soonest_s is not None and soonest_s < full_within_s
     return ExitCode.FINDINGS if is_near else ExitCode.DONE

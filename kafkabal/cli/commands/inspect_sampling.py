@@ -1,4 +1,4 @@
-"""How ``kafkabal inspect`` reads a cluster: once, or twice with the rates in between."""
+"""How ``kafkabal inspect`` reads a cluster: once, or twice to measure rates."""
 
 from dataclasses import replace
 from functools import partial

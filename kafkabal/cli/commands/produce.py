@@ -114,7 +114,7 @@ def _produce(
 
 
 def _expect_complete(outcome: "SendOutcome") -> None:
-    """See that exit code 0 may say that every record of the source is in the topic.
+    """Refuse options under which exit code 0 would not mean that every record is in the topic.
 
     Raises
     ------

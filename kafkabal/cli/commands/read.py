@@ -286,7 +286,7 @@ def _follow(
 
 
 def _print(line: bytes, context: CommandContext) -> None:
-    """To the bytes below stdout where it has any, since a record need not be text."""
+    """Write to the byte stream of stdout if it has one, since a record need not be text."""
     if context.out.animated:  # a terminal, which a record must not steer
         context.stdout.write(printable(line.decode(errors="replace")) + "\n")
         return
@@ -306,7 +306,7 @@ def _warn_of_rack(rack: str | None, racks: "Mapping[int, str | None]", context: 
 
 
 def _topic_id(connection: "ConnectionSettings", topic: str) -> str:
-    """Asked before the reader is imported, which needs numpy: who mistypes a topic need not wait for it."""
+    """Asked before the reader and numpy are imported: a mistyped topic fails at once."""
     from kafkabal.clusters.kafka import KafkaCluster
 
     with KafkaCluster(connection) as cluster:

@@ -232,7 +232,7 @@ def _publisher(settings: Settings, context: CommandContext, at_end: ExitStack) -
 
 
 class _Publishing:
-    """Publishes until it is stopped; what goes wrong is said once, and again when it changes."""
+    """Publishes until it is stopped; a problem is reported once, and again when it changes."""
 
     def __init__(
         self,
@@ -249,7 +249,7 @@ class _Publishing:
         """Topics whose weights are published from here; of others that is done elsewhere."""
 
     def keep(self, interval_s: float) -> None:
-        """Publish now, and then every so often.
+        """Publish now, and then at each interval.
 
         Raises
         ------

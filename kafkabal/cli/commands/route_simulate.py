@@ -83,7 +83,7 @@ class WorkloadOptions:
         workload_file = load_workload(self.workload)
         workload = workload_file.workload
         if self.key is not None and (self.data is None or self.data.is_dir()):
-            raise UsageError("--key needs a file of rows", hint="name it with --data FILE")
+            raise UsageError("--key requires a file of rows", hint="name it with --data FILE")
         if self.data is not None and self.data.is_dir():
             sizes = folder_sizes(self.data)
             workload = replace(workload, sizes=sizes, records=len(sizes.size_bytes), total_bytes=None)

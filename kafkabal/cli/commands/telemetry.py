@@ -97,7 +97,7 @@ class CollectOptions:
 
     @property
     def before_s(self) -> float:
-        """How much of what came before counts."""
+        """How many seconds of earlier pushes count."""
         return _BEFORE_S if self.last_s is None else self.last_s
 
 
@@ -314,7 +314,7 @@ def _collect(
     settings: Settings,
     context: CommandContext,
 ) -> int:
-    """Take what is pushed for a while; gives how many pushes there were."""
+    """Collect pushes for a while; returns their number."""
     with _intake(cluster, table, collecting, settings, context) as intake:
         context.say(f"collecting for {collecting.collect_s:g} s")
         context.sleep(collecting.collect_s)

@@ -94,7 +94,7 @@ def _inspection(state: "ClusterState", settings: Settings) -> "Inspection":
 
 
 def _show(screen: "FullScreen", frames: "LiveFrames", follower: "_Follower") -> None:
-    """Draw what is new until it is to end."""
+    """Draw new observations until the view ends."""
     drawn: tuple[object, ...] = ()
     while True:
         reading, size = follower.reading, screen.size()
@@ -106,7 +106,7 @@ def _show(screen: "FullScreen", frames: "LiveFrames", follower: "_Follower") -> 
 
 
 class _Follower:
-    """Looks at the cluster on a thread of its own, so that keys are heard while a broker takes its time."""
+    """Observes the cluster in a thread of its own, so that keys work while a broker is slow."""
 
     def __init__(self, observe: "Callable[[], LiveReading]", every_s: float) -> None:
         from kafkabal.watch import LiveReading
@@ -119,13 +119,13 @@ class _Follower:
 
     @property
     def reading(self) -> "LiveReading":
-        """The latest observation; what an observation raised is raised here."""
+        """The latest observation; raises the error of one that failed."""
         if self._error is not None:
             raise self._error
         return self._reading
 
     def start(self) -> None:
-        """Begin to observe."""
+        """Start to observe."""
         self._thread.start()
 
     def _follow(self) -> None:

@@ -146,7 +146,7 @@ def _watch_alone(
     stop: "StopSwitch",
     reporter: "WatchReporter",
 ) -> None:
-    """Until it is stopped, or another watch has taken over."""
+    """Watch until it is stopped or another watch takes over."""
     from kafkabal.clusters import SystemClock
     from kafkabal.watch import Watcher
 

@@ -1,4 +1,4 @@
-"""Options of ``kafkabal watch``: how far it may go, where it reports."""
+"""Options of ``kafkabal watch``: what it may change, and where it reports."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -28,7 +28,7 @@ class WatchFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealOptions:
-    """How far it may go."""
+    """What a watch may change."""
 
     heal: Annotated[
         HealLevel, typer.Option("--heal", help="What may be changed: nothing, leadership, or replicas too.")
@@ -97,7 +97,7 @@ class HealOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchOutput:
-    """Where it is reported."""
+    """Where a watch reports."""
 
     output: Annotated[
         WatchFormat, typer.Option("-o", "--output", help="Output format.", rich_help_panel=OUTPUT_SECTION)
@@ -123,7 +123,7 @@ def check_options(settings: Settings, output: WatchOutput, heal: HealOptions, *,
 
 
 def watch_options(settings: Settings, heal: HealOptions, every_s: float, slow_fraction: float) -> "WatchOptions":
-    """What a watch of these options goes by.
+    """The options of a watch, from settings and options.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Where a watch reports to: streams, notifications and a textfile, none of which can hold it up."""
+"""Where a watch reports to: streams, notifications and a textfile, none of which can delay it."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class WatchReporter:
-    """Where a watch reports to; nothing of it can hold the watch up."""
+    """The outputs of a watch; none of them can delay it."""
 
     def __init__(
         self, output: WatchOutput, context: CommandContext, name: str, at_end: ExitStack, *, heals: bool
@@ -40,12 +40,12 @@ class WatchReporter:
         return self._events.is_blocked or self._messages.is_blocked
 
     def say(self, text: str) -> None:
-        """Say how it goes, unless ``-q``."""
+        """Report progress, unless ``-q``."""
         if not self._context.quiet:
             self._messages.write(f"{printable(text)}\n")
 
     def warn(self, text: str) -> None:
-        """Say what should not be missed."""
+        """Report a warning."""
         self._messages.write(f"{PROGRAM}: warning: {printable(text)}\n")
 
     def listener(self, cluster: str) -> "WatchListener":
@@ -61,7 +61,7 @@ class WatchReporter:
         return IsolatedListeners(listeners)
 
     def _written(self, path: Path, cluster: str) -> "BackgroundListener[WatchEvent | WatchSummary]":
-        """A textfile kept by a thread of its own: a folder that hangs must not hold the watch up."""
+        """A textfile written by a thread of its own: a folder that hangs must not delay the watch."""
         from kafkabal.isolated_listeners import BackgroundListener
         from kafkabal.reporting.textfile_writer import TextfileWriter
         from kafkabal.reporting.watch_report import WatchTextfile

@@ -1,4 +1,4 @@
-"""Make typer's command of a command function, and run the function when it is invoked."""
+"""Make a typer command from a command function, and run the function when it is invoked."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _load(location: str) -> CommandFunction:
 
 
 def _nothing() -> None:
-    """Stand in for the function of a group that does nothing by itself."""
+    """Do nothing: the function of a group that only has commands."""
 
 
 def _runner(function: CommandFunction) -> Callable[..., ExitCode]:
@@ -101,5 +101,5 @@ def _saves_to_stdout(arguments: Mapping[str, Any]) -> bool:
 
 
 def _beside_snapshot(context: CommandContext) -> CommandContext:
-    """The same world, where what a command reports goes to stderr."""
+    """The same context, with the report on stderr."""
     return replace(context, stdout=context.stderr)

@@ -1,4 +1,4 @@
-"""The clusters of a command that can take several: one as everywhere, or those of several profiles."""
+"""The clusters of a command that can take several: one, or those of several profiles."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ChosenClusters:
     """What was given on the command line, by key."""
 
     def settings_of(self, profile: str, context: CommandContext) -> Settings:
-        """What holds for one of several profiles.
+        """The settings of one of several profiles.
 
         Raises
         ------
@@ -50,7 +50,7 @@ class ChosenClusters:
 
 
 def choose_clusters(flags: Mapping[str, Any], context: CommandContext) -> ChosenClusters:
-    """The clusters that ``--profile`` (repeated, or a pattern), ``--all-profiles``, or all other ways mean.
+    """The clusters that ``--profile`` (repeated, or a pattern), ``--all-profiles`` or other settings name.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def choose_clusters(flags: Mapping[str, Any], context: CommandContext) -> Chosen
 
 
 def run_on_each(names: Sequence[str], task: Callable[[str], T], limit_s: float) -> dict[str, T | KafkabalError]:
-    """Run a task for every name at the same time; what is not done in time counts as not answered."""
+    """Run a task for every name at the same time; one that is not done in time counts as no response."""
     from functools import partial
 
     from kafkabal.clusters import Deadline, SystemClock, run_all

@@ -1,4 +1,4 @@
-"""The cluster that a command is about: opened, read, and completed by what the settings say of it."""
+"""The cluster of a command: opened, read, and completed by the volumes and capacities in the settings."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def open_cluster_to_change(
     saved = saving.save
     if settings.snapshot is None:
         if saved is not None:
-            raise UsageError("--save needs --snapshot: a live cluster is changed itself")
+            raise UsageError("--save requires --snapshot: a live cluster is changed itself")
         return open_cluster(settings, context)
     if dry_run:
         if saved is not None:
@@ -133,7 +133,7 @@ def read_cluster(
 ) -> Reading:
     """Read the state, with the volumes and capacities that the profile states, and cache its names for completion.
 
-    Brokers that could not be read are warned of; the rest of the state stands.
+    Brokers that could not be read are warned of; the rest of the state is valid.
     """
     from kafkabal.cli.framework.completion.cached_names import cache_names
     from kafkabal.clusters import Reading, ReadRequest

@@ -44,7 +44,7 @@ class Colour(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)  # what nobody compares or prints starts sooner without
 class CommandContext:
-    """The world of one invocation.
+    """The environment of one invocation.
 
     Results go to :attr:`stdout` by way of :func:`kafkabal.cli.framework.show_report.show_report`; everything else
     goes to :attr:`stderr` by
@@ -68,7 +68,7 @@ class CommandContext:
     """Warnings that ``-q`` keeps back: they are shown only if the command fails."""
 
     def adjusted(self, *, quiet: bool, verbosity: int, colour: Colour) -> CommandContext:
-        """The same world, as the options of one command want it."""
+        """The same context, adjusted to the options of one command."""
         return replace(self, quiet=quiet, verbosity=verbosity, colour=colour)
 
     @property
@@ -99,12 +99,12 @@ class CommandContext:
 
     @property
     def cache_dir(self) -> Path:
-        """Folder of what can be made again, such as the names for completion."""
+        """Folder of files that can be regenerated, such as the names for completion."""
         return self._folder("cache")
 
     @property
     def state_dir(self) -> Path:
-        """Folder of what must outlive a run, such as journals."""
+        """Folder of files that must be kept, such as journals."""
         return self._folder("state")
 
     def say(self, text: str) -> None:
@@ -178,7 +178,7 @@ class CommandContext:
         )
 
     def show_result(self, text: str) -> None:
-        """Write a result whose loss changes nothing of what was done: an output that is gone is warned of."""
+        """Write a result; if the output is gone, warn, since what was done does not depend on it."""
         try:
             self.stdout.write(text)
             self.stdout.flush()
@@ -190,7 +190,7 @@ class CommandContext:
             pass  # the process was started without a stdout
 
     def drop_stdout(self) -> None:
-        """Let the rest of stdout go nowhere; else the interpreter complains of it again when it ends."""
+        """Discard the rest of stdout; else the interpreter reports the same error when it exits."""
         # a stream of a test has no descriptor
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.stdout.fileno())

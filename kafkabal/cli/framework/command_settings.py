@@ -50,8 +50,8 @@ def command_settings(flags: Mapping[str, Any], context: CommandContext) -> Setti
     return resolve({**flags, "profile": str(newest)}, environ=context.environ, profiles_file=profiles_file)
 
 
-def cluster_flags(settings: Settings, context: CommandContext) -> str:
-    """The flags that lead another command to the same cluster; empty where it finds it by itself."""
+def cluster_options(settings: Settings, context: CommandContext) -> str:
+    """Options that make another command find the same cluster; empty if it needs none."""
     from kafkabal.config import DEFAULT_PROFILE
 
     flags = []
@@ -68,7 +68,7 @@ def cluster_flags(settings: Settings, context: CommandContext) -> str:
 
 
 def rebalance_command(settings: Settings) -> str:
-    """What carries out a rebalance that a report proposes: a plan where there is no cluster to change."""
+    """The command for a rebalance that a report proposes: a plan if there is no cluster to change."""
     return "kafkabal rebalance" if settings.snapshot is None else "kafkabal rebalance plan"
 
 

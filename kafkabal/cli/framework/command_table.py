@@ -1,4 +1,4 @@
-"""The commands, by name: where the function of each is, and its one-line help; nothing is imported for it.
+"""The commands by name, each with the place of its function and its summary; none is imported.
 
 A row appears together with its module. The help is the first line of the function's docstring, which a test holds
 to; it stands here too, so that ``kafkabal --help`` need not import every command.

@@ -1,4 +1,4 @@
-"""The one place where exceptions end: a line for people, an exit code for programs."""
+"""Where all exceptions end: a line for people, an exit code for programs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _CLOSE = 0.75
 
 
 def exit_code_of(run: Callable[[], int], words: Sequence[str], context: CommandContext) -> int:
-    """Run a command to its end, whatever that is.
+    """Run a command, and turn its result or its exception into an exit code.
 
     Parameters
     ----------
@@ -64,13 +64,13 @@ def exit_code_of(run: Callable[[], int], words: Sequence[str], context: CommandC
 
 
 def _failures(error: BaseException) -> frozenset[str]:
-    """What an error lists, as a run has warned of it."""
+    """The failures that an error lists, in the words of the warnings of the run."""
     failures = error.failures if isinstance(error, PartialFailureError) else ()
     return frozenset(f"{name}: {reason}" for name, reason in failures)
 
 
 def _as_ours(error: BaseException) -> BaseException:
-    """Errors of typer and of writing to stdout in terms of our own tree; all others as they are."""
+    """Errors of typer and of writing to stdout as errors of kafkabal; others unchanged."""
     if isinstance(error, typer.TyperException):
         return _usage_error(error)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF):
@@ -93,7 +93,7 @@ def _usage_error(error: typer.TyperException) -> UsageError:
 
 
 def _reworded(error: typer.TyperException) -> tuple[str, str]:
-    """What typer says in the words of our other messages, and a hint where it has a guess."""
+    """Typer's message in the words of our own, and a hint if it has a guess."""
     if options := getattr(error, "possibilities", None):
         from difflib import get_close_matches
 
@@ -143,7 +143,7 @@ def _report_ours(error: KafkabalError, context: CommandContext) -> int:
 
 
 def report_bug(error: BaseException, context: CommandContext) -> None:
-    """Show the traceback, and that it is not the user's fault."""
+    """Show the traceback, and that this is a bug."""
     context.add("".join(traceback.format_exception(error)).rstrip("\n"))
     context.complain(
         f"error: {type(error).__name__}: this is a bug in kafkabal",

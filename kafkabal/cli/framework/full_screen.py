@@ -1,4 +1,4 @@
-"""A terminal drawn over as a whole, with its keys; it is left as it was found, whatever ends the drawing."""
+"""Draws the whole terminal and reads keys; restores the terminal, however the drawing ends."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ class FullScreen:
         return self._must_redraw
 
     def size(self) -> tuple[int, int]:
-        """Columns and lines that there are now."""
+        """Current columns and lines."""
         size = os.get_terminal_size(self._screen)
         # a terminal that does not know its size says 0
         return size.columns or 80, size.lines or 24
 
     def draw(self, lines: Sequence[str]) -> None:
-        """Draw lines from the top, as many as there are on the screen and none wider; nothing flickers.
+        """Draw lines from the top, cut to the size of the screen, without flicker.
 
         Raises
         ------
@@ -80,7 +80,7 @@ class FullScreen:
         self._write(_HOME + "\r\n".join(_CLEAR_LINE + line for line in lines))
 
     def key(self, within_s: float) -> str:
-        """The next keys, or nothing after so many seconds."""
+        """The next keys; empty if none was pressed within so many seconds."""
         readable, _, _ = select.select([] if self._keys is None else [self._keys], [], [], within_s)
         if not readable or self._keys is None:
             return ""

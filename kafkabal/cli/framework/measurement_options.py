@@ -1,4 +1,4 @@
-"""Live measurements of brokers that Kafka itself does not report, chosen in one way for all commands."""
+"""Measurements of brokers that Kafka itself does not report, with the same options in all commands."""
 
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ class MeasurementOptions:
     ] = "broker"
 
     def check_plans_leaders(self, *, is_leaders_only: bool) -> None:
-        """See that a plan by what is measured changes leaders only.
+        """Refuse a plan by measured scores that would do more than change leaders.
 
         Raises
         ------
@@ -112,7 +112,7 @@ class MeasurementOptions:
         UsageError
             If nothing forwards telemetry, or the address cannot be listened on.
         UnreachableError
-            If no broker answers.
+            If no broker responds.
         """
         if self.telemetry is None:
             yield None
@@ -133,7 +133,7 @@ class MeasurementOptions:
     def completed(
         self, state: "ClusterState", cluster: "Cluster", settings: "Settings", context: CommandContext
     ) -> "ClusterState":
-        """A state with what is measured now, for a command that reads the cluster once.
+        """The state with current measurements, for a command that reads the cluster once.
 
         Latencies are collected until every live broker has one, for some seconds at most; a broker that no client
         wrote to stays unknown.

@@ -19,14 +19,14 @@ _LIKE_AN_OPTION = re.compile(r"--|-[A-Za-z]")
 def refuse_missing_values(
     parameters: Sequence[Any], words: Sequence[str], command_path: str, *, until_command: bool
 ) -> None:
-    """Look at the value of each option that stands in a word of its own.
+    """Check the value of each option that is a word of its own.
 
     Parameters
     ----------
     parameters
         Options and arguments of the command, as typer made them.
     words
-        What stands after the command's name.
+        The words after the command's name.
     command_path
         That name, after those of its groups.
     until_command

@@ -47,7 +47,7 @@ def is_wanted(words: Sequence[str], environ: Mapping[str, str]) -> bool:
 
 
 def nagios_status_of(inspection: Inspection, thresholds: tuple[float, float]) -> NagiosStatus:
-    """What a cluster deserves by the warning and the critical threshold."""
+    """The status of a cluster by the warning and the critical threshold."""
     from kafkabal.inspection import has_findings, is_broken
 
     warning, critical = thresholds
@@ -78,7 +78,7 @@ def status_line(status: NagiosStatus, text: str, figures: str = "") -> str:
 
 @contextmanager
 def time_limit(limit_s: float | None) -> Iterator[None]:
-    """End what runs in the block after so many seconds; None sets no limit. It works on the main thread only.
+    """Abort the block after so many seconds; None sets no limit. Works on the main thread only.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Lines written by a thread of its own, so that a terminal that is stopped or a pipe that is full delays nothing."""
+"""Lines written by a thread of its own, so that a stopped terminal or a full pipe delays nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NonblockingLines:
         return self._is_blocked
 
     def write(self, line: str) -> None:
-        """Leave a line, which ends with its line end, for the thread."""
+        """Queue a line, with its line end, for the thread."""
         self._writer.on_event(line)
 
     def __enter__(self) -> NonblockingLines:

@@ -1,4 +1,4 @@
-"""From ``--score`` to the scores of a command: the only way that commands use, so that none omits the options.
+"""From ``--score`` to the scores of a command: all commands use it, so that none omits the score options.
 
 ::
 
@@ -49,7 +49,7 @@ def unchecked_scores(settings: Settings, default: Sequence[str] = ()) -> tuple[W
 
 
 def inspection_of(settings: Settings, state: ClusterState) -> Inspection:
-    """A cluster by the selected scores, each on its own.
+    """A cluster evaluated by each of the selected scores.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def inspection_of(settings: Settings, state: ClusterState) -> Inspection:
 
 
 def profile_watcher(settings: Settings, context: CommandContext, default: Sequence[str]) -> ProfileWatcher:
-    """Takes up the scores of an edited profile in a command that runs for long; those given as options stay."""
+    """Reloads scores from an edited profile during a long command; scores given as options are kept."""
     from kafkabal.cli.framework.command_settings import command_settings
     from kafkabal.producer import ProfileWatcher
 

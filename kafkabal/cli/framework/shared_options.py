@@ -27,7 +27,7 @@ SAFETY_SECTION = "Limits"
 
 
 class SettingOption(NamedTuple):
-    """What help says of a setting; its flag stands in :mod:`kafkabal.config.settings`."""
+    """The help of a setting; its flag is in :mod:`kafkabal.config.settings`."""
 
     help: str
     metavar: str = ""
@@ -138,7 +138,7 @@ class Format(StrEnum):
 
 
 class Forms:
-    """The forms of output of a command that has not all: ``Annotated[OutputOptions, Forms("table", "json")]``.
+    """The output formats of a command that lacks some: ``Annotated[OutputOptions, Forms("table", "json")]``.
 
     It offers only forms that its report can always be written in: others would be refused when all is done.
     """
@@ -175,7 +175,7 @@ class OutputOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaveOptions:
-    """Where a snapshot goes that a command changes."""
+    """Where a changed snapshot is written."""
 
     save: Annotated[
         Path | None,
@@ -220,7 +220,7 @@ TextfileOption = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferOutput(OutputOptions):
-    """Where the result of a transfer goes, and how far it is meanwhile."""
+    """Where the result of a transfer and its progress are written."""
 
     textfile: TextfileOption = None
 

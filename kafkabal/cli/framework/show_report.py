@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def show_report(report: Report, options: OutputOptions, context: CommandContext) -> None:
-    """Write a report in the form, and to the place, that the options ask for.
+    """Write a report in the format and to the place that the options name.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Tell systemd that a service of ``Type=notify`` is ready (sd_notify(3)); nothing where it was not started by it."""
+"""Tell systemd that a service of ``Type=notify`` is ready (sd_notify(3)); no effect if systemd did not start it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a command takes client telemetry from: the topic that brokers forward to, or posts over OTLP/HTTP."""
+"""Sources of client telemetry: the topic that brokers forward to, or posts over OTLP/HTTP."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def open_topic_intake(
     UsageError
         If the topic is unknown.
     UnreachableError
-        If no broker answers.
+        If no broker responds.
     """
     from kafkabal.cli.framework.cluster_access import await_broker
 

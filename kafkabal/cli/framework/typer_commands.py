@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Command(TyperCommand):
-    """A command whose options are also taken from the environment, and shown by section in its help."""
+    """A command whose options can be set in the environment, with help by section."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Parse the arguments, with the environment for what they do not give."""
@@ -28,7 +28,7 @@ class Command(TyperCommand):
         return super().make_context(info_name, args, parent, **extra)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words, once no option stands where another lacks its value."""
+        """Parse the words, after a check that no option lacks its value."""
         if not ctx.resilient_parsing:
             refuse_missing_values(self.params, args, ctx.command_path, until_command=False)
         return super().parse_args(ctx, args)
@@ -85,7 +85,7 @@ class Group(TyperGroup):
         Raises
         ------
         UsageError
-            If there is none of that name, or an option stands before it.
+            If it is unknown, or an option comes before it.
         """
         from difflib import get_close_matches
 
@@ -131,7 +131,7 @@ def _format_options(command: TyperCommand | TyperGroup, ctx: Any, formatter: Any
 
 
 def _term(parameter: Any, ctx: Any, written: str) -> str:
-    """What stands before the text of an option or argument."""
+    """The first column of the help of an option or argument."""
     if parameter.param_type_name == "argument":
         return shown_metavar(parameter, ctx)
     return written.replace("<", "").replace(">", "")

@@ -65,7 +65,7 @@ _WRITERS: Mapping[Any, Callable[[float], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One option or argument as typer is to see it, and how its text becomes the value."""
+    """One option or argument as typer sees it, and how its text becomes the value."""
 
     name: str
     annotation: Any
@@ -82,13 +82,13 @@ class Leaf:
 
     @property
     def parameter(self) -> inspect.Parameter:
-        """As it stands in the signature that typer reads."""
+        """The parameter in the signature that typer reads."""
         default = self.text_default if self.parse and self.default is not _NO_DEFAULT else self.default
         annotation = Annotated[self.annotation, self.info]  # type: ignore[name-defined] # made at run time
         return inspect.Parameter(self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
     def value(self, given: Any, *, is_from_environment: bool = False) -> Any:
-        """What the function is to get.
+        """The value that the function gets.
 
         Raises
         ------
@@ -139,7 +139,7 @@ class Signature:
     """It takes a :class:`~kafkabal.cli.framework.chosen_clusters.ChosenClusters` in place of settings."""
 
     def leaves(self) -> Iterator[Leaf]:
-        """All that typer is to show, in the order of the help: arguments, own options, settings, groups."""
+        """All that typer shows, in the order of the help: arguments, own options, settings, groups."""
         yield from sorted(self.own, key=lambda leaf: leaf.is_option)
         yield from self.settings
         for _, leaves in self.groups.values():

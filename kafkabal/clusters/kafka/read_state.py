@@ -49,7 +49,7 @@ class KafkaReader:
         self._request = request
         self._list_reassignments = list_reassignments
         self._problems: dict[int, str] = {}
-        self._facts = BrokerResponses(source=source, taken_at=client.clock.utc_now())
+        self._responses = BrokerResponses(source=source, taken_at=client.clock.utc_now())
 
     def read(self) -> Reading:
         """Ask all that was requested.
@@ -65,23 +65,23 @@ class KafkaReader:
             return self._read()
 
     def _read(self) -> Reading:
-        facts = self._facts
-        facts.topics = self._client.metadata(None).topics
-        facts.nodes = self._client.nodes()
+        responses = self._responses
+        responses.topics = self._client.metadata(None).topics
+        responses.nodes = self._client.nodes()
         # all brokers at once, each with its own deadline: one that hangs costs its own data, not the response
-        facts.logs = self._ask_each(facts.nodes.by_id, lambda b, d: describe_log_dirs(self._client, b, d))
+        responses.logs = self._ask_each(responses.nodes.by_id, lambda b, d: describe_log_dirs(self._client, b, d))
         self._check_somebody_responded()
         self._check_topics()
-        facts.reassignments = self._list_reassignments()
+        responses.reassignments = self._list_reassignments()
         if self._request.configs:
-            facts.configs = self._topic_configs()
+            responses.configs = self._topic_configs()
         if self._request.offsets:
             self._read_offsets()
         if self._request.group_offsets:
-            found = self._ask_each(facts.logs, lambda b, d: group_offsets(self._client, b, d))
-            facts.groups = {group: offsets for groups in found.values() for group, offsets in groups.items()}
+            found = self._ask_each(responses.logs, lambda b, d: group_offsets(self._client, b, d))
+            responses.groups = {group: offsets for groups in found.values() for group, offsets in groups.items()}
         problems = tuple(BrokerProblem(broker, message) for broker, message in sorted(self._problems.items()))
-        return Reading(assemble(facts), problems)
+        return Reading(assemble(responses), problems)
 
     def _ask_each(self, brokers: Iterable[int], task: Callable[[int, Deadline], _V]) -> dict[int, _V]:
         """What each broker gave; one that failed is kept as a problem, and not asked again."""
@@ -97,7 +97,7 @@ class KafkaReader:
         return found
 
     def _check_somebody_responded(self) -> None:
-        if self._facts.logs:
+        if self._responses.logs:
             return
         if not self._problems:
             raise UnreachableError("the cluster has no registered broker")
@@ -109,8 +109,8 @@ class KafkaReader:
 
     def _check_topics(self) -> None:
         """Metadata leaves out what the principal may not see; the brokers' log dirs do not."""
-        known = {topic.name for topic in self._facts.topics}
-        strangers = {name for logs in self._facts.logs.values() for name in logs.current} - known
+        known = {topic.name for topic in self._responses.topics}
+        strangers = {name for logs in self._responses.logs.values() for name in logs.current} - known
         if strangers:
             response = self._client.metadata(sorted(strangers))
             refused = [topic.name for topic in response.topics if topic.error_code == TOPIC_AUTHORIZATION_FAILED]
@@ -119,7 +119,7 @@ class KafkaReader:
 
     def _topic_configs(self) -> dict[str, dict[str, str]]:
         """Configs set on the topics themselves."""
-        resources = [ConfigResource(ResourceKind.TOPIC, topic.name) for topic in self._facts.topics]
+        resources = [ConfigResource(ResourceKind.TOPIC, topic.name) for topic in self._responses.topics]
         values, faults = describe_configs(self._client, resources, None)
         for resource, fault in faults.items():
             if fault.name == "TOPIC_AUTHORIZATION_FAILED":
@@ -136,14 +136,14 @@ class KafkaReader:
         led = self._led_partitions()
         found = self._ask_each(led, lambda b, d: leader_offsets(self._client, b, led[b], d))
         for offsets in found.values():
-            self._facts.start_offsets |= offsets.start
-            self._facts.end_offsets |= offsets.end
-            self._facts.local_start_offsets |= offsets.local_start
+            self._responses.start_offsets |= offsets.start
+            self._responses.end_offsets |= offsets.end
+            self._responses.local_start_offsets |= offsets.local_start
 
     def _led_partitions(self) -> Mapping[int, list[TopicPartition]]:
         """Partitions of each broker that leads some and responds."""
-        led: dict[int, list[TopicPartition]] = {broker: [] for broker in self._facts.logs}
-        for topic in self._facts.topics:
+        led: dict[int, list[TopicPartition]] = {broker: [] for broker in self._responses.logs}
+        for topic in self._responses.topics:
             for p in topic.partitions:
                 if p.leader_id in led:
                     led[p.leader_id].append(TopicPartition(topic.name, p.partition_index))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafkabal.clusters.clock import Clock, Deadline
 from kafkabal.clusters.kafka.broker_address import Address
 from kafkabal.clusters.kafka.broker_connection import BrokerConnection, ResponseInPlace, open_connection
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import KafkabalError, UnreachableError
-
-if TYPE_CHECKING:
-    import ssl
 
 
 class ReconnectingConnection:

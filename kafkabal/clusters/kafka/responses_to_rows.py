@@ -56,41 +56,41 @@ class BrokerResponses:
     """Group, partition -> committed offset."""
 
 
-def assemble(facts: BrokerResponses) -> ClusterState:
+def assemble(responses: BrokerResponses) -> ClusterState:
     """Build the state."""
     header = HeaderRow(
         kafkabal_snapshot=SNAPSHOT_VERSION,
-        cluster_id=facts.nodes.cluster_id,
-        taken_at=facts.taken_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        source=facts.source,
+        cluster_id=responses.nodes.cluster_id,
+        taken_at=responses.taken_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        source=responses.source,
     )
-    return build_cluster(header, _broker_rows(facts), _TopicRows(facts), committed=_committed(facts))
+    return build_cluster(header, _broker_rows(responses), _TopicRows(responses), committed=_committed(responses))
 
 
-def _broker_rows(facts: BrokerResponses) -> list[BrokerRow]:
+def _broker_rows(responses: BrokerResponses) -> list[BrokerRow]:
     return [
         BrokerRow(
             broker=broker,
             rack=node.rack,
             host=node.address.host,
             port=node.address.port,
-            log_dirs=facts.logs[broker].dirs if broker in facts.logs else [],
+            log_dirs=responses.logs[broker].dirs if broker in responses.logs else [],
         )
-        for broker, node in facts.nodes.by_id.items()
+        for broker, node in responses.nodes.by_id.items()
     ]
 
 
 class _TopicRows:
     """Makes one row a topic."""
 
-    def __init__(self, facts: BrokerResponses) -> None:
-        self._facts = facts
-        self._copying = {broker for broker, logs in facts.logs.items() if logs.future}
-        self._with_remote = [logs for logs in facts.logs.values() if logs.remote]
+    def __init__(self, responses: BrokerResponses) -> None:
+        self._responses = responses
+        self._copying = {broker for broker, logs in responses.logs.items() if logs.future}
+        self._with_remote = [logs for logs in responses.logs.values() if logs.remote]
 
     def __iter__(self) -> Iterator[TopicRow]:
-        configs = self._facts.configs
-        for topic in self._facts.topics:
+        configs = self._responses.configs
+        for topic in self._responses.topics:
             yield TopicRow(
                 topic=topic.name,
                 partitions=[self._partition(topic.name, p) for p in _described(topic)],
@@ -103,7 +103,7 @@ class _TopicRows:
         name = TopicPartition(topic, p.partition_index)
         replicas: list[int] = p.replica_nodes
         found = [self._found(topic, p, broker) for broker in replicas]
-        moving = self._facts.reassignments.get(name, _NOTHING_MOVES)
+        moving = self._responses.reassignments.get(name, _NOTHING_MOVES)
         return PartitionRow(
             partition=p.partition_index,
             leader=p.leader_id,
@@ -114,8 +114,8 @@ class _TopicRows:
             # metadata and reassignments were read one after the other
             adding=[broker for broker in moving.adding if broker in replicas],
             removing=[broker for broker in moving.removing if broker in replicas],
-            start_offset=self._facts.start_offsets.get(name),
-            end_offset=self._facts.end_offsets.get(name),
+            start_offset=self._responses.start_offsets.get(name),
+            end_offset=self._responses.end_offsets.get(name),
             remote_bytes=self._remote_bytes(name, p, found),
             future=self._futures(name, replicas) if self._copying else [],
         )
@@ -127,9 +127,9 @@ class _TopicRows:
         reported = [at for at in self._reported(name) if at >= 0]
         if reported:
             return max(max(reported) - (local_bytes or 0), 0)
-        facts = self._facts
-        start, end = facts.start_offsets.get(name, -1), facts.end_offsets.get(name, -1)
-        local_start = facts.local_start_offsets.get(name, -1)
+        responses = self._responses
+        start, end = responses.start_offsets.get(name, -1), responses.end_offsets.get(name, -1)
+        local_start = responses.local_start_offsets.get(name, -1)
         if min(start, local_start, end) < 0:
             return None
         if local_start <= start:
@@ -144,7 +144,7 @@ class _TopicRows:
 
     def _found(self, topic: str, p: Any, broker: int) -> tuple[int | None, int | None]:
         """Index of the log dir and bytes of a replica."""
-        logs = self._facts.logs.get(broker)
+        logs = self._responses.logs.get(broker)
         if logs is None:
             return _NOWHERE
         at = logs.current.get(topic, _NO_LOGS).get(p.partition_index)
@@ -153,7 +153,7 @@ class _TopicRows:
         return at or (_NO_BYTES if self._is_diskless(topic) else _NOWHERE)
 
     def _is_diskless(self, topic: str) -> bool:
-        configs = (self._facts.configs or {}).get(topic, {})
+        configs = (self._responses.configs or {}).get(topic, {})
         return any(configs.get(key) == "true" for key in DISKLESS)
 
     def _futures(self, name: TopicPartition, replicas: Sequence[int]) -> list[FutureRow]:
@@ -161,7 +161,7 @@ class _TopicRows:
             FutureRow(broker=broker, log_dir=at[0], bytes=at[1])
             for broker in replicas
             if broker in self._copying
-            and (at := self._facts.logs[broker].future.get(name.topic, _NO_LOGS).get(name.partition))
+            and (at := self._responses.logs[broker].future.get(name.topic, _NO_LOGS).get(name.partition))
         ]
 
 
@@ -170,16 +170,16 @@ def _described(topic: Any) -> list[Any]:
     return [p for p in topic.partitions if p.replica_nodes]
 
 
-def _committed(facts: BrokerResponses) -> CommittedOffsets | None:
-    if not facts.groups:
+def _committed(responses: BrokerResponses) -> CommittedOffsets | None:
+    if not responses.groups:
         return None
-    names = (TopicPartition(t.name, p.partition_index) for t in facts.topics for p in _described(t))
+    names = (TopicPartition(t.name, p.partition_index) for t in responses.topics for p in _described(t))
     row = {name: at for at, name in enumerate(names)}
-    groups = tuple(sorted(facts.groups))
+    groups = tuple(sorted(responses.groups))
     entries = [
         (at, row[name], offset)
         for at, group in enumerate(groups)
-        for name, offset in facts.groups[group].items()
+        for name, offset in responses.groups[group].items()
         if name in row
     ]
     table = np.array(entries, np.int64).reshape(-1, 3)

@@ -19,7 +19,7 @@ def run_history(environment: RunEnvironment, since: datetime | None = None) -> t
     Raises
     ------
     UnreachableError
-        If no broker answers.
+        If no broker responds.
     """
     folder = environment.folder(environment.cluster.cluster_id())
     latest: dict[str, RunSummary] = {}

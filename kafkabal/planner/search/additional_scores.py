@@ -21,18 +21,16 @@ constraints.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from kafkabal.model import F64, I64, Bools
 from kafkabal.planner.search.additional_loads import AdditionalLoads
+from kafkabal.planner.search.leadership import Leadership
 from kafkabal.planner.search.local_search import may_exchange
 from kafkabal.planner.search.solution import Solution
 from kafkabal.scoring import fair_shares
-
-if TYPE_CHECKING:
-    from kafkabal.planner.search.assign_leaders import Leadership
 
 _STEPS_A_BROKER = 50
 """An end that is not reached: 10 give the same plans of 20 brokers with rates, as 250 do."""

@@ -78,104 +78,106 @@ def _headline(members: Sequence[Member]) -> str:
 
 def _cluster_table(members: Sequence[Member], read_at_s: float) -> Table:
     """One row a cluster; a cluster that did not respond has nothing but its name and the reason."""
-
-    def column(
-        key: str, title: str, kind: ValueKind = ValueKind.NUMBER, metric: str = "", help_: str = "", **more: Any
-    ) -> Column:
-        values = [None if m.figures is None else getattr(m.figures, key) for m in members]
-        return Column(
-            key=key, title=title, kind=kind, values=values, metric=Metric(metric, help_) if metric else None, **more
-        )
-
-    states = [_state(member) for member in members]
-    ids = [None if m.inspection is None else m.inspection.state.cluster_id for m in members]
-    answered = [m.figures is not None for m in members]
-    up = Metric("kafkabal_up", "Whether the cluster answered.")
-    last = Metric("kafkabal_last_success_timestamp_seconds", "When the cluster was last read.")
     return Table(
         key="clusters",
         columns=(
-            Column(key="cluster", title="cluster", values=[m.name for m in members], label=True),
-            Column(
-                key="state",
-                title="state",
-                values=states,
-                tones=[_TONES[state] for state in states],
-            ),
-            Column(key="up", title="", values=answered, metric=up),
-            Column(key="cluster_id", title="", values=ids),
-            column("brokers", "brokers", metric="kafkabal_brokers", help_="Brokers, including dead ones."),
-            column(
-                "dead_brokers",
-                "dead",
-                metric="kafkabal_dead_brokers",
-                help_="Brokers that hold replicas and are not registered.",
-            ),
-            column("used_bytes", "used", ValueKind.BYTES, "kafkabal_used_bytes", "Bytes of all replicas."),
-            column("capacity_bytes", "", ValueKind.BYTES, "kafkabal_capacity_bytes", "Size of all volumes in bytes."),
-            column("full", "full", ValueKind.PERCENT),
-            column(
-                "fullest",
-                "fullest",
-                ValueKind.PERCENT,
-                "kafkabal_fullest_broker_ratio",
-                "How full the fullest broker is.",
-            ),
-            column("fullest_broker", "on broker", ValueKind.NUMBER, dispensable=3),
-            column("skew", "worst skew", ValueKind.PERCENT),
-            column("worst_score", "by score", ValueKind.TEXT, dispensable=1),
-            column(
-                "moving_partitions",
-                "moving",
-                metric="kafkabal_moving_partitions",
-                help_="Partitions being reassigned.",
-                dispensable=2,
-            ),
-            column(
-                "offline_partitions",
-                "offline",
-                metric="kafkabal_offline_partitions",
-                help_="Partitions without a leader.",
-                quiet=True,
-            ),
-            column(
-                "under_replicated_partitions",
-                "under-repl.",
-                metric="kafkabal_under_replicated_partitions",
-                help_="Under-replicated partitions.",
-                quiet=True,
-                dispensable=4,
-            ),
-            Column(
-                key="full_s",
-                title="",
-                values=[None if m.full_s is None or math.isinf(m.full_s) else m.full_s for m in members],
-            ),
-            Column(
-                key="seconds_to_full",
-                title="",
-                for_people=True,
-                values=[m.full_s for m in members],
-                metric=Metric("kafkabal_full_seconds", "Seconds until the first disk is full; +Inf for never."),
-            ),
-            Column(
-                key="time_to_full",
-                title="full in",
-                for_people=True,
-                values=[
-                    None if m.full_s is None else "never" if math.isinf(m.full_s) else format_duration(m.full_s)
-                    for m in members
-                ],
-                quiet=True,
-            ),
-            Column(key="problem", title="", values=[m.problem or None for m in members]),
-            Column(
-                key="read_at_s",
-                title="",
-                values=[read_at_s if is_up and read_at_s else None for is_up in answered],
-                metric=last,
-            ),
+            *_condition(members),
+            *_brokers_and_bytes(members),
+            *_partitions(members),
+            *_time_to_full(members),
+            *_reading(members, read_at_s),
         ),
+    )
+
+
+def _figure(
+    members: Sequence[Member],
+    key: str,
+    title: str,
+    kind: ValueKind = ValueKind.NUMBER,
+    metric: Metric | None = None,
+    **more: Any,
+) -> Column:
+    """A figure of every cluster that responded."""
+    values = [None if m.figures is None else getattr(m.figures, key) for m in members]
+    return Column(key=key, title=title, kind=kind, values=values, metric=metric, **more)
+
+
+def _condition(members: Sequence[Member]) -> Iterator[Column]:
+    states = [_state(member) for member in members]
+    yield Column(key="cluster", title="cluster", values=[m.name for m in members], label=True)
+    yield Column(key="state", title="state", values=states, tones=[_TONES[state] for state in states])
+    yield Column(
+        key="up",
+        title="",
+        values=[m.figures is not None for m in members],
+        metric=Metric("kafkabal_up", "Whether the cluster answered."),
+    )
+    ids = [None if m.inspection is None else m.inspection.state.cluster_id for m in members]
+    yield Column(key="cluster_id", title="", values=ids)
+
+
+def _brokers_and_bytes(members: Sequence[Member]) -> Iterator[Column]:
+    brokers = Metric("kafkabal_brokers", "Brokers, including dead ones.")
+    dead = Metric("kafkabal_dead_brokers", "Brokers that hold replicas and are not registered.")
+    used = Metric("kafkabal_used_bytes", "Bytes of all replicas.")
+    capacity = Metric("kafkabal_capacity_bytes", "Size of all volumes in bytes.")
+    fullest = Metric("kafkabal_fullest_broker_ratio", "How full the fullest broker is.")
+    yield _figure(members, "brokers", "brokers", metric=brokers)
+    yield _figure(members, "dead_brokers", "dead", metric=dead)
+    yield _figure(members, "used_bytes", "used", ValueKind.BYTES, used)
+    yield _figure(members, "capacity_bytes", "", ValueKind.BYTES, capacity)
+    yield _figure(members, "full", "full", ValueKind.PERCENT)
+    yield _figure(members, "fullest", "fullest", ValueKind.PERCENT, fullest)
+    yield _figure(members, "fullest_broker", "on broker", dispensable=3)
+    yield _figure(members, "skew", "worst skew", ValueKind.PERCENT)
+    yield _figure(members, "worst_score", "by score", ValueKind.TEXT, dispensable=1)
+
+
+def _partitions(members: Sequence[Member]) -> Iterator[Column]:
+    moving = Metric("kafkabal_moving_partitions", "Partitions being reassigned.")
+    offline = Metric("kafkabal_offline_partitions", "Partitions without a leader.")
+    under_replicated = Metric("kafkabal_under_replicated_partitions", "Under-replicated partitions.")
+    yield _figure(members, "moving_partitions", "moving", metric=moving, dispensable=2)
+    yield _figure(members, "offline_partitions", "offline", metric=offline, quiet=True)
+    yield _figure(
+        members, "under_replicated_partitions", "under-repl.", metric=under_replicated, quiet=True, dispensable=4
+    )
+
+
+def _time_to_full(members: Sequence[Member]) -> Iterator[Column]:
+    yield Column(
+        key="full_s",
+        title="",
+        values=[None if m.full_s is None or math.isinf(m.full_s) else m.full_s for m in members],
+    )
+    yield Column(
+        key="seconds_to_full",
+        title="",
+        for_people=True,
+        values=[m.full_s for m in members],
+        metric=Metric("kafkabal_full_seconds", "Seconds until the first disk is full; +Inf for never."),
+    )
+    yield Column(
+        key="time_to_full",
+        title="full in",
+        for_people=True,
+        values=[
+            None if m.full_s is None else "never" if math.isinf(m.full_s) else format_duration(m.full_s)
+            for m in members
+        ],
+        quiet=True,
+    )
+
+
+def _reading(members: Sequence[Member], read_at_s: float) -> Iterator[Column]:
+    """Why a cluster was not read, or when it was."""
+    yield Column(key="problem", title="", values=[m.problem or None for m in members])
+    yield Column(
+        key="read_at_s",
+        title="",
+        values=[read_at_s if m.figures is not None and read_at_s else None for m in members],
+        metric=Metric("kafkabal_last_success_timestamp_seconds", "When the cluster was last read."),
     )
 
 

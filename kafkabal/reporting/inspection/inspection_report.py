@@ -56,7 +56,7 @@ def inspection_report(
     by: Grouping = Grouping.BROKER,
     *,
     shown_rows: int | None = None,
-    cluster_flags: str = "",
+    cluster_options: str = "",
     read_at_s: float = 0.0,
     cluster_label: str = "",
     rack_level: int | None = None,
@@ -70,7 +70,7 @@ def inspection_report(
     ----------
     shown_rows
         How many rows people see; 0 for all, None for what suits the view.
-    cluster_flags
+    cluster_options
         The flags that named the cluster, for the command to run next.
     read_at_s
         When the cluster was as it is shown, in seconds since the epoch; 0 if unknown.
@@ -93,7 +93,7 @@ def inspection_report(
     traffic = traffic_table(shown.state, price_per_gb) if by is Grouping.RACK else no_traffic()
     if shown_rows is not None:
         table = replace(table, shown_rows=shown_rows or None)
-    command = f"{verdict.next_command} {cluster_flags}".strip() if verdict.next_command else ""
+    command = f"{verdict.next_command} {cluster_options}".strip() if verdict.next_command else ""
     small = small_racks(inspection)
     return Report(
         command="inspect",

@@ -58,7 +58,7 @@ def adopt(
     if finish and cancel:
         raise UsageError("--finish and --cancel cannot be combined")
     if remove_throttles and not (finish or cancel):
-        raise UsageError("--remove-throttles needs --finish or --cancel")
+        raise UsageError("--remove-throttles requires --finish or --cancel")
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
 
     # whoever started them chose how fast they run: only a throttle that is given changes that

@@ -1,4 +1,4 @@
-"""Waits until what no move repairs is over: brokers that do not respond, replicas out of sync; fails where it lasts."""
+"""Waits for what no move repairs, brokers that do not respond and replicas out of sync, and fails if it lasts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _LOOK_EVERY_S = 5.0
 
 
 def await_healthy_cluster(command: RunSession, before: ClusterState) -> None:
-    """Look again at a cluster that was broken in a way that no plan mends, until that is over or has lasted.
+    """Read a cluster again that is broken in a way that no plan repairs, until it recovers or half a minute is over.
 
     Parameters
     ----------
     before
-        The cluster that the plan was made for; where all was well then, nothing is looked at.
+        The cluster that the plan was made for; if nothing was broken then, it is not read again.
 
     Raises
     ------

@@ -58,7 +58,7 @@ def cancel(
 
 
 def _cancel_elsewhere(command: "RunSession", journal: Path | None, wait_s: float) -> ExitCode:
-    """Leave a request for the process that works on the run, and wait until it has ended.
+    """Ask the process that works on the run to cancel, and wait until it has ended.
 
     Raises
     ------

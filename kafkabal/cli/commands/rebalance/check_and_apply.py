@@ -180,12 +180,12 @@ class ApplyCommand:
         return frozenset(recently_dead(cluster, state, settings, context, drained=plan.drained, before=before))
 
     def nothing_to_do(self, text: str) -> None:
-        """Say why no run is begun, in the form that was asked for."""
+        """Report, in the chosen format, why no run starts."""
         self.command.context.say(text)
         self.report_nothing()
 
     def report_nothing(self) -> None:
-        """Write the JSON of a command that began no run, where JSON was asked for."""
+        """Write the JSON of a command that started no run, if JSON was chosen."""
         from kafkabal.cli.commands.rebalance.run_command_options import RunFormat
         from kafkabal.cli.framework.shared_options import Format, OutputOptions
         from kafkabal.cli.framework.show_report import show_report
@@ -215,7 +215,7 @@ class ApplyCommand:
 
 
 def _done(plan: Plan) -> ExitCode:
-    """The end of a command that did what was planned.
+    """End a command that did what was planned.
 
     Raises
     ------

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
-from kafkabal.cli.framework.command_settings import cluster_flags, rebalance_command
+from kafkabal.cli.framework.command_settings import cluster_options, rebalance_command
 from kafkabal.cli.framework.shared_options import Format, OutputOptions
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.errors import ExitCode, FindingsError, UsageError
@@ -33,7 +33,7 @@ def check_of_drain(
     from kafkabal.clusters import ReadRequest
 
     if not brokers:
-        raise UsageError("--check needs brokers to drain", hint="add --drain ID")
+        raise UsageError("--check requires brokers to drain", hint="add --drain ID")
     if output.output is RunFormat.JSONL:
         raise UsageError("--check has no -o jsonl", hint="use -o json")
     # millions of rows, none of them in a reference cycle
@@ -53,7 +53,7 @@ def check_of_drain(
             rate,
             is_assumed=given is None,
             rebalance=rebalance_command(settings),
-            cluster_flags=cluster_flags(settings, context),
+            cluster_options=cluster_options(settings, context),
         )
         show_report(report, OutputOptions(output=Format(output.output.value)), context)
     return ExitCode.DONE if found.can_drain else ExitCode.UNSAFE
@@ -62,19 +62,19 @@ def check_of_drain(
 def finish_drain(
     applying: "ApplyCommand", planning: "PlanCommandOptions", before: "ClusterState", gone: frozenset[int]
 ) -> None:
-    """Drain again what has come to the brokers meanwhile, and say whether they are safe to stop.
+    """Drain what has arrived on the brokers meanwhile, and say whether they are safe to stop.
 
     Parameters
     ----------
     before
         The cluster before the run.
     gone
-        Brokers to drain that are there no more.
+        Brokers to drain that are no longer in the cluster.
 
     Raises
     ------
     FindingsError
-        If they still hold something, though nothing that was asked for keeps it there.
+        If they still hold replicas that no option keeps there.
     """
     from kafkabal.cli.commands.rebalance.plan_command_options import plan_options
     from kafkabal.executor import prove_safe_to_stop
@@ -112,7 +112,7 @@ def _on(state: "ClusterState", brokers: list[int]) -> "frozenset[TopicPartition]
 
 
 def _refuse_leftovers(found: "tuple[SafeToStop, ...]", settings: "Settings") -> None:
-    """A scope or a limit that was set may leave some behind; else that is an end that has to be heard of."""
+    """Raise if replicas are left although no scope or limit explains them."""
     scope = (settings.topics, settings.exclude_topics)
     limits = (settings.max_bytes, settings.max_moves, settings.max_leader_changes, settings.max_duration_s)
     left = [one for one in found if one.replicas]

@@ -1,4 +1,4 @@
-"""Dead brokers that may come back: nothing is copied on their account before ``--dead-after`` has passed."""
+"""Dead brokers that may come back: their replicas are not copied before ``--dead-after`` has passed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def longest_stay_s(*, is_unattended: bool, max_runtime_s: float | None) -> float
 def look_past_grace(
     command: RunSession, drained: Collection[int], stay_s: float
 ) -> tuple[ClusterState, Mapping[int, float]]:
-    """Read the cluster once it is known which brokers are dead, and past their grace where that ends soon.
+    """Read the cluster once it is clear which brokers are dead; wait for the end of their grace if it is near.
 
     The lock is given up meanwhile, as it is for a prompt: an operator may want to act at once.
 
@@ -78,7 +78,7 @@ def look_past_grace(
 
 
 def _when_responded(cluster: Cluster, settings: Settings, context: CommandContext, clock: Clock) -> ClusterState:
-    """The cluster when every registered broker has answered, or has not for long enough to be fenced."""
+    """The cluster once every registered broker has responded, or has not for so long that Kafka fences it."""
     from kafkabal.model import reports_no_log_dir
 
     # a plan made meanwhile would find nothing to repair, and end with 0 over a broker that is dead a moment later
@@ -138,7 +138,7 @@ def recently_dead(
 def gone_brokers(
     cluster: Cluster, state: ClusterState, settings: Settings, context: CommandContext, ids: Collection[int]
 ) -> frozenset[int]:
-    """Those of the brokers that hold nothing and are registered no more, but were here once; says so.
+    """The given brokers that hold nothing, are not registered, and were seen here before; reports them.
 
     An id that no host has ever seen is a typing error, which the planner refuses.
     """
@@ -162,7 +162,7 @@ def known_before(cluster: Cluster, settings: Settings, context: CommandContext) 
 
 
 def waiting_for(waiting: Mapping[int, float], settings: Settings) -> FindingsError:
-    """Why nothing is moved yet: a finding, as ``inspect --check`` has it, for whoever reads the mail of a cron job."""
+    """Why nothing is moved yet: a finding, so that cron mails it."""
     limit_s = _limit_s(settings)
     left = format_duration(_left_s(waiting, settings))
     return FindingsError(

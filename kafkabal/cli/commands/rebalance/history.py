@@ -1,4 +1,4 @@
-"""``kafkabal rebalance history``: every run that is known."""
+"""``kafkabal rebalance history``: all known runs."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""``kafkabal rebalance pause``: have the active run move nothing for a while."""
+"""``kafkabal rebalance pause``: pause the active run."""
 
 from typing import TYPE_CHECKING, Annotated
 

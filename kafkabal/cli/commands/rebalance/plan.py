@@ -11,7 +11,7 @@ from kafkabal.cli.commands.rebalance.plan_command_options import PLAN_SETTINGS, 
 from kafkabal.cli.commands.rebalance.show_and_diff import AllOption
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.command_settings import cluster_flags
+from kafkabal.cli.framework.command_settings import cluster_options
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, Format, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
@@ -145,7 +145,7 @@ def _show_plan(
         for warning in made.warnings:
             context.warn(warning)
     if plan_file is not None and not to_stdout:
-        command = f"kafkabal rebalance apply {quote(str(plan_file))} {cluster_flags(settings, context)}".strip()
+        command = f"kafkabal rebalance apply {quote(str(plan_file))} {cluster_options(settings, context)}".strip()
         then = f"; next: {command}" if made.partitions else ""
         context.say(f"wrote plan {made.plan_id} to {plan_file}{then}")
 
@@ -157,7 +157,7 @@ def _state(
     plan_for_s: float | None,
     context: CommandContext,
 ) -> "tuple[ClusterState, ClusterState, frozenset[int]]":
-    """The cluster now, the cluster to balance, and those of the brokers to drain or to exclude that are there no more.
+    """The cluster now, the cluster to balance, and the brokers to drain or exclude that are no longer in it.
 
     With ``plan_for_s``, the cluster to balance is the one of that many seconds later.
     """

@@ -183,7 +183,7 @@ def plan_options(
     Parameters
     ----------
     gone
-        Brokers to drain, or to exclude, that are there no more.
+        Brokers to drain or to exclude that are no longer in the cluster.
 
     Raises
     ------

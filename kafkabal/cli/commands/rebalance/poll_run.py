@@ -1,4 +1,4 @@
-"""Wait for what the process that works on a run makes of a request: of ``rebalance pause`` and ``rebalance cancel``."""
+"""Wait until the process that works on a run has followed ``rebalance pause`` or ``rebalance cancel``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POLL_S: Final = 1.0
 def poll_run(
     environment: RunEnvironment, run_id: str, wait_s: float, journal: Path | None = None
 ) -> Iterator[FoundRun | None]:
-    """Yield the run as it is now, every second for so long; None once it has ended, and nothing more then."""
+    """Yield the state of the run every second until the time is over; None as the last one once the run has ended."""
     from kafkabal.executor import find_run
 
     give_up_at_s = environment.clock.monotonic() + wait_s

@@ -150,7 +150,7 @@ class StartCommandOptions:
 
     def __post_init__(self) -> None:
         if self.exit_code and not self.dry_run:
-            raise UsageError("--exit-code needs --dry-run")
+            raise UsageError("--exit-code requires --dry-run")
 
 
 JournalOption = Annotated[

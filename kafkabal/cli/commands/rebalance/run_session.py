@@ -1,4 +1,4 @@
-"""What every command that works on a run does: open the cluster, report the run, obey signals, and end."""
+"""What all commands that work on a run share: open the cluster, report the run, handle signals, end."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def make_environment(
 
 @dataclass(frozen=True, slots=True)
 class RunSession:
-    """A command that works on runs of a cluster, and what it needs for that."""
+    """A command that works on runs of a cluster, with all that it needs."""
 
     name: str
     """As typed, for reports: ``rebalance apply``."""
@@ -134,7 +134,7 @@ class RunSession:
 
     @contextmanager
     def stopping_on_signals(self) -> Iterator[None]:
-        """Let the first signal of the process stop the run that is worked on within, and a second one abort it.
+        """Within the block, the first signal stops the run and a second one aborts it.
 
         Raises
         ------
@@ -193,7 +193,7 @@ class RunSession:
         return ExitCode.DONE
 
     def confirm_run(self, found: FoundRun, goal: Goal, *, yes: bool) -> bool:
-        """Show what a run would move from here, and ask; True where nothing is to be asked.
+        """Show what a run would still move, and prompt; True if no prompt is needed.
 
         Raises
         ------
@@ -304,7 +304,7 @@ def _throttle(
 def _reporters(
     output: RunOutput, context: CommandContext, command: str, cluster: Callable[[], str]
 ) -> Iterator[BackgroundListener[Event]]:
-    """One background listener each, so that one that is blocked holds up no other."""
+    """A background listener each, so that a blocked one does not delay the others."""
     from kafkabal.cli.commands.rebalance.run_command_options import RunFormat
     from kafkabal.executor import report_in_background
     from kafkabal.reporting.runs.events_as_json_lines import RunEventLines

@@ -1,4 +1,4 @@
-"""``kafkabal rebalance show`` and ``diff``: plans read again, line by line."""
+"""``kafkabal rebalance show`` and ``diff``: plan files, partition by partition."""
 
 from pathlib import Path
 from typing import Annotated

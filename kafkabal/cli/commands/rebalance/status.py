@@ -65,7 +65,7 @@ def status(
 
 
 def _expect_readable_record(command: "RunSession") -> None:
-    """Refuse to say that no run is there where a run of another host could not be seen.
+    """Refuse to report no run while runs of other hosts cannot be seen.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def _look_twice(command: "RunSession", journal: Path | None) -> "RunStatus | Non
 
 
 def _watch(command: "RunSession", journal: Path | None, known: "RunStatus | None") -> "RunStatus | None":
-    """Show each look until no process works on the run any more, whatever became of it."""
+    """Show the progress until no process works on the run any more."""
     from kafkabal.reporting.runs.status_report import progress_line
 
     clock = command.environment.clock

@@ -1,4 +1,4 @@
-"""The commands as pages: their texts, arguments and options, as every generated form needs them."""
+"""The commands as pages: their texts, arguments and options, for man pages, docs and completions."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from kafkabal.sources import RowFormat
 
 
 class CompletionKind(StrEnum):
-    """What kind of words an option takes, where ``kafkabal completion candidates`` need not be asked for them."""
+    """Values of an option that a shell completes without ``kafkabal completion candidates``."""
 
     NOTHING = "nothing"
     WORDS = "words"
@@ -82,7 +82,7 @@ _BY_COMMAND: Final[Mapping[tuple[str, str], Values]] = {
 
 
 def values_of(parameter: Any, metavar: str, command: str) -> Values:
-    """What an option or argument takes: its choices, else what its name or its metavar stands for.
+    """Values of an option or argument: its choices, else those that its name or metavar implies.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The names that a shell can offer, found without typer: a shell asks for them each time somebody presses TAB."""
+"""The names that a shell can offer, found without typer: a shell asks for them at each TAB."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OWN_VARIABLES: Final = ("KAFKABAL_NAME", "KAFKABAL_PLAN")
 
 
 class CandidateKind(StrEnum):
-    """What there are names of."""
+    """The kinds of names that can be completed."""
 
     TOPICS = "topics"
     BROKERS = "brokers"

@@ -1,0 +1,47 @@
+"""Who leads in a solution while leaders are assigned."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafkabal.model import I32, I64, Bools
+from kafkabal.planner.problem import NONE
+from kafkabal.planner.search.solution import Solution
+
+_FULL = np.iinfo(np.int64).max // 2
+"""More than any count, and no overflow where one is added."""
+
+
+class Leadership:
+    """Who leads each partition, who else may, and how many partitions each broker leads."""
+
+    def __init__(self, solution: Solution) -> None:
+        problem = solution.problem
+        self.solution = solution
+        there = solution.placement >= 0
+        arrived = solution.moved()
+        self.candidates: I32 = np.where(there & (problem.electable | arrived), solution.placement, NONE)
+        self.candidates[~problem.counted[self.candidates] & (self.candidates >= 0)] = NONE
+        self.free: Bools = problem.movable.copy()
+        limit = problem.options.max_leader_changes
+        # of a broker that is drained, a limit may leave replicas for later, and their leadership with them
+        leads_on = problem.counted if limit is None else problem.state.brokers.is_live
+        stays = (solution.placement == problem.leader[:, None]).any(1) & leads_on[problem.leader]
+        self.leader: I32 = np.where(stays | ~self.free, problem.leader, NONE)
+        self.free &= (self.candidates >= 0).any(1)
+        self.leader[~self.free & (self.leader < 0)] = problem.leader[~self.free & (self.leader < 0)]
+        led = self.leader[self.leader >= 0]
+        self.count: I64 = np.bincount(led, minlength=problem.n_brokers).astype(np.int64)
+        self.changes_left = len(self.leader) if limit is None else max(0, limit - int((self.leader < 0).sum()))
+
+    def change(self, p: I64, broker: I32 | I64) -> None:
+        """Let other brokers lead."""
+        old = self.leader[p]
+        np.subtract.at(self.count, old[old >= 0], 1)
+        np.add.at(self.count, broker, 1)
+        self.leader[p] = broker
+
+    def least_loaded(self, p: I64) -> I32:
+        """The candidate of each partition that leads the fewest partitions, and those most wanting first."""
+        load = np.append(self.count, _FULL)[self.candidates[p]]
+        return np.asarray(self.candidates[p, load.argmin(1)])
