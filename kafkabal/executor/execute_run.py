@@ -258,7 +258,10 @@ class _Run:
         self._context.store.tolerate_gaps()
         # throttles come last: a copy that is still in flight would run without one from here on
         still_running = self._end_in_flight(policy) if outcome is not RunOutcome.COMPLETE else {}
-        self._problems |= still_running
+        for name, fault in still_running.items():
+            # first what it waits for, which is why it cannot be cancelled
+            why = self._problems.get(name)
+            self._problems[name] = f"{why}; not cancelled: {fault}" if why else fault
         left = self._restore_for_good(still_running.keys())
         if self._goal is not Goal.APPLY or outcome is RunOutcome.STOPPED:
             lift_cordons(self._context)

@@ -55,6 +55,7 @@ from .kafka_configs import RETENTION_BYTES as RETENTION_BYTES
 from .kafka_configs import RETENTION_MS as RETENTION_MS
 from .kafka_configs import SEGMENT_BYTES as SEGMENT_BYTES
 from .kafka_configs import SEGMENT_MS as SEGMENT_MS
+from .kafka_configs import UNCLEAN_ELECTION as UNCLEAN_ELECTION
 from .match_config_to_rows import Default as Default
 from .match_config_to_rows import stated_of_brokers as stated_of_brokers
 from .rack_rule import NO_RACK as NO_RACK

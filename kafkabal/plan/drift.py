@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.model import ClusterState, TopicPartition
+from kafkabal.model import Bools, ClusterState, TopicPartition, in_offline_dir
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 
 
@@ -34,6 +34,8 @@ class PartitionNow:
     placement: Placement
     is_moving: bool
     """A reassignment of it is running."""
+    in_offline_dir: tuple[int, ...] = ()
+    """Live brokers that have it in a log dir which is offline."""
 
 
 def find_drift(plan: Plan, state: ClusterState) -> tuple[Drift, ...]:
@@ -61,7 +63,8 @@ def topic_ids(state: ClusterState, topics: Iterable[str]) -> dict[str, str]:
 
 def placements(state: ClusterState, names: Iterable[TopicPartition]) -> Mapping[TopicPartition, PartitionNow]:
     """Placement of these partitions; those that do not exist are absent."""
-    return {name: _found(state, row) for name, row in partition_rows(state, names)}
+    offline = in_offline_dir(state)
+    return {name: _found(state, row, offline) for name, row in partition_rows(state, names)}
 
 
 def partition_rows(state: ClusterState, names: Iterable[TopicPartition]) -> Iterator[tuple[TopicPartition, int]]:
@@ -78,7 +81,7 @@ def partition_rows(state: ClusterState, names: Iterable[TopicPartition]) -> Iter
             yield name, int(ends[row]) + at
 
 
-def _found(state: ClusterState, row: int) -> PartitionNow:
+def _found(state: ClusterState, row: int, offline: Bools) -> PartitionNow:
     replicas, ids = state.replicas, state.brokers.id
     rows = slice(int(state.partitions.first[row]), int(state.partitions.first[row + 1]))
     leader = int(state.partitions.leader[row])
@@ -89,6 +92,7 @@ def _found(state: ClusterState, row: int) -> PartitionNow:
             log_dirs=tuple(state.log_dirs.path[d] if d >= 0 else ANY_DIR for d in replicas.log_dir[rows].tolist()),
         ),
         is_moving=bool((replicas.adding[rows] | replicas.removing[rows]).any()),
+        in_offline_dir=tuple(ids[replicas.broker[rows][offline[rows]]].tolist()),
     )
 
 
@@ -100,9 +104,14 @@ def _difference(change: PartitionChange, found: PartitionNow | None, brokers: se
     now = found.placement
     strangers = sorted(set(change.replicas) - brokers)
     if strangers:
-        return f"moves to broker {strangers[0]}, which is dead"
+        verb = "keeps a replica on" if strangers[0] in now.replicas else "moves to"
+        return f"{verb} broker {strangers[0]}, which is dead"
     if found.is_moving:
         return "is being reassigned by another tool"
+    # Kafka ends no reassignment while a replica of its target is out of sync; another order only is done at once
+    kept = sorted(set(change.replicas) & set(found.in_offline_dir))
+    if kept and set(change.replicas) != set(now.replicas):
+        return f"keeps a replica in an offline log dir of broker {kept[0]}"
     if now.replicas == change.replicas or change.previous is None:
         return ""
     if now.replicas != change.previous.replicas:

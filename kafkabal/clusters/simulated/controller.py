@@ -2,14 +2,15 @@
 
 A reassignment makes the replica list ``target + removed``. It ends when all replicas of the target are in sync, those
 that were there before included: while one of them is dead it stays in flight, even where nothing is added. A cancelled
-one leaves ``list - added``, so the original set comes back, though not always in its original order.
+one leaves ``list - added``, so the original set comes back, though not always in its original order; it cannot be
+cancelled while none of that set could lead.
 """
 
 from __future__ import annotations
 
 from kafkabal.clusters.cluster_protocol import Fault
 from kafkabal.clusters.simulated.cluster_parts import ClusterParts, SimulatedBroker, SimulatedLog, SimulatedPartition
-from kafkabal.model import TopicPartition
+from kafkabal.model import UNCLEAN_ELECTION, TopicPartition
 
 
 def start_reassignment(
@@ -40,8 +41,11 @@ def cancel_reassignment(parts: ClusterParts, name: TopicPartition) -> Fault | No
     if not partition.is_moving:
         return Fault("NO_REASSIGNMENT_IN_PROGRESS")
     kept = [b for b in partition.replicas if b not in partition.adding]
-    if not set(partition.isr) & set(kept):
-        return Fault("INVALID_REPLICA_ASSIGNMENT", "cancelling would require an unclean election")
+    # Kafka 4.1 takes the last replica out of the ISR as well when it dies (KIP-966), and then refuses
+    if not any(parts.brokers[b].registered for b in partition.isr if b in kept):
+        if parts.topics[name.topic].configs.get(UNCLEAN_ELECTION) != "true":
+            return Fault("INVALID_REPLICA_ASSIGNMENT", "cancelling would require an unclean election")
+        partition.isr = kept[:1]
     for broker in partition.adding:
         _drop_log(parts, partition, broker)
     partition.replicas, partition.adding, partition.removing = kept, [], []

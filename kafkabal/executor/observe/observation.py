@@ -85,6 +85,10 @@ class Observation:
             and (path != log.log_dir or log.future_log_dir not in (None, path))
         }
 
+    def unseen(self, target: TargetPlacement) -> tuple[int, ...]:
+        """Brokers with a target log dir that did not report in which one they hold it."""
+        return tuple(replica.broker for replica in _replicas(target) if replica not in self.logs)
+
     def arrived_bytes(self, target: TargetPlacement) -> dict[int, int]:
         """Bytes that each adding broker, or copy between log dirs, holds by now."""
         running = self.reassignments.get(target.name)

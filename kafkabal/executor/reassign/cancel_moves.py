@@ -57,7 +57,7 @@ def cancel_in_flight(
             context.retries.back_off(error)
             continue
         context.retries.reset()
-        if not open_tasks or context.clock.monotonic() >= give_up_at:
+        if all(t.cancel_is_unclean for t in open_tasks) or context.clock.monotonic() >= give_up_at:
             return {t.name: why.get(t.name, "still in flight") for t in open_tasks}
         context.clock.sleep(context.options.timeouts.poll_s)
 
@@ -77,9 +77,10 @@ def _turn(
         for t in tasks
         if t.stage is Stage.WAITING and _is_out_of_order(t, planned[t.name])
     }
-    faults: dict[TopicPartition, str] = {}
+    faults = {t.name: _why_unclean(t) for t in moving if t.cancel_is_unclean}
     # only what the controller lists: cancelling anything else is an error, and its metadata only lags
-    for name, fault in context.effects.cancel([t.name for t in moving if t.name in seen.reassignments]).items():
+    listed = [t.name for t in moving if t.name in seen.reassignments and t.name not in faults]
+    for name, fault in context.effects.cancel(listed).items():
         faults[name] = str(fault)
     context.effects.move_log_dirs(copying)
     # a cancelled move leaves its old replicas in another order, and auto leader rebalancing would follow that
@@ -88,6 +89,10 @@ def _turn(
     hopeless = {name for name, fault in refused.items() if fault.name == _NOT_REGISTERED}
     touched = {t.name for t in moving} | {(r.topic, r.partition) for r in copying} | (disordered.keys() - hopeless)
     return [t for t in tasks if t.name in touched], faults
+
+
+def _why_unclean(task: PartitionTask) -> str:
+    return "only its new replicas are in sync" if task.isr else "no replica is in sync"
 
 
 def ends_of_copies(context: RunContext) -> list[TargetPlacement]:

@@ -46,7 +46,7 @@ class ConcurrentMoves:
                 self.copying[target] += fraction
             return
         arriving = task.copying_to if task.is_running else task.to_add
-        if not arriving:
+        if not arriving or task.waits_in_place:
             return
         for broker in arriving:
             self.inbound[broker] += fraction

@@ -22,6 +22,7 @@ from kafkabal.executor.reassign.throttle_changes import ThrottleChanges
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_events import PartitionAside, PartitionDone, PartitionFailed
 from kafkabal.executor.safety.retry import PASSING_ERRORS
+from kafkabal.wording import first_of
 
 _PAUSE_S = 10.0
 """Before what a dead broker or the ISR held up is looked at again: brokers restart in 10 s to minutes, and shorter
@@ -196,7 +197,7 @@ class MoveLoop:
         if dead:
             self._put_aside(task, _is_dead(dead), brokers=dead)
         elif task.leader < 0:
-            self._put_aside(task, "no leader to copy from", pause_s=_PAUSE_S)
+            self._put_aside(task, _has_no_leader(task, responding), pause_s=_PAUSE_S)
         elif endangers_isr(task, self._min_insync.get(task.name.topic, 1)):
             self._put_aside(task, "fewer than min.insync.replicas would remain in sync", pause_s=_PAUSE_S)
         elif task.out_of_sync:
@@ -247,13 +248,16 @@ class MoveLoop:
         for task, broker in lost.items():
             self._put_lost_aside(task, broker)
         for task in self._running:
-            if task.is_copied and not task.is_given_up:
+            if task.waits_in_place and not task.is_given_up:
                 self._wait_in_place(task, seen.responding)
 
     def _wait_in_place(self, task: PartitionTask, responding: frozenset[int]) -> None:
-        """Say what a complete copy waits for; cancelling it now would mean to copy all of it again."""
+        """Say what a copy waits for that is complete or has no leader; to cancel it now is to make all of it again."""
         dead = frozenset(task.out_of_sync) - responding
-        self._put_aside(task, _is_dead(dead) if dead else _is_not_in_sync(task), brokers=dead)
+        if task.leader < 0:
+            self._put_aside(task, _has_no_leader(task, responding))
+        else:
+            self._put_aside(task, _is_dead(dead) if dead else _is_not_in_sync(task), brokers=dead)
 
     def _put_lost_aside(self, task: PartitionTask, broker: int) -> None:
         """Wait for the log dir in which a copy was lost, if one is offline; a few times for what has no such reason."""
@@ -267,8 +271,7 @@ class MoveLoop:
 
     def _cancel(self, tasks: Sequence[PartitionTask]) -> None:
         """Cancel reassignments; the next observation shows their state."""
-        if tasks:
-            self._context.effects.cancel([t.name for t in tasks])
+        self._context.effects.cancel([t.name for t in tasks if not t.cancel_is_unclean])
 
     def _put_aside(
         self, task: PartitionTask, reason: str, *, brokers: frozenset[int] = frozenset(), pause_s: float = 0.0
@@ -290,7 +293,7 @@ class MoveLoop:
 
     def _is_finished(self, *, finish_only: bool) -> bool:
         running = [t for t in self._running if not t.is_given_up]
-        if not all(t.is_copied for t in running):
+        if not all(t.waits_in_place for t in running):
             self._idle_since_s = None
             return False
         if finish_only and not running:
@@ -313,13 +316,14 @@ class MoveLoop:
         elif self._idle_since_s is None:
             self._idle_since_s = self._now()
         elif self._now() - self._idle_since_s >= self._timeouts.broker_return_s:
-            self._cancel([t for t in still_open if t.is_copied])
-            self._give_up(still_open, "a broker did not report its log dir")
+            self._cancel([t for t in still_open if t.waits_in_place])
+            for task in still_open:
+                self._give_up([task], f"broker {first_of(task.unseen_on)} did not report its log dir")
 
     def _end_stall(self) -> None:
         """Give up what runs if it comes no further for very long."""
         assert self._meter is not None
-        running = [t for t in self._running if not t.is_given_up and not t.is_copied]
+        running = [t for t in self._running if not t.is_given_up and not t.waits_in_place]
         stalled_s = self._meter.seconds_without_a_byte(self._now())
         if not running or stalled_s < self._timeouts.stall_s:
             return
@@ -337,6 +341,13 @@ class MoveLoop:
 
 def _is_dead(brokers: frozenset[int]) -> str:
     return f"broker {min(brokers)} is dead"
+
+
+def _has_no_leader(task: PartitionTask, responding: frozenset[int]) -> str:
+    # Kafka 4.1 takes the last replica out of the ISR as well when it dies (KIP-966)
+    held_by = task.isr or [b for b in task.current if b not in task.arriving]
+    dead = frozenset(held_by) - responding
+    return f"no leader to copy from{': ' + _is_dead(dead) if dead else ''}"
 
 
 def _is_not_in_sync(task: PartitionTask) -> str:

@@ -51,6 +51,8 @@ class PartitionTask:
     reassignment as long as a replica of its target is out of sync."""
     misplaced: dict[int, str] = field(default_factory=dict)
     """Brokers that hold it in another log dir than the target, with the target dir."""
+    unseen_on: tuple[int, ...] = ()
+    """Brokers with a target log dir that did not report in which one they hold it."""
     attempts: int = 0
     not_before_s: float = 0.0
     """Monotonic time of the next try."""
@@ -88,9 +90,29 @@ class PartitionTask:
         return self.stage in STARTABLE and not self.is_given_up
 
     @property
+    def next_step(self) -> tuple[int, ...]:
+        """Replicas to ask for next."""
+        return self.target.next_step(self.current, self.isr)
+
+    @property
     def is_copied(self) -> bool:
-        """A reassignment runs whose copies are complete; it waits for a replica that stays, and copies nothing."""
+        """A reassignment runs whose copies are complete; it waits for a replica that stays."""
         return self.stage is Stage.MOVING and bool(self.out_of_sync) and not self.copying_to
+
+    @property
+    def waits_in_place(self) -> bool:
+        """A reassignment runs that copies nothing: its copies are complete, or there is no leader to copy from."""
+        return self.is_copied or (self.stage is Stage.MOVING and self.leader < 0)
+
+    @property
+    def cancel_is_unclean(self) -> bool:
+        """A reassignment runs, and no replica that was there before is in sync.
+
+        To cancel it would take what only the new ones hold. Kafka refuses that, but not where a topic allows unclean
+        elections.
+        """
+        runs = self.stage in (Stage.MOVING, Stage.ASTRAY)
+        return runs and not any(b in self.isr for b in self.current if b not in self.arriving)
 
     @property
     def copying_to(self) -> tuple[int, ...]:
@@ -112,12 +134,13 @@ class PartitionTask:
         running = seen.reassignments.get(self.name)
         self.arriving = running.adding if running else ()
         # of what is there now: after a step, a cancel or a move by hand, other brokers get a copy than at first
-        step = self.target.next_step(self.current)
+        step = self.next_step
         self.to_add = tuple(b for b in step if b not in self.current)
         changes_set = running is not None or set(step) != set(self.current)
         # another order only is done at once, whoever is in sync
         self.out_of_sync = self._out_of_sync(running.target if running else step) if changes_set else ()
         self.misplaced = seen.misplaced(self.target)
+        self.unseen_on = seen.unseen(self.target)
 
     def _out_of_sync(self, step: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(b for b in step if b in self.current and b not in self.arriving and b not in self.isr)

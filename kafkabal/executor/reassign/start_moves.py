@@ -26,8 +26,8 @@ def start_moves(effects: FencedRequests, tasks: Sequence[PartitionTask]) -> dict
     # asked before the reassignment: a broker that has begun to copy into another dir would have to copy once more
     faults |= _ask_for_log_dirs(effects, moving)
     moving = [t for t in moving if t not in faults]
-    keeping = [t for t in moving if len(t.target.next_step(t.current)) == len(t.current)]
-    changing = [t for t in moving if len(t.target.next_step(t.current)) != len(t.current)]
+    keeping = [t for t in moving if len(t.next_step) == len(t.current)]
+    changing = [t for t in moving if len(t.next_step) != len(t.current)]
     # KIP-860 guards against a factor that changed since the last look, by a flag of the whole request: moves that are
     # meant to change theirs go in one of their own
     faults |= _reassign(effects, keeping, changes_replication_factor=False)
@@ -36,8 +36,7 @@ def start_moves(effects: FencedRequests, tasks: Sequence[PartitionTask]) -> dict
 
 def endangers_isr(task: PartitionTask, min_insync: int) -> bool:
     """Whether fewer replicas than allowed would be in sync after a move, and fewer than are now."""
-    target = task.target.next_step(task.current)
-    after = len(task.to_add) + sum(b in task.isr for b in target if b in task.current)
+    after = len(task.to_add) + sum(b in task.isr for b in task.next_step if b in task.current)
     return after < min(min_insync, len(task.isr))
 
 
@@ -60,7 +59,7 @@ def _reassign(
 ) -> dict[PartitionTask, Fault]:
     by_name = {t.name: t for t in tasks}
     faults = effects.reassign(
-        {t.name: t.target.next_step(t.current) for t in tasks}, changes_replication_factor=changes_replication_factor
+        {t.name: t.next_step for t in tasks}, changes_replication_factor=changes_replication_factor
     )
     for task in tasks:
         if task.name not in faults:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 
 from kafkabal.executor.state.run_record import RunPartition
 from kafkabal.executor.state.run_states import Goal
@@ -34,9 +35,9 @@ class TargetPlacement:
     by_steps: bool = False
     """Exchange one replica at a time."""
 
-    def next_step(self, current: Replicas) -> Replicas:
-        """Replicas to ask for next, from those at rest now."""
-        return next_step(current, self.replicas) if self.by_steps else self.replicas
+    def next_step(self, current: Replicas, in_sync: Collection[int]) -> Replicas:
+        """Replicas to ask for next, from those at rest now, of which some are in sync."""
+        return next_step(current, self.replicas, in_sync) if self.by_steps else self.replicas
 
 
 def targets_of_run(partitions: Iterable[RunPartition], goal: Goal, *, by_steps: bool) -> list[TargetPlacement]:
@@ -71,31 +72,43 @@ def target_of(planned: RunPartition, goal: Goal, *, by_steps: bool) -> TargetPla
     )
 
 
-def next_step(current: Replicas, target: Replicas) -> Replicas:
+def next_step(current: Replicas, target: Replicas, in_sync: Collection[int]) -> Replicas:
     """The target itself where at most one replica is new, else a list with one more of the new ones in it.
 
     Replicas that stay come in the order of the target, then those that are still to be exchanged. Which of these leaves
     next does not depend on their order: a reassignment that was cancelled leaves them in another one, and the next step
-    would lead to a set that is not recognised as one of the run's own.
+    would lead to a set that is not recognised as one of the run's own. Those that are out of sync all leave first, and
+    at once: Kafka ends no step that keeps one of them.
     """
     new = [b for b in target if b not in current]
-    if len(new) <= 1:
-        return target
     leaving = sorted(b for b in current if b not in target)
-    arrived = [b for b in target if b in current or b == new[0]]
-    return tuple(arrived + leaving[1:])
+    next_ones = [b for b in leaving if b not in in_sync] or leaving[:1]
+    if len(new) <= max(len(next_ones), 1):
+        return target
+    arriving = new[: max(len(next_ones), 1)]
+    arrived = [b for b in target if b in current or b in arriving]
+    return tuple(arrived + [b for b in leaving if b not in next_ones])
 
 
 def _steps(previous: Replicas, target: Replicas) -> set[tuple[frozenset[int], frozenset[int]]]:
-    """Every step from one set of replicas to the next that a run may make: there, back, and back from midway."""
+    """Every step from one set of replicas to the next that a run may make: there, back, and back from midway.
+
+    Whichever replicas are out of sync then.
+    """
     steps: set[tuple[frozenset[int], frozenset[int]]] = set()
     reached, known = [previous], {frozenset(previous)}
     while reached:
         stop = reached.pop()
-        for goal in (previous, target):
-            after = next_step(stop, goal)
+        for after in {a for goal in (previous, target) for a in _next_steps(stop, goal)}:
             steps.add((frozenset(stop), frozenset(after)))
             if frozenset(after) not in known:
                 known.add(frozenset(after))
                 reached.append(after)
     return steps
+
+
+def _next_steps(current: Replicas, target: Replicas) -> Iterator[Replicas]:
+    leaving = [b for b in current if b not in target]
+    for n_in_sync in range(len(leaving) + 1):
+        for in_sync in combinations(leaving, n_in_sync):
+            yield next_step(current, target, in_sync)

@@ -219,7 +219,8 @@ class RunThrottles:
         active: defaultdict[ConfigResource, Entries] = defaultdict(lambda: {key: set() for key in LIST_KEYS})
         for task in (*starting, *running):
             arriving = task.arriving if task.is_running else task.to_add
-            if arriving:
+            # what is in sync is delayed by no throttle, but takes its part of the rate of copies that are not
+            if arriving and not task.is_copied:
                 topic = _topic(task.name.topic)
                 for key, entries in active_entries(task.name.partition, task.current, arriving).items():
                     active[topic][key] |= entries & self._ours[topic][key]

@@ -9,9 +9,13 @@ import pytest
 from kafka.admin import KafkaAdminClient
 from msgspec.structs import replace
 
+from kafkabal.clusters.cluster_protocol import NewTopic
 from kafkabal.executor.run_options import RunOptions, Timeouts
 from kafkabal.executor.state.journal_records import EffectKind, Intended
+from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement
 from tests.live.executor.hosts import Process
+from tests.live.executor.scenery import RECORD_BYTES, fill
 from tests.live.executor.stage import Stage
 
 _LOST = 4
@@ -88,6 +92,33 @@ def test_broker_that_keeps_its_replicas_stays_away(stage: Stage) -> None:
     stage.sandbox.start(2)
     stage.finish("resume")
     stage.assert_as_planned()
+
+
+def test_only_copy_is_on_a_broker_that_dies(stage: Stage) -> None:
+    """A move without a leader is named and keeps no slot; Kafka lets nobody cancel it, and ``resume`` finishes it."""
+    name = TopicPartition(f"{stage.moves}-only", 0)
+    assert not stage.cluster.create_topics([NewTopic(name=name.topic, assignment=((2,),))])
+    stage.until(lambda: name in stage.cluster.partition_status([name.topic]))
+    fill(stage.sandbox.bootstrap_servers, {name: 80})
+    stage.sizes[name.topic] = (80 * RECORD_BYTES,)
+    stage.configs = stage.found_configs()
+    before = Placement(replicas=(2,), leader=2, log_dirs=(ANY_DIR,))
+    only = PartitionChange(topic=name.topic, partition=0, replicas=(3,), log_dirs=(ANY_DIR,), previous=before)
+    plan = replace(stage.plan, partitions=(only, *stage.plan_of(stage.moving(0)).partitions))
+
+    process = stage.begin(_impatient(stage, broker_return_s=4.0), plan=plan)
+    stage.until(lambda: stage.in_flight(name))
+    stage.sandbox.kill(2)
+    stage.hasten()
+    code, said = process.end()
+    assert code == 1
+    assert f"('{name}', 'no leader to copy from: broker 2 is dead; not cancelled: no replica is in sync')" in said
+    assert f"still set: the throttle of {name}, still in flight" in said
+    assert _replicas(stage, 0) == (3, 4)
+    stage.sandbox.start(2)
+    stage.finish("resume")
+    assert stage.cluster.partition_status([name.topic])[name].replicas == (3,)
+    stage.assert_clean()
 
 
 def test_throttle_of_a_dead_broker_is_put_back_through_the_controllers(stage: Stage) -> None:

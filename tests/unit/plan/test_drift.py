@@ -52,6 +52,20 @@ def test_target_that_is_gone() -> None:
     assert [str(d) for d in find_drift(plan, _state(partition(0, [1, 2])))] == ["t-0 moves to broker 9, which is dead"]
 
 
+def test_replica_that_stays_and_cannot_be_in_sync() -> None:
+    """Kafka ends no reassignment that keeps a replica on a dead broker or in an offline log dir."""
+    rows = brokers(3, dirs=2)
+    topics = [TopicRow(topic="t", partitions=[partition(0, [1, 2], log_dirs=[0, 0])])]
+    dead = cluster([rows[0], replace(rows[1], state="dead"), rows[2]], topics)
+    assert [str(d) for d in find_drift(_plan(), dead)] == ["t-0 keeps a replica on broker 2, which is dead"]
+
+    failed = replace(rows[1].log_dirs[0], state="offline")
+    offline = cluster([rows[0], replace(rows[1], log_dirs=[failed, rows[1].log_dirs[1]]), rows[2]], topics)
+    found = [str(d) for d in find_drift(_plan(), offline)]
+    assert found == ["t-0 keeps a replica in an offline log dir of broker 2"]
+    assert find_drift(_plan(replicas=(2, 1)), offline) == ()
+
+
 def test_plan_without_a_past() -> None:
     """A plan of another tool cannot drift, as long as its partitions exist."""
     assert find_drift(_plan(previous=None), _state(partition(0, [2, 1]))) == ()

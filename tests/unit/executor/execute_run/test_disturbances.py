@@ -30,6 +30,7 @@ from kafkabal.model.kafka_configs import FOLLOWER_REPLICAS
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
+from tests.unit.executor.conftest import MB, change
 
 _NONE = Throttle()
 
@@ -148,6 +149,99 @@ def test_replica_that_stays_is_out_of_sync(scene: Any) -> None:
     assert "the replica on broker 3 is not in sync" in result.problems.values()
     assert result.elapsed_s < 300
     assert not kafka.parts.moving
+
+
+def _two_to_broker_3(scene: Any) -> Any:
+    """Two partitions with one replica each, which move to broker 3 one after the other; returns the cluster."""
+    scene.memory = InMemoryCluster.of(cluster(brokers(3), []), FakeClock())
+    rows = [partition(0, [1], 600 * MB), partition(1, [2], 500 * MB)]
+    scene.memory.kafka.add_topic(TopicRow(topic="t", partitions=rows))
+    scene.faulty = FaultyCluster(scene.memory)
+    scene.plan = Plan(partitions=(change("t-0", (3,), (1,)), change("t-1", (3,), (2,))), cluster_id="simulated")
+    return scene.memory.kafka
+
+
+def test_only_copy_is_lost_on_its_way(scene: Any) -> None:
+    """A move without a leader to copy from is named, takes no slot from others, and is cancelled after two minutes."""
+    kafka = _two_to_broker_3(scene)
+    kafka.clock.at(20.0, lambda: kafka.kill(1))
+    result = _run(scene)
+    assert result.outcome is RunOutcome.PARTIAL
+    assert result.problems["t-0"].startswith("no leader to copy from: broker 1 is dead; not cancelled: ")
+    assert result.pending[0] == "the throttle of t-0, still in flight"
+    assert kafka.parts.topics["t"].partitions[1].replicas == [3]
+    assert result.elapsed_s < 400
+
+    kafka.start(1)
+    assert resume(scene.environment()).outcome is RunOutcome.COMPLETE
+    assert kafka.parts.topics["t"].partitions[0].replicas == [3]
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_new_replica_alone_in_sync_is_kept(scene: Any, stops: bool) -> None:
+    """The move is not cancelled, though Kafka would: its topic allows unclean elections, which lose records."""
+    stop = StopSwitch()
+    scene.memory = InMemoryCluster.of(cluster(brokers(3), []), FakeClock())
+    kafka = scene.memory.kafka
+    configs = {"unclean.leader.election.enable": "true"}
+    kafka.add_topic(TopicRow(topic="t", partitions=[partition(0, [1, 2], 60 * MB)], configs=configs))
+    scene.faulty = FaultyCluster(scene.memory)
+    scene.plan = Plan(partitions=(change("t-0", (3, 2), (1, 2)),), cluster_id="simulated")
+    scene.configs = scene.configs_now()
+    kafka.clock.at(2.0, lambda: kafka.kill(2))
+    kafka.clock.at(30.0, lambda: kafka.kill(1))
+    if stops:
+        kafka.clock.at(40.0, lambda: stop.request(StopReason.INTERRUPT))
+    result = apply(scene.environment(stop=stop), scene.plan, scene.options)
+    assert result is not None
+    assert result.problems == {"t-0": "broker 2 is dead; not cancelled: only its new replicas are in sync"}
+    held = kafka.parts.topics["t"].partitions[0]
+    assert (held.isr, held.leader, held.replicas) == ([3], 3, [3, 2, 1])
+    assert result.elapsed_s < 200
+
+    kafka.start(1)
+    kafka.start(2)
+    assert resume(scene.environment()).outcome is RunOutcome.COMPLETE
+    assert (held.replicas, scene.configs_now()) == ([3, 2], scene.configs)
+
+
+def test_only_copy_is_away_for_a_while(scene: Any) -> None:
+    """Once its leader is back the copy goes on from where it was, under its throttle."""
+    kafka = _two_to_broker_3(scene)
+    kafka.clock.at(20.0, lambda: kafka.kill(1))
+    kafka.clock.at(50.0, lambda: kafka.start(1))
+    listed: list[str] = []
+    kafka.clock.at(49.9, lambda: listed.append(kafka.parts.topics["t"].configs[FOLLOWER_REPLICAS]))
+    result = _run(scene)
+    assert result.outcome is RunOutcome.COMPLETE
+    assert "0:3" in listed[0].split(",")
+    told = [e.done_bytes for e in scene.recorder.of(RunProgress)]
+    assert told == sorted(told)
+
+
+def test_complete_copies_leave_the_throttle(scene: Any) -> None:
+    """A copy that waits in place for a dead broker is in sync, and takes nothing of the rate of those that are not."""
+    kafka = scene.memory.kafka
+    _at(scene, 5.0, kafka.kill, 3)
+    listed: list[str] = []
+    _at(scene, 60.0, lambda: listed.append(kafka.parts.topics["a"].configs.get(FOLLOWER_REPLICAS, "")))
+    _run(scene)
+    assert kafka.clock.monotonic() > 60.0
+    assert "0:4" not in listed[0].split(",")
+
+
+def test_one_replica_at_a_time_beside_a_dead_broker(scene: Any) -> None:
+    """The replica on the dead broker is exchanged first: Kafka would end no step that keeps it."""
+    scene.memory.kafka.kill(2)
+    scene.plan = Plan(partitions=(change("a-1", (4, 5, 3), (1, 2, 3), leader=2),), cluster_id="simulated")
+    limits = msgspec.structs.replace(scene.options.limits, one_replica_at_a_time=True)
+    assert _run(scene, limits=limits).outcome is RunOutcome.COMPLETE
+
+
+def test_broker_that_did_not_report_its_log_dir(scene: Any) -> None:
+    """It is named where a copy between its log dirs may or may not have been completed."""
+    _at(scene, 1.0, scene.memory.kafka.kill, 2)
+    assert _run(scene).problems["b-0"] == "broker 2 did not report its log dir"
 
 
 def test_stop_that_lets_moves_finish_beside_a_dead_broker(scene: Any) -> None:

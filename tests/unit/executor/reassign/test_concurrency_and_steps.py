@@ -116,14 +116,14 @@ def test_way_back_leads_to_the_start() -> None:
     """The target of a rollback is where the partition was, in its log dirs."""
     target = target_of(_planned(0, (1, 2), (3, 2), {}), Goal.ROLL_BACK, by_steps=True)
     assert (target.replicas, dict(target.log_dirs), target.by_steps) == ((1, 2), {1: "/d0", 2: "/d0"}, True)
-    assert target.next_step((3, 2)) == (1, 2)
+    assert target.next_step((3, 2), (3, 2)) == (1, 2)
 
 
 def test_step_by_step_or_at_once() -> None:
     """One replica at a time only where that is asked for."""
     planned = _planned(0, (1, 2), (3, 4), {})
-    assert target_of(planned, Goal.APPLY, by_steps=False).next_step((1, 2)) == (3, 4)
-    assert target_of(planned, Goal.APPLY, by_steps=True).next_step((1, 2)) == (3, 2)
+    assert target_of(planned, Goal.APPLY, by_steps=False).next_step((1, 2), (1, 2)) == (3, 4)
+    assert target_of(planned, Goal.APPLY, by_steps=True).next_step((1, 2), (1, 2)) == (3, 2)
 
 
 def test_task_waits_for_brokers_and_for_its_time() -> None:
@@ -211,4 +211,21 @@ def test_metadata_may_lag_for_a_while() -> None:
 )
 def test_next_step(current: tuple[int, ...], target: tuple[int, ...], expected: tuple[int, ...]) -> None:
     """One more of the new replicas in place of the first that leaves, whatever their order; the target at last."""
-    assert next_step(current, target) == expected
+    assert next_step(current, target, current) == expected
+
+
+@pytest.mark.parametrize(
+    ("current", "in_sync", "target", "expected"),
+    [
+        ((1, 2, 3), (1, 3), (4, 5, 3), (4, 3, 1)),
+        ((1, 2, 3), (3,), (4, 5, 3), (4, 5, 3)),
+        ((1, 2, 3), (1,), (4, 5, 6), (4, 5, 1)),
+        ((1, 2, 3), (1, 2), (4, 5, 3), (4, 3, 2)),
+        ((1, 2), (1,), (3, 4, 5), (3, 1)),
+    ],
+)
+def test_next_step_keeps_nothing_out_of_sync(
+    current: tuple[int, ...], in_sync: tuple[int, ...], target: tuple[int, ...], expected: tuple[int, ...]
+) -> None:
+    """Replicas that leave and are out of sync leave first and at once: Kafka ends no step that keeps one."""
+    assert next_step(current, target, in_sync) == expected

@@ -19,7 +19,7 @@ def test_steps_lead_to_the_target(start: tuple[int, ...], target: tuple[int, ...
     """Step by step the target is reached, with at most one replica more than was there at any step."""
     current, steps = start, 0
     while current != target:
-        following = next_step(current, target)
+        following = next_step(current, target, current)
         assert len(set(following) - set(current)) <= 1
         assert len(set(following)) == len(following)
         current, steps = following, steps + 1
@@ -34,11 +34,12 @@ def test_steps_lead_to_the_target(start: tuple[int, ...], target: tuple[int, ...
 def test_steps_stay_the_runs_own(
     start: tuple[int, ...], target: tuple[int, ...], random: random.Random, turns: list[bool]
 ) -> None:
-    """There, back and there again, by replicas in any order, as cancelled steps leave them: all is known as its own."""
+    """There, back and there again, by replicas in any order, in sync or not: all is known as its own."""
     wanted = target_of(planned_partition(start, target), Goal.APPLY, by_steps=True)
     current = start
     for is_ahead in turns:
-        following = next_step(tuple(random.sample(current, len(current))), target if is_ahead else start)
+        in_sync = random.sample(current, random.randint(0, len(current)))
+        following = next_step(tuple(random.sample(current, len(current))), target if is_ahead else start, in_sync)
         assert frozenset(following) in wanted.resting
         assert frozenset(current) | frozenset(following) in wanted.passing
         current = following
