@@ -42,7 +42,8 @@ def make_plan(state: ClusterState, options: PlanOptions | None = None, listener:
     if falls_short(candidate, warnings):
         candidate, after = persist(start, candidate, listener)
     else:
-        candidate, after = _with_leaders_that_stay(candidate, listener)
+        after = candidate.to_state()
+    candidate, after = _with_leaders_that_stay(candidate, after, listener)
     if candidate is not found:
         warnings = _warnings(candidate)
     unrepaired = unrepaired_of(candidate.solution, candidate.unplaced)
@@ -75,13 +76,15 @@ def _warnings(candidate: Candidate) -> tuple[str, ...]:
     return warnings_of(candidate.solution, candidate.leader, candidate.unplaced)
 
 
-def _with_leaders_that_stay(candidate: Candidate, listener: PlanListener) -> tuple[Candidate, ClusterState]:
+def _with_leaders_that_stay(
+    candidate: Candidate, after: ClusterState, listener: PlanListener
+) -> tuple[Candidate, ClusterState]:
     """Leaders as the next plan would choose them, and the cluster once all is applied.
 
     Where a partition goes that moves only because it is broken, such as one of an internal topic on a drained broker,
     is not known when the fair number of leaders is worked out. It is to the next plan, which would hand on leadership.
     """
-    after, problem = candidate.to_state(), candidate.solution.problem
+    problem = candidate.solution.problem
     repaired = problem.movable & ~problem.rules.movable
     if problem.options.mode is not Mode.FULL or not (candidate.solution.moved().any(1) & repaired).any():
         return candidate, after

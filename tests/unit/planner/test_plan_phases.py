@@ -301,6 +301,22 @@ def test_a_drain_that_is_repeated_hands_on_no_leader(seed: int) -> None:
     assert make_plan(after, options).partitions == ()
 
 
+@pytest.mark.parametrize("broker", [2, 5])
+def test_a_drain_short_of_its_bands_hands_on_no_leader_either(broker: int) -> None:
+    """With one broker left in a rack, it gets all of an internal topic there, beyond its band; leaders are final."""
+    random, rows = Random(7), []
+    for p in range(48):
+        held = random.sample(range(1, 7), 2)
+        rows.append(partition(p, held, random.randrange(10**6)))
+    of_each_rack = [[1 + p % 3 + 3 * random.randrange(2), 1 + (p + 1) % 3, 4 + (p + 2) % 3] for p in range(50)]
+    offsets = [partition(p, held, 0) for p, held in enumerate(of_each_rack)]
+    topics = [TopicRow(topic="img", partitions=rows), TopicRow(topic="offsets", partitions=offsets, internal=True)]
+    state, options = cluster(brokers(6, racks=3), topics), PlanOptions(drain=frozenset({broker}))
+    plan = make_plan(state, options)
+    assert any("replicas" in warning for warning in plan.warnings)
+    assert make_plan(apply_plan(state, plan), options).partitions == ()
+
+
 def test_an_unknown_broker_is_refused() -> None:
     """A broker that does not exist cannot drain."""
     with pytest.raises(UsageError, match="unknown broker: 99"):
