@@ -53,6 +53,17 @@ def test_they_are_finished_under_a_throttle(simulation: Simulation) -> None:
     assert (run["reason"], run["outcome"]) == ("adopted from another tool", "complete")
 
 
+@pytest.mark.parametrize(("words", "rate"), [((), "200 MB/s"), (("--throttle", "50MB"), "50 MB/s")], ids=str)
+def test_they_are_rolled_back_at_a_throttle(simulation: Simulation, words: tuple[str, ...], rate: str) -> None:
+    """A rollback goes at the throttle of the run, or at the one it is given."""
+    assert simulation.run("rebalance", "adopt", "--finish", "--yes", "--throttle", "200MB").code == 0
+    (run,) = json.loads(simulation.run("rebalance", "history", "-o", "json").out)["runs"]
+    back = simulation.run("rebalance", "rollback", run["run_id"], "--yes", *words)
+    assert back.code == 0, back.err
+    assert f"at {rate} per broker" in back.err
+    assert set(simulation.replicas().values()) == {(1, 2)}
+
+
 def test_they_are_cancelled(simulation: Simulation) -> None:
     """Every partition is where it was before the other tool began."""
     done = simulation.run("rebalance", "adopt", "--cancel", "--yes")

@@ -11,6 +11,7 @@ import numpy as np
 from kafkabal.clusters import Capability, Clock, Cluster, ReadRequest
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.executor.state.run_record import RunPartition
+from kafkabal.executor.state.run_states import Goal
 from kafkabal.model import ClusterState, TopicPartition
 from kafkabal.plan import PartitionChange, partition_rows
 from kafkabal.telemetry import groups_behind, with_rates
@@ -111,6 +112,8 @@ def moves_of_plan(changes: Iterable[PartitionChange]) -> dict[TopicPartition, Co
     return {c.name: c.to_add for c in changes if c.previous}
 
 
-def moves_of_run(partitions: Iterable[RunPartition]) -> dict[TopicPartition, Collection[int]]:
-    """Brokers to which each partition of a run comes."""
-    return {p.name: list(p.to_add) for p in partitions}
+def moves_of_run(partitions: Iterable[RunPartition], goal: Goal = Goal.APPLY) -> dict[TopicPartition, Collection[int]]:
+    """Brokers to which each partition of a run comes, on its way forth or back."""
+    if goal is Goal.APPLY:
+        return {p.name: list(p.to_add) for p in partitions}
+    return {p.name: list(p.to_remove) for p in partitions}

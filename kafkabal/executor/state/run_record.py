@@ -63,6 +63,11 @@ class RunPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="record"
         return tuple(b for b in self.replicas if b not in self.previous.replicas)
 
     @property
+    def to_remove(self) -> tuple[int, ...]:
+        """Brokers that a copy leaves, and comes back to if the run is rolled back."""
+        return tuple(b for b in self.previous.replicas if b not in self.replicas)
+
+    @property
     def target_dirs(self) -> Mapping[int, str]:
         """Broker to path, only where the path matters and Kafka lets it be chosen."""
         return self._chosen(self.replicas, self.log_dirs)

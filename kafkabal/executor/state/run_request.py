@@ -187,8 +187,8 @@ def _open_run(environment: RunEnvironment, journal: Path | None) -> FoundRun:
     found = find_run(environment, journal)
     if found is None or not found.is_open:
         raise UsageError(
-            "no active run found on this host or in the run record of the cluster",
-            hint="a run without a record on the cluster can be changed on its own host only",
+            "no active run on this cluster",
+            hint="see 'kafkabal rebalance history'; without a record on the cluster a run is known on its own host only",
         )
     return found
 

@@ -103,23 +103,24 @@ def progress_line(status: RunStatus) -> str:
 
 
 def _notes(status: RunStatus) -> tuple[str, ...]:
-    notes = [f"still set: {throttle}" for throttle in status.throttles[:_SHOWN]]
     found = status.found
     if status.is_live:
-        ways = "'kafkabal rebalance throttle', 'pause' and 'cancel' reach the run from any host"
+        # its throttles belong there: one by one they would hide what the run does
+        in_force = f"{counted_noun(len(status.throttles), 'throttle config')} set until the run ends; -o json lists them"
+        notes = [in_force] if status.throttles else []
         if found.state.phase is Phase.PAUSED:
             window = found.record.options.window
             opens = "" if window is None else f"when its window opens ({window}); paused by a command, "
             notes.append(f"paused: continues {opens}with 'kafkabal rebalance resume'")
-        notes.append(ways)
-    elif not status.is_as_planned and found.is_resumable:
-        notes.append("continue with 'kafkabal rebalance resume', or revert with 'kafkabal rebalance rollback'")
-    elif not status.is_as_planned:
-        run_id = found.record.run_id
-        notes.append(
-            f"the run completed; partitions have changed since; to roll it back: 'kafkabal rebalance rollback {run_id}'"
-        )
-    return tuple(notes)
+        return (*notes, "'kafkabal rebalance throttle', 'pause' and 'cancel' reach the run from any host")
+    notes = [f"still set: {throttle}" for throttle in status.throttles[:_SHOWN]]
+    if status.is_as_planned:
+        return tuple(notes)
+    if found.is_resumable:
+        return (*notes, "continue with 'kafkabal rebalance resume', or revert with 'kafkabal rebalance rollback'")
+    run_id = found.record.run_id
+    to_roll_back = f"to roll it back: 'kafkabal rebalance rollback {run_id}'"
+    return (*notes, f"the run completed; partitions have changed since; {to_roll_back}")
 
 
 def _differing(found: Sequence[PartitionState]) -> Table:

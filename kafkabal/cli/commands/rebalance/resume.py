@@ -1,7 +1,6 @@
 """``kafkabal rebalance resume``."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from kafkabal.cli.commands.rebalance.run_command_options import (
     RUN_CLUSTER,
@@ -16,10 +15,6 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import SaveOptions, Uses, YesOption
 from kafkabal.config import Settings
 from kafkabal.errors import BusyError, ExitCode
-
-if TYPE_CHECKING:
-    from kafkabal.cli.commands.rebalance.run_session import RunSession
-    from kafkabal.executor import RunOptions
 
 
 def resume(
@@ -70,7 +65,9 @@ def resume(
         from kafkabal.executor import RunClosedError
         from kafkabal.executor import resume as go
 
-        options = _options(command, command_options, journal)
+        options = None
+        if found is not None:
+            options = command.options_of_reopened_run(command_options, found.record.partitions, found.state.goal)
         try:
             with command.stopping_on_signals():
                 result = go(command.environment, journal=journal, options=options, lock=command.lock.take())
@@ -78,16 +75,3 @@ def resume(
             context.say("; ".join(filter(None, (closed.message, closed.hint))))
             return ExitCode.DONE
         return command.end(result)
-
-
-def _options(command: "RunSession", command_options: RunCommandOptions, journal: Path | None) -> "RunOptions | None":
-    """Options given here override those of the run; without any it keeps its options and its last rate."""
-    from kafkabal.executor import find_run, moves_of_run
-
-    if command.settings.origin("throttle") != "--throttle":
-        return None
-    if command.settings.throttle != "auto":
-        return command.run_options(command_options)
-    found = find_run(command.environment, journal)
-    moves = moves_of_run(found.record.partitions) if found is not None else {}
-    return command.run_options(command_options, command.measured_load(moves), moves)

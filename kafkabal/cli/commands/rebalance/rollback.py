@@ -4,7 +4,14 @@ from typing import Annotated
 
 import typer
 
-from kafkabal.cli.commands.rebalance.run_command_options import RUN_CLUSTER, JournalOption, RunOutput, WaitOption
+from kafkabal.cli.commands.rebalance.run_command_options import (
+    RUN_CLUSTER,
+    RUN_SETTINGS,
+    JournalOption,
+    RunCommandOptions,
+    RunOutput,
+    WaitOption,
+)
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import SaveOptions, Uses, YesOption
@@ -14,7 +21,8 @@ from kafkabal.errors import ExitCode, UsageError
 
 def rollback(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*RUN_CLUSTER)],
+    settings: Annotated[Settings, Uses(*RUN_CLUSTER, *RUN_SETTINGS)],
+    command_options: RunCommandOptions,
     output: RunOutput,
     saving: SaveOptions,
     run: Annotated[
@@ -29,14 +37,15 @@ def rollback(
 
     Cancels what is in flight, then returns every partition, leader and config to its state before the run. Partitions
     that a later run or another tool has moved elsewhere since are skipped and listed. What will move is shown first,
-    and prompted for; --yes answers yes. A complete run is rolled back only if it is named. The cluster may elect other
-    leaders later.
+    and prompted for; --yes answers yes. A complete run is rolled back only if it is named. It moves at the throttle of
+    the run; with --throttle, the other speed and safety options are also taken from this command. The cluster may elect
+    other leaders later.
 
     Examples:
 
       kafkabal rebalance rollback
 
-      kafkabal rebalance rollback 20260101T030000-4f1a2b --yes
+      kafkabal rebalance rollback 20260101T030000-4f1a2b --yes --throttle 50MB/s
 
       kafkabal rebalance rollback --journal run.jsonl
     """
@@ -58,6 +67,7 @@ def rollback(
         from kafkabal.executor import roll_back as go
 
         path = journal if found.journal is None else found.journal.path
+        options = command.options_of_reopened_run(command_options, found.record.partitions, Goal.ROLL_BACK)
         with command.stopping_on_signals():
-            result = go(command.environment, journal=path, lock=command.lock.take())
+            result = go(command.environment, journal=path, options=options, lock=command.lock.take())
         return command.end(result)

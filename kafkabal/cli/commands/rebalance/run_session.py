@@ -20,7 +20,7 @@ from kafkabal.errors import (
 from kafkabal.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from kafkabal.cli.commands.rebalance.run_command_options import RunCommandOptions, RunOutput
     from kafkabal.cli.framework.command_context import CommandContext
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         RunEnvironment,
         RunListener,
         RunOptions,
+        RunPartition,
         RunResult,
         Throttle,
         Timeouts,
@@ -269,6 +270,19 @@ class RunSession:
             window=self.settings.window,
             max_runtime_s=command_options.max_runtime_s,
         )
+
+    def options_of_reopened_run(
+        self, command_options: RunCommandOptions, partitions: Sequence[RunPartition], goal: Goal
+    ) -> RunOptions | None:
+        """Options of this command if --throttle is given; None for those of the run, and its last rate."""
+        from kafkabal.executor import moves_of_run
+
+        if self.settings.origin("throttle") != "--throttle":
+            return None
+        if self.settings.throttle != "auto":
+            return self.run_options(command_options)
+        moves = moves_of_run(partitions, goal)
+        return self.run_options(command_options, self.measured_load(moves), moves)
 
     def _show(self, result: RunResult) -> None:
         from kafkabal.cli.commands.rebalance.run_command_options import RunFormat

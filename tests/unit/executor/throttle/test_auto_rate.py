@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from kafkabal.errors import NotAuthorizedError
+from kafkabal.executor import Goal
 from kafkabal.executor.execute_run import apply
 from kafkabal.executor.observe.cluster_load import load_between, measure_load, moves_of_plan, moves_of_run, take_sample
 from kafkabal.executor.run_options import Throttle
@@ -80,6 +81,7 @@ def test_load_of_brokers(scene: Any) -> None:
     assert load.carried_bytes_per_s([3]) == pytest.approx(3 * MB, rel=0.01)
     assert load.carried_bytes_per_s([5]) == 0.0
     assert moves_of_run([_planned((1, 2, 3), (4, 2, 3))]) == {("a", 0): [4]}
+    assert moves_of_run([_planned((1, 2, 3), (4, 2, 3))], Goal.ROLL_BACK) == {("a", 0): [1]}
     assert load.brokers_of(moves_of_plan(scene.plan.partitions)) == {1, 2, 3, 4, 5}
 
 
