@@ -17,6 +17,8 @@ STDOUT: Final = Path("-")
 
 _LONGEST_NAME = 255
 """Bytes, as Linux file systems have it (NAME_MAX)."""
+_TOKEN_CHARACTERS = 8
+"""Two programs that write one file at once do not draw the same."""
 _LONGEST_PATH = 4095
 """Bytes: PATH_MAX of Linux without its closing NUL."""
 
@@ -31,7 +33,10 @@ def parse_path(text: str) -> Path:
     """
     if "\0" in text:
         raise UsageError("a path cannot contain a NUL byte")
-    parts = [part.encode(errors="surrogatepass") for part in Path(text).parts]
+    try:
+        parts = [os.fsencode(part) for part in Path(text).parts]
+    except UnicodeEncodeError as error:
+        raise UsageError(f"invalid path: {text[:40]!r}") from error
     if any(len(part) > _LONGEST_NAME for part in parts) or sum(map(len, parts)) + len(parts) > _LONGEST_PATH:
         raise UsageError(f"path too long: {text[:40]}... ({len(text):,} characters)")
     return Path(text)
@@ -112,9 +117,15 @@ def _stdout() -> IO[bytes]:
     return stream
 
 
+def temporary_name(target: Path) -> Path:
+    """A hidden name in the same folder that nobody else has drawn, however long the name of the file is."""
+    kept = os.fsdecode(os.fsencode(target.name)[: _LONGEST_NAME - 2 - _TOKEN_CHARACTERS])
+    return target.with_name(f".{kept}.{secrets.token_hex(_TOKEN_CHARACTERS // 2)}")
+
+
 @contextmanager
 def _temporary_beside(target: Path) -> Iterator[IO[bytes]]:
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    temporary = temporary_name(target)
     try:
         with temporary.open("xb") as file:
             if target.exists():

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import secrets
 import struct
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from zlib import crc32
 
 import numpy as np
 
+from kafkabal.atomic_files import temporary_name
 from kafkabal.clusters.kafka import BatchHead, LazyRecords
 from kafkabal.errors import OutputError
 from kafkabal.file_locks import acquire_file_lock
@@ -116,7 +116,7 @@ class BlockCache:
                     path.unlink()
 
     def _write(self, path: Path, packed: bytes) -> None:
-        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        temporary = temporary_name(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             temporary.write_bytes(packed)

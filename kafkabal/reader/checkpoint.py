@@ -70,7 +70,9 @@ class Checkpoint:
                 taken=int(state["taken"]),
                 ranges=_ranges(state.get("ranges")),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except KeyError as error:
+            raise UsageError(f"not a state of a reader: no {error.args[0]}") from error
+        except (TypeError, ValueError) as error:
             raise UsageError(f"not a state of a reader: {error}") from error
         is_whole = found.ranges is None or len(found.ranges) == found.readers
         if not (0 <= found.reader < found.readers <= MOST_READERS and found.taken >= 0 and is_whole):

@@ -127,6 +127,10 @@ class TopicReader:
             raise UsageError(f"rank: must be 0 to {world_size - 1} ({rank})")
         if epochs < 1:
             raise UsageError(f"epochs: must be 1 or more ({epochs})")
+        if num_workers < 0:
+            raise UsageError(f"num_workers: must be 0 or more ({num_workers})")
+        if group == "":
+            raise UsageError("group: must not be empty")  # librdkafka would abort the process
         chosen: Balance = choice_of(Balance, "balance", balance)
         if chosen is Balance.DYNAMIC and not isinstance(manifest, str | Path):
             raise UsageError(
@@ -151,9 +155,9 @@ class TopicReader:
             tail=choice_of(Tail, "tail", tail),
             decode=load_decoder(decode),
             on_error=choice_of(OnError, "on_error", on_error),
-            prefetch_bytes=bytes_of(prefetch),
+            prefetch_bytes=bytes_of("prefetch", prefetch),
             cache=None if cache is None else Path(cache),
-            cache_bytes=bytes_of(cache_bytes),
+            cache_bytes=bytes_of("cache_bytes", cache_bytes),
             rack=rack,
             group=group,
             metrics_file=None if metrics_file is None else Path(metrics_file),

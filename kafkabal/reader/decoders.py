@@ -44,7 +44,10 @@ def _image(sample: Sample) -> Any:
 
 def _numpy(sample: Sample) -> Any:
     """An array that ``numpy.save`` wrote."""
-    return np.load(io.BytesIO(sample.value), allow_pickle=False)
+    try:
+        return np.load(io.BytesIO(sample.value), allow_pickle=False)
+    except (EOFError, OSError, ValueError) as error:  # its own text advises to load such bytes unsafely
+        raise ValueError("not an array in NumPy's .npy format") from error
 
 
 # functions with names, since data loaders that start workers afresh pickle what is given to them

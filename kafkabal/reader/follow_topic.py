@@ -45,15 +45,18 @@ def follow(
         How long to wait once no partition has more.
     """
     at = {p: begin if from_start else end for p, (begin, end) in follower.ranges().items()}
+    is_allowed = False
     while not is_over():
         ends = follower.ranges()
         at = {p: at.get(p, begin) for p, (begin, _) in ends.items()}  # partitions may be added
         late = [p for p, (_, end) in ends.items() if at[p] < end]
-        for p in late:
+        # of a topic without new records one partition is asked, so that one that may not be read is refused at once
+        for p in late if late or is_allowed else [min(ends)]:
             records, at[p] = follower.follow(p, at[p], _MAX_BYTES)
             for record in records:
                 offset, stamp, key, value, headers = record
                 yield Sample(p, offset, stamp, key, value or b"", headers)
+        is_allowed = True
         if not late:
             sleep(pause_s)
 

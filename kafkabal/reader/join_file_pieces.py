@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -11,6 +12,7 @@ from kafkabal.errors import OperationError
 from kafkabal.sources import CHECKSUM_HEADER, CHUNK_HEADER, PATH_HEADER
 
 _CHUNK = CHUNK_HEADER.encode()
+_NUMBER_OF = re.compile(rb"(\d{1,9})/(\d{1,9})")
 
 FileKey = tuple[bytes, bytes]
 """Path and checksum; of a record that is not a file, its partition and offset."""
@@ -81,10 +83,22 @@ def place_of(partition: int, record: RawRecord) -> tuple[FileKey, int, int]:
     chunk = named.get(CHUNK_HEADER)
     if chunk is None:
         return alone, 1, 1
-    number, _, of = chunk.partition(b"/")
-    if not (number.isdigit() and of.isdigit() and 1 <= int(number) <= int(of)):
-        raise OperationError(f"partition {partition}, offset {record[0]}: malformed header {CHUNK_HEADER}: {chunk!r}")
-    return (named.get(PATH_HEADER) or b"", named.get(CHECKSUM_HEADER) or b""), int(number), int(of)
+    number, of = parse_chunk(chunk, partition, record[0])
+    return (named.get(PATH_HEADER) or b"", named.get(CHECKSUM_HEADER) or b""), number, of
+
+
+def parse_chunk(chunk: bytes, partition: int, offset: int) -> tuple[int, int]:
+    """The number of a piece in its file, from 1 on, and how many there are.
+
+    Raises
+    ------
+    OperationError
+        If the header is not what ``kafkabal produce`` writes.
+    """
+    found = _NUMBER_OF.fullmatch(chunk)
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        raise OperationError(f"partition {partition}, offset {offset}: malformed header {CHUNK_HEADER}: {chunk!r}")
+    return int(found[1]), int(found[2])
 
 
 def joined(records: Iterable[tuple[int, RawRecord]]) -> list[PiecedFile]:

@@ -9,7 +9,6 @@ every block is listed with the number of records in it.
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +20,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from kafkabal.atomic_files import temporary_name
 from kafkabal.errors import InputFileError, OutputError
 from kafkabal.input_files import decode_json, read_bytes
 from kafkabal.model import I32, I64
@@ -209,7 +209,7 @@ def publish_manifest(manifest: Manifest, path: Path) -> Manifest:
     InputFileError
         If the one that is there cannot be read.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    temporary = temporary_name(path)
     try:
         try:
             temporary.write_bytes(msgspec.json.encode(manifest) + b"\n")

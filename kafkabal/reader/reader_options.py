@@ -39,7 +39,7 @@ class ReaderOptions:
     """Folder of the ledgers by which readers take work from each other."""
 
 
-def bytes_of(given: str | int) -> int:
+def bytes_of(name: str, given: str | int) -> int:
     """A size as a number, or as text such as ``256MiB``.
 
     Raises
@@ -47,7 +47,10 @@ def bytes_of(given: str | int) -> int:
     UsageError
         If it is none.
     """
-    return parse_bytes(given) if isinstance(given, str) else given
+    found = parse_bytes(given) if isinstance(given, str) else given
+    if found < 0:
+        raise UsageError(f"{name}: must be 0 or more ({found})")
+    return found
 
 
 def choice_of(kind: Any, name: str, given: str) -> Any:

@@ -8,19 +8,25 @@ and renamed into place, so that an interrupted run leaves whole files only, and 
 from __future__ import annotations
 
 import os
+import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import file_digest, sha256
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from kafkabal.atomic_files import replacing
+from kafkabal.atomic_files import parse_path, replacing
 from kafkabal.errors import OutputError, UsageError
+from kafkabal.reader.join_file_pieces import parse_chunk
 from kafkabal.reader.sample import Sample
 from kafkabal.sources import CHECKSUM_HEADER, CHUNK_HEADER, PATH_HEADER
 
 _PIECES: Final = ".kafkabal-pieces"
+_SHA256: Final = re.compile(rb"[0-9a-f]{64}")
+_SHOWN_BYTES: Final = 80
+"""Of a header in a message, which is one line."""
 
 
 @dataclass(slots=True)
@@ -50,6 +56,7 @@ class FolderRestore:
         self._newest: dict[str, tuple[int, str]] = {}
         """Of each path, when it was sent last, and the checksum of what was sent then."""
         self.restored = RestoreResult()
+        self._is_new = not folder.exists()
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if self._pieces.exists():  # of a run that was killed, the last one perhaps half written
@@ -72,6 +79,8 @@ class FolderRestore:
                 self.add(sample)
         except OSError as error:
             raise OutputError(f"{self._folder}: cannot be written: {error.strerror or error}") from error
+        finally:
+            self._remove_if_empty()
         return self.finish()
 
     def add(self, sample: Sample) -> None:
@@ -84,17 +93,18 @@ class FolderRestore:
                 hint="--follow prints records of any kind",
             )
         path = os.fsdecode(headers[PATH_HEADER])
-        checksum = headers.get(CHECKSUM_HEADER, b"").decode()
+        chunk = headers.get(CHUNK_HEADER)
+        checksum = _checksum_in(headers, where, is_needed=chunk is not None)
         target = self._target(path, where)
         newest_ms, newest = self._newest.get(path, (-1, checksum))
         if newest != checksum and newest_ms > sample.timestamp:
             return
         self._newest[path] = (max(newest_ms, sample.timestamp), checksum)
-        chunk = headers.get(CHUNK_HEADER)
         if chunk is None:
             self._write(path, target, checksum, sample.value)
         else:
-            self._keep(path, target, checksum, chunk.decode(), sample)
+            number, of = parse_chunk(chunk, sample.partition, sample.offset)
+            self._keep(path, target, checksum, number, of, sample)
 
     def finish(self) -> RestoreResult:
         """Name the files with missing pieces, and leave no piece behind."""
@@ -108,8 +118,17 @@ class FolderRestore:
             shutil.rmtree(self._pieces)
         return self.restored
 
+    def _remove_if_empty(self) -> None:
+        """Leave no folder behind where nothing could be read."""
+        if self._is_new:
+            with suppress(OSError):  # it is not empty
+                self._folder.rmdir()
+
     def _target(self, path: str, where: str) -> Path:
-        parts = PurePosixPath(path).parts
+        try:
+            parts = parse_path(path).parts
+        except UsageError as error:
+            raise UsageError(f"{where}: {error.message}") from error
         if not parts or PurePosixPath(path).is_absolute() or ".." in parts or parts[0] == _PIECES:
             raise UsageError(f"{where}: its path leads out of the folder: {path!r}")
         return self._folder.joinpath(*parts)
@@ -127,15 +146,14 @@ class FolderRestore:
             file.write(value)
         self.restored.written += 1
 
-    def _keep(self, path: str, target: Path, checksum: str, chunk: str, sample: Sample) -> None:
-        number, _, of = chunk.partition("/")
+    def _keep(self, path: str, target: Path, checksum: str, number: int, of: int, sample: Sample) -> None:
         folder = self._pieces / checksum
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "path").write_text(path, errors="surrogateescape")
-        (folder / "of").write_text(of)
-        (folder / number).write_bytes(sample.value)
-        if all((folder / str(n)).exists() for n in range(int(of), 0, -1)):
-            self._join(path, target, checksum, [folder / str(n) for n in range(1, int(of) + 1)])
+        (folder / "of").write_text(str(of))
+        (folder / str(number)).write_bytes(sample.value)
+        if all((folder / str(n)).exists() for n in range(of, 0, -1)):
+            self._join(path, target, checksum, [folder / str(n) for n in range(1, of + 1)])
             shutil.rmtree(folder)
 
     def _join(self, path: str, target: Path, checksum: str, pieces: list[Path]) -> None:
@@ -154,6 +172,14 @@ class FolderRestore:
             for piece in pieces:
                 file.write(piece.read_bytes())
         self.restored.written += 1
+
+
+def _checksum_in(headers: Mapping[str, bytes], where: str, *, is_needed: bool) -> str:
+    """The SHA-256 of the file; empty where it has none. It names the folder of the pieces, so nothing else may pass."""
+    given = headers.get(CHECKSUM_HEADER, b"")
+    if not (_SHA256.fullmatch(given) or (not given and not is_needed)):
+        raise UsageError(f"{where}: malformed header {CHECKSUM_HEADER}: {given[:_SHOWN_BYTES]!r}")
+    return given.decode()
 
 
 def _checksum(path: Path) -> str:

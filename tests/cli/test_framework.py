@@ -418,6 +418,19 @@ def test_a_reader_that_leaves_early_hears_no_complaint() -> None:
     assert (done.returncode, done.stderr) == (1, b"")
 
 
+def test_a_reader_that_leaves_is_noticed_without_a_write(tmp_path: Path) -> None:
+    """A command that waits for hours ends once 'head' has gone; a file, and a pipe that is read, are no reason to."""
+    reader, writer = os.pipe()
+    with open(writer, "w") as pipe:  # noqa: PTH123
+        CommandContext(stdout=pipe).check_stdout()
+        os.close(reader)
+        with pytest.raises(BrokenPipeError):
+            CommandContext(stdout=pipe).check_stdout()
+    with (tmp_path / "out").open("w") as file:
+        CommandContext(stdout=file).check_stdout()
+    CommandContext(stdout=io.StringIO()).check_stdout()
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110
 def test_a_full_disk_is_an_error() -> None:
     """What could not be written is said, with exit 1 and without a traceback."""

@@ -494,6 +494,21 @@ def test_readers_measure_and_follow(
     assert command("read", "nothing-of-that-name").returncode == 2
 
 
+def test_following_ends_when_nobody_reads(make_topic: Callable[[], Topic], three_brokers: Sandbox) -> None:
+    """``read --follow | head -1`` ends though no further record comes."""
+    topic = make_topic()
+    topic.create()
+    topic.produce(50)
+    words = ["read", topic.name, "--follow", "--from-start", "-o", "json", "--profile", str(three_brokers.profile_path)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "kafkabal.cli.main", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as followed:
+        assert followed.stdout is not None
+        assert json.loads(followed.stdout.readline())["offset"] >= 0
+        followed.stdout.close()
+        assert followed.wait(60) == 1
+
+
 def test_a_broker_that_dies_is_read_around(make_sandbox: MakeSandbox) -> None:
     """With a broker killed in the middle of an epoch, its partitions are read from their next leaders, once each."""
     sandbox = make_sandbox(SandboxSpec(brokers=3, racks=3), "reader")

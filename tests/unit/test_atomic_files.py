@@ -23,6 +23,16 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["f"]
 
 
+@pytest.mark.parametrize(
+    "name", ["x" * 255, "\N{GRINNING FACE}" * 63, "\udcff" * 255], ids=["ascii", "four bytes each", "not UTF-8"]
+)
+def test_the_longest_names_can_be_written(tmp_path: Path, name: str) -> None:
+    """The temporary file beside it fits too, also where its name is cut within a character, or is not UTF-8."""
+    with replacing(tmp_path / name) as file:
+        file.write(b"new")
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
 def test_an_error_while_writing_leaves_the_old_file(tmp_path: Path, error: type[BaseException]) -> None:
     """Neither a half-written file nor a temporary one is left, and the error comes through as it is."""

@@ -3,6 +3,7 @@
 import io
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -273,7 +274,7 @@ def _follow(
                 fetcher,
                 from_start=options.from_start,
                 is_over=ends_after(options.seconds, context.monotonic),
-                sleep=context.sleep,
+                sleep=partial(_pause, context),
             ):
                 _print(as_json(sample).encode() if output.output is Format.JSON else sample.value, context)
                 count += 1
@@ -283,6 +284,12 @@ def _follow(
             fetcher.close()
     except KeyboardInterrupt as signal:
         raise _interrupted(f"{counted_noun(count, 'record')} printed", signal) from signal
+
+
+def _pause(context: CommandContext, seconds: float) -> None:
+    """Wait for records, unless 'head' has gone: without new ones nothing would be written that fails."""
+    context.check_stdout()
+    context.sleep(seconds)
 
 
 def _print(line: bytes, context: CommandContext) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import sys
 import time
@@ -188,6 +189,22 @@ class CommandContext:
                 self.warn(f"cannot write the output: {error.strerror or error}")
         except ValueError:
             pass  # the process was started without a stdout
+
+    def check_stdout(self) -> None:
+        """Notice that nobody reads the output any more, which a write would tell only when there is one.
+
+        Raises
+        ------
+        BrokenPipeError
+            If the other end of a pipe was closed.
+        """
+        poll = select.poll()
+        try:
+            poll.register(self.stdout.fileno(), 0)  # errors are reported without being asked for
+        except (OSError, ValueError):
+            return  # a stream of a test has no descriptor
+        if poll.poll(0):
+            raise BrokenPipeError
 
     def drop_stdout(self) -> None:
         """Discard the rest of stdout; else the interpreter reports the same error when it exits."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from kafkabal.clusters.kafka.lazy_records import RawRecord
+from kafkabal.errors import NotAuthorizedError
 from kafkabal.reader.follow_topic import as_json, ends_after, follow
 from kafkabal.reader.sample import Sample
 from tests.unit.reader.conftest import packed_headers
@@ -38,6 +41,24 @@ def test_each_record_comes_once() -> None:
     added = [(2, o) for o in range(2, 8)]
     assert _followed(from_start=False) == [(p, o) for p in range(2) for o in range(5, 8)] + added
     assert _followed(from_start=True) == [(p, o) for p in range(2) for o in range(2, 8)] + added
+
+
+class Closed:
+    """A topic without new records, which may not be read."""
+
+    def ranges(self) -> dict[int, tuple[int, int]]:
+        """Offsets may be asked for."""
+        return {3: (0, 7), 4: (0, 7)}
+
+    def follow(self, partition: int, begin: int, max_bytes: int) -> tuple[list[RawRecord], int]:
+        """Records may not."""
+        raise NotAuthorizedError(f"cannot read {partition} from {begin}, {max_bytes} bytes")
+
+
+def test_a_topic_that_may_not_be_read_is_refused_at_once() -> None:
+    """Also while nobody writes to it: the first record may be hours away."""
+    with pytest.raises(NotAuthorizedError, match="cannot read 3 from 7"):
+        list(follow(Closed(), from_start=False, is_over=lambda: False, sleep=lambda _: None))
 
 
 def test_lines_are_json_whatever_the_bytes() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from kafkabal.errors import UsageError
+from kafkabal.errors import KafkabalError, NotAuthorizedError, UsageError
 from kafkabal.reader.restore_files import FolderRestore
 from kafkabal.reader.sample import Sample
 from tests.unit.reader.conftest import packed_headers
@@ -73,6 +75,58 @@ def test_no_path_leads_out_of_the_folder(tmp_path: Path, path: str) -> None:
     """Whoever can write to the topic must not write anywhere else."""
     with pytest.raises(UsageError, match="leads out of the folder"):
         FolderRestore(tmp_path / "in").write_all([_record(path, b"x")])
+
+
+@pytest.mark.parametrize(
+    ("checksum", "chunk"),
+    [
+        ("../../outside", "1/2"),
+        ("/tmp/outside", "1/2"),
+        ("", "1/2"),
+        ("0" * 64, "../../outside/2"),
+        ("0" * 64, "3/2"),
+        ("0" * 64, "1/x"),
+        ("\N{LATIN SMALL LETTER E WITH ACUTE}", None),
+    ],
+)
+def test_no_header_leads_out_of_the_folder(tmp_path: Path, checksum: str, chunk: str | None) -> None:
+    """Checksum and number of a piece name files too: what produce does not write is refused, and nothing is written."""
+    headers: list[tuple[str, bytes | None]] = [("path", b"a"), ("sha256", checksum.encode())]
+    headers += [("chunk", chunk.encode())] if chunk is not None else []
+    sample = Sample(0, 7, 0, None, b"x", packed_headers(headers))
+    with pytest.raises(KafkabalError, match="partition 0, offset 7: malformed header"):
+        FolderRestore(tmp_path / "in" / "folder").write_all([sample])
+    assert [path for path in tmp_path.rglob("*") if path.name != "in"] == []
+
+
+@pytest.mark.parametrize(("path", "message"), [("a\0b", "NUL byte"), ("x" * 256, "path too long")])
+def test_names_that_no_file_can_have_are_refused(tmp_path: Path, path: str, message: str) -> None:
+    """With the place of the record, not with a fault of the operating system."""
+    with pytest.raises(UsageError, match=rf"partition 0, offset 5: .*{message}"):
+        FolderRestore(tmp_path).write_all([_record(path, b"x")])
+
+
+@pytest.mark.parametrize("name", [b"x" * 255, b"\xff" * 255, b"new\nline", b"-dash", b"\x1b[31mred", b"trailing "])
+def test_every_name_that_a_file_can_have_comes_back(tmp_path: Path, name: bytes) -> None:
+    """Up to the longest, whatever its bytes."""
+    checksum = sha256(b"x").hexdigest().encode()
+    sample = Sample(0, 1, 1, None, b"x", packed_headers([("path", name), ("sha256", checksum)]))
+    FolderRestore(tmp_path).write_all([sample])
+    assert [os.fsencode(path.name) for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_folder_for_nothing_is_not_left_behind(tmp_path: Path) -> None:
+    """Where the topic may not be read no empty folder stays; one that was there before does."""
+
+    def refused() -> Iterator[Sample]:
+        raise NotAuthorizedError("no")
+        yield
+
+    (tmp_path / "old").mkdir()
+    for name in ("old", "new"):
+        with pytest.raises(NotAuthorizedError):
+            FolderRestore(tmp_path / name).write_all(refused())
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
 
 
 def test_rows_are_no_files(tmp_path: Path) -> None:
