@@ -13,13 +13,14 @@ from experiments import (
     existing_skew,
     simulator_accuracy,
     space_usage,
+    storage_comparison,
     training_through_reader,
     training_time,
     write_latency,
 )
 from experiments.experiment_sandbox import FULL, SHORT, ExperimentSandbox, Extent
 from experiments.rate_limited_proxies import RateLimitedProxies
-from experiments.report import Finding, write_report
+from experiments.report import Finding, write_into_page, write_report
 from kafkabal.sandbox import KafkaListener, Sandbox, SandboxSpec, up
 
 SHAPED = "SHAPED"
@@ -34,6 +35,7 @@ DIRECT: Mapping[str, Callable[[ExperimentSandbox, Callable[[str], None]], Findin
     "3": existing_skew.run,
     "4": training_time.run,
     "4-reader": training_through_reader.run,
+    "4-storage": storage_comparison.run,
     "prediction": simulator_accuracy.run_bytes,
 }
 BEHIND_PROXIES: Mapping[str, Callable[[ExperimentSandbox, Callable[[str], None]], Finding]] = {
@@ -42,7 +44,7 @@ BEHIND_PROXIES: Mapping[str, Callable[[ExperimentSandbox, Callable[[str], None]]
         bench, say, rates_bytes_per_s(len(bench.brokers))
     ),
 }
-_ORDER = ("prediction", "prediction-latency", "1", "2a", "2b", "2b-rf3", "3", "4", "4-reader")
+_ORDER = ("prediction", "prediction-latency", "1", "2a", "2b", "2b-rf3", "3", "4", "4-reader", "4-storage")
 
 
 def main() -> None:
@@ -52,6 +54,7 @@ def main() -> None:
     options.add_argument("--brokers", type=int, default=4)
     options.add_argument("--short", action="store_true", help="a few records and policies, to see that all works")
     options.add_argument("--output-folder", type=Path, default=Path("experiments-report"))
+    options.add_argument("--page", type=Path, help="a page whose sections of these experiments are written again")
     given = options.parse_args()
     findings = []
     ports = free_ports(given.brokers)
@@ -59,6 +62,8 @@ def main() -> None:
         for name in given.experiments or _ORDER:
             findings.append(run_one(name, sandbox, ports, SHORT if given.short else FULL))
             write_report(findings, given.output_folder)
+    if given.page is not None:
+        write_into_page(findings, given.page)
     for finding in findings:
         for what, reached in finding.verdicts:
             print(f"{'reached    ' if reached else 'NOT REACHED'}  {finding.key}: {what}")

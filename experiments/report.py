@@ -33,15 +33,32 @@ def write_report(findings: Sequence[Finding], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     text = ["# Experiments", ""]
     for finding in findings:
-        text += [f"## {finding.title}", "", finding.setting, ""]
-        if finding.bars:
-            _draw(finding, folder / f"{finding.key}.svg")
-            text += [f"![{finding.title}]({finding.key}.svg)", ""]
-        text += [_row(finding.columns), _row(["---"] * len(finding.columns)), *map(_row, finding.rows), ""]
-        text += [f"* {'reached' if reached else '**not reached**'}: {what}" for what, reached in finding.verdicts]
-        text.append("")
+        text += [f"## {finding.title}", "", *_section(finding, folder), ""]
     (folder / "report.md").write_text("\n".join(text))
     (folder / "data.json").write_text(json.dumps({f.key: f.data for f in findings}, indent=1))
+
+
+def write_into_page(findings: Sequence[Finding], page: Path) -> None:
+    """Write sections of a page again, each between its marks, and figures into the folder of the page's name."""
+    text = page.read_text()
+    for finding in findings:
+        begin, end = f"<!-- {finding.key}: written by the run -->\n", f"\n<!-- end of {finding.key} -->"
+        before, _, rest = text.partition(begin)
+        _, mark, after = rest.partition(end)
+        assert mark, f"{page} has no marks for {finding.key}"
+        section = "\n".join(_section(finding, page.with_suffix(""), f"{page.stem}/"))
+        text = f"{before}{begin}\n{section}\n{end}{after}"
+    page.write_text(text)
+
+
+def _section(finding: Finding, folder: Path, link: str = "") -> list[str]:
+    """Lines, and the figure in a folder."""
+    text = [finding.setting, ""]
+    if finding.bars:
+        _draw(finding, folder / f"{finding.key}.svg")
+        text += [f"![{finding.title}]({link}{finding.key}.svg)", ""]
+    text += [_row(finding.columns), _row(["---"] * len(finding.columns)), *map(_row, finding.rows), ""]
+    return text + [f"* {'reached' if reached else '**not reached**'}: {what}" for what, reached in finding.verdicts]
 
 
 def _row(cells: Sequence[str]) -> str:

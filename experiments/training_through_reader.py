@@ -19,17 +19,20 @@ import numpy as np
 
 from experiments.experiment_sandbox import ExperimentSandbox
 from experiments.report import Finding
-from experiments.training_time import CLIENT_ID, RATE_BYTES_PER_S, broker_shares, limit_readers, with_first
+from experiments.training_time import CLIENT_ID, RATE_BYTES_PER_S, limit_readers, with_first
 from kafkabal.config import ConnectionSettings
 from kafkabal.reader import Manifest, TopicReader, pin
 from kafkabal.simulator import StorageProfile, TrainingJob, training_time
 
 _RECORD_BYTES = 4_000
-_RECORDS = 16_000
+_RECORDS = 32_000
 _BATCH = 80
-_BATCH_BYTES = 16_384
-"""Of the producer, as the Java client's default. Blocks of this small topic have 0.7 MB: with librdkafka's own batch
-size, of up to 1 MB, an epoch took four times as long as by the model."""
+_PARTITIONS_A_BROKER = 4
+"""A reader has a block of each lane open, so that the first batch waits for the first blocks of all lanes, and the last
+batches are computed after the last byte has come: of a topic with one partition a broker that is a quarter of it."""
+_BATCH_BYTES = 4_096
+"""Of the producer: a record each. Blocks of this small topic have a third of a megabyte, and each ends within a batch:
+with batches of 16 kB 7 % more is fetched than is given out."""
 _COMPUTE_S = 0.02
 _WARM_UP_S = 2.5
 _WITHIN = 0.15
@@ -63,8 +66,8 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
     found: dict[str, dict[str, tuple[float, float]]] = {}
     for number, (placement, of_broker) in enumerate(shares.items()):
         topic = f"reading-{number}"
-        bench.create(topic, [[broker] for broker in bench.brokers])
-        counts = [round(part * records) for part in broker_shares(bench.brokers, of_broker)]
+        bench.create(topic, [[broker] for broker in bench.brokers * _PARTITIONS_A_BROKER])
+        counts = [round(part * records / _PARTITIONS_A_BROKER) for part in of_broker * _PARTITIONS_A_BROKER]
         bench.send_by_hand(topic, counts, _RECORD_BYTES, **{"batch.size": _BATCH_BYTES})
         held = bench.bytes_by_broker(topic).astype(np.float64)
         found[placement] = {}
@@ -80,7 +83,8 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
         key="training-through-reader",
         title="4 through the reader. Uneven topics, prefetch and cache",
         setting=f"{n} brokers, each held by a quota to {RATE_BYTES_PER_S / 1e6:g} MB/s for the readers, who share a "
-        f"client id. {records} records of {_RECORD_BYTES} bytes, a partition for each broker. {n} ranks read one "
+        f"client id. {records} records of {_RECORD_BYTES} bytes, {_PARTITIONS_A_BROKER} "
+        f"partitions for each broker. {n} ranks read one "
         f"shuffled order through `TopicReader`, {_BATCH} records a batch; after each batch they wait for the slowest, "
         f"and compute for {_COMPUTE_S * 1000:g} ms. Beside it what the training model predicts.",
         columns=["placement", *(f"{name}, s {which}" for name in _TRAINERS for which in ("measured", "by the model"))],
@@ -153,10 +157,10 @@ def _compute(reader: TopicReader, step: Barrier) -> None:
 
 
 def _spend_the_burst(connection: ConnectionSettings, manifest: Manifest) -> None:
-    """Read for a while, so that the quota has nothing left that was saved up."""
+    """Read from all brokers for a while, so that no quota has anything left that was saved up."""
     end_s = monotonic() + _WARM_UP_S
     while monotonic() < end_s:
-        samples = iter(TopicReader(manifest.topic, connection=connection, manifest=manifest))
+        samples = iter(TopicReader(manifest.topic, connection=connection, manifest=manifest, shuffle_seed=2))
         while monotonic() < end_s and next(islice(samples, 16, None), None) is not None:
             pass
 

@@ -16,7 +16,8 @@ from kafkabal.input_files import decode_json, read_bytes
 from kafkabal.reader.epoch_progress import MOST_READERS, EpochProgress, Ranges
 from kafkabal.reader.reader_shard import ReaderShard
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+"""1 was of an order in which the blocks of a lane came in another sequence."""
 _STATE: Final = msgspec.json.Decoder(dict[str, Any])
 
 

@@ -6,12 +6,14 @@ import multiprocessing as mp
 import os
 import random
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from kafkabal.clusters.kafka.lazy_records import LazyRecords, RawRecord
-from kafkabal.errors import OutputError
+from kafkabal.errors import OutputError, UnreachableError
 from kafkabal.reader.block_cache import BlockCache, CachedBlocks
 from kafkabal.reader.block_loader import BrokerBlocks
 from kafkabal.reader.loaded_blocks import LoadedBlock
@@ -156,6 +158,35 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="not usable as a cache"):
         BlockCache(tmp_path / "file", 100)
+
+
+def test_a_block_is_fetched_by_one_of_those_that_want_it(tmp_path: Path) -> None:
+    """Readers that are in one folder and miss the same block at once ask the broker once; one that fails gives way."""
+    topic = MemoryTopic([100])
+    manifest = topic.manifest()
+    asked = []
+
+    class Slow(BrokerBlocks):
+        """Fails where it is asked first, and lets the others come meanwhile."""
+
+        def load(self, block: int, only: int | None = None) -> LoadedBlock:
+            asked.append(block)
+            time.sleep(0.1)
+            if len(asked) == 1:
+                raise UnreachableError("no broker")
+            return super().load(block, only)
+
+    def load(_: int) -> int:
+        cache = BlockCache(tmp_path, 10**9)
+        try:
+            return len(CachedBlocks(manifest, cache, Slow(manifest, topic)).load(0).records)
+        except UnreachableError:
+            return 0
+
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(load, range(4)))
+    assert sorted(found) == [0, *[int(manifest.blocks.samples[0])] * 3]
+    assert asked == [0, 0]
 
 
 def test_a_second_epoch_asks_no_broker(tmp_path: Path) -> None:

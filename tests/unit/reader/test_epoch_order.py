@@ -37,6 +37,25 @@ def test_orders_never_change() -> None:
     assert keys(1, 7).tolist() == [13309476754707697221]
 
 
+@pytest.mark.parametrize(
+    ("records", "least_blocks", "off"),
+    [([4000] * 4, 24, 0), ([4000, 4000, 12_000], 24, 1), ([60_000, 20_000, 20_000], 120, 2), ([3000] * 30, 24, 1)],
+)
+def test_the_blocks_that_are_open_are_of_all_partitions(records: list[int], least_blocks: int, off: int) -> None:
+    """Whenever lanes turn to their next blocks, these are of each partition in proportion: brokers send evenly."""
+    manifest = _manifest(records)
+    blocks, lanes = manifest.blocks, manifest.lanes
+    assert np.bincount(blocks.partition).max() >= least_blocks
+    order = epoch_order(blocks, lanes, 5, 0)
+    of_lane = order.block.reshape(lanes, -1)
+    assert np.array_equal(np.sort(of_lane, axis=None), np.arange(len(blocks)))
+    due = np.bincount(blocks.partition) * lanes / len(blocks)
+    for readers in (1, 2, 4):
+        for turn in [turn for reader in range(readers) for turn in of_lane[reader::readers].T]:
+            open_ = np.bincount(blocks.partition[turn], minlength=len(records))
+            assert np.all(np.abs(open_ - due / readers) <= max(off, readers > 1))
+
+
 def test_epochs_and_seeds_have_orders_of_their_own() -> None:
     """Another epoch, or another seed, gives another order; the same ones give the same."""
     manifest = _manifest([4000, 400])
