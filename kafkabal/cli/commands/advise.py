@@ -62,7 +62,8 @@ def advise(
 
     States how many brokers hold everything within --target, with a bound that no placement can beat, which to drain or
     where to add, and the bytes and hours that takes. For the fullest disk it lists what frees bytes without moving
-    any (retention, idle topics, segments), then moves. With history ('inspect --record'), rates are measured. Changes nothing.
+    any (retention, idle topics, segments), then moves. With history ('inspect --record'), rates are measured. Changes
+    nothing.
 
     Examples:
 

@@ -188,7 +188,7 @@ def _open_run(environment: RunEnvironment, journal: Path | None) -> FoundRun:
     if found is None or not found.is_open:
         raise UsageError(
             "no active run on this cluster",
-            hint="see 'kafkabal rebalance history'; without a record on the cluster a run is known on its own host only",
+            hint="see 'kafkabal rebalance history'; without a record on the cluster only its own host knows a run",
         )
     return found
 

@@ -106,7 +106,7 @@ def _notes(status: RunStatus) -> tuple[str, ...]:
     found = status.found
     if status.is_live:
         # its throttles belong there: one by one they would hide what the run does
-        in_force = f"{counted_noun(len(status.throttles), 'throttle config')} set until the run ends; -o json lists them"
+        in_force = f"{counted_noun(len(status.throttles), 'throttle config')} set until the run ends, listed by -o json"
         notes = [in_force] if status.throttles else []
         if found.state.phase is Phase.PAUSED:
             window = found.record.options.window
