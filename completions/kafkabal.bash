@@ -18,7 +18,7 @@ _kafkabal_words() {
         "kafkabal rebalance pause") words="|--wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance resume") words="|--journal --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --notify --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance cancel") words="|--journal --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --notify --save -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance rollback") words="|--journal --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --notify --save -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance rollback") words="|--journal --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --notify --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance throttle") words="|--log-dir-throttle -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance history") words="|--last -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance repair") words="|--journal --remove --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --notify -q --quiet -v --verbose --color --no-color -h --help" ;;
@@ -324,6 +324,12 @@ _kafkabal_spec() {
         "kafkabal rebalance rollback --zookeeper") spec="value" ;;
         "kafkabal rebalance rollback --broker-timeout") spec="value" ;;
         "kafkabal rebalance rollback --bootstrap-controller") spec="value" ;;
+        "kafkabal rebalance rollback --throttle") spec="words auto none" ;;
+        "kafkabal rebalance rollback --log-dir-throttle") spec="value" ;;
+        "kafkabal rebalance rollback --window") spec="value" ;;
+        "kafkabal rebalance rollback --on-interrupt") spec="words cancel finish detach" ;;
+        "kafkabal rebalance rollback --max-runtime") spec="value" ;;
+        "kafkabal rebalance rollback --moves-per-broker") spec="value" ;;
         "kafkabal rebalance rollback -o" | "kafkabal rebalance rollback --output") spec="words table json jsonl" ;;
         "kafkabal rebalance rollback --textfile") spec="files" ;;
         "kafkabal rebalance rollback --notify") spec="value" ;;

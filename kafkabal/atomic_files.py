@@ -118,7 +118,7 @@ def _stdout() -> IO[bytes]:
 
 
 def temporary_name(target: Path) -> Path:
-    """A hidden name in the same folder that nobody else has drawn, however long the name of the file is."""
+    """A unique hidden name in the same folder, however long the name of the file is."""
     kept = os.fsdecode(os.fsencode(target.name)[: _LONGEST_NAME - 2 - _TOKEN_CHARACTERS])
     return target.with_name(f".{kept}.{secrets.token_hex(_TOKEN_CHARACTERS // 2)}")
 

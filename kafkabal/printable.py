@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 # controls, formats such as bidirectional overrides, lone surrogates, line and paragraph separators
 _STEERING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
@@ -18,6 +16,8 @@ def printable(text: str, *, keep: str = "") -> str:
     """
     if text.isprintable():
         return text
+    import unicodedata  # few texts need it, and every command would wait for it
+
     return "".join(
         c.encode("unicode_escape").decode() if c not in keep and unicodedata.category(c) in _STEERING else c
         for c in text

@@ -216,7 +216,7 @@ def format_rate(bytes_per_s: float) -> str:
 
 
 def format_stated_rate(bytes_per_s: float) -> str:
-    """Show a rate that somebody has chosen as they wrote it, up to two decimals: ``1.5 MB/s``, not ``1.43 MiB/s``."""
+    """Show a rate in the unit that a user typed, with up to two decimals: ``1.5 MB/s``, not ``1.43 MiB/s``."""
     for name in ("PB", "TB", "GB", "MB", "kB"):
         factor = _POWERS[name.lower()]
         if factor <= bytes_per_s < 1000 * factor and bytes_per_s * 100 % factor == 0 and bytes_per_s % 2**20:

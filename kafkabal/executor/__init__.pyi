@@ -62,7 +62,7 @@ from .state.dead_since import Sightings as Sightings
 from .state.dead_since import known_to_cluster as known_to_cluster
 from .state.dead_since import read_sightings as read_sightings
 from .state.dead_since import record_brokers as record_brokers
-from .state.dead_since import tell_cluster as tell_cluster
+from .state.dead_since import record_on_cluster as record_on_cluster
 from .state.find_run import FoundRun as FoundRun
 from .state.find_run import find_run as find_run
 from .state.find_run import find_run_by_id as find_run_by_id

@@ -69,7 +69,7 @@ def find_foreign(environment: RunEnvironment) -> tuple[ForeignReassignment, ...]
 
 
 def throttles_set(environment: RunEnvironment, foreign: Sequence[ForeignReassignment]) -> tuple[LeftoverThrottle, ...]:
-    """Throttles on their brokers and topics now, whoever has set them."""
+    """Throttles on their brokers and topics now, set by any tool."""
     return throttles_on(environment.cluster, resources_of((f.name, f.reassignment.replicas) for f in foreign))
 
 

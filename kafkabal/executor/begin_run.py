@@ -1,4 +1,4 @@
-"""How a new run begins: locked, checked, and written down before anything changes on the cluster."""
+"""How a new run begins: with the lock, checks, and a record and a rollback plan before anything changes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from kafkabal.clusters import ClusterLock
-from kafkabal.executor.new_run_record import new_run_record, rollback_plan
+from kafkabal.executor.new_run_record import new_run_record
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
@@ -24,11 +24,11 @@ from kafkabal.executor.safety.lock_across_runs import lock_cluster
 from kafkabal.executor.state.find_run import FoundRun, find_run
 from kafkabal.executor.state.journal import Journal
 from kafkabal.executor.state.journal_records import ThrottleRate
-from kafkabal.executor.state.run_record import Original
+from kafkabal.executor.state.run_record import Original, RunRecord
 from kafkabal.executor.state.run_states import Goal, Phase, RunState
 from kafkabal.executor.state.run_store import RunStore
 from kafkabal.model import TopicPartition
-from kafkabal.plan import Placement, Plan, write_plan
+from kafkabal.plan import PartitionChange, Placement, Plan, write_plan
 
 
 def begin_run(
@@ -98,10 +98,10 @@ def _begin(
         path = environment.journal_path(record.cluster_id, record.run_id)
         if rollback_file is not None:
             # before the journal: what cannot be undone as was asked never began
-            write_plan(rollback_plan(record), rollback_file)
+            write_plan(_rollback_plan(record), rollback_file)
         journal = undo.enter_context(closing(Journal.create(path, record)))
         if rollback_file is None:
-            write_plan(rollback_plan(record), path.with_suffix(".rollback.json"))
+            write_plan(_rollback_plan(record), path.with_suffix(".rollback.json"))
         at = record.started_at
         rates = earlier.state.rates if earlier is not None and inherited else set()
         begun = RunState(at=at, phase=Phase.RECORDED, later_originals=list(inherited), rates=set(rates))
@@ -112,13 +112,35 @@ def _begin(
         fence = make_fence(environment, options, lock, cluster_record, record.run_id)
         store = RunStore(record, state, journal, cluster_record, fence, environment.clock)
         context = make_context(environment, options, store, fence)
-        # only now has the run begun: until here a crash leaves nothing that anybody has to resume
+        # only now has the run begun: until here a crash leaves nothing to resume
         context.enter(Goal.APPLY, Phase.RECORDED)
         if inherited:
             journal.append(*inherited, *(ThrottleRate(at=at, value=value) for value in sorted(rates)))
         undo.pop_all()
     announce_start(context)
     return context
+
+
+def _rollback_plan(record: RunRecord) -> Plan:
+    """The plan that undoes a run, for any tool."""
+    changes = (
+        PartitionChange(
+            topic=p.topic,
+            partition=p.partition,
+            replicas=p.previous.replicas,
+            log_dirs=p.previous.log_dirs,
+            previous=p.target,
+            bytes=p.copy_bytes * sum(b not in p.replicas for b in p.previous.replicas),
+            reason=f"rollback of run {record.run_id}",
+        )
+        for p in record.partitions
+    )
+    return Plan(
+        partitions=tuple(changes),
+        cluster_id=record.cluster_id,
+        taken_at=record.started_at,
+        topic_ids={p.topic: p.topic_id for p in record.partitions if p.topic_id},
+    )
 
 
 def _inherited(earlier: FoundRun | None) -> tuple[Original, ...]:

@@ -1,4 +1,4 @@
-"""The record of a new run: what is to be done, and how everything was before; and the plan that undoes it."""
+"""The record of a new run: what it will do, and how everything was before."""
 
 from __future__ import annotations
 
@@ -71,28 +71,6 @@ def new_run_record(
         cordons=read_cordons(environment.cluster, plan.drained),
         user=environment.user,
         why=_asked(plan),
-    )
-
-
-def rollback_plan(record: RunRecord) -> Plan:
-    """The plan that undoes a run, for any tool."""
-    changes = (
-        PartitionChange(
-            topic=p.topic,
-            partition=p.partition,
-            replicas=p.previous.replicas,
-            log_dirs=p.previous.log_dirs,
-            previous=p.target,
-            bytes=p.copy_bytes * sum(b not in p.replicas for b in p.previous.replicas),
-            reason=f"rollback of run {record.run_id}",
-        )
-        for p in record.partitions
-    )
-    return Plan(
-        partitions=tuple(changes),
-        cluster_id=record.cluster_id,
-        taken_at=record.started_at,
-        topic_ids={p.topic: p.topic_id for p in record.partitions if p.topic_id},
     )
 
 

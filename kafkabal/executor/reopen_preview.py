@@ -1,4 +1,4 @@
-"""What resuming or rolling back a run would move, to be shown before anybody is asked."""
+"""What resuming or rolling back a run would move, for the prompt."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class RunContext:
         """Go on to a phase, and write it down before anything is done in it."""
         # the journal first, then the cluster: this host can resume even where the cluster never heard of the phase
         if self.store.enter(goal, phase):
-            self.retries.until_success(self.store.tell_cluster)
+            self.retries.until_success(self.store.update_cluster_record)
         closed_s = self.seconds_until_window() if phase is Phase.PAUSED and not self.is_paused else 0.0
         self.listener.on_event(PhaseEntered(phase=phase, opens_in_s=closed_s or None))
 
@@ -87,7 +87,7 @@ class RunContext:
         self.retries.until_success(self.fence.check)
         self.store.close_run(outcome, pending, problems)
         try:
-            self.retries.until_success(self.store.tell_cluster)
+            self.retries.until_success(self.store.update_cluster_record)
         except OperationError as error:
             self.warn(f"cannot update the run record on the cluster: {error}")
 

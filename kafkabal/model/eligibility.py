@@ -64,7 +64,7 @@ def did_not_report(state: ClusterState) -> Bools:
 
 
 def can_choose_log_dir(topic: str, partition: int) -> bool:
-    """Whether Kafka lets anybody choose the log dir of a partition, or move it to another (AlterReplicaLogDirs).
+    """Whether Kafka lets a client choose the log dir of a partition, or move it to another (AlterReplicaLogDirs).
 
     While it does, it keeps a folder ``topic-partition.<32 digits>-future``; where that is longer than 255 characters,
     it answers INVALID_TOPIC_EXCEPTION (KAFKA-4893), also to a mere choice for a replica that is yet to come.

@@ -30,10 +30,10 @@ def falls_short(candidate: Candidate, warnings: tuple[str, ...]) -> bool:
     options = candidate.solution.problem.options
     if options.mode is not Mode.FULL or options.replication_factor is not None:
         return False
-    return bool(warnings) or _is_reckoned_anew(candidate)
+    return bool(warnings) or _differs_once_applied(candidate)
 
 
-def _is_reckoned_anew(candidate: Candidate) -> bool:
+def _differs_once_applied(candidate: Candidate) -> bool:
     """Whether a broker is outside its band once the plan is applied, though not by the loads of the search.
 
     A copy of unknown size is taken to be as large as its leader; another leader may be of another size. Brokers that

@@ -89,7 +89,7 @@ def errors_report(errors: Sequence[TopicErrors], payloads: int, cluster: str) ->
                         values=[round(each.failed_records) for each in errors],
                         metric=Metric(
                             "kafkabal_produce_failed_records",
-                            "Records that producers could not write of late, by topic.",
+                            "Records that producers recently failed to write, by topic.",
                         ),
                     ),
                     Column(
@@ -98,7 +98,7 @@ def errors_report(errors: Sequence[TopicErrors], payloads: int, cluster: str) ->
                         kind=ValueKind.NUMBER,
                         values=[each.clients for each in errors],
                         metric=Metric(
-                            "kafkabal_produce_failing_clients", "Producers that could not write records of late."
+                            "kafkabal_produce_failing_clients", "Producers that recently failed to write records."
                         ),
                     ),
                 ),

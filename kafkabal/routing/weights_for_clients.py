@@ -10,7 +10,7 @@ from kafkabal.model import F64, I32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClientWeights:
-    """The arguments of :class:`~kafkabal.routing.byte_stride.ByteStride`: whoever has them picks alike."""
+    """The arguments of :class:`~kafkabal.routing.byte_stride.ByteStride`: a client that has them picks alike."""
 
     weights: F64
     """float64, shape (n_partitions,), >= 0, summing to 1."""

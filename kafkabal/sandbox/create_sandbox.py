@@ -69,7 +69,7 @@ def _recorded(folder: Path, spec: SandboxSpec | None) -> Iterator[SandboxRecord]
         if (folder / RECORD_FILE).is_file():
             yield _existing(folder, spec)
         else:
-            yield _record_anew(folder, spec or SandboxSpec(), until_started)
+            yield _new_record(folder, spec or SandboxSpec(), until_started)
 
 
 def _existing(folder: Path, spec: SandboxSpec | None) -> SandboxRecord:
@@ -82,7 +82,7 @@ def _existing(folder: Path, spec: SandboxSpec | None) -> SandboxRecord:
     return record
 
 
-def _record_anew(folder: Path, spec: SandboxSpec, until_started: ExitStack) -> SandboxRecord:
+def _new_record(folder: Path, spec: SandboxSpec, until_started: ExitStack) -> SandboxRecord:
     plan = list(lay_out_nodes(spec))
     with exclusive(folder.parent / ".ports.lock"):
         others = [other for _, other in readable_records(folder.parent)]

@@ -124,8 +124,8 @@ class ProcessTable:
 def _inherited() -> list[int]:
     """Descriptors beside the standard ones that a child of this process would get.
 
-    They come from whoever started this command, such as ``flock`` or a shell: a broker that kept them after the command
-    has ended would hold their locks and pipes for as long as it runs.
+    They come from the program that started this command, such as ``flock`` or a shell: a broker that kept them after
+    the command has ended would hold their locks and pipes for as long as it runs.
     """
     found = []
     for descriptor in [int(entry.name) for entry in Path("/dev/fd").iterdir()]:

@@ -51,7 +51,7 @@ Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaListener:
-    """One more listener of every broker, besides the plain one that the brokers use among themselves.
+    """A listener of every broker in addition to the plaintext one that brokers use among themselves.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class SandboxSpec:
     heap_bytes
         Heap of each broker; None to derive it from ``expected_replicas``.
     listeners
-        Listeners besides the plain one.
+        Listeners in addition to the plaintext one.
     properties, broker_properties
         Settings of every node, and of single brokers by id on top of those.
     class_path, broker_class_path

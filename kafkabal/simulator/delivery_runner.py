@@ -196,30 +196,10 @@ def empty_delivery(producers: int, view: RoutingView, transport: Transport) -> D
     # no batch is larger than the memory, and each counts as full, as in the Java client's pool; none has no record
     n_batches = min(n_records, max(producers, transport.buffer_bytes // transport.batch_bytes))
     n_links = producers * view.n_brokers
-    none_batch, none_record, none_link = [-1] * n_batches, [-1] * n_records, [-1] * n_links
-    zero_batch = [0.0] * n_batches
     return DeliveryState(
-        batches=Batches(
-            size_bytes=[0] * n_batches,
-            first_record=none_batch,
-            last_record=list(none_batch),
-            opened_s=zero_batch,
-            sent_s=list(zero_batch),
-            place=[0] * n_batches,
-            link=list(none_batch),
-            earlier=list(none_batch),
-            later=list(none_batch),
-            behind=list(none_batch),
-            spare=list(range(n_batches)),
-        ),
-        records=Records(
-            following=none_record,
-            at_s=[0.0] * n_records,
-            offered_s=[0.0] * n_records,
-            size_bytes=[0] * n_records,
-            spare=list(range(n_records)),
-        ),
-        links=Links(in_flight=[0] * n_links, first=none_link, last=list(none_link)),
+        batches=_unused_batches(n_batches),
+        records=_unused_records(n_records),
+        links=Links(in_flight=[0] * n_links, first=[-1] * n_links, last=[-1] * n_links),
         servers=Servers(
             free_s=[0.0] * view.n_brokers,
             bytes_per_s=[1.0] * view.n_brokers,
@@ -246,3 +226,23 @@ def empty_delivery(producers: int, view: RoutingView, transport: Transport) -> D
         counts=[n_batches, n_records, 0, -1, -1, 0],
         now_s=[0.0],
     )
+
+
+def _unused_batches(n: int) -> Batches:
+    return Batches(
+        size_bytes=[0] * n,
+        first_record=[-1] * n,
+        last_record=[-1] * n,
+        opened_s=[0.0] * n,
+        sent_s=[0.0] * n,
+        place=[0] * n,
+        link=[-1] * n,
+        earlier=[-1] * n,
+        later=[-1] * n,
+        behind=[-1] * n,
+        spare=list(range(n)),
+    )
+
+
+def _unused_records(n: int) -> Records:
+    return Records(following=[-1] * n, at_s=[0.0] * n, offered_s=[0.0] * n, size_bytes=[0] * n, spare=list(range(n)))

@@ -19,7 +19,7 @@ class StorageProfile:
     bytes_per_s: float
     """Of one shard, > 0."""
     latency_s: float = 0.0
-    """What a record costs besides its bytes when records are read one by one, 0 or more."""
+    """Seconds that each record costs in addition to its bytes when records are read one by one, 0 or more."""
 
 
 PROFILES: Mapping[str, StorageProfile] = MappingProxyType(

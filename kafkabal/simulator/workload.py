@@ -219,7 +219,7 @@ class Transport:
     own_bytes_per_s: Mapping[int, float] = field(default_factory=dict)
     """Of single brokers, by id."""
     request_s: float = 0.0002
-    """What a broker spends on a request besides its bytes."""
+    """Seconds that a broker spends on a request in addition to its bytes."""
     own_request_s: Mapping[int, float] = field(default_factory=dict)
     """Of single brokers, by id."""
     round_trip_s: float = 0.0005

@@ -49,5 +49,5 @@ class Backlog:
         if not done:
             # no rate is known; a record waits at least as long as the first has
             return self._span_s if in_flight else 0.0
-        # nothing of late: less than one record came through
+        # nothing recently: less than one record came through
         return in_flight * self._span_s / max(self._through, 1.0)

@@ -42,7 +42,7 @@ def with_rates(before: ClusterState, after: ClusterState, elapsed_s: float, *, g
     Raises
     ------
     UsageError
-        If the samples are of different clusters, or no time lies between them.
+        If the samples are of different clusters, or no time passed between them.
     """
     if before.cluster_id != after.cluster_id:
         raise UsageError(f"samples of different clusters: {before.cluster_id} and {after.cluster_id}")

@@ -56,6 +56,10 @@ INSTEAD = {
     r"\bhomeless\b": "unplaced",
     r"\blopsided\b": "unbalanced",
     r"\bwas given up\b": "failed",
+    r"\bof late\b": "recently",
+    r"\bwhoever\b": "the user, tool or process that",
+    r"\banybody\b": "any user, any tool",
+    r"\b(?:comes?|came) about\b": "happen, change",
 }
 
 # (file, phrase in lower case): why it may stay

@@ -65,7 +65,7 @@ def top(
     if settings.snapshot is not None:
         raise UsageError("a snapshot does not change: there is nothing to follow", hint="use 'kafkabal inspect'")
     with open_cluster(settings, context) as cluster:
-        # whoever cannot be reached is an error of the command line, not of the screen
+        # a cluster that cannot be reached is an error of the command line, not of the screen
         cluster_id = cluster.cluster_id()
         name = cluster_label(settings, context) or cluster_id
         from kafkabal.cli.framework.full_screen import FullScreen

@@ -92,7 +92,7 @@ def _observe_once(
         if settings.snapshot is None:
             lock = WatchLock(cluster, context.sleep)
             at_end.callback(lock.release)
-            # whoever may only read does not keep a watch out, and need not
+            # a principal that may only read cannot take the lock, and need not
             with suppress(MissingCapabilityError, NotAuthorizedError):
                 lock.take()
         from kafkabal.watch import check_once

@@ -137,7 +137,7 @@ def watch_options(settings: Settings, heal: HealOptions, every_s: float, slow_fr
     if inner >= heal.outer_tolerance:
         raise UsageError(
             f"--rebalance-above {heal.outer_tolerance:.0%} must exceed --tolerance {inner:.0%}",
-            hint="what lies between the two is left alone, or noise would move data",
+            hint="loads between the two are left alone, so that noise moves no data",
         )
     return WatchOptions(
         every_s=every_s,

@@ -43,7 +43,7 @@ class Colour(StrEnum):
     NEVER = "never"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)  # what nobody compares or prints starts sooner without
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)  # never compared or printed, and starts sooner without
 class CommandContext:
     """The environment of one invocation.
 
@@ -191,7 +191,7 @@ class CommandContext:
             pass  # the process was started without a stdout
 
     def check_stdout(self) -> None:
-        """Notice that nobody reads the output any more, which a write would tell only when there is one.
+        """Raise if the output has no reader any more, which otherwise only the next write would show.
 
         Raises
         ------

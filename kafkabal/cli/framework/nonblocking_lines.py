@@ -26,7 +26,7 @@ class NonblockingLines:
 
     @property
     def is_blocked(self) -> bool:
-        """Whether a write was still waiting at the end: whoever writes to the stream now waits as well."""
+        """Whether a write was still waiting at the end: another write to the stream would wait as well."""
         return self._is_blocked
 
     def write(self, line: str) -> None:

@@ -1,7 +1,7 @@
 """Standard output and error written by a thread: a stopped terminal or a full pipe delays nothing for long.
 
 A run must not keep the lock of a cluster, or stop moving replicas, because its output is not read. What is written is
-queued; whoever flushes waits for two seconds once, and then no more. At the end everything is waited for, as by any
+queued; a flush waits for two seconds once, later ones do not wait. At the end everything is waited for, as by any
 other program, once the lock is released.
 """
 

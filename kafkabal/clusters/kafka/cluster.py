@@ -245,7 +245,7 @@ class KafkaCluster(ClosingContext):
         return CompactedTopicStore(self._client)
 
     def records_in(self, topic: str, configs: Mapping[str, str]) -> RecordStore:
-        """An internal topic for another purpose, created with these configs besides the usual ones."""
+        """An internal topic for another purpose, created with these configs in addition to the usual ones."""
         return CompactedTopicStore(self._client, topic, configs)
 
     def close(self) -> None:

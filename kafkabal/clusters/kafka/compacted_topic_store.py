@@ -54,7 +54,7 @@ class CompactedTopicStore:
     topic
         Its name; that of run records if none is given.
     configs
-        With which it is created, besides those that every topic of ours has.
+        Configs for its creation, in addition to those of all our topics.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ _JOINS = 3
 _HEARTBEATS_A_SESSION = 10
 """Three times as many as Kafka advises: the fence wants one in the first half of the session, and some may get lost."""
 # how long the end of a heartbeat is waited for on release: the next holder would wait for a whole session
-_PATIENCE_S = 5.0
+_LAST_HEARTBEAT_S = 5.0
 
 
 class GroupLock:
@@ -110,7 +110,7 @@ class GroupLock:
         if self._released.is_set():
             return
         self._released.set()
-        self._thread.join(_PATIENCE_S)
+        self._thread.join(_LAST_HEARTBEAT_S)
         # where the coordinator is silent the session ends by itself
         if not self._lost and not self._thread.is_alive():
             with suppress(KafkabalError):

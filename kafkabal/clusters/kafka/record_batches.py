@@ -52,7 +52,7 @@ class StoredBatch:
 
     @property
     def is_control(self) -> bool:
-        """Whether it holds the marker that ends a transaction, and no record of anybody."""
+        """Whether it holds only the marker that ends a transaction, and no record."""
         return bool(self.attributes & _CONTROL)
 
 

@@ -70,7 +70,7 @@ class ClusterRecord:
         for number, part in enumerate(parts):
             self._put(_part_key(record.run_id, number), part)
         self.update(record.run_id, state)
-        # before the head: whoever stops after that need not come back for the former run
+        # before the head: a process that stops after that need not return for the former run
         self._keep_summary(before, record.run_id)
         # after all that the run needs: a crash before it leaves the former run in place, which is whole
         head = _Head(run_id=record.run_id, parts=len(parts), sha256=hashlib.sha256(packed).hexdigest())

@@ -97,8 +97,8 @@ def known_to_cluster(cluster: Cluster, ours: Sightings, before: Sightings | None
     return ours.joined(Sightings(checked_at=theirs.checked_at, dead_since=trusted, seen=theirs.seen))
 
 
-def tell_cluster(cluster: Cluster, sightings: Sightings) -> None:
-    """Keep them in the cluster's record, for other hosts; where that may not be written, only this host knows."""
+def record_on_cluster(cluster: Cluster, sightings: Sightings) -> None:
+    """Record them on the cluster for other hosts; if that is not allowed, only this host has them."""
     if Capability.RECORDS not in cluster.capabilities:
         return
     try:

@@ -44,7 +44,7 @@ class RunStore:
         self._journal = journal
         self._fence = fence
         self._clock = clock
-        self._has_news = False
+        self._is_changed = False
 
     @property
     def journal_path(self) -> Path:
@@ -87,7 +87,7 @@ class RunStore:
     def keep_throttle(self, throttle: Throttle, asked_at: str) -> None:
         """Record that the run continues with another throttle."""
         self.state.throttle, self.state.asked_at = throttle, asked_at
-        self._has_news = True
+        self._is_changed = True
         self.append(ThrottleTaken(at=self.now(), throttle=throttle, asked_at=asked_at))
 
     def announce_rates(self, rates: Collection[str]) -> None:
@@ -97,27 +97,27 @@ class RunStore:
         """
         new = sorted(set(rates) - self.state.rates)
         if new:
-            self._has_news = True
+            self._is_changed = True
             self.state.rates.update(new)
             self.append(*(ThrottleRate(at=self.now(), value=value) for value in new))
-        self.tell_news()
+        self.update_if_changed()
 
     def keep_originals(self, originals: Collection[Original]) -> None:
         """Write down configs as they were found, before anything changes them."""
         if originals:
             self.state.later_originals += originals
-            self._has_news = True
+            self._is_changed = True
             self.append(*originals)
-        self.tell_news()
+        self.update_if_changed()
 
-    def tell_news(self) -> None:
-        """Tell the cluster what is new; where that fails, the next call tries again before any effect."""
-        if self._has_news:
-            self.tell_cluster()
-            self._has_news = False
+    def update_if_changed(self) -> None:
+        """Update the record on the cluster if the run has changed; after a failure the next call tries again."""
+        if self._is_changed:
+            self.update_cluster_record()
+            self._is_changed = False
 
-    def tell_cluster(self) -> None:
-        """Have the cluster's record say how far the run is; fenced like every effect.
+    def update_cluster_record(self) -> None:
+        """Write the state of the run to its record on the cluster; fenced like every effect.
 
         Raises
         ------

@@ -61,7 +61,7 @@ def adopt(
         raise UsageError("--remove-throttles requires --finish or --cancel")
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
 
-    # whoever started them chose how fast they run: only a throttle that is given changes that
+    # the tool that started them chose their speed: only --throttle changes it
     settings = settings if settings.throttle is not None else replace(settings, throttle="none")
     with open_run_session("rebalance adopt", settings, context, output) as command:
         context = command.context

@@ -35,7 +35,7 @@ def await_healthy_cluster(command: RunSession, before: ClusterState) -> None:
 
     settings, context, clock = command.settings, command.context, command.environment.clock
     if settings.snapshot:
-        return  # nothing in a snapshot comes about by waiting
+        return  # a snapshot does not change while we wait
     give_up_at_s = clock.monotonic() + _PASSING_S
     state = before
     while broken := list(beyond_moves(state)):

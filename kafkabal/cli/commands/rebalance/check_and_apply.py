@@ -56,7 +56,7 @@ class ApplyCommand:
         if found is None or not is_ours or self.begin.on_unfinished is OnUnfinished.REFUSE:
             return timed
         if is_pause_requested(environment):
-            # whoever paused it did not mean the next cron job to go on with it
+            # the operator who paused it did not mean the next cron job to resume it
             raise BusyError(
                 f"run {found.record.run_id} is paused, and its process has ended",
                 hint="continue with 'kafkabal rebalance resume', or end it with 'kafkabal rebalance cancel'",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kafkabal.model import ClusterState
 
 _LONGEST_STAY_S = 60.0
-"""How long somebody at a terminal is kept waiting. Who gives a short grace wants the broker replaced now."""
+"""How long a user at a terminal is kept waiting; a short grace means that the broker is to be replaced now."""
 _LONGEST_UNATTENDED_STAY_S = DEFAULT_DEAD_AFTER_S
 """How long a command with ``--yes`` waits. A nightly cron job may be the first to see a broker dead, and would leave
 its partitions under-replicated until the next night; what takes longer than the usual grace is left to that one."""
@@ -60,7 +60,7 @@ def look_past_grace(
     def look() -> tuple[ClusterState, Mapping[int, float]]:
         before = known_before(cluster, settings, context)
         state = _when_responded(cluster, settings, context, clock)
-        return state, recently_dead(cluster, state, settings, context, drained=drained, before=before, tells=True)
+        return state, recently_dead(cluster, state, settings, context, drained=drained, before=before, shares=True)
 
     state, waiting = look()
     ends_at_s, is_said = clock.monotonic() + stay_s, False
@@ -104,7 +104,7 @@ def recently_dead(
     *,
     drained: Collection[int] = (),
     before: Sightings | None = None,
-    tells: bool = False,
+    shares: bool = False,
 ) -> Mapping[int, float]:
     """Seconds since which brokers are dead that have not been for long enough; none of a snapshot, which has no clock.
 
@@ -114,17 +114,17 @@ def recently_dead(
         Brokers that are to be emptied whatever becomes of them.
     before
         What this host knew before the cluster was read.
-    tells
+    shares
         Note in the cluster's record since when they are dead, for other hosts.
     """
-    from kafkabal.executor import known_to_cluster, tell_cluster
+    from kafkabal.executor import known_to_cluster, record_on_cluster
 
     dead = set(state.brokers.id[~state.brokers.is_live].tolist())
     if settings.snapshot or not dead:
         return {}
     found = known_to_cluster(cluster, note_brokers(state, context), before)
-    if tells:
-        tell_cluster(cluster, found)
+    if shares:
+        record_on_cluster(cluster, found)
     limit_s = _limit_s(settings)
     now = datetime.fromtimestamp(context.wall_clock(), UTC)
     ages = {b: (now - at).total_seconds() for b, at in found.dead_since.items()}

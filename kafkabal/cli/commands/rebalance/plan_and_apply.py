@@ -1,6 +1,7 @@
 """``kafkabal rebalance``: plan, show, ask, apply."""
 
-from typing import Annotated
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +24,11 @@ from kafkabal.cli.framework.shared_options import SCOPE_SECTION, Format, OutputO
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode
+
+if TYPE_CHECKING:
+    from kafkabal.cli.commands.rebalance.run_session import RunSession
+    from kafkabal.model import ClusterState
+    from kafkabal.plan import Plan
 
 
 def rebalance(
@@ -70,14 +76,7 @@ def rebalance(
         return check_of_drain(context, settings, planning.drain, output)
     from kafkabal.cli.commands.rebalance.await_healthy_cluster import await_healthy_cluster
     from kafkabal.cli.commands.rebalance.check_and_apply import ApplyCommand
-    from kafkabal.cli.commands.rebalance.dead_broker_grace import (
-        gone_brokers,
-        known_before,
-        longest_stay_s,
-        look_past_grace,
-        recently_dead,
-        waiting_for,
-    )
+    from kafkabal.cli.commands.rebalance.dead_broker_grace import gone_brokers, longest_stay_s, waiting_for
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.executor import Overridable
 
@@ -86,13 +85,8 @@ def rebalance(
         context = command.context
         applying = ApplyCommand(command, begin, command_options).resume_unfinished()
         drained = planning.drain or ()
-        if begin.dry_run:
-            before = known_before(cluster, settings, context)
-            state = read_cluster(cluster, settings, context).state
-            waiting = recently_dead(cluster, state, settings, context, drained=drained, before=before)
-        else:
-            stay_s = longest_stay_s(is_unattended=begin.yes, max_runtime_s=command_options.max_runtime_s)
-            state, waiting = look_past_grace(command, drained, stay_s)
+        stay_s = longest_stay_s(is_unattended=begin.yes, max_runtime_s=command_options.max_runtime_s)
+        state, waiting = _read(command, drained, None if begin.dry_run else stay_s)
         if waiting:
             applying.report_nothing()
             raise waiting_for(waiting, settings)
@@ -101,19 +95,40 @@ def rebalance(
 
         measured = measurements.completed(state, cluster, settings, context)
         plan = make_plan(measured, plan_options(settings, planning, gone))
-        if output.output is RunFormat.TABLE and plan.partitions and not context.quiet:
-            from kafkabal.reporting.plan_moves import FIRST_MOVES
-            from kafkabal.reporting.plan_report import plan_report
-
-            rows = None if all_rows else FIRST_MOVES
-            show_report(plan_report(plan, "rebalance", rows), OutputOptions(output=Format.TABLE), context)
-        elif not context.quiet:
-            # the table shows them itself; what a plan leaves uneven is never why a run fails, and no news for cron
-            for warning in plan.warnings:
-                context.warn(warning)
+        _show(plan, output, context, all_rows=all_rows)
         code = applying.apply(plan)
         if drained and output.output is RunFormat.TABLE and not begin.dry_run:
             finish_drain(applying, planning, state, gone)
         if code is ExitCode.DONE and not begin.dry_run and Overridable.UNDER_REPLICATED not in begin.allowed:
             await_healthy_cluster(command, state)
         return code
+
+
+def _read(
+    command: "RunSession", drained: Collection[int], stay_s: float | None
+) -> "tuple[ClusterState, Mapping[int, float]]":
+    """The cluster, and its dead brokers that may come back, after a wait of up to ``stay_s``; None does not wait."""
+    from kafkabal.cli.commands.rebalance.dead_broker_grace import known_before, look_past_grace, recently_dead
+
+    if stay_s is not None:
+        return look_past_grace(command, drained, stay_s)
+    cluster, settings, context = command.cluster, command.settings, command.context
+    before = known_before(cluster, settings, context)
+    state = read_cluster(cluster, settings, context).state
+    return state, recently_dead(cluster, state, settings, context, drained=drained, before=before)
+
+
+def _show(plan: "Plan", output: RunOutput, context: CommandContext, *, all_rows: bool) -> None:
+    """Show the moves of a plan in a table, else only its warnings; nothing with ``-q``."""
+    if context.quiet:
+        return
+    if output.output is not RunFormat.TABLE or not plan.partitions:
+        # the table shows them itself; what a plan leaves imbalanced is never why a run fails, and no news for cron
+        for warning in plan.warnings:
+            context.warn(warning)
+        return
+    from kafkabal.reporting.plan_moves import FIRST_MOVES
+    from kafkabal.reporting.plan_report import plan_report
+
+    rows = None if all_rows else FIRST_MOVES
+    show_report(plan_report(plan, "rebalance", rows), OutputOptions(output=Format.TABLE), context)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 _NO_WAIT_S = 0.01
 """On a snapshot moves are done at once; 0 would loop without giving way to signals."""
-_PATIENCE_S = 0.5
+_GIVE_UP_S = 0.5
 """Fifty polls: any of them would have seen what a snapshot can ever show."""
 
 
@@ -351,14 +351,14 @@ def _warn_of_failure(context: CommandContext, what: str, error: Exception) -> No
 
 
 def _on_a_snapshot() -> Timeouts:
-    """Nothing in a snapshot comes about by waiting: a copy that does not arrive at once never does."""
+    """Nothing in a snapshot changes while a run waits: a copy that does not arrive at once never does."""
     from kafkabal.executor import Timeouts
 
     return Timeouts(
         poll_s=_NO_WAIT_S,
-        unreachable_s=_PATIENCE_S,
+        unreachable_s=_GIVE_UP_S,
         broker_grace_s=0,
-        broker_return_s=_PATIENCE_S,
-        room_s=_PATIENCE_S / 2,
-        stall_s=_PATIENCE_S,
+        broker_return_s=_GIVE_UP_S,
+        room_s=_GIVE_UP_S / 2,
+        stall_s=_GIVE_UP_S,
     )

@@ -10,7 +10,13 @@ import pytest
 
 from kafkabal.clusters.cluster_protocol import Capability
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
-from kafkabal.executor.state.dead_since import Sightings, known_to_cluster, read_sightings, record_brokers, tell_cluster
+from kafkabal.executor.state.dead_since import (
+    Sightings,
+    known_to_cluster,
+    read_sightings,
+    record_brokers,
+    record_on_cluster,
+)
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
@@ -72,7 +78,7 @@ def test_what_other_hosts_know(
     scene: Any, theirs: dict[int, datetime], before: Sightings | None, expected: datetime
 ) -> None:
     """The earlier of two times counts, unless this host has seen the broker alive after it."""
-    tell_cluster(scene.memory, Sightings(checked_at=NOW, dead_since=theirs, seen=(2, 3)))
+    record_on_cluster(scene.memory, Sightings(checked_at=NOW, dead_since=theirs, seen=(2, 3)))
     found = known_to_cluster(scene.memory, _host({3: NOW}), before)
     assert (found.dead_since, found.seen) == ({3: expected}, (1, 2, 3))
 
@@ -80,7 +86,7 @@ def test_what_other_hosts_know(
 def test_a_host_whose_clock_is_behind(scene: Any, path: Path) -> None:
     """What it notes is before this host last saw the broker alive, and cuts the grace short at no later look."""
     record_brokers(path, BROKERS, [], NOW - MINUTE)
-    tell_cluster(scene.memory, Sightings(checked_at=NOW - HOUR, dead_since={3: NOW - HOUR}, seen=BROKERS))
+    record_on_cluster(scene.memory, Sightings(checked_at=NOW - HOUR, dead_since={3: NOW - HOUR}, seen=BROKERS))
     for minutes in range(3):
         before, now = read_sightings(path), NOW + minutes * MINUTE
         found = known_to_cluster(scene.memory, record_brokers(path, BROKERS, [3], now), before)
@@ -89,7 +95,7 @@ def test_a_host_whose_clock_is_behind(scene: Any, path: Path) -> None:
 
 def test_a_host_that_sees_a_dead_broker_for_the_first_time(scene: Any, path: Path) -> None:
     """It never saw it alive, and believes the host that noted its death an hour ago, at every look."""
-    tell_cluster(scene.memory, Sightings(checked_at=NOW, dead_since={3: NOW - HOUR}, seen=BROKERS))
+    record_on_cluster(scene.memory, Sightings(checked_at=NOW, dead_since={3: NOW - HOUR}, seen=BROKERS))
     for minutes in range(3):
         before, now = read_sightings(path), NOW + minutes * MINUTE
         found = known_to_cluster(scene.memory, record_brokers(path, BROKERS, [3], now), before)
@@ -99,9 +105,9 @@ def test_a_host_that_sees_a_dead_broker_for_the_first_time(scene: Any, path: Pat
 def test_a_cluster_that_keeps_no_records(scene: Any) -> None:
     """Then each host knows what it has seen itself, and a record that is damaged is none."""
     bare = InMemoryCluster(scene.memory.kafka, without=[Capability.RECORDS])
-    tell_cluster(bare, _host({3: NOW - HOUR}))
+    record_on_cluster(bare, _host({3: NOW - HOUR}))
     assert known_to_cluster(bare, _host({3: NOW}), None) == _host({3: NOW})
     scene.memory.records().put("dead-brokers", b"{")
     assert known_to_cluster(scene.memory, _host({3: NOW}), None) == _host({3: NOW})
-    tell_cluster(scene.memory, _host({3: NOW - HOUR}))
+    record_on_cluster(scene.memory, _host({3: NOW - HOUR}))
     assert known_to_cluster(scene.memory, _host({3: NOW}), None).dead_since == {3: NOW - HOUR}

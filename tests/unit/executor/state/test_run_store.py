@@ -113,7 +113,7 @@ def test_originals_are_kept_before_they_are_changed(places: Any) -> None:
     store.keep_originals([ORIGINAL])
     assert places.new() == [ORIGINAL, *TOLD]
     assert store.state.later_originals == [ORIGINAL]
-    store.tell_news()
+    store.update_if_changed()
     assert places.new() == []
 
 
@@ -147,7 +147,7 @@ def test_a_cluster_without_a_record(places: Any) -> None:
     store = _store(places, has_cluster_record=False)
     places.fails = UnreachableError("no answer")
     store.announce_rates({"7"})
-    store.tell_cluster()
+    store.update_cluster_record()
     assert places.new() == [ThrottleRate(at=AT, value="7")]
     assert store.state.at == ""
 
