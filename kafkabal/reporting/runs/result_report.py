@@ -16,7 +16,8 @@ def summary(result: RunResult) -> str:
     """One sentence that says what was done, and what was not."""
     what = f"run {result.run_id}: "
     if result.goal is Goal.CANCEL:
-        what += "all its reassignments are cancelled"
+        left = len(result.problems)
+        what += f"{left} of its reassignments cannot be cancelled" if left else "all its reassignments are cancelled"
     else:
         what += (
             f"{result.done} of {counted_noun(result.total, 'partition')} "

@@ -183,7 +183,7 @@ class RunSession:
                 raise FindingsError(f"{summary(result)}; stopped: --max-runtime reached", hint=resume)
             case StopReason.CANCELLED:
                 raise FindingsError(f"{summary(result)}; stopped: cancelled by another command", hint=resume)
-        if result.outcome is RunOutcome.PARTIAL:
+        if result.outcome is RunOutcome.PARTIAL or result.problems:
             raise PartialFailureError(summary(result), list(result.problems.items()), hint=resume)
         if result.pending:
             raise OperationError(
