@@ -243,8 +243,7 @@ class RunHealer:
 
     def can_resume(self, found: FoundRun) -> bool:
         """See :class:`Healer`."""
-        live = self._environment(StopSwitch()).cluster.broker_ids()
-        return not found.rates_left or any(int(rate.resource) in live for rate in found.rates_left)
+        return not found.has_only_dead_left(self._environment(StopSwitch()).cluster.broker_ids())
 
     def poll(self) -> HealResult | None:
         """See :class:`Healer`."""

@@ -70,6 +70,26 @@ def test_a_dead_broker_is_repaired_without_being_forced(simulation: Simulation, 
     assert _broken(simulation) == 0
 
 
+def test_a_run_that_met_a_dead_broker_keeps_no_later_one_from_repairing_it(simulation: Simulation) -> None:
+    """Of the first run a throttle is left on the dead broker; the next repairs, and restores it once it is back."""
+    kafka = simulation.memory.kafka
+    kafka.clock.at(kafka.clock.monotonic() + 8.0, lambda: kafka.kill(4))
+    first = simulation.run("rebalance", "--yes", "--drain", "5", "--throttle", "2MB")
+    assert first.code == 1
+    assert "still set: replication rates of broker 4" in first.err
+
+    second = simulation.run("rebalance", "--yes", "--dead-after", "0", "--throttle", "2MB")
+    assert "resuming it first" not in second.err
+    assert "still set: replication rates of broker 4" in second.err
+    assert _broken(simulation) == 0
+    third = simulation.run("rebalance", "--yes", "-q", "--dead-after", "0")
+    assert (third.code, third.err) == (0, "")
+
+    kafka.start(4)
+    assert simulation.run("rebalance", "--yes").code == 0
+    assert not any(b.own_configs for b in kafka.parts.brokers.values())
+
+
 def test_a_live_replica_out_of_sync_stops_a_run(simulation: Simulation) -> None:
     """A planned partition whose live follower lags stops the run, by a name that allows it, and by no other."""
     _die(simulation, 4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +45,13 @@ class FoundRun:
             return ()
         known = (*self.record.originals, *state.later_originals)
         return tuple(o for o in known if o.kind is ResourceKind.BROKER and o.resource in brokers)
+
+    def has_only_dead_left(self, live: Collection[int]) -> bool:
+        """Whether nothing is left of it but rates of brokers that are dead: a later run takes them over.
+
+        To resume it can restore none of them, and would keep what died with these brokers from being repaired.
+        """
+        return bool(self.rates_left) and not any(int(rate.resource) in live for rate in self.rates_left)
 
     @property
     def is_resumable(self) -> bool:

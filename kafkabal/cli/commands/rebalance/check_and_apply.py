@@ -55,6 +55,9 @@ class ApplyCommand:
         is_ours = found is not None and found.is_open and found.record.host == environment.host
         if found is None or not is_ours or self.begin.on_unfinished is OnUnfinished.REFUSE:
             return timed
+        if found.has_only_dead_left(environment.cluster.broker_ids()):
+            # a run that met a dead broker would keep every later one from replacing what was on it
+            return timed
         if is_pause_requested(environment):
             # the operator who paused it did not mean the next cron job to resume it
             raise BusyError(
