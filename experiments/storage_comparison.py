@@ -26,12 +26,12 @@ from experiments.report import Finding
 from kafkabal.chunks import chunked
 from kafkabal.simulator import StorageProfile, TrainingJob, training_time
 
-_FILES = 60
-_FILE_BYTES = 2_000_000
-"""Takes 50 ms to read: a busy machine ends each wait a millisecond or two late."""
-_BATCH = 4
+_FILES = 24
+_FILE_BYTES = 10_000_000
+"""Takes 250 ms to read: a busy machine ends one wait in ten 24 ms late."""
+_BATCH = 2
 _EPOCHS = 2
-_COMPUTE_S = 0.04
+_COMPUTE_S = 0.2
 """Of a file: about what reading one takes, so that reading ahead shows."""
 _DISK_BYTES_PER_S = 40e6
 _STRIPES = 4
@@ -81,7 +81,7 @@ class _Store:
         return StorageProfile(bytes_per_s=_DISK_BYTES_PER_S * len(self.devices), latency_s=self.latency_s)
 
 
-_KINDS = {"plain disk": (1, 0.0), "NFS: the disk and 25 ms a file": (1, 0.025), "Lustre: 4 stripes": (_STRIPES, 0.005)}
+_KINDS = {"plain disk": (1, 0.0), "NFS: the disk and 100 ms a file": (1, 0.1), "Lustre: 4 stripes": (_STRIPES, 0.02)}
 
 
 def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:

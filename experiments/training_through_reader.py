@@ -71,6 +71,8 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
         bench.send_by_hand(topic, counts, _RECORD_BYTES, **{"batch.size": _BATCH_BYTES})
         held = bench.bytes_by_broker(topic).astype(np.float64)
         found[placement] = {}
+        if number == 0:
+            _train(bench, topic, _TRAINERS["prefetch"])  # new brokers take a while to run at full speed
         for name, trainer in _TRAINERS.items():
             (seconds, fetched), model = _train(bench, topic, trainer), _model_s(held, trainer)
             found[placement][name] = seconds, model

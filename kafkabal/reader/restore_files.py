@@ -42,7 +42,7 @@ class RestoreResult:
 
 
 class FolderRestore:
-    """Writes the files of samples below a folder.
+    """Writes the files of samples below a folder; as a context it leaves no folder behind where there were none.
 
     Raises
     ------
@@ -79,8 +79,6 @@ class FolderRestore:
                 self.add(sample)
         except OSError as error:
             raise OutputError(f"{self._folder}: cannot be written: {error.strerror or error}") from error
-        finally:
-            self._remove_if_empty()
         return self.finish()
 
     def add(self, sample: Sample) -> None:
@@ -118,8 +116,10 @@ class FolderRestore:
             shutil.rmtree(self._pieces)
         return self.restored
 
-    def _remove_if_empty(self) -> None:
-        """Leave no folder behind where nothing could be read."""
+    def __enter__(self) -> FolderRestore:
+        return self
+
+    def __exit__(self, *error: object) -> None:
         if self._is_new:
             with suppress(OSError):  # it is not empty
                 self._folder.rmdir()

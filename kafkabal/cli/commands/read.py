@@ -1,7 +1,7 @@
 """``kafkabal read``: how fast a topic can be read, its files on disk again, or its records as they come."""
 
 import io
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -228,9 +228,11 @@ def _restore(
         from kafkabal.reader import FolderRestore, TopicReader
         from kafkabal.reporting.read_report import restore_report
 
-        restore = FolderRestore(folder)
-        data = TopicReader(topic, connection=connection, tail="keep", rack=options.rack, join=False)
-        with context.progress("restoring", data.manifest.size_bytes) as bar:
+        with ExitStack() as opened:
+            # a folder that cannot be written is refused before the topic is read to pin it
+            restore = opened.enter_context(FolderRestore(folder))
+            data = TopicReader(topic, connection=connection, tail="keep", rack=options.rack, join=False)
+            bar = opened.enter_context(context.progress("restoring", data.manifest.size_bytes))
 
             def shown() -> "Iterator[Sample]":
                 for sample in data:

@@ -94,8 +94,11 @@ def test_no_header_leads_out_of_the_folder(tmp_path: Path, checksum: str, chunk:
     headers: list[tuple[str, bytes | None]] = [("path", b"a"), ("sha256", checksum.encode())]
     headers += [("chunk", chunk.encode())] if chunk is not None else []
     sample = Sample(0, 7, 0, None, b"x", packed_headers(headers))
-    with pytest.raises(KafkabalError, match="partition 0, offset 7: malformed header"):
-        FolderRestore(tmp_path / "in" / "folder").write_all([sample])
+    with (
+        pytest.raises(KafkabalError, match="partition 0, offset 7: malformed header"),
+        FolderRestore(tmp_path / "in" / "folder") as restore,
+    ):
+        restore.write_all([sample])
     assert [path for path in tmp_path.rglob("*") if path.name != "in"] == []
 
 
@@ -116,7 +119,7 @@ def test_every_name_that_a_file_can_have_comes_back(tmp_path: Path, name: bytes)
 
 
 def test_a_folder_for_nothing_is_not_left_behind(tmp_path: Path) -> None:
-    """Where the topic may not be read no empty folder stays; one that was there before does."""
+    """Where the topic is empty or may not be read no empty folder stays; one that was there before does."""
 
     def refused() -> Iterator[Sample]:
         raise NotAuthorizedError("no")
@@ -124,8 +127,8 @@ def test_a_folder_for_nothing_is_not_left_behind(tmp_path: Path) -> None:
 
     (tmp_path / "old").mkdir()
     for name in ("old", "new"):
-        with pytest.raises(NotAuthorizedError):
-            FolderRestore(tmp_path / name).write_all(refused())
+        with pytest.raises(NotAuthorizedError), FolderRestore(tmp_path / name) as restore:
+            restore.write_all(refused())
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
 
 

@@ -1,0 +1,34 @@
+"""What an experiment found, in the report and in the page that quotes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from experiments.report import Finding, write_into_page
+
+FINDING = Finding(
+    key="k", title="T", setting="Four brokers.", columns=["a", "b"], rows=[["1", "2"]], verdicts=[("so it is", True)]
+)
+
+
+def test_a_section_of_a_page_is_written_again(tmp_path: Path) -> None:
+    """Between its marks all is new, around them nothing changes, and a second run writes the same."""
+    page = tmp_path / "page.md"
+    page.write_text("before\n\n<!-- k: written by the run -->\nold\n<!-- end of k -->\n\nafter\n")
+    for _ in range(2):
+        write_into_page([FINDING], page)
+        assert page.read_text() == (
+            "before\n\n<!-- k: written by the run -->\n\nFour brokers.\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n"
+            "* reached: so it is\n\n<!-- end of k -->\n\nafter\n"
+        )
+
+
+def test_a_page_without_the_section_is_not_written(tmp_path: Path) -> None:
+    """The run says which marks are missing."""
+    page = tmp_path / "page.md"
+    page.write_text("before\n")
+    with pytest.raises(AssertionError, match="no marks for k"):
+        write_into_page([FINDING], page)
+    assert page.read_text() == "before\n"
