@@ -8,6 +8,7 @@ Runs are interleaved on one local Ray of two processes; medians of ratios count.
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import statistics
 from collections.abc import Mapping
@@ -65,6 +66,8 @@ def main() -> None:
     except ImportError:
         parser.error("needs Ray: pip install '.[ray]'")
     records = given.bytes // RECORD_BYTES
+    # left to itself Ray gives way to every other program of the machine (niceness 15), and brokers do not
+    os.environ.setdefault("RAY_worker_niceness", "0")
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     ray.data.DataContext.get_current().enable_progress_bars = False
     with up(SandboxSpec(brokers=2), "bench-ray") as sandbox:

@@ -11,6 +11,7 @@ from kafkabal.chunks import chunked
 from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.cluster_protocol import PartitionStatus, TopicDescription
 from kafkabal.clusters.kafka.error_mapping import (
+    INVALID_TOPIC,
     TOPIC_AUTHORIZATION_FAILED,
     UNKNOWN_TOPIC_OR_PARTITION,
     check,
@@ -67,7 +68,7 @@ def describe_topic(client: KafkaClient, topic: str, deadline: Deadline) -> Topic
     if not response.brokers:
         raise UnreachableError("the responding broker has no cluster metadata yet")
     (found,) = response.topics
-    if found.error_code == UNKNOWN_TOPIC_OR_PARTITION:
+    if found.error_code in (UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC):
         return None
     check(found.error_code, f"describe topic {topic}", permission=f"DESCRIBE on topic {topic}")
     return TopicDescription(

@@ -41,10 +41,11 @@ def test_any_live_broker_describes_a_topic(fake_cluster: Callable[..., Any], dea
         assert asked_first.describe_topic("images", 2.0) == expected
 
 
-def test_a_topic_that_is_not_there_is_no_error(fake_cluster: Callable[..., Any]) -> None:
-    """Brokers that know the cluster and not the topic say that there is none."""
+@pytest.mark.parametrize("error_code", [3, 17])
+def test_a_topic_that_is_not_there_is_no_error(fake_cluster: Callable[..., Any], error_code: int) -> None:
+    """Brokers that know the cluster say that there is none, or that there can be none of that name."""
     cluster = fake_cluster(1)
-    cluster.strangers = [topic_of("images", error_code=3)]
+    cluster.strangers = [topic_of("images", error_code=error_code)]
     with KafkaCluster(cluster.settings()) as kafka:
         assert kafka.describe_topic("images", 2.0) is None
 
