@@ -10,13 +10,15 @@ from filelock import FileLock, Timeout
 from kafkabal.errors import BusyError, OutputError
 
 
-def acquire_file_lock(path: Path, busy: Callable[[], BusyError] | None = None) -> FileLock:
+def acquire_file_lock(path: Path, busy: Callable[[], BusyError] | None = None, wait_s: float = 0.0) -> FileLock:
     """Lock a file, which is made with its folder where it is missing, and keeps its content.
 
     Parameters
     ----------
     busy
         Makes the error to raise where another holds the lock; without it, the lock is waited for.
+    wait_s
+        How long to wait before that.
 
     Raises
     ------
@@ -26,7 +28,7 @@ def acquire_file_lock(path: Path, busy: Callable[[], BusyError] | None = None) -
         If the file cannot be made or locked.
     """
     # a lock file that merely exists would outlive a process that is killed: a file system without locks is refused
-    lock = FileLock(path, timeout=-1 if busy is None else 0, thread_local=False, fallback_to_soft=False)
+    lock = FileLock(path, timeout=-1 if busy is None else wait_s, thread_local=False, fallback_to_soft=False)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire()

@@ -21,7 +21,7 @@ import numpy as np
 
 from kafkabal.atomic_files import temporary_name
 from kafkabal.clusters.kafka import BatchHead, LazyRecords
-from kafkabal.errors import OutputError
+from kafkabal.errors import BusyError, OutputError
 from kafkabal.file_locks import acquire_file_lock
 from kafkabal.reader.block_loader import BlockLoader
 from kafkabal.reader.loaded_blocks import LoadedBlock
@@ -38,6 +38,8 @@ _KEPT_FRACTION: Final = 0.9
 _SUFFIX: Final = ".block"
 _TURNS: Final = 256
 """Lock files for all blocks, more than are loaded at once: blocks of one file are loaded one after the other."""
+_TURN_S: Final = 10.0
+"""How long others are waited for: a block of 8 MiB takes 2 s at the 4 MB/s of a tight quota."""
 _LEFTOVER_AGE_S: Final = 600.0
 """No block takes so long to write."""
 
@@ -103,7 +105,9 @@ class BlockCache:
             if self.fault is None:
                 lock = self.folder / "loading" / str(crc32(name.encode()) % _TURNS)
                 try:
-                    held.enter_context(acquire_file_lock(lock))
+                    held.enter_context(acquire_file_lock(lock, lambda: BusyError(f"{name}: is being loaded"), _TURN_S))
+                except BusyError:
+                    pass  # whoever loads it was stopped, or waits for a broker: it may take another one as long
                 except OutputError as error:
                     self._give_up(error.message)
             yield

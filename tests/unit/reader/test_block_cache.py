@@ -8,12 +8,14 @@ import random
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from kafkabal.clusters.kafka.lazy_records import LazyRecords, RawRecord
 from kafkabal.errors import OutputError, UnreachableError
+from kafkabal.file_locks import acquire_file_lock
 from kafkabal.reader.block_cache import BlockCache, CachedBlocks
 from kafkabal.reader.block_loader import BrokerBlocks
 from kafkabal.reader.loaded_blocks import LoadedBlock
@@ -187,6 +189,18 @@ def test_a_block_is_fetched_by_one_of_those_that_want_it(tmp_path: Path) -> None
         found = list(threads.map(load, range(4)))
     assert sorted(found) == [0, *[int(manifest.blocks.samples[0])] * 3]
     assert asked == [0, 0]
+
+
+def test_a_process_that_was_stopped_holds_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that has its turn and does not go on is waited for a while; then others fetch the block too."""
+    monkeypatch.setattr("kafkabal.reader.block_cache._TURN_S", 0.1)
+    topic = MemoryTopic([100])
+    manifest, cache = topic.manifest(), BlockCache(tmp_path, 10**9)
+    blocks = CachedBlocks(manifest, cache, BrokerBlocks(manifest, topic))
+    with ExitStack() as stopped:
+        for number in range(256):
+            stopped.enter_context(acquire_file_lock(tmp_path / "loading" / str(number)))
+        assert len(blocks.load(0).records) == manifest.blocks.samples[0]
 
 
 def test_a_second_epoch_asks_no_broker(tmp_path: Path) -> None:
