@@ -1,71 +1,100 @@
-"""Throughput with one slow broker: the default producer, ours by latency, and oracles that know the broker.
+"""Throughput with one slow broker: the default producer, ours, and oracles that know the broker.
 
-A sandbox of four brokers, one of them stopped for seven eighths of every 80 ms (SIGSTOP). The oracles send to the
-partitions in turn, those of the slow broker with a fixed weight: 0 leaves it out, 1 treats it as the others; the best
-of them is what physics allows to whoever knows. Runs are interleaved; medians of the ratios to the default count.
+A sandbox of four brokers, the last of them slow in one of three ways: halted for 7/8 or 1/2 of every 80 ms (SIGSTOP),
+or behind a link of an eighth of the others' rate. The oracles send to the partitions in turn, those of the slow broker
+with a fixed weight, and stay at each for a while; the best of them is what physics allows to whoever knows. Runs are
+interleaved; medians of the ratios to the default count.
 
-    python -m benchmarks.slow_broker --rounds 3 --records 40000
+::
+
+    python -m benchmarks.slow_broker --rounds 5 --out docs/benchmarks/slow-broker.md
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-import os
-import signal
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Event, Thread
-from typing import Any
+from typing import Any, Final
 
 from confluent_kafka import Producer as Client
 
+from experiments.__main__ import SHAPED, free_ports, rates_bytes_per_s, spec
+from experiments.broker_halting import HaltedBroker
+from experiments.rate_limited_proxies import RateLimitedProxies
 from kafkabal.clusters import NewTopic, connect
 from kafkabal.config import ConnectionSettings
 from kafkabal.producer import Producer
-from kafkabal.sandbox import SandboxSpec, up
+from kafkabal.sandbox import Sandbox, up
 
-BROKERS, SLOW, PARTITIONS = 4, 4, 8
-PERIOD_S, STOPPED = 0.08, 7 / 8
-VALUE = bytes(1000)
-SLOT_RECORDS = 64
-WEIGHTS = (0.0, 0.1, 0.25)
-CASES = {"RF 1, acks=1": (1, {"acks": "1"}), "RF 3, acks=all": (3, {"acks": "all"})}
-BUFFERS_KIB = {"4 MB buffer": 4096, "large buffer": 1_048_576}
-
-
-@contextmanager
-def stopping(pid: int) -> Iterator[None]:
-    """Stop a process for most of every period."""
-    over = Event()
-
-    def work() -> None:
-        while not over.is_set():
-            os.kill(pid, signal.SIGSTOP)
-            time.sleep(PERIOD_S * STOPPED)
-            os.kill(pid, signal.SIGCONT)
-            time.sleep(PERIOD_S * (1 - STOPPED))
-
-    thread = Thread(target=work, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-        os.kill(pid, signal.SIGCONT)
+BROKERS: Final = 4
+SLOW: Final = BROKERS
+PARTITIONS: Final = 2 * BROKERS
+VALUE: Final = bytes(1000)
+BUFFER_KIB: Final = 4096
+DEFAULT: Final = "default"
+WITHIN: Final = 0.9
+"""Of the best oracle."""
 
 
-def send(producer: Any, topic: str, records: int, partition_of: Callable[[int], int | None]) -> float:
-    """Records a second until all are acknowledged."""
+@dataclass(frozen=True, slots=True)
+class Slowness:
+    """How the last broker is slow."""
+
+    name: str
+    records: int
+    halted_part: float = 0.0
+    is_link: bool = False
+
+    def of(self, sandbox: Sandbox) -> AbstractContextManager[object]:
+        """Slow it down until the block ends."""
+        return HaltedBroker(sandbox, SLOW, self.halted_part) if self.halted_part else nullcontext()
+
+
+KINDS: Final = (
+    Slowness("halted 7/8", 80_000, halted_part=7 / 8),
+    Slowness("halted 1/2", 80_000, halted_part=1 / 2),
+    Slowness("slow link", 30_000, is_link=True),
+    Slowness("none slow", 80_000),
+)
+REPLICATION: Final[Mapping[str, tuple[int, dict[str, str]]]] = {
+    "RF 1, acks=1": (1, {"acks": "1"}),
+    "RF 3, acks=all": (3, {"acks": "all"}),
+}
+SCORES: Final = ("latency", "disk,latency", "disk")
+ORACLES: Final = ((0.0, 64), (0.1, 64), (0.1, 256), (0.3, 256), (0.3, 1000))
+"""Weight of the slow broker's partitions, and records that go to a partition before the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Records a second of the runs of one case."""
+
+    case: str
+    rates: Mapping[str, Sequence[float]]
+
+    def ratio(self, way: str) -> float:
+        """Median over the rounds, to the default of the same round."""
+        return statistics.median(ours / bare for ours, bare in zip(self.rates[way], self.rates[DEFAULT], strict=True))
+
+    def best_oracle(self) -> str:
+        """Of the medians of all oracles."""
+        return max((way for way in self.rates if way.startswith("oracle")), key=self.ratio)
+
+
+def send(producer: Any, topic: str, records: int, partition_of: Callable[[int], int] | None = None) -> float:
+    """Records a second until all are acknowledged, connections and the first view apart."""
+    producer.produce(topic, VALUE)
+    assert producer.flush(60) == 0
     start_s = time.perf_counter()
     for number in range(records):
-        partition = partition_of(number)
-        more = {} if partition is None else {"partition": partition}
+        more = {} if partition_of is None else {"partition": partition_of(number)}
         while True:
             try:
                 producer.produce(topic, VALUE, **more)
@@ -78,7 +107,7 @@ def send(producer: Any, topic: str, records: int, partition_of: Callable[[int], 
     return records / (time.perf_counter() - start_s)
 
 
-def oracle(leaders: dict[int, int], weight: float) -> Callable[[int], int]:
+def oracle(leaders: Mapping[int, int], weight: float, slot_records: int) -> Callable[[int], int]:
     """Partitions in turn, those that the slow broker leads as often as it is worth."""
     turns = 20
     ring = [
@@ -87,56 +116,123 @@ def oracle(leaders: dict[int, int], weight: float) -> Callable[[int], int]:
         for partition, leader in leaders.items()
         if leader != SLOW or turn < weight * turns
     ]
-    return lambda number: ring[number // SLOT_RECORDS % len(ring)]
+    return lambda number: ring[number // slot_records % len(ring)]
+
+
+def ways(
+    settings: dict[str, Any], topic: str, leaders: Mapping[int, int], records: int
+) -> dict[str, Callable[[], float]]:
+    """What is compared, by its name."""
+
+    def routed(scores: str) -> float:
+        with Producer({**settings, "kafkabal.scores": scores}) as producer:
+            return send(producer, topic, records)
+
+    def known(weight: float, slot_records: int) -> float:
+        return send(Client(settings), topic, records, oracle(leaders, weight, slot_records))
+
+    return {
+        DEFAULT: lambda: send(Client(settings), topic, records),
+        **{f"score by {scores}": lambda scores=scores: routed(scores) for scores in SCORES},  # type: ignore[misc]
+        **{
+            f"oracle {weight:g}, {slot} records": lambda weight=weight, slot=slot: known(weight, slot)  # type: ignore[misc]
+            for weight, slot in ORACLES
+        },
+    }
+
+
+def measure(sandbox: Sandbox, rounds: int, kinds: Sequence[Slowness], cases: Sequence[str]) -> Iterator[Found]:
+    """Interleaved rounds of every producer, for each way of being slow."""
+    for kind, case in itertools.product(kinds, cases):
+        copies, acks = REPLICATION[case]
+        assignment = tuple(tuple((p + r) % BROKERS + 1 for r in range(copies)) for p in range(PARTITIONS))
+        topic = f"{kind.name}-{copies}".replace(" ", "-").replace("/", "-")
+        servers = sandbox.bootstrap_servers
+        with connect(ConnectionSettings(bootstrap_servers=tuple(servers.split(",")))) as cluster:
+            assert not cluster.create_topics([NewTopic(name=topic, assignment=assignment)])
+        settings = {
+            "bootstrap.servers": sandbox.bootstrap_servers_of(SHAPED) if kind.is_link else servers,
+            "queue.buffering.max.kbytes": BUFFER_KIB,
+            "log_level": 2,
+            **acks,
+        }
+        leaders = {partition: replicas[0] for partition, replicas in enumerate(assignment)}
+        runs = ways(settings, topic, leaders, kind.records)
+        rates: dict[str, list[float]] = {way: [] for way in runs}
+        with kind.of(sandbox):
+            for _, (way, run) in itertools.product(range(rounds), runs.items()):
+                rates[way].append(run())
+        found = Found(f"{kind.name}, {case}", rates)
+        for way, each in rates.items():
+            print(f"{found.case:28} {way:24} {statistics.median(each):9,.0f}/s  {found.ratio(way):.2f}", flush=True)
+        yield found
+
+
+def page(found: Sequence[Found], rounds: int) -> str:
+    """The page of what was found."""
+    rows, by_latency, over_oracle = [], [], []
+    for each in found:
+        best = each.best_oracle()
+        ours = [each.ratio(f"score by {scores}") for scores in SCORES]
+        by_latency.append(ours[0])
+        over_oracle.append(ours[0] / each.ratio(best))
+        cells = [
+            f"{statistics.median(each.rates[DEFAULT]):,.0f}",
+            *(_spread(each, f"score by {scores}") for scores in SCORES),
+            f"{_spread(each, best)}: {best.removeprefix('oracle ')}",
+            f"{over_oracle[-1]:.2f}",
+        ]
+        rows.append(f"| {each.case} | {' | '.join(cells)} |")
+    n = len(found)
+    above, near = sum(ratio >= 1 for ratio in by_latency), sum(ratio >= WITHIN for ratio in over_oracle)
+    text = f"""# One slow broker
+
+```
+python -m benchmarks.slow_broker --rounds {rounds} --out docs/benchmarks/slow-broker.md
+```
+
+Four real brokers, the last one slow: halted (SIGSTOP) for a part of every 80 ms, or behind a link of an eighth of the
+rate that the others have. {KINDS[0].records:,} records of 1 kB as fast as they go ({KINDS[2].records:,} over the link),
+a buffer of {BUFFER_KIB // 1024} MiB, {rounds} interleaved rounds, connections and the first view apart. Records a
+second of `confluent_kafka.Producer` with its own partitioner; then throughput over that, median, least and most: of
+`kafkabal.Producer` with the policy `score` by the scores named, and of the best of {len(ORACLES)} oracles that know
+the broker, with the weight that its partitions get, and the records that go to a partition before the next. The best of
+so many is lucky too.
+
+| case | default, a second | {" | ".join(f"`{scores}`" for scores in SCORES)} | best oracle | `latency` over it |
+|---|--:|{"--:|" * len(SCORES)}---|--:|
+"""
+    reached = [
+        f"* Never below the default: {above} of {n} rows by `latency`, {min(by_latency):.2f} at worst.",
+        f"* At least {WITHIN} of the best oracle: {near} of {n} rows, {min(over_oracle):.2f} at worst.",
+    ]
+    return text + "\n".join([*rows, "", *reached, ""])
+
+
+def _spread(found: Found, way: str) -> str:
+    ratios = [ours / bare for ours, bare in zip(found.rates[way], found.rates[DEFAULT], strict=True)]
+    return f"{found.ratio(way):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
 
 
 def main() -> None:
-    """Print a line for each case and producer."""
+    """Print a line for each case and producer, and write the page."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--rounds", type=int, default=3)
-    options.add_argument("--records", type=int, default=40_000)
+    options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--only", nargs="*", default=[kind.name for kind in KINDS], help="kinds of slowness")
+    options.add_argument("--cases", nargs="*", default=list(REPLICATION))
+    options.add_argument("--out", type=Path)
     given = options.parse_args()
-    with tempfile.TemporaryDirectory() as name, up(SandboxSpec(brokers=BROKERS), home=Path(name)) as sandbox:
-        servers = sandbox.bootstrap_servers
-        (pid,) = (status.pid for status in sandbox.status() if status.node.id == SLOW)
-        for case, (copies, acks) in CASES.items():
-            topic = f"slow-{copies}"
-            assignment = tuple(tuple((p + r) % BROKERS + 1 for r in range(copies)) for p in range(PARTITIONS))
-            with connect(ConnectionSettings(bootstrap_servers=tuple(servers.split(",")))) as cluster:
-                assert not cluster.create_topics([NewTopic(name=topic, assignment=assignment)])
-            leaders = {partition: replicas[0] for partition, replicas in enumerate(assignment)}
-            for buffer, kib in BUFFERS_KIB.items():
-                settings = {"bootstrap.servers": servers, "queue.buffering.max.kbytes": kib, "log_level": 2, **acks}
-                measure(f"{case}, {buffer}", settings, topic, leaders, pid, given)
-
-
-def measure(
-    case: str, settings: dict[str, Any], topic: str, leaders: dict[int, int], pid: int, given: argparse.Namespace
-) -> None:
-    """Interleaved rounds of every producer."""
-    ways: dict[str, Callable[[], float]] = {
-        "default": lambda: send(Client(settings), topic, given.records, lambda _: None),
-        "score": lambda: _routed({**settings, "kafkabal.scores": "disk"}, topic, given.records),
-        "score by latency": lambda: _routed({**settings, "kafkabal.scores": "latency"}, topic, given.records),
-        **{
-            f"oracle {weight:g}": lambda weight=weight: send(  # type: ignore[misc]
-                Client(settings), topic, given.records, oracle(leaders, weight)
-            )
-            for weight in WEIGHTS
-        },
-    }
-    rates: dict[str, list[float]] = {way: [] for way in ways}
-    with stopping(pid):
-        for _, (way, run) in itertools.product(range(given.rounds), ways.items()):
-            rates[way].append(run())
-    for way, found in rates.items():
-        ratio = statistics.median(ours / bare for ours, bare in zip(found, rates["default"], strict=True))
-        print(f"{case:28} {way:18} {statistics.median(found):9,.0f}/s  {ratio:.2f} x the default", flush=True)
-
-
-def _routed(settings: dict[str, Any], topic: str, records: int) -> float:
-    with Producer(settings) as producer:
-        return send(producer, topic, records, lambda _: None)
+    ports = free_ports(BROKERS)
+    kinds = [kind for kind in KINDS if kind.name in given.only]
+    with tempfile.TemporaryDirectory() as name, up(spec(ports), home=Path(name)) as sandbox:
+        routes = {
+            port: (sandbox.record.node(broker).ports[SHAPED], rate)
+            for (broker, port), rate in zip(sorted(ports.items()), rates_bytes_per_s(BROKERS), strict=True)
+        }
+        with RateLimitedProxies(routes):
+            found = list(measure(sandbox, given.rounds, kinds, given.cases))
+    if given.out is not None:
+        given.out.write_text(page(found, given.rounds))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ from kafkabal.telemetry import BrokerLatencies, with_rates
 
 _COMES_LATER = frozenset({Need.CAPACITY, Need.RATES, Need.TELEMETRY})
 """Needs that are met with assumptions, by a second sample, or once records have been sent."""
+_COMES_ALONG = frozenset({Need.CAPACITY, Need.TELEMETRY})
+"""Of those, what a view can do without."""
 
 
 class StateReader(Protocol):
@@ -118,8 +120,9 @@ class ViewReader:
         for weighted in selected:
             if not weighted.score.needs <= known | _COMES_LATER:
                 require(weighted.score, state)
-        ready = [w for w in selected if w.score.needs <= known | {Need.CAPACITY}]
-        return view_of(state, topic, ready, at_s=at_s, latency_s=state.measured[PRODUCE_LATENCY])
+        # one by latencies that nobody has measured yet changes no weight, and says that bytes need not be even
+        ready = [w for w in selected if w.score.needs <= known | _COMES_ALONG]
+        return view_of(state, topic, ready, at_s=at_s, latency_s=state.measured[PRODUCE_LATENCY], supplied=_COMES_ALONG)
 
     def _read(self, at_s: float, needs: frozenset[Need]) -> ClusterState:
         sampled = Need.RATES in needs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil, inf
+from math import ceil, exp, inf
 from typing import ClassVar
 
 import numpy as np
@@ -26,6 +26,12 @@ _LONGEST_BATCH_BYTES = 1_000_000
 # producer that routes by latency, beside a broker that stands still for 7/8 of the time, is as fast within the noise
 # (medians of four runs as in benchmarks/slow_broker.py differ by 30 %, 2026-11)
 _MOST_AT_ONCE = 4
+# seconds over which the rate is counted at least
+_LEAST_COUNTED_S = 0.05
+# seconds after which a third of a rate that was higher still counts
+_RATE_MEMORY_S = 0.5
+# librdkafka's sticky.partitioning.linger.ms
+_STICKY_S = 0.01
 # slots of each partition within a horizon, where they are longer than a batch: with 4 the fullest of twelve brokers of
 # 300 partitions ends at 1.0023 of the mean in place of 1.0008, with 64 at 1.0003, in 1.4 times the time
 _LEAST_ROOM = 16
@@ -67,7 +73,8 @@ class ScoreWeighted(PolicyBase):
         The horizon is at least so many bytes, 1 to 2^50: what is written before an imbalance can be seen to be gone.
     batch_size
         Bytes, 1 to 2^31 - 1, that go to one partition before the next is considered; up to sixteen times as many where
-        they are little beside what a partition gets within the horizon, and what waits for it where that is more.
+        they are little beside what a partition gets within the horizon, and what waits for it, or comes in 10 ms,
+        where that is more.
     linger_ms
         For how long the client keeps a batch open, 0 to 900,000. Where records come so slowly that time closes batches
         and not their size, a partition is kept for whole such times: a batch that was opened just before the change
@@ -121,11 +128,12 @@ class ScoreWeighted(PolicyBase):
         self._calm: F64 = self._weights
         self._fair: FairWeights | None = None
         self._held_bytes = 0.0
-        self._refreshed_s = 0.0
         self._grown_bytes = 0.0
+        self._bytes_per_s = 0.0
+        self._counted_s = -inf
+        self._counted_bytes = 0.0
         self._in_lingers_bytes = 0
         self._in_requests_bytes = 0
-        self._sent_then: I64 = np.empty(0, np.int64)
         self._seen: F64 = np.empty(0)
         self._of_others_bytes: F64 = np.empty(0)
         self._weigh_at_bytes = 0.0
@@ -138,10 +146,9 @@ class ScoreWeighted(PolicyBase):
         if before is None or view.at_s > before.view.at_s:
             self._seen = self._seen_by(view, sent)
             if before is not None:
-                late_bytes = float(sent.sum() - self._sent_then.sum())
-                self._in_lingers_bytes = self._in_lingers(late_bytes, now_s - self._refreshed_s)
                 self._grown_bytes = float(view.partition_bytes.sum() - before.view.partition_bytes.sum())
-            self._refreshed_s, self._sent_then = now_s, sent
+        if now_s - self._counted_s >= _LEAST_COUNTED_S:
+            self._count_rate()
         self._fair, self._held_bytes = fair, _held_bytes(view)
         self._weigh(fair, sent, _CLOSE_ENOUGH)
         self._in_requests_bytes = self._in_requests(view)
@@ -169,7 +176,13 @@ class ScoreWeighted(PolicyBase):
         return self._stride.slot
 
     def enter_slot(self, size_bytes: int) -> int:
-        """See :class:`~kafkabal.routing.policy_protocol.SlotPolicy`."""
+        """See :class:`~kafkabal.routing.policy_protocol.SlotPolicy`.
+
+        A rate counted between two views would show a burst too late: it has passed before the next one.
+        """
+        if self._fair is not None and self.context.clock() - self._counted_s >= _LEAST_COUNTED_S:
+            self._count_rate()
+            self._set_slots(self._fair.view)
         return self._stride.enter_slot(size_bytes)
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
@@ -178,44 +191,63 @@ class ScoreWeighted(PolicyBase):
 
     def _set_slots(self, view: RoutingView) -> None:
         part = _SLOT_PART_IN_LINGERS if self._in_lingers_bytes else SLOT_PART
-        self._stride.set_slot_bytes(self._slot_bytes(view.n_partitions), part if _evens_bytes(view) else inf)
+        self._stride.set_slot_bytes(self._slot_bytes(view), part if _evens_bytes(view) else inf)
 
-    def _slot_bytes(self, n_partitions: int) -> int:
+    def _slot_bytes(self, view: RoutingView) -> int:
         """By the rate of late, by what waits, or else a few batches if bytes stay as even with so long slots."""
         if self._in_lingers_bytes:
             return max(self._in_lingers_bytes, self._in_requests_bytes)
         batches = _LONGEST_AT_SPEED if self._stride.is_even else 1
-        longest = min(self._room_bytes(n_partitions), batches * self._batch_bytes)
-        return max(self._batch_bytes, int(longest), self._in_requests_bytes)
+        longest = max(batches * self._batch_bytes, self._in_requests_bytes, self._in_time_bytes())
+        return max(self._batch_bytes, int(min(longest, self._room_bytes(view))))
 
-    def _room_bytes(self, n_partitions: int) -> float:
-        """The longest slot of which the stride still has some for every partition."""
-        return self._horizon_bytes / (_LEAST_ROOM * n_partitions)
+    def _room_bytes(self, view: RoutingView) -> float:
+        """The longest slot: one request, and if bytes are to be even, short enough for some of every partition."""
+        if any(marginal.per_byte.any() for marginal in view.marginal_loads):
+            return min(_LONGEST_BATCH_BYTES, self._horizon_bytes / (_LEAST_ROOM * view.n_partitions))
+        return _LONGEST_BATCH_BYTES
 
-    def _in_lingers(self, own_bytes: float, elapsed_s: float) -> int:
+    def _count_rate(self) -> None:
+        """How fast records have come since this was asked for the last time.
+
+        A rate that falls is believed slowly: a full buffer holds a producer up for moments, however fast it is.
+        """
+        now_s, sent_bytes = self.context.clock(), float(self._stride.sent_bytes.sum())
+        elapsed_s = now_s - self._counted_s
+        newest = (sent_bytes - self._counted_bytes) / elapsed_s
+        kept = exp(-elapsed_s / _RATE_MEMORY_S)
+        self._bytes_per_s = max(newest, kept * self._bytes_per_s + (1 - kept) * newest)
+        self._counted_s, self._counted_bytes = now_s, sent_bytes
+        self._in_lingers_bytes = self._in_lingers()
+
+    def _in_lingers(self) -> int:
         """The number of linger times that comes closest to a batch at the rate of late, in bytes; 0 at a high rate.
 
         And a record more: time is counted from the first one, and the one that comes just after a batch was closed
         would open another for itself.
         """
-        in_linger = own_bytes / elapsed_s * self._linger_s if elapsed_s > 0 else 0.0
+        in_linger = self._bytes_per_s * self._linger_s
         if 0 < in_linger <= _LONGEST_SLOT * self._batch_bytes:
             lingers = max(1, round(self._batch_bytes / in_linger))
             return ceil(lingers * in_linger) + self._stride.mean_record_bytes
         return 0
 
+    def _in_time_bytes(self) -> float:
+        """What comes while librdkafka's own partitioner would stay, in as few requests as its own."""
+        return self._most_at_once() * len(self._weights) * self._bytes_per_s * _STICKY_S
+
     def _in_requests(self, view: RoutingView) -> int:
         """What waits for a partition: its requests are as long as that, unless slots are shorter.
 
-        One that is to get little must not get much at once. Where bytes are to be evened out, there must still be
-        room for slots of all partitions.
+        Where bytes are to be evened out, there must still be room for slots of all partitions.
         """
+        waiting_bytes = view.waiting_records * self._stride.mean_record_bytes
+        return int(min(self._most_at_once() * waiting_bytes, self._room_bytes(view)))
+
+    def _most_at_once(self) -> float:
+        """Part of the traffic that goes to a partition in one go: one that is to get little must not get much."""
         used = self._weights[self._weights > 0]
-        part = min(1 / len(used), _MOST_AT_ONCE * float(used.min()))
-        longest = float(_LONGEST_BATCH_BYTES)
-        if any(marginal.per_byte.any() for marginal in view.marginal_loads):
-            longest = min(longest, self._room_bytes(view.n_partitions))
-        return int(min(part * view.waiting_records * self._stride.mean_record_bytes, longest))
+        return min(1 / len(used), _MOST_AT_ONCE * float(used.min()))
 
     def _seen_by(self, view: RoutingView, sent: I64) -> F64:
         """What of this producer's own bytes the view shows: no less than was settled before, no more than was sent.

@@ -58,13 +58,15 @@ def test_the_same_view_has_the_latencies_of_now() -> None:
     views = ViewReader(reader, latency=latencies, prometheus=None, clock=lambda: now_s[0])
     scores = load_scores(["latency"])
     view = next_view(views, scores)
-    assert (view.at_s, view.marginal_loads, np.isnan(view.latency_s).all()) == (5.0, (), True)
+    assert (view.at_s, np.isnan(view.latency_s).all()) == (5.0, True)
+    assert [marginal.counted.any() for marginal in view.marginal_loads] == [False], "nobody has measured any"
 
     now_s[0], latencies.figures = 6.0, {1: 0.5, 3: 0.1}
     same = same_view(views, scores)
     assert (same.at_s, reader.reads) == (5.0, 1)
     np.testing.assert_array_equal(same.latency_s, [0.5, np.nan, 0.1])
     assert [marginal.name for marginal in same.marginal_loads] == ["latency"]
+    assert [marginal.counted.tolist() for marginal in same.marginal_loads] == [[True, False, True]]
 
     assert (next_view(views, scores).at_s, reader.reads) == (6.0, 2)
 

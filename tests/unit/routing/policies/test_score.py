@@ -220,6 +220,30 @@ def longest_run(view: RoutingView, *, waiting_records: int) -> int:
     return int(np.median(np.diff(changes)))
 
 
+def test_slots_follow_the_rate_between_two_views() -> None:
+    """A burst gets 10 ms of it in one slot long before the next view, and keeps it while the producer is held up."""
+    cluster = build_workload_cluster(WorkloadCluster(brokers=4))
+    now_s = [0.0]
+    policy = ScoreWeighted(Context(clock=lambda: now_s[0]))
+    policy.refresh(view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY]))
+
+    def slot_after(bytes_per_s: float, seconds: float) -> int:
+        """Length of the slot that is entered when this has gone on for a while, in records of 1000 bytes."""
+        end_s, slot_bytes = now_s[0] + seconds, 0
+        while now_s[0] < end_s:
+            slot_bytes = policy.enter_slot(1000)
+            now_s[0] += slot_bytes / bytes_per_s
+            policy.slot.left_bytes = 0
+        return slot_bytes
+
+    assert slot_after(50e6, 0.2) == pytest.approx(500_000, rel=0.01)
+    now_s[0] += 0.1
+    assert policy.enter_slot(1000) > 262_000, "a full buffer is no lower rate"
+    policy.slot.left_bytes = 0
+    assert slot_after(1e6, 10.0) <= 20_000
+    assert slot_after(1e9, 0.2) == 1_000_000, "a request carries no more"
+
+
 def test_larger_brokers_get_more(view_over: Callable[..., RoutingView]) -> None:
     """A broker of twice the capacity gets twice the bytes."""
     view = view_over(brokers=3)
