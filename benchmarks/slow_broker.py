@@ -8,12 +8,16 @@ interleaved; medians of the ratios to the default count.
 ::
 
     python -m benchmarks.slow_broker --rounds 5 --out docs/benchmarks/slow-broker.md
+
+Each case is kept in the file of ``--rates`` as soon as it is measured, and the page written from all of that file, so
+that cases may be measured one after the other.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import statistics
 import tempfile
 import time
@@ -60,7 +64,7 @@ class Slowness:
 KINDS: Final = (
     Slowness("halted 7/8", 80_000, halted_part=7 / 8),
     Slowness("halted 1/2", 80_000, halted_part=1 / 2),
-    Slowness("slow link", 30_000, is_link=True),
+    Slowness("slow link", 15_000, is_link=True),
     Slowness("none slow", 80_000),
 )
 REPLICATION: Final[Mapping[str, tuple[int, dict[str, str]]]] = {
@@ -68,7 +72,7 @@ REPLICATION: Final[Mapping[str, tuple[int, dict[str, str]]]] = {
     "RF 3, acks=all": (3, {"acks": "all"}),
 }
 SCORES: Final = ("latency", "disk,latency", "disk")
-ORACLES: Final = ((0.0, 64), (0.1, 64), (0.1, 256), (0.3, 256), (0.3, 1000))
+ORACLES: Final = ((0.0, 64), (0.1, 256), (0.3, 256), (0.3, 1000))
 """Weight of the slow broker's partitions, and records that go to a partition before the next."""
 
 
@@ -220,19 +224,25 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--only", nargs="*", default=[kind.name for kind in KINDS], help="kinds of slowness")
     options.add_argument("--cases", nargs="*", default=list(REPLICATION))
+    options.add_argument("--rates", type=Path, help="JSON file of the cases measured so far")
     options.add_argument("--out", type=Path)
     given = options.parse_args()
     ports = free_ports(BROKERS)
     kinds = [kind for kind in KINDS if kind.name in given.only]
+    is_begun = given.rates is not None and given.rates.exists()
+    found: dict[str, Mapping[str, Sequence[float]]] = json.loads(given.rates.read_text()) if is_begun else {}
     with tempfile.TemporaryDirectory() as name, up(spec(ports), home=Path(name)) as sandbox:
         routes = {
             port: (sandbox.record.node(broker).ports[SHAPED], rate)
             for (broker, port), rate in zip(sorted(ports.items()), rates_bytes_per_s(BROKERS), strict=True)
         }
         with RateLimitedProxies(routes):
-            found = list(measure(sandbox, given.rounds, kinds, given.cases))
-    if given.out is not None:
-        given.out.write_text(page(found, given.rounds))
+            for each in measure(sandbox, given.rounds, kinds, given.cases):
+                found[each.case] = each.rates
+                if given.rates is not None:
+                    given.rates.write_text(json.dumps(found))
+                if given.out is not None:
+                    given.out.write_text(page([Found(case, rates) for case, rates in found.items()], given.rounds))
 
 
 if __name__ == "__main__":

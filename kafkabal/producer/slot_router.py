@@ -3,7 +3,7 @@
 ::
 
     a record without a key goes where the last one went while the slot that the policy lends lasts: no call at all
-    the first record of a slot asks for the next slot, and its delivery report says what has settled:
+    the first record of a slot asks for the next slot, and its delivery report says what has settled, once a batch:
         brokers acknowledge the records of a partition in their order, so all that went there before have settled too
     a policy that lends no slots picks for every record
 """
@@ -28,6 +28,8 @@ Report: TypeAlias = "Callable[[KafkaError | None, Message], None]"
 
 UNROUTED = -1
 """Of a record that the client's own partitioner takes."""
+# librdkafka's batch: what has settled is not asked of every short slot of a topic that is still nearly empty
+_LEAST_SETTLING_BYTES = 16384
 # before there is a view: records that the client's own partitioner takes until the next look for one
 _UNROUTED_BYTES = 65536
 
@@ -85,6 +87,7 @@ class SlotRouter(TopicRouter):
         self._switches = 0
         # before there is a view, the last one counts what was not routed
         self._sent = [0]
+        self._ask_at_bytes = [0]
         self._lent_bytes = 0
         self.slot = Slot(UNROUTED)
         """What may be used up without asking, for records without keys."""
@@ -184,8 +187,10 @@ class SlotRouter(TopicRouter):
         slot.left_bytes -= size_bytes
         self._switches += 1
         partition = slot.partition
-        if self._asks_what_settled and self._is_routing:
-            report = self._settling(partition, self._sent[partition] + size_bytes, report)
+        through_bytes = self._sent[partition] + size_bytes
+        if self._asks_what_settled and self._is_routing and through_bytes >= self._ask_at_bytes[partition]:
+            self._ask_at_bytes[partition] = through_bytes + _LEAST_SETTLING_BYTES
+            report = self._settling(partition, through_bytes, report)
         return partition, report
 
     def _enter_unrouted(self, _size_bytes: int) -> int:
@@ -217,6 +222,7 @@ class SlotRouter(TopicRouter):
 
     def _start_routing(self, n_partitions: int) -> None:
         self._sent = [0] * n_partitions
+        self._ask_at_bytes = [0] * n_partitions
         self._lent_bytes = 0
         # of a policy that lends none nothing is ever left: every record is picked for
         self.slot = Slot(UNROUTED) if self._lends is None else self._lends.slot
@@ -226,3 +232,4 @@ class SlotRouter(TopicRouter):
     def _make_room(self, n_partitions: int) -> None:
         super()._make_room(n_partitions)
         self._sent += [0] * (n_partitions - len(self._sent))
+        self._ask_at_bytes += [0] * (n_partitions - len(self._ask_at_bytes))
