@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model import I32, Bools, ClusterState, has_readable_copy, is_reassigned
+from kafkabal.model import Bools, ClusterState, has_readable_copy, is_reassigned
 from kafkabal.plan import Plan, partition_rows
 from kafkabal.planner.plan_options import PlanOptions
 
@@ -49,31 +49,26 @@ def movable_partitions(state: ClusterState, options: PlanOptions, broken: Bools)
     return np.asarray(balanced), np.asarray(free & broken & ~balanced & options.mode.moves_replicas)
 
 
-def kept_positions(state: ClusterState, plans: Sequence[Plan], previous: I32) -> Bools:
-    """Positions that one of the plans has filled; what was planned and never applied leaves no trace.
+def kept_replicas(state: ClusterState, plans: Sequence[Plan]) -> Bools:
+    """bool, shape (n_replicas,): one of the plans has brought it to its broker.
 
-    Parameters
-    ----------
-    previous
-        shape (n_partitions, width): broker of each position, -1 where there is none.
-
-    Returns
-    -------
-    bool, shape (n_partitions, width)
+    What was planned and never applied leaves no trace.
 
     Raises
     ------
     UsageError
         If a plan was made for another cluster.
     """
-    kept = np.zeros(previous.shape, np.bool_)
+    first, broker = state.partitions.first, state.replicas.broker
+    kept = np.zeros(len(state.replicas), np.bool_)
     for plan in plans:
         if plan.cluster_id not in {None, state.cluster_id}:
             raise UsageError(f"plan {plan.plan_id} is for another cluster: {plan.cluster_id}, not {state.cluster_id}")
         to_add = {change.name: change.to_add for change in plan.partitions}
         for name, row in partition_rows(state, to_add):
             brokers = [b for b in map(state.brokers.index_of, to_add[name]) if b >= 0]
-            kept[row] |= np.isin(previous[row], brokers)
+            replicas = slice(int(first[row]), int(first[row + 1]))
+            kept[replicas] |= np.isin(broker[replicas], brokers)
     return kept
 
 

@@ -34,7 +34,7 @@ from kafkabal.model import (
     volume_room_bytes,
 )
 from kafkabal.planner.plan_options import Mode, PlanOptions
-from kafkabal.planner.plan_scope import in_scope, kept_positions, left_alone, movable_partitions
+from kafkabal.planner.plan_scope import in_scope, kept_replicas, left_alone, movable_partitions
 from kafkabal.scoring import (
     Rules,
     Score,
@@ -156,7 +156,7 @@ def build_problem(state: ClusterState, options: PlanOptions) -> Problem:
         positions, previous, held = _refactored(positions, previous, held, balanced, options.replication_factor)
     lost = np.pad(lost, ((0, 0), (0, previous.shape[1] - lost.shape[1])))
     size_known, leader, rack = each >= 0, _leaders(state), _racks(state)
-    loose = (balanced & size_known)[:, None] & ~kept_positions(state, options.keep_moved, previous)
+    loose = (balanced & size_known)[:, None] & ~_in_positions(state, kept_replicas(state, options.keep_moved), previous)
     if options.max_leader_changes is not None:
         # followers move in place of leaders, where there are any
         loose &= (previous != leader[:, None]) | (positions == 1)[:, None]

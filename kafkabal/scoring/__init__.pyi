@@ -28,6 +28,7 @@ from .registry import default_scores as default_scores
 from .registry import load_score as load_score
 from .registry import load_scores as load_scores
 from .registry import score_names as score_names
+from .score_capacities import disk_capacity as disk_capacity
 from .score_parts import parts_of as parts_of
 from .score_protocol import Grain as Grain
 from .score_protocol import Need as Need

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
-from msgspec.structs import replace as replace_field
 
 from kafkabal.errors import BusyError, KafkabalError
 from kafkabal.executor import (
@@ -37,6 +36,7 @@ from kafkabal.planner import Mode, PlanOptions, demote_brokers, make_plan, undo_
 from kafkabal.watch.decide_healing import Healing, HealKind
 from kafkabal.watch.heal_policy import HealPolicy
 from kafkabal.watch.healing_ledger import HealingLedger
+from kafkabal.watch.room_for_return import limits_of_resting, plan_repair
 from kafkabal.watch.state_findings import find
 
 
@@ -124,7 +124,7 @@ def plan_of(healing: Healing, state: ClusterState, policy: HealPolicy, ledger: H
             (broker,) = healing.brokers
             return undo_demotion(state, ledger.demoted[broker])
         case HealKind.REPAIR:
-            return _only_lost_for_good(make_plan(state, PlanOptions(mode=Mode.REPAIR_ONLY)), healing, state)
+            return plan_repair(state, healing.brokers, ledger.plans_of_day(at_s), policy)
         case HealKind.RESUME:
             raise ValueError("a run that is resumed has its plan")
     left = None
@@ -135,7 +135,23 @@ def plan_of(healing: Healing, state: ClusterState, policy: HealPolicy, ledger: H
         return make_plan(state, replace(common, mode=Mode.REPAIR_ONLY, drain=healing.brokers))
     if healing.kind is HealKind.FILL and _hold_nothing(state, healing):
         return _filling(state, common, policy)
-    return make_plan(state, common)
+    return _balancing(state, common, policy, ledger.repaired_of_day(at_s).difference(_live(state)))
+
+
+def _balancing(state: ClusterState, common: PlanOptions, policy: HealPolicy, absent: frozenset[int]) -> Plan:
+    """Room is left for brokers that died within the day, unless that would leave more scores outside the outer band."""
+    limits = limits_of_resting(state, absent, common.keep_moved, policy)
+    if limits:
+        limited = make_plan(state, replace(common, broker_limits=limits))
+        outside = _outside_after(limited, state, policy)
+        if not outside:
+            return limited
+    any_moves = make_plan(state, common)
+    return limited if limits and outside <= _outside_after(any_moves, state, policy) else any_moves
+
+
+def _live(state: ClusterState) -> frozenset[int]:
+    return frozenset(state.brokers.id[state.brokers.is_live].tolist())
 
 
 def _filling(state: ClusterState, common: PlanOptions, policy: HealPolicy) -> Plan:
@@ -161,12 +177,6 @@ def _hold_nothing(state: ClusterState, healing: Healing) -> bool:
     """Whether the new brokers hold no replica at all; one that held some before keeps those of internal topics."""
     held = np.bincount(state.replicas.broker, minlength=len(state.brokers))
     return not held[np.isin(state.brokers.id, list(healing.brokers))].any()
-
-
-def _only_lost_for_good(repair: Plan, healing: Healing, state: ClusterState) -> Plan:
-    """Leave out what is lost on brokers that may still come back: their copies would be made for nothing."""
-    dead = frozenset(state.brokers.id[~state.brokers.is_live].tolist()) - healing.brokers
-    return replace_field(repair, partitions=tuple(c for c in repair.partitions if not dead.intersection(c.to_remove)))
 
 
 class RunHealer:

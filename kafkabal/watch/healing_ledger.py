@@ -5,6 +5,7 @@ It is kept in one small file beside the journals, so that a ``watch`` that is st
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,7 @@ from kafkabal.plan import Plan
 
 DAY_S: Final = 86_400.0
 _VERSION: Final = 1
+_REPAIR: Final = "repair"
 
 
 class HealingEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +77,11 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
         """Plans applied within a day; nothing of them may move again."""
         return tuple(e.plan for e in self.since(at_s) if e.plan is not None)
 
+    def repaired_of_day(self, at_s: float) -> frozenset[int]:
+        """Brokers from which replicas were taken within a day since they were dead, or a log dir of theirs offline."""
+        repairs = [e.plan for e in self.since(at_s) if e.plan is not None and e.kind == _REPAIR]
+        return frozenset(b for plan in repairs for change in plan.partitions for b in change.to_remove)
+
     def has_begun(self, plan_id: str) -> bool:
         """Whether a plan was one of ours."""
         return any(e.plan is not None and e.plan.plan_id == plan_id for e in self.entries)
@@ -82,7 +89,9 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
     def backs_off_until_s(self, kind: str, back_off_s: float) -> float:
         """When something of this kind may be tried again, after the last that failed in a row; 0 if none did.
 
-        By kind, or a rebalance that finds nothing to do would keep a repair waiting.
+        By kind, or a rebalance that finds nothing to do would keep a repair waiting. What found nothing to move is
+        tried again when something has rested for its day: in the simulated quarter of seed 467, where two brokers
+        failed within six hours, a score stayed outside its band for 13 hours longer (33 in all).
         """
         alike = [entry for entry in self.entries if entry.kind == kind]
         failed = 0
@@ -90,7 +99,16 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
             if entry.succeeded:
                 break
             failed += 1
-        return alike[-1].last_s + min(back_off_s * 2 ** (failed - 1), DAY_S) if failed else 0.0
+        if not failed:
+            return 0.0
+        last = alike[-1]
+        until_s: float = last.last_s + min(back_off_s * 2 ** (failed - 1), DAY_S)
+        return until_s if last.plan is not None else min(until_s, self._rest_ends_after_s(last.last_s))
+
+    def _rest_ends_after_s(self, at_s: float) -> float:
+        """When the next of what has moved may move again."""
+        ends = (entry.last_s + DAY_S for entry in self.entries if entry.plan is not None and entry.moved_bytes)
+        return min((end for end in ends if end > at_s), default=math.inf)
 
     def with_entry(self, entry: HealingEntry) -> HealingLedger:
         """With one more, and without those older than two days."""

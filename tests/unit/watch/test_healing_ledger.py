@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkabal.plan.plan import Plan
+from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.watch.healing_ledger import DAY_S, HealingEntry, HealingLedger
 
 PLAN = Plan(partitions=(), options={"tolerance": 0.1})
@@ -53,3 +53,33 @@ def test_runs_are_known_by_their_plan() -> None:
 
     assert ledger.has_begun(PLAN.plan_id)
     assert not ledger.has_begun("another")
+
+
+def test_what_found_nothing_to_move_is_tried_again_when_something_has_rested_for_its_day() -> None:
+    """After six attempts the next is not half a day away; one that failed for another reason waits its full time."""
+    moved = HealingEntry(at_s=0.0, kind="fill", moved_bytes=5, succeeded=True, plan=PLAN, ended_at_s=600.0)
+    found_nothing = [
+        HealingEntry(at_s=70_000.0 + n, kind="rebalance", moved_bytes=0, succeeded=False) for n in range(6)
+    ]
+    failed = HealingEntry(at_s=70_006.0, kind="rebalance", moved_bytes=0, succeeded=False, plan=PLAN)
+
+    assert HealingLedger(entries=(moved, *found_nothing)).backs_off_until_s("rebalance", 900.0) == 600.0 + DAY_S
+    ledger = HealingLedger(entries=(moved, *found_nothing, failed))
+    assert ledger.backs_off_until_s("rebalance", 900.0) == 70_006.0 + 64 * 900.0
+    rested = HealingLedger(entries=(moved, HealingEntry(at_s=DAY_S + 700, kind="fill", moved_bytes=0, succeeded=False)))
+    assert rested.backs_off_until_s("fill", 900.0) == DAY_S + 1600.0
+
+
+def test_brokers_are_known_to_have_been_repaired_for_a_day() -> None:
+    """Those that a repair took replicas from, and no others."""
+    previous = Placement(replicas=(1, 2), leader=1, log_dirs=("/d", "/d"))
+    change = PartitionChange(topic="t", partition=0, previous=previous, replicas=(3, 2), log_dirs=("/d", "/d"))
+    plan = Plan(partitions=(change,), options={"tolerance": 0.1})
+    entries = (
+        HealingEntry(at_s=1.0, kind="repair", moved_bytes=5, succeeded=True, plan=plan),
+        HealingEntry(at_s=2.0, kind="fill", moved_bytes=5, succeeded=True, plan=plan),
+    )
+
+    assert HealingLedger(entries=entries).repaired_of_day(10.0) == {1}
+    assert HealingLedger(entries=entries).repaired_of_day(DAY_S + 1.5) == frozenset()
+    assert HealingLedger(entries=entries[1:]).repaired_of_day(10.0) == frozenset()

@@ -1,0 +1,124 @@
+"""Repairs and rebalances that leave room for a broker that died: what has just moved cannot make way for it."""
+
+from __future__ import annotations
+
+import numpy as np
+from msgspec.structs import replace
+
+from kafkabal.model import ClusterState
+from kafkabal.model.cluster_rows import TopicRow
+from kafkabal.plan.plan import Plan
+from kafkabal.plan.planned_state import apply_plan
+from kafkabal.planner import Mode, PlanOptions, make_plan
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
+from kafkabal.watch.decide_healing import Healing, HealKind
+from kafkabal.watch.heal import plan_of
+from kafkabal.watch.heal_policy import HealLevel, HealPolicy
+from kafkabal.watch.healing_ledger import HealingEntry, HealingLedger
+from kafkabal.watch.room_for_return import limits_of_resting, plan_repair
+from kafkabal.watch.state_findings import find
+
+NEW, DEAD = 5, 1
+POLICY = HealPolicy(level=HealLevel.ALL)
+REBALANCE = Healing(HealKind.REBALANCE)
+
+
+def filled_today() -> tuple[ClusterState, Plan]:
+    """A cluster whose fifth broker has just been filled, and the plan that did it."""
+    rows = [partition(n, (n % 4 + 1, (n + 1) % 4 + 1), 10 * GB) for n in range(40)]
+    state = cluster(brokers(NEW), [TopicRow(topic="t", partitions=rows)])
+    fill = make_plan(state, PlanOptions(mode=Mode.ONLY_TO_NEW, tolerance=0.0))
+    return apply_plan(state, fill), fill
+
+
+def with_dead(state: ClusterState, dead: int) -> ClusterState:
+    """The same placement while a broker is not registered."""
+    return _with_placement(state, frozenset({dead}))
+
+
+def all_live(state: ClusterState) -> ClusterState:
+    """The same placement with every broker there."""
+    return _with_placement(state, frozenset())
+
+
+def _with_placement(state: ClusterState, dead: frozenset[int]) -> ClusterState:
+    first, replicas, ids = state.partitions.first, state.replicas.broker, state.brokers.id
+    rows = []
+    for p in range(len(state.partitions)):
+        held = ids[replicas[first[p] : first[p + 1]]].tolist()
+        live = [b for b in held if b not in dead]
+        rows.append(
+            replace(
+                partition(p, held, 10 * GB, leader=live[0]),
+                isr=live,
+                sizes=[10 * GB if b in live else None for b in held],
+                log_dirs=[0 if b in live else None for b in held],
+            )
+        )
+    there = [replace(b, state="dead", log_dirs=[]) if b.broker in dead else b for b in brokers(len(state.brokers))]
+    return cluster(there, [TopicRow(topic="t", partitions=rows)])
+
+
+def bytes_on(state: ClusterState, broker: int) -> int:
+    """Bytes of the replicas on a broker."""
+    held = np.bincount(state.replicas.broker, np.maximum(state.replicas.size_bytes, 0), len(state.brokers))
+    return int(held[state.brokers.index_of(broker)])
+
+
+def test_a_broker_that_was_filled_today_gets_little_of_a_repair() -> None:
+    """When the dead broker is back and is filled, nobody is outside the outer band; one who got its part would be."""
+    filled, fill = filled_today()
+    state = with_dead(filled, DEAD)
+
+    repair = plan_repair(state, frozenset({DEAD}), (fill,), POLICY)
+
+    plain = make_plan(state, PlanOptions(mode=Mode.REPAIR_ONLY))
+    for made, is_outside in ((repair, False), (plain, True)):
+        back = all_live(apply_plan(state, made))
+        again = make_plan(back, PlanOptions(tolerance=POLICY.inner_tolerance, keep_moved=(fill, made)))
+        assert bool(find(apply_plan(back, again), POLICY.outer_tolerance).imbalanced) is is_outside
+    assert len(repair.partitions) == len(plain.partitions)
+
+
+def test_a_rebalance_leaves_room_for_a_broker_that_was_repaired_today() -> None:
+    """It does not bring to the broker that was filled today what the repair has kept away from it."""
+    filled, fill = filled_today()
+    state = with_dead(filled, DEAD)
+    repair = plan_repair(state, frozenset({DEAD}), (fill,), POLICY)
+    repaired = apply_plan(state, repair)
+    done = tuple(
+        HealingEntry(at_s=at_s, kind=kind, moved_bytes=1, succeeded=True, plan=plan)
+        for at_s, kind, plan in ((0.0, "fill", fill), (1.0, "repair", repair))
+    )
+    policy = HealPolicy(level=HealLevel.ALL, inner_tolerance=0.02)
+
+    made = plan_of(REBALANCE, repaired, policy, HealingLedger(entries=done), 2.0)
+    free = plan_of(REBALANCE, repaired, policy, HealingLedger(entries=done[:1]), 2.0)
+
+    assert bytes_on(apply_plan(repaired, made), NEW) < bytes_on(apply_plan(repaired, free), NEW)
+    assert not find(apply_plan(repaired, made), policy.outer_tolerance).imbalanced
+
+
+def test_every_replica_is_copied_even_where_no_room_is_left_for_its_broker() -> None:
+    """With as many brokers left as replicas, each has to take what is lost: copies come before balance."""
+    rows = [partition(n, (n % 3 + 1, (n + 1) % 3 + 1, (n + 2) % 3 + 1), 10 * GB) for n in range(24)]
+    before = cluster(brokers(4), [TopicRow(topic="t", partitions=rows)])
+    fill = make_plan(before, PlanOptions(mode=Mode.ONLY_TO_NEW))
+    filled = apply_plan(before, fill)
+    state = with_dead(filled, DEAD)
+
+    repair = plan_repair(state, frozenset({DEAD}), (fill,), POLICY)
+
+    assert not repair.unrepaired
+    assert {c.name for c in repair.partitions} == {
+        c.name for c in make_plan(state, PlanOptions(mode=Mode.REPAIR_ONLY)).partitions
+    }
+
+
+def test_nothing_is_limited_where_nothing_rests_or_nobody_died() -> None:
+    """A repair without moves of the day, and a rebalance without a dead broker, are what they would be anyway."""
+    filled, fill = filled_today()
+
+    assert limits_of_resting(filled, frozenset({DEAD}), (), POLICY) == {}
+    assert limits_of_resting(filled, frozenset(), (fill,), POLICY) == {}
+    assert set(limits_of_resting(filled, frozenset({DEAD}), (fill,), POLICY)) == {NEW}
