@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+_LONG_WORD = re.compile(r"(\S{200})\S{104,}(\S{100})")
+"""More than a path that a file system takes in one name, 255 bytes, with its quotes and a folder or two."""
 # controls, formats such as bidirectional overrides, lone surrogates, line and paragraph separators
 _STEERING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
@@ -22,3 +26,11 @@ def printable(text: str, *, keep: str = "") -> str:
         c.encode("unicode_escape").decode() if c not in keep and unicodedata.category(c) in _STEERING else c
         for c in text
     )
+
+
+def with_long_words_cut(text: str) -> str:
+    """The text with words of more than 400 characters cut in their middle; what is wrong with them shows before that.
+
+    For messages that repeat an argument: a shell may have put a whole file into one argument.
+    """
+    return _LONG_WORD.sub(r"\1…\2", text)

@@ -41,7 +41,7 @@ class EligibleBrokers:
 
     def __init__(self, state: ClusterState, exclude_brokers: Collection[int], log_dir_limit: float) -> None:
         dirs = state.log_dirs
-        self.state = state
+        self.state, self.log_dir_limit = state, log_dir_limit
         self.takes = takes_replicas(state, named_brokers(state, exclude_brokers, "--exclude-brokers"))
         """bool, shape (n_brokers,)."""
         self.rack = rack_numbers(state)

@@ -9,7 +9,7 @@ from kafkabal.model import I32, Bools, in_emptiest_racks
 from kafkabal.placement.eligible_brokers import EligibleBrokers
 from kafkabal.placement.placement_request import PlacementRequest
 from kafkabal.placement.running_scores import RunningScores
-from kafkabal.units import format_bytes
+from kafkabal.units import format_bytes, percent_as_option
 
 
 def place_by_score(
@@ -58,7 +58,8 @@ def _candidates(request: PlacementRequest, sites: EligibleBrokers, chosen: list[
         elsewhere = " in another rack" if chosen and sites.missing_racks(chosen, factor) else ""
         raise LimitExceededError(
             f"topic {request.spec.name}: no broker{elsewhere} "
-            f"has room for a partition of {format_bytes(request.partition_bytes)}",
+            f"has room for a partition of {format_bytes(request.partition_bytes)} "
+            f"below {percent_as_option(sites.log_dir_limit)} of a log dir's volume",
             hint="add disks or brokers, or lower the expected partition size",
         )
     return in_emptiest_racks(allowed, sites.rack, chosen)

@@ -53,10 +53,11 @@ def moves_table(changes: Sequence[PartitionChange], shown_rows: int | None = FIR
 
 
 def change_in_words(change: PartitionChange) -> str:
-    """``1,2 -> 3,2``; a change of leader or of log dirs alone names just that."""
+    """``1,2 -> 3,2``; a change of leader or of log dirs alone names just that, and one of both each."""
     previous = change.previous
     if change.action is Action.LOG_DIR and previous is not None:
-        return ", ".join(_dir_changes(change))
+        order = [f"{brokers_in_words(previous.replicas)} -> {brokers_in_words(change.replicas)}"]
+        return ", ".join([*(order if previous.replicas != change.replicas else []), *_dir_changes(change)])
     if change.action is Action.ELECT and previous is not None:
         return f"leader {previous.leader if previous.leader >= 0 else 'none'} -> {change.replicas[0]}"
     return f"{brokers_in_words(previous.replicas) if previous else '?'} -> {brokers_in_words(change.replicas)}"

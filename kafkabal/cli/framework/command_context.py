@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from kafkabal.errors import UsageError
-from kafkabal.printable import printable
+from kafkabal.printable import printable, with_long_words_cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -134,9 +134,9 @@ class CommandContext:
 
     def complain(self, text: str, hint: str | None = None) -> None:
         """Show why the command fails, and what to do about it."""
-        self._tell(printable(f"{PROGRAM}: {text}"))
+        self._tell(with_long_words_cut(printable(f"{PROGRAM}: {text}")))
         if hint:
-            self._tell(printable(f"{PROGRAM}: hint: {hint}"))
+            self._tell(with_long_words_cut(printable(f"{PROGRAM}: hint: {hint}")))
 
     def add(self, text: str) -> None:
         """Add a detail to the error shown before."""

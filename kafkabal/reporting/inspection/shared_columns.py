@@ -148,14 +148,14 @@ def counts(
 
 
 def rates(prefix: str, in_bytes_per_s: F64, out_bytes_per_s: F64, order: I64) -> Iterator[Column]:
-    """Bytes a second, where they were sampled."""
+    """Bytes a second, where they were sampled: 0 as well, since whoever samples asks whether anything is written."""
     for key, title, values in (("in", "in", in_bytes_per_s), ("out", "out", out_bytes_per_s)):
         yield Column(
             key=f"{key}_bytes_per_s",
             title=title,
             kind=ValueKind.RATE,
             values=known(values[order]),
-            quiet=True,
+            quiet=bool(np.isnan(values).all()),
             dispensable=1,
             metric=Metric(f"kafkabal_{prefix}_{key}_bytes_per_second", f"Bytes per second {key}, at the leaders."),
         )

@@ -241,7 +241,7 @@ def cluster_with_room(*room: int) -> ClusterState:
     [
         ((100, 100, 100), 3, 1, None),
         ((99, 300, 0), 3, 1, None),
-        ((100, 100, 99), 3, 1, "topic t: no broker has room for a partition of 100 B"),
+        ((100, 100, 99), 3, 1, "topic t: no broker has room for a partition of 100 B below 85% of"),
         ((300, 300, 0), 1, 2, "topic t: no broker in another rack has room"),
         ((300, 0, 300), 3, 3, "topic t: no broker has room"),
     ],

@@ -34,3 +34,16 @@ def test_changes_of_log_dirs_are_told_in_one_line(
         previous=Placement(replicas=(1, 2, 3), leader=1, log_dirs=previous),
     )
     assert change_in_words(change) == text
+
+
+def test_another_leader_and_another_log_dir_are_both_told() -> None:
+    """A line that named the log dir alone had the leaders for its reason."""
+    change = PartitionChange(
+        topic="t",
+        partition=0,
+        replicas=(2, 4),
+        log_dirs=("/d1", "any"),
+        action=Action.LOG_DIR,
+        previous=Placement(replicas=(4, 2), leader=4, log_dirs=("/d0", "/d0")),
+    )
+    assert change_in_words(change) == "4,2 -> 2,4, d0 -> d1 on 2"
