@@ -16,6 +16,9 @@ T = TypeVar("T")
 
 Default: TypeAlias = Literal["default"]
 
+_ANOTHER_CLUSTER = "if this profile is of another cluster, choose one with --profile"
+"""The profile in use holds for a snapshot too, wherever that was taken."""
+
 
 def stated_of_brokers(state: ClusterState, stated: Mapping[int | Default, T]) -> Iterator[tuple[int, T]]:
     """Row of each broker that is named, or else falls under ``default``, and what is stated of it."""
@@ -46,10 +49,10 @@ def stated_of_dirs(
             if path in rows:
                 yield rows[path], value
             elif rows and broker_id in stated:
-                raise ConfigError(f"{what}: broker {broker_id} has no log dir {path}")
+                raise ConfigError(f"{what}: broker {broker_id} has no log dir {path}", hint=_ANOTHER_CLUSTER)
 
 
 def _check_default(state: ClusterState, by_path: Mapping[str, T], what: str) -> None:
     strangers = sorted(set(by_path) - set(state.log_dirs.path))
     if strangers:
-        raise ConfigError(f"{what}: unknown log dir: {strangers[0]}")
+        raise ConfigError(f"{what}: unknown log dir: {strangers[0]}", hint=_ANOTHER_CLUSTER)

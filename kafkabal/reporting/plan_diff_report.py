@@ -72,4 +72,6 @@ def _replicas(change: PartitionChange | None) -> list[int] | None:
 
 
 def _bytes_column(which: str, changes: list[PartitionChange | None]) -> Column:
-    return Column(key=f"{which}_bytes", title="bytes", kind=ValueKind.BYTES, values=[_bytes(c) for c in changes])
+    return Column(
+        key=f"{which}_bytes", title=f"{which} bytes", kind=ValueKind.BYTES, values=[_bytes(c) for c in changes]
+    )
