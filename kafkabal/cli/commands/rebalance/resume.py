@@ -62,12 +62,11 @@ def resume(
             request_pause(command.environment, is_paused=False)
         if found is not None and found.is_resumable and not command.confirm_run(found, found.state.goal, yes=yes):
             return ExitCode.FAILED
-        from kafkabal.executor import RunClosedError
+        from kafkabal.executor import Goal, RunClosedError
         from kafkabal.executor import resume as go
 
-        options = None
-        if found is not None:
-            options = command.options_of_reopened_run(command_options, found.record.partitions, found.state.goal)
+        partitions, goal = (found.record.partitions, found.state.goal) if found is not None else ((), Goal.APPLY)
+        options = command.options_of_reopened_run(command_options, partitions, goal)
         try:
             with command.stopping_on_signals():
                 result = go(command.environment, journal=journal, options=options, lock=command.lock.take())
