@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import sys
@@ -59,12 +60,20 @@ def check_replaceable(path: Path | str) -> Path:
         elif target.exists() and not target.is_file():
             reason = "" if os.access(target, os.W_OK) else "permission denied"
         else:
-            reason = _fault_of_folder(target.resolve().parent)
+            reason = _fault_of_folder(_behind_links(target).parent)
     except OSError as error:
         reason = error.strerror or str(error)
     if reason:
         raise OutputError(f"{path}: cannot write: {reason}")
     return target
+
+
+def _behind_links(path: Path) -> Path:
+    """What symbolic links lead to; an OSError where they lead back to themselves, as Python has not always one."""
+    try:
+        return path.resolve()
+    except RuntimeError as error:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from error
 
 
 def _fault_of_folder(folder: Path) -> str:
@@ -100,12 +109,13 @@ def replacing(path: Path | str, *, flush: bool = True) -> Iterator[IO[bytes]]:
             with target.open("wb") as file:
                 yield file
             return
-        with _temporary_beside(target.resolve()) as file:
+        behind = _behind_links(target)
+        with _temporary_beside(behind) as file:
             yield file
             file.flush()
             if flush:
                 os.fsync(file.fileno())
-            Path(file.name).replace(target.resolve())
+            Path(file.name).replace(behind)
     except OSError as error:
         raise OutputError(f"{path}: cannot write: {error.strerror or error}") from error
 

@@ -33,6 +33,7 @@ T_co = TypeVar("T_co", covariant=True)
 STDIN: Final = "-"
 """Stands for standard input where a file is read."""
 
+
 Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
 """Broker ids and partitions, which Kafka keeps in 32 bits."""
 Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
@@ -46,6 +47,14 @@ _MOST_INTEGER: Final = 2**63 - 1
 # were all made nines is twenty times as fast as a pattern
 _MANY_DIGITS: Final = b"9" * 19
 _ALL_NINES: Final = bytes.maketrans(b"012345678", b"9" * 9)
+
+
+def expand_home(path: Path) -> Path:
+    """The path with ``~`` and ``~user`` replaced; where there is no such user, as it was written."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
 
 
 @dataclass(frozen=True, slots=True)

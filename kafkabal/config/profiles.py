@@ -18,6 +18,7 @@ from kafkabal.config.settings import KEYS, Profile
 from kafkabal.config.value_parsers import check_keys, mapping, text
 from kafkabal.config.yaml_document import Place, YamlNode, parse_yaml, read_yaml
 from kafkabal.errors import ConfigError, UsageError
+from kafkabal.input_files import expand_home
 from kafkabal.wording import counted_noun, first_of
 
 DEFAULT_PROFILE = "default"
@@ -61,7 +62,7 @@ def find_profile(chosen: str | None, profiles_file: Path) -> Profile | None:
         return read_profiles(profiles_file).get(profile_in_use(profiles_file))
     if _is_file(chosen):
         file, _, name = chosen.partition("#")
-        return _pick(_profiles(Path(file).expanduser()), name or None, file)
+        return _pick(_profiles(expand_home(Path(file))), name or None, file)
     if not profiles_file.exists():
         raise ConfigError(f"unknown profile: {chosen!r} ({profiles_file} does not exist)")
     return _pick(_profiles(profiles_file), chosen, str(profiles_file))

@@ -7,7 +7,6 @@ A reader takes a :class:`~kafkabal.config.yaml_document.YamlNode` and returns th
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
@@ -17,6 +16,7 @@ from kafkabal.atomic_files import parse_path
 from kafkabal.config.time_window import TimeWindow
 from kafkabal.config.yaml_document import YamlNode
 from kafkabal.errors import UsageError
+from kafkabal.input_files import expand_home
 from kafkabal.units import parse_bytes, parse_duration, parse_percent, parse_positive_duration, parse_positive_rate
 
 T = TypeVar("T")
@@ -48,9 +48,7 @@ def texts(node: YamlNode) -> tuple[str, ...]:
 
 def path(node: YamlNode) -> Path:
     """A file; one named in a file is relative to that file."""
-    given = _parsed(parse_path, node)
-    with suppress(RuntimeError):  # no such user: the file is not found, and named as it was written
-        given = given.expanduser()
+    given = expand_home(_parsed(parse_path, node))
     return Path(node.place.name).parent / given if node.place.line is not None else given
 
 

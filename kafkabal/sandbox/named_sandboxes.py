@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -58,7 +59,8 @@ def up(
     """
     if not _NAME.fullmatch(name):
         raise UsageError(f"invalid sandbox name: {name!r}", hint="use up to 40 lower-case letters, digits, - _ .")
-    folder = make_folder(home or default_home()).resolve() / name
+    make_folder(home or default_home())
+    folder = _resolved(home) / name
     return bring_up(folder, spec, cache_folder or default_cache(), wait_limit=wait_limit, on_step=on_step)
 
 
@@ -105,7 +107,8 @@ def sandboxes_up(*, home: Path | None = None) -> list[Path]:
 
 
 def _resolved(home: Path | None) -> Path:
-    return (home or default_home()).resolve()
+    # Path.resolve raises a RuntimeError for links that lead back to themselves
+    return Path(os.path.realpath(home or default_home()))
 
 
 def _folder_of(name: str, home: Path | None) -> Path:

@@ -44,6 +44,7 @@ from kafkabal.config import (
     word,
 )
 from kafkabal.errors import UsageError
+from kafkabal.input_files import expand_home
 from kafkabal.simulator.data_set_sizes import folder_sizes, manifest_sizes
 from kafkabal.simulator.workload import (
     MOST_BYTES,
@@ -116,7 +117,7 @@ def load_workload(name: str) -> WorkloadFile:
         text = (files(__package__) / "workloads" / f"{name}.yaml").read_text(encoding="utf-8")
         return read_workload(parse_yaml(text, f"workload {name}"), name)
     if name.endswith(_ENDINGS) or os.sep in name:
-        return read_workload(read_yaml(Path(name).expanduser()), Path(name).stem)
+        return read_workload(read_yaml(expand_home(Path(name))), Path(name).stem)
     near = get_close_matches(name, workload_names(), n=3, cutoff=0.5)
     listed = ", ".join(near or workload_names())
     raise UsageError(

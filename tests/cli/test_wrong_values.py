@@ -108,3 +108,28 @@ def test_a_wrong_name_in_a_profile_is_named_by_its_line(
     (tmp_path / "p.yaml").write_text(profile)
     refused = run_cli(*words, "--profile", str(tmp_path / "p.yaml"))
     assert (refused.code, message in refused.err) == (2, True), refused.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("inspect", "--profile", "~no-such-user/p.yaml"),
+        ("route-simulate", "--workload", "~no-such-user/w.yaml"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_the_home_of_a_user_that_does_not_exist(run_cli: Callable[..., Any], words: tuple[str, ...]) -> None:
+    """It is a file that cannot be read, named as it was written."""
+    outcome = run_cli(*words)
+    assert (outcome.code, f"{words[-1]}: cannot read" in outcome.err) == (2, True), outcome.err
+
+
+def test_a_folder_of_sandboxes_that_links_to_itself(
+    run_cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every command that is given no cluster looks there: it has no sandboxes."""
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    monkeypatch.setenv("KAFKABAL_SANDBOX_HOME", str(loop))
+    outcome = run_cli("sandbox", "status")
+    assert (outcome.code, "Traceback" in outcome.err) == (0, False), outcome.err

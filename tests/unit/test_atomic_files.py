@@ -127,14 +127,18 @@ def test_a_pipe_is_written_to_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("no/f", "no such folder"), (".", "is a folder"), ("f/g", "no such folder")]
+    ("name", "message"),
+    [("no/f", "no such folder"), (".", "is a folder"), ("f/g", "no such folder"), ("loop", "levels of symbolic links")],
 )
 def test_what_cannot_be_written_is_known_before(tmp_path: Path, name: str, message: str) -> None:
     """The same paths are refused that writing would refuse, and nothing is written to find out."""
     (tmp_path / "f").write_text("old")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
     with pytest.raises(OutputError, match=message):
         check_replaceable(tmp_path / name)
-    assert [p.name for p in tmp_path.iterdir()] == ["f"]
+    with pytest.raises(OutputError), replacing(tmp_path / name):
+        pass
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["f", "loop"]
 
 
 def test_what_can_be_written_is_left_as_it_is(tmp_path: Path) -> None:
