@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
 import statistics
 import tempfile
 import time
@@ -210,7 +211,9 @@ so many is lucky too.
         f"* Never below the default: {above} of {n} rows by `latency`, {min(by_latency):.2f} at worst.",
         f"* At least {WITHIN} of the best oracle: {near} of {n} rows, {min(over_oracle):.2f} at worst.",
     ]
-    return text + "\n".join([*rows, "", *reached, ""])
+    load = f"{os.cpu_count()} cores with a load of {os.getloadavg()[0]:.0f}"
+    measured = f"Measured on {load}; where that is more than the cores, differences below a half are noise."
+    return text + "\n".join([*rows, "", *reached, "", measured, ""])
 
 
 def _spread(found: Found, way: str) -> str:
