@@ -11,6 +11,7 @@ from pathlib import Path
 
 from experiments import (
     existing_skew,
+    refresh_ablation,
     simulator_accuracy,
     space_usage,
     storage_comparison,
@@ -31,6 +32,7 @@ SLOWER = 8
 DIRECT: Mapping[str, Callable[[ExperimentSandbox, Callable[[str], None]], Finding]] = {
     "1": space_usage.run,
     "2a": write_latency.run_healthy,
+    "2c": refresh_ablation.run,
     "2b-rf3": write_latency.run_slow_replica,
     "3": existing_skew.run,
     "4": training_time.run,
@@ -44,7 +46,7 @@ BEHIND_PROXIES: Mapping[str, Callable[[ExperimentSandbox, Callable[[str], None]]
         bench, say, rates_bytes_per_s(len(bench.brokers))
     ),
 }
-_ORDER = ("prediction", "prediction-latency", "1", "2a", "2b", "2b-rf3", "3", "4", "4-reader", "4-storage")
+_ORDER = ("prediction", "prediction-latency", "1", "2a", "2b", "2b-rf3", "2c", "3", "4", "4-reader", "4-storage")
 
 
 def main() -> None:

@@ -175,7 +175,7 @@ class ExperimentSandbox:
         if policy == JAVA:
             return self._send_from_java(topic, sizes, per_s)
         if policy == LIBRDKAFKA:
-            return _send(_OneTopic(Client(own), topic), sizes, per_s)
+            return send_to(_OneTopic(Client(own), topic), sizes, per_s)
         routing = {
             "kafkabal.policy": policy,
             "kafkabal.scores": list(scores),
@@ -183,7 +183,7 @@ class ExperimentSandbox:
             "kafkabal.refresh.ms": round(REFRESH_S * 1000),
         }
         with Producer({"enable.idempotence": True, "linger.ms": 5, **own, **routing}) as producer:
-            return _send(_OneTopic(producer, topic), sizes, per_s)
+            return send_to(_OneTopic(producer, topic), sizes, per_s)
 
     def send_by_hand(self, topic: str, counts: Sequence[int], record_bytes: int, **settings: Any) -> None:
         """Send so many records to each partition, in turns, with more settings of the producer."""
@@ -239,7 +239,8 @@ class _OneTopic:
         self._producer.flush()
 
 
-def _send(producer: Any, sizes: I64, per_s: float | None) -> Sent:
+def send_to(producer: Any, sizes: I64, per_s: float | None) -> Sent:
+    """Send records of these sizes to whatever hands over values to one topic, and measure."""
     content = np.random.default_rng(0).bytes(int(sizes.max()))
     latency_s, at_s = np.full(len(sizes), np.nan), np.empty(len(sizes))
     partition = np.empty(len(sizes), np.int32)

@@ -17,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 QUICK = ("1",)
-LONG = ("prediction", "2a", "2b", "3", "4")
+LONG = ("prediction", "2a", "2b", "2c", "3", "4")
 
 
 @pytest.fixture(scope="module")
