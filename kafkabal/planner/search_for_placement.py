@@ -31,7 +31,7 @@ from kafkabal.planner.search.bulk_moves import NO_BULK_MOVES, USUAL_PACE
 from kafkabal.planner.search.iterated_search import CLOSE, FEW_CELLS, search_iteratively
 from kafkabal.planner.search.joint_moves import MOST_CELLS, move_jointly
 from kafkabal.planner.search.keep_within_budget import send_back
-from kafkabal.planner.search.search_phases import balance, is_outside, repair
+from kafkabal.planner.search.search_phases import balance, exchange_in_chains, is_outside, repair
 from kafkabal.planner.search.solution import Solution
 from kafkabal.planner.shortfall import refuse_endless_drain, refuse_if_infeasible, shortfall
 from kafkabal.planner.solution_to_state import solution_to_state
@@ -101,6 +101,9 @@ def search(start: Solution, listener: PlanListener, *, once: bool = False) -> Ca
             # so little moves that a slower pace makes no difference either
             break
         best = min(best, other, key=_merit)
+    if start.guidance is not None and not is_outside(best.solution):
+        listener.step("ejection chains")
+        best = min(best, finish(exchange_in_chains(best.solution), unplaced, listener), key=_merit)
     if _is_tiny(start) and problem.previous.size <= FEW_CELLS and not unplaced.size:
         listener.step("iterated search")
         solution = search_iteratively(best.solution, bound).copy()

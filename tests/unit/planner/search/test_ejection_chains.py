@@ -1,0 +1,56 @@
+"""Where copies differ in size, replicas return for which others on other brokers make room."""
+
+import pytest
+
+from kafkabal.planner.lower_bound import guidance_of
+from kafkabal.planner.plan_listener import SILENT
+from kafkabal.planner.plan_options import PlanOptions
+from kafkabal.planner.problem import build_problem
+from kafkabal.planner.search.bulk_moves import USUAL_PACE
+from kafkabal.planner.search.search_phases import balance, exchange_in_chains, is_outside, is_reached, repair
+from kafkabal.planner.search.solution import Solution
+from kafkabal.testing import SyntheticWorld, make_world
+
+
+def balanced(seed: int, jitter: float) -> Solution:
+    """Twelve brokers in four racks, inside their bands."""
+    world = SyntheticWorld(seed=seed, brokers=12, racks=4, topics=60, skew=1.5, follower_jitter=jitter)
+    solution = Solution(build_problem(make_world(world), PlanOptions()))
+    if jitter:
+        solution.guidance = guidance_of(solution)
+    repair(solution, SILENT)
+    balance(solution, SILENT, USUAL_PACE)
+    return solution
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_chains_move_fewer_bytes_inside_all_bands(seed: int) -> None:
+    """What they give back is less to move, and breaks no rule and no band; the placement before is not touched."""
+    before = balanced(seed, 0.3)
+    was = before.placement.copy()
+    after = exchange_in_chains(before)
+
+    assert not is_outside(before)
+    assert is_reached(after)
+    assert after.moved_bytes() <= before.moved_bytes()
+    assert (before.placement == was).all()
+
+
+def test_chains_find_what_single_exchanges_leave() -> None:
+    """Over a few clusters they save bytes that no return, alone or in exchange for one other, could save."""
+    pairs = [
+        (solution.moved_bytes(), exchange_in_chains(solution).moved_bytes()) for solution in map(_unequal, range(3))
+    ]
+
+    assert sum(after for _, after in pairs) < sum(before for before, _ in pairs)
+
+
+def test_equal_copies_are_left_to_the_other_phases() -> None:
+    """Plans of clusters whose copies agree in size stay as they are."""
+    solution = balanced(1, 0.0)
+
+    assert exchange_in_chains(solution) is solution
+
+
+def _unequal(seed: int) -> Solution:
+    return balanced(seed, 0.3)
