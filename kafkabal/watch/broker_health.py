@@ -1,9 +1,9 @@
 """The health of each broker, judged from its answers at each observation.
 
-A broker is *slow* when its response time exceeds both its own median and its peers' by a fraction, several observations
-in a row. Medians alone would call noise slow, so that the excess over its own median must also be larger than the
-spread of its measurements (four median absolute deviations, which three observations in a row of pure noise hardly ever
-reach) and than what any producer would notice.
+A broker is *slow* when its response time exceeds its own median, its peers' and what they take at the same observation
+by a fraction, several observations in a row. Medians alone would call noise slow, so that the excess over its own
+median must also be larger than the spread of its measurements (four median absolute deviations, which three
+observations in a row of pure noise hardly ever reach) and than what any producer would notice.
 
 A broker is *unreachable* when it does not respond though it may still be registered, and *dead* when it is not
 registered and has not responded for :attr:`HealthRules.fenced_after_s`: the controller fences a broker that stops its
@@ -124,7 +124,7 @@ class HealthMonitor:
         changes = []
         for broker in sorted(self._brokers):
             sample = samples.get(broker, gone)
-            health, detail = self._judge(broker, sample, gap_s)
+            health, detail = self._judge(broker, sample, samples, gap_s)
             known = self._brokers[broker]
             if health is not known.health:
                 changes.append(HealthChange(broker, known.health, health, detail))
@@ -159,12 +159,14 @@ class HealthMonitor:
         known = self._brokers.get(broker)
         return known.median_s if known is not None and known.responses_s else None
 
-    def _judge(self, broker: int, sample: BrokerSample, gap_s: float) -> tuple[BrokerHealth, str]:
+    def _judge(
+        self, broker: int, sample: BrokerSample, samples: Mapping[int, BrokerSample], gap_s: float
+    ) -> tuple[BrokerHealth, str]:
         known = self._brokers[broker]
         if sample.response_s is None:
             return self._judge_silence(known, sample, gap_s)
         known.missed, known.silent_s = 0, 0.0
-        excess = self._excess(broker, sample.response_s)
+        excess = self._excess(broker, sample.response_s, samples)
         if excess:
             known.suspicious, known.calm = known.suspicious + 1, 0
         else:
@@ -191,7 +193,7 @@ class HealthMonitor:
             return BrokerHealth.UNREACHABLE, f"no response for {known.silent_s:.0f} s"
         return known.health, ""
 
-    def _excess(self, broker: int, response_s: float) -> str:
+    def _excess(self, broker: int, response_s: float, samples: Mapping[int, BrokerSample]) -> str:
         """By how much a response is too slow, in words; empty if it is not."""
         rules, known = self._rules, self._brokers[broker]
         if len(known.responses_s) < rules.least_observations:
@@ -206,7 +208,11 @@ class HealthMonitor:
             for b, p in self._brokers.items()
             if b != broker and len(p.responses_s) >= rules.least_observations
         ]
-        if not peers or response_s <= (1 + rules.slow_fraction) * (peers_s := statistics.median(peers)):
+        # on a host that is short of processor time all brokers respond late, which is no fault of theirs
+        now = [s.response_s for b, s in samples.items() if b != broker and s.response_s is not None]
+        if not peers or response_s <= (1 + rules.slow_fraction) * max(
+            peers_s := statistics.median(peers), statistics.median(now) if now else 0.0
+        ):
             return ""
         return (
             f"responds in {response_s * 1e3:.0f} ms; usual {own_s * 1e3:.0f} ms, other brokers {peers_s * 1e3:.0f} ms"

@@ -55,6 +55,16 @@ def test_noise_is_not_slowness() -> None:
         assert looks.changes == []
 
 
+def test_a_host_short_of_time_makes_no_broker_slow(looks: Looks) -> None:
+    """Where all brokers respond late at once it is the network or the watch itself; one that is later still is slow."""
+    for n in range(12):
+        looks.look({b: 0.08 + 0.004 * ((b + n) % 4) for b in range(1, 5)})
+    assert looks.changes == []
+    for _ in range(3):
+        looks.look({**dict.fromkeys(range(1, 5), 0.08), 1: 0.3})
+    assert [(c.broker, c.after) for c in looks.changes] == [(1, BrokerHealth.SLOW)]
+
+
 def test_a_broker_that_hangs_is_unreachable_then_dead(looks: Looks) -> None:
     """Unreachable while it is registered, however long; dead once it is not."""
     for _ in range(10):
