@@ -5,14 +5,9 @@
     the beginning                                        one plan, if a score is outside the outer band or a broker is
                                                          empty; it aims at the inner one
     a broker that stays dead longer than --dead-after    repaired at once, when that has passed
-    the last missing broker is back, or a broker joins   filled at once, if one is empty
     the end of a day, with every broker there            one plan, as at the beginning
 
-Copies take no time, and nothing keeps a replica from moving again. What a day brings and takes back costs nothing, but
-for failures: who is to hold the bands 99 % of the time cannot leave a broker empty until the evening, and only who
-knows the future could do so on just those days on which it fails again. Five drawn quarters moved 1.12 to 1.20 times
-the bytes of a yardstick that fills in the evening (seeds 210, 230, 237, 619 and 805 of tests/unit/watch/simulation),
-and 0.997 to 1.011 times those of this one.
+Copies take no time, and nothing keeps a replica from moving again. What a day brings and takes back costs nothing.
 
 What the cluster begins with is known to the watch as well, so both plan for it at once: a day of noise later another
 placement is as cheap, and whether that or this one drifts out of its band first, months later, is chance.
@@ -20,7 +15,6 @@ placement is as cheap, and whether that or this one drifts out of its band first
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -35,8 +29,6 @@ from kafkabal.watch.state_findings import find
 
 _NO_TIME_S = 1.0
 """One step of the simulated clock: a plan made in hindsight is applied at once."""
-_NOTICED_S = 30.0
-"""After a broker came: a watch that looks every five seconds has seen it by then."""
 _ANY_BANDWIDTH_BYTES_PER_S = 1e18
 """No plan of any size takes longer than that step."""
 
@@ -55,10 +47,6 @@ class _Hindsight:
         for fault in faults:
             if fault.kind is FaultKind.DEAD and fault.for_s > case.policy.dead_after_s:
                 self._scene.clock.at(fault.at_s + case.policy.dead_after_s + _NO_TIME_S, self._repair)
-        ends = [fault.at_s + fault.for_s for fault in faults if fault.kind is FaultKind.DEAD]
-        for came_at_s in (*ends, *(new.at_s for new in case.new_brokers)):
-            if math.isfinite(came_at_s):
-                self._scene.clock.at(came_at_s + _NOTICED_S, self._fill)
 
     def play(self, days: float) -> int:
         clock = self._scene.clock
@@ -72,10 +60,6 @@ class _Hindsight:
 
     def _repair(self) -> None:
         self._apply(make_plan(self._state(), PlanOptions(mode=Mode.REPAIR_ONLY)))
-
-    def _fill(self) -> None:
-        if not self._scene.missing and find(self._state(), self._case.policy.outer_tolerance).empty:
-            self._plan_of_the_day()
 
     def _plan_of_the_day(self) -> None:
         state, policy = self._state(), self._case.policy
