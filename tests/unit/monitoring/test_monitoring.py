@@ -171,6 +171,14 @@ def test_panels_do_not_overlap() -> None:
         assert at["x"] + at["w"] <= 24
 
 
+def test_the_dashboard_has_what_the_schema_of_grafana_requires() -> None:
+    """Its annotations, and for a variable of several values the choice to begin with: all clusters."""
+    dashboard = json.loads(DASHBOARD.read_text())
+    (cluster,) = [variable for variable in dashboard["templating"]["list"] if variable.get("multi")]
+    assert cluster["current"] == {"text": ["All"], "value": ["$__all"]}
+    assert dashboard["annotations"] == {"list": []}
+
+
 def test_every_metric_names_its_cluster(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Files of two clusters in one folder have no series in common, also those of runs."""
     rows = HeaderRow(kafkabal_snapshot=1, cluster_id="id", taken_at="2026-01-01T00:00:00Z")
