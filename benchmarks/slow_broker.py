@@ -2,8 +2,8 @@
 
 A sandbox of four brokers, the last of them slow in one of three ways: halted for 7/8 or 1/2 of every 80 ms (SIGSTOP),
 or behind a link of an eighth of the others' rate. The oracles send to the partitions in turn, those of the slow broker
-with a fixed weight, and stay at each for a while; the best of them is what physics allows to whoever knows. Runs are
-interleaved; medians of the ratios to the default count.
+with a fixed weight, and stay at each for a while; the best of them is what a producer that knows the broker can reach.
+Runs are interleaved; medians of the ratios to the default count.
 
 ::
 
