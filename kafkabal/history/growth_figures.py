@@ -51,7 +51,7 @@ class TopicGrowth:
     steady_bytes: F64
     """Bytes that all its replicas end at; infinite where nothing limits them."""
     steady_s: F64
-    """Seconds until it no longer grows; 0 where it does not now."""
+    """Seconds until it neither grows nor shrinks any more; 0 where it does not now."""
     limit: tuple[str, ...]
     """``time``, ``bytes``, ``none`` or ``compaction``."""
 
@@ -122,9 +122,9 @@ def topic_growth(state: ClusterState, growth: PartitionGrowth, retention: Retent
     of_replica = topic[state.replicas.partition]
     written, low, high = _interval(growth, state.replicas.partition, of_replica, n)
     forecast = forecast_cluster(state, growth, retention)
-    growing_s = np.where(forecast.slope > 0, forecast.until_s, 0.0)
+    changing_s = np.where(forecast.slope != 0, forecast.until_s, 0.0)
     steady_s = np.zeros(n)
-    np.maximum.at(steady_s, of_replica, growing_s)
+    np.maximum.at(steady_s, of_replica, changing_s)
     first = np.searchsorted(topic, np.arange(n))
     has_rows = np.bincount(topic, minlength=n) > 0
     return TopicGrowth(

@@ -40,7 +40,8 @@ class Forecast:
         """float64, shape (n_replicas,): bytes that each ends at; infinite where nothing limits it."""
         with np.errstate(invalid="ignore"):
             grown = np.where(self.slope == 0, 0.0, self.slope * self.until_s)
-        return np.asarray(self.now_bytes + grown)
+        # now - (now - 0) / t * t leaves a trace of rounding on either side of nothing; bytes are whole
+        return np.rint(self.now_bytes + grown)
 
     def state_at(self, after_s: float) -> ClusterState:
         """The cluster with the replicas as large as they will be, and as much less room on its volumes."""

@@ -20,6 +20,7 @@ from .copies_of_data_set import data_set_copies as data_set_copies
 from .fleet import ClusterFigures as ClusterFigures
 from .fleet import Member as Member
 from .fleet import member_of as member_of
+from .fleet import profiles_of_one_cluster as profiles_of_one_cluster
 from .fleet import worst_members_first as worst_members_first
 from .inspection import Inspection as Inspection
 from .inspection import Scored as Scored

@@ -42,6 +42,8 @@ class TopicCopy:
 def data_set_copies(clusters: Mapping[str, ClusterState], patterns: Sequence[str]) -> tuple[TopicCopy, ...]:
     """All copies of the topics that match a pattern, by data set, the origin of each first.
 
+    A cluster that is there under several names counts once, under the first of them.
+
     Parameters
     ----------
     clusters
@@ -49,7 +51,9 @@ def data_set_copies(clusters: Mapping[str, ClusterState], patterns: Sequence[str
     patterns
         Globs, held against the name of the data set and against the topic's own.
     """
-    copies = [copy for name, state in clusters.items() for copy in _copies_on(name, state, patterns, clusters.keys())]
+    # two profiles of one cluster: its topics are no mirrors of themselves
+    once = {clusters[name].cluster_id: name for name in sorted(clusters, reverse=True)}.values()
+    copies = [copy for name in once for copy in _copies_on(name, clusters[name], patterns, clusters.keys())]
     by_set: dict[str, list[TopicCopy]] = {}
     for copy in copies:
         by_set.setdefault(copy.data_set, []).append(copy)

@@ -69,6 +69,15 @@ def worst_members_first(members: Iterable[Member]) -> tuple[Member, ...]:
     return tuple(sorted(members, key=lambda m: (*(-figure for figure in m.badness), m.name)))
 
 
+def profiles_of_one_cluster(members: Iterable[Member]) -> tuple[tuple[str, ...], ...]:
+    """Names of members that turned out to be the same cluster, by its id; each group has at least two."""
+    names: dict[str, list[str]] = {}
+    for member in members:
+        if member.inspection is not None:
+            names.setdefault(member.inspection.state.cluster_id, []).append(member.name)
+    return tuple(sorted(tuple(sorted(group)) for group in names.values() if len(group) > 1))
+
+
 def cluster_figures(inspection: Inspection) -> ClusterFigures:
     """The figures of one cluster."""
     state = inspection.state

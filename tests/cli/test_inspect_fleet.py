@@ -164,6 +164,9 @@ def test_nagios_is_one_line_over_all(run_cli: Callable[..., Any], profiles: Path
     assert len(shown.out.splitlines()) == 1
     assert shown.out.startswith("KAFKABAL CRITICAL - lab: ")
     assert "'prod-a disk skew'=0" in shown.out
+    problems = shown.out.removeprefix("KAFKABAL CRITICAL - ").split(" | ")[0].split("; prod-b: ")
+    assert len(problems) == 2
+    assert not any(problem.endswith(".") for problem in problems)
     good = run_cli("inspect", "--profile", "prod-a", "--profile", "prod-a*", "--nagios")
     assert (good.code, good.out.split(" |")[0]) == (0, "KAFKABAL OK - 1 cluster balanced")
 
@@ -186,7 +189,7 @@ def test_metrics_of_all_clusters_have_a_label_each(run_cli: Callable[..., Any], 
 
 
 def test_data_sets_over_clusters(run_cli: Callable[..., Any], profiles: Path) -> None:
-    """--topics shows each copy, the one with most records as the origin, and how far others are behind."""
+    """Each copy, the one with most records as the origin, how far others are behind; a cluster is no mirror of itself."""
     shown = run_cli("inspect", "--all-profiles", "--topics", "imag*", "-o", "json")
     assert shown.code == 0, shown.err
     copies = [row for row in json.loads(shown.out)["copies"] if row["topic"] == "images"]
@@ -194,6 +197,12 @@ def test_data_sets_over_clusters(run_cli: Callable[..., Any], profiles: Path) ->
     assert all(
         row["behind"] == copies[0]["end_offsets"] - row["end_offsets"] for row in copies[1:] if row["end_offsets"]
     )
+    profiles.write_text(f"{profiles.read_text()}  prod-b-admin:\n    snapshot: {SNAPSHOTS / 'lopsided.jsonl'}\n")
+    twice = run_cli("inspect", "--all-profiles", "--topics", "imag*", "-o", "json")
+    assert [row for row in json.loads(twice.out)["copies"] if row["topic"] == "images"] == copies
+    for words in (["--topics", "imag*"], []):
+        note = "the same cluster: prod-b, prod-b-admin"
+        assert note in run_cli("inspect", "--all-profiles", *words, "-o", "json").out
     nothing = run_cli("inspect", "--all-profiles", "--topics", "no-such")
     assert (nothing.code, nothing.out.splitlines()[0]) == (0, "No topic matches no-such.")
 

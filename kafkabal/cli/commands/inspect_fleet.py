@@ -139,7 +139,7 @@ def fleet_nagios(members: Sequence[Member], thresholds: tuple[float, float], con
             figures.append(performance_data(member.inspection, *thresholds, prefix=f"{member.name} "))
         worst = max(worst, status)
         if status is not NagiosStatus.OK:
-            words.append(f"{member.name}: {text}")
-    summary = " ".join(words) or f"{counted_noun(len(members), 'cluster')} balanced"
+            words.append(f"{member.name}: {text.removesuffix('.')}")
+    summary = "; ".join(words) or f"{counted_noun(len(members), 'cluster')} balanced"
     context.stdout.write(status_line(worst, summary, " ".join(figures)) + "\n")
     return worst

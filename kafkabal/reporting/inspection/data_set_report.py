@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kafkabal.inspection import Member, TopicCopy
+from kafkabal.reporting.inspection.fleet_report import same_cluster_notes
 from kafkabal.reporting.report import Column, Metric, Report, Table, Tone, ValueKind
 from kafkabal.wording import counted_noun
 
@@ -61,5 +62,8 @@ def data_set_report(copies: Sequence[TopicCopy], patterns: Sequence[str], member
                 ),
             ),
         ),
-        notes=tuple(f"{m.name} did not respond: {m.problem}" for m in members if m.inspection is None),
+        notes=(
+            *(f"{m.name} did not respond: {m.problem}" for m in members if m.inspection is None),
+            *same_cluster_notes(members),
+        ),
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from kafkabal.inspection import ClusterFigures, Inspection, Member, Severity
+from kafkabal.inspection import ClusterFigures, Inspection, Member, Severity, profiles_of_one_cluster
 from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.reporting.inspection.inspection_report import holder_table, score_table
 from kafkabal.reporting.report import Column, Metric, Report, Table, Tone, ValueKind
@@ -241,3 +241,10 @@ def _notes(members: Sequence[Member]) -> Iterator[str]:
             yield f"{member.name} did not respond: {member.problem}"
         else:
             yield f"{member.name}: {figures.verdict.sentence}"
+    yield from same_cluster_notes(members)
+
+
+def same_cluster_notes(members: Sequence[Member]) -> Iterator[str]:
+    """Which profiles name one cluster: its figures are there once for each."""
+    for names in profiles_of_one_cluster(members):
+        yield f"the same cluster: {', '.join(names)}"

@@ -110,6 +110,18 @@ def test_less_written_than_before_shrinks_over_the_retention() -> None:
     assert forecast.replica_bytes_at(2 * HOUR_S)[0] == pytest.approx(220 * MB, rel=0.02)
 
 
+def test_a_topic_that_is_no_longer_written_to_is_empty_after_its_retention() -> None:
+    """It ends at no byte, not at a trace of rounding below, and only after the retention: it is not there now."""
+    state = a_cluster(60_076_531, {"retention.ms": str(7 * 86_400_000)})
+    retention = retention_of(state, kafka_defaults())
+    growth = measure_growth([past(state, HOUR_S, 1000, 60_076_531)], state, NOW_S, retention.is_compacted)
+    found = topic_growth(state, growth, retention)
+    assert (found.steady_bytes.tolist(), found.steady_s.tolist()) == ([0.0], [7 * 86_400.0])
+    for size in range(10**7, 10**7 + 200):
+        idle = a_cluster(size, {"retention.ms": str(7 * 86_400_000)})
+        assert forecast_of(idle, [past(idle, HOUR_S, 1000, size)]).steady_bytes()[0] == 0
+
+
 def test_compaction_is_unknown_and_never_promises_room() -> None:
     """A compacted topic grows as its size did, and is not taken to shrink."""
     state = a_cluster(100 * MB, {"cleanup.policy": "compact"})
