@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 
 from kafkabal.clusters import Cluster, ClusterLock
-from kafkabal.errors import BusyError, KafkabalError
+from kafkabal.errors import BusyError, KafkabalError, UnreachableError
 from kafkabal.executor import LockHolder, StopSwitch, is_provably_gone
 
 _PURPOSE = "watch"
@@ -53,25 +53,31 @@ class WatchLock:
             raise BusyError(f"another watch runs on this cluster: {self._holder}") from None
         self._holder = ""
 
-    def wait(self, stop: StopSwitch, on_busy: Callable[[str], None]) -> bool:
+    def wait(self, stop: StopSwitch, on_wait: Callable[[str], None]) -> bool:
         """Wait until no other watch runs; False if that was not to be waited for any longer.
+
+        Brokers that cannot be reached are waited for too: the one that keeps the lock may be the one that just died,
+        and a watch that stands by is needed most then.
 
         Parameters
         ----------
-        on_busy
-            Called once, with who else watches.
+        on_wait
+            Called with what is waited for, whenever that changes.
         """
-        is_told = False
+        told = ""
         while stop.reason is None:
             try:
                 self.take()
             except BusyError as error:
-                if not is_told:
-                    on_busy(error.message)
-                    is_told = True
-                self._pause(stop)
+                reason = f"{error.message}; waiting until it ends"
+            except UnreachableError as error:
+                reason = f"cannot take the lock of watch: {error.message}; retrying"
             else:
                 return True
+            if reason != told:
+                on_wait(reason)
+                told = reason
+            self._pause(stop)
         return False
 
     def _pause(self, stop: StopSwitch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from itertools import count
 
 import pytest
 
@@ -16,15 +17,27 @@ from kafkabal.executor.safety.stop_request import HardStop, StopReason, StopSwit
 )
 def test_first_asks_second_ends(number: signal.Signals, reason: StopReason) -> None:
     """The first signal turns the switch and says so; the second raises; handlers are those of before afterwards."""
-    switch, said = StopSwitch(), []
+    switch, said, clock = StopSwitch(), [], count(step=1.0)
     before = signal.getsignal(number)
-    with stop_on_signals(switch, said.append):
+    with stop_on_signals(switch, said.append, clock.__next__):
         os.kill(os.getpid(), number)
         assert switch.reason is reason
         assert said == [reason]
         with pytest.raises(HardStop):
             os.kill(os.getpid(), number)
     assert signal.getsignal(number) is before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_copy_of_a_signal_does_not_abort(number: signal.Signals) -> None:
+    """``timeout`` sends its signal twice at once: that is one; a signal that comes later is the second."""
+    switch, said, times = StopSwitch(), [], iter([10.0, 10.01, 10.5])
+    with stop_on_signals(switch, said.append, times.__next__):
+        os.kill(os.getpid(), number)
+        os.kill(os.getpid(), number)
+        assert len(said) == 1
+        with pytest.raises(HardStop):
+            os.kill(os.getpid(), number)
 
 
 def test_ignored_signal_stays_ignored() -> None:

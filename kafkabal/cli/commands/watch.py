@@ -125,7 +125,7 @@ def _watch(settings: Settings, context: CommandContext, output: WatchOutput, opt
                 notify_ready(context.environ)
                 lock = WatchLock(cluster, context.sleep)
                 at_end.callback(lock.release)
-                while lock.wait(stop, lambda other: reporter.say(f"{other}; waiting until it ends")):
+                while lock.wait(stop, reporter.say):
                     _watch_alone(settings, context, options, cluster, lock, stop, reporter)
         except HardStop:
             is_aborted = True

@@ -11,9 +11,12 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafkabal.errors import UsageError
+
+if TYPE_CHECKING:
+    import httpx
 
 _TIMEOUT_S = 5.0
 """Receivers answer within a second; one that hangs must not fill the queue for longer than this."""
@@ -150,11 +153,27 @@ class Notifier:
                 try:
                     client.post(self._url, json=body).raise_for_status()
                 except httpx.HTTPError as error:
-                    self._fail(str(error) or type(error).__name__)
+                    self._fail(_reason(error))
                 else:
                     self._is_failing = False
 
     def _fail(self, reason: str) -> None:
         if not self._is_failing:
             self._is_failing = True
-            self._warn(f"notifications to {self._url} fail: {reason}")
+            self._warn(f"notifications to {_without_secrets(self._url)} fail: {reason}")
+
+
+def _reason(error: httpx.HTTPError) -> str:
+    from httpx import HTTPStatusError
+
+    if isinstance(error, HTTPStatusError):
+        return f"HTTP status {error.response.status_code} {error.response.reason_phrase}".rstrip()
+    return str(error) or type(error).__name__
+
+
+def _without_secrets(url: str) -> str:
+    """Scheme, host and port: the path of a webhook is often all that its receiver asks for."""
+    from httpx import URL
+
+    parsed = URL(url)
+    return f"{parsed.scheme}://{parsed.netloc.decode()}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
-from kafkabal.errors import BusyError
+from kafkabal.errors import BusyError, UnreachableError
 from kafkabal.executor import StopReason, StopSwitch
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
 from kafkabal.watch import WatchLock
@@ -37,6 +37,28 @@ def test_a_second_watch_waits_and_takes_over(memory: InMemoryCluster) -> None:
     assert first.other
     with pytest.raises(BusyError):
         first.take()
+
+
+def test_a_watch_that_waits_outlives_the_broker_that_keeps_the_lock(
+    memory: InMemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the coordinator cannot be reached it goes on trying, says so once, and takes over afterwards."""
+    said, naps = list[str](), list[float]()
+    take = WatchLock.take
+
+    def unreachable(_: WatchLock) -> None:
+        raise UnreachableError("cannot reach broker2:9092: connection refused")
+
+    def nap(seconds: float) -> None:
+        naps.append(seconds)
+        if sum(naps) > 12.0:
+            monkeypatch.setattr(WatchLock, "take", take)
+
+    monkeypatch.setattr(WatchLock, "take", unreachable)
+    lock = WatchLock(memory, nap)
+    assert lock.wait(StopSwitch(), said.append)
+    assert lock.confirm()
+    assert said == ["cannot take the lock of watch: cannot reach broker2:9092: connection refused; retrying"]
 
 
 def test_a_watch_that_waits_is_stopped_by_a_signal(memory: InMemoryCluster) -> None:

@@ -177,3 +177,15 @@ def _finished(outcome: RunOutcome) -> Finished:
         problems={},
         pending=[],
     )
+
+
+def test_a_failing_receiver_is_named_in_one_line_without_its_secret(receiver: Receiver) -> None:
+    """Its status and its host: the path and the password of a webhook are not for a log."""
+    receiver.status = 500
+    warnings: list[str] = []
+    url = receiver.url.replace("http://", "http://alice:s3cret@").replace("/hook", "/services/T0/B0/s3cret")
+    notifier = Notifier(url, "prod", warnings.append)
+    notifier.post(Notification(at=AT, event="broker-dead", message="broker 3 is dead"))
+    notifier.close()
+    host = receiver.url.removesuffix("/hook")
+    assert warnings == [f"notifications to {host} fail: HTTP status 500 Internal Server Error"]
