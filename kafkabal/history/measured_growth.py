@@ -9,6 +9,9 @@ from kafkabal.history.partition_growth import PartitionGrowth
 from kafkabal.history.topic_retention_limits import Retention
 from kafkabal.model import ClusterState
 
+_FARTHEST_IN_HISTORIES = 14.0
+"""A day of history for two weeks, a week for a quarter: less leaves out the night or the weekend that a rate needs."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MeasuredGrowth:
@@ -22,3 +25,7 @@ class MeasuredGrowth:
     now_s: float
     is_default_read: bool
     """Whether the brokers said what holds for topics that set no retention."""
+
+    def is_too_short_for(self, after_s: float) -> bool:
+        """Whether a forecast for so many seconds ahead rests on too little history to be relied on."""
+        return after_s > _FARTHEST_IN_HISTORIES * self.partitions.over_s

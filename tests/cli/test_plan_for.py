@@ -70,6 +70,19 @@ def test_advice_for_later_says_so_and_is_carried_out_by_a_plan_for_later(
     assert "busy" in run_cli(*command.split()[1:]).out
 
 
+@pytest.mark.parametrize("words", [("rebalance", "plan", "--score", "disk"), ("advise",)])
+def test_a_forecast_from_short_history_says_so(
+    run_cli: Callable[..., Any], tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """Two hours say little of two weeks, but enough of a day: fourteen times the history is the limit."""
+    run_cli("inspect", "--record", "--snapshot", snapshot(tmp_path, 2))
+    words = (*words, "--snapshot", snapshot(tmp_path, 4), "--plan-for")
+    far = run_cli(*words, "14d")
+    assert far.code == 0, far.err
+    assert "warning: the forecast for 14 d is from 2 h of history" in far.err
+    assert "of history" not in run_cli(*words, "1d").err
+
+
 @pytest.mark.parametrize("time", ["0s", "x", ""])
 def test_a_wrong_time_is_refused(run_cli: Callable[..., Any], tmp_path: Path, time: str) -> None:
     """One line, exit 2."""

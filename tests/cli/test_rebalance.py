@@ -375,6 +375,29 @@ def test_textfile(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, 
     assert {sample.labels["cluster"] for (sample,) in families.values()} == {read_snapshot(snapshot).cluster_id}
 
 
+@pytest.mark.parametrize("is_dry", [False, True])
+def test_a_night_with_nothing_to_do_refreshes_the_textfile(
+    run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path, is_dry: bool
+) -> None:
+    """Monitoring sees a run that completed now, in place of an earlier failure; a rehearsal is no run."""
+    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes")
+    saving = ("--save", str(snapshot))
+    assert run_cli(*words, *saving).code == 0
+    path = tmp_path / "run.prom"
+    path.write_text("kafkabal_rebalance_success 0.0\n")
+    again = run_cli(*words, "--textfile", str(path), *(["--dry-run"] if is_dry else saving))
+    assert again.code == 0, again.err
+    families = {family.name: family.samples for family in text_string_to_metric_families(path.read_text())}
+    values = {name: sample.value for name, (sample,) in families.items()}
+    if is_dry:
+        assert values == {"kafkabal_rebalance_success": 0}
+        return
+    assert values["kafkabal_rebalance_success"] == 1
+    assert (values["kafkabal_rebalance_running"], values["kafkabal_rebalance_done_partitions"]) == (0, 0)
+    assert values["kafkabal_rebalance_left_throttles"] == 0
+    assert values["kafkabal_rebalance_finished_timestamp_seconds"] > 0
+
+
 @pytest.mark.parametrize("option", ["--textfile", "--rollback-file"])
 def test_a_file_that_cannot_be_written_is_refused_before_the_run_is_recorded(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, option: str

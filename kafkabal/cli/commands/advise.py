@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kafkabal.cli.commands.inspect_history import DEFAULT_OVER_S, measured_growth, no_history, read_at_s
+from kafkabal.cli.commands.inspect_history import (
+    DEFAULT_OVER_S,
+    measured_growth,
+    no_history,
+    read_at_s,
+    warn_of_short_history,
+)
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_options, rebalance_command
@@ -126,5 +132,6 @@ def _read(
     if after_s is not None:
         from kafkabal.history import forecast_cluster
 
+        warn_of_short_history(growth, after_s, context)
         state = forecast_cluster(state, growth.partitions, growth.retention).state_at(after_s)
     return state, growth, growth.retention

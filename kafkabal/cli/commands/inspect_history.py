@@ -158,6 +158,16 @@ def no_history(state: "ClusterState", over_s: float, now_s: float, context: Comm
     )
 
 
+def warn_of_short_history(growth: "MeasuredGrowth", after_s: float, context: CommandContext) -> None:
+    """Say where a forecast reaches much farther ahead than history reaches back."""
+    if growth.is_too_short_for(after_s):
+        measured = format_duration(growth.partitions.over_s)
+        context.warn(
+            f"the forecast for {format_duration(after_s)} is from {measured} of history: "
+            "record at least a fourteenth of that time ('kafkabal inspect --record')"
+        )
+
+
 def record(state: "ClusterState", now_s: float, context: CommandContext) -> str:
     """Record a cluster in its history; returns the reason for a failure, else an empty text.
 

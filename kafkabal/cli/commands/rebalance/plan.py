@@ -175,7 +175,13 @@ def _state(
 
 
 def _forecast(cluster: "Cluster", present: "ClusterState", after_s: float, context: CommandContext) -> "ClusterState":
-    from kafkabal.cli.commands.inspect_history import DEFAULT_OVER_S, measured_growth, no_history, read_at_s
+    from kafkabal.cli.commands.inspect_history import (
+        DEFAULT_OVER_S,
+        measured_growth,
+        no_history,
+        read_at_s,
+        warn_of_short_history,
+    )
     from kafkabal.history import forecast_cluster
     from kafkabal.units import format_bytes, format_duration
 
@@ -183,6 +189,7 @@ def _forecast(cluster: "Cluster", present: "ClusterState", after_s: float, conte
     growth = measured_growth(cluster, present, DEFAULT_OVER_S, now_s, context)
     if growth is None:
         raise no_history(present, DEFAULT_OVER_S, now_s, context)
+    warn_of_short_history(growth, after_s, context)
     later = forecast_cluster(present, growth.partitions, growth.retention).state_at(after_s)
     grown = int(later.replicas.size_bytes.sum()) - int(present.replicas.size_bytes.sum())
     word = "grows by" if grown >= 0 else "shrinks by"

@@ -20,7 +20,8 @@ from kafkabal.errors import (
 from kafkabal.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from kafkabal.cli.commands.rebalance.run_command_options import RunCommandOptions, RunOutput
     from kafkabal.cli.framework.command_context import CommandContext
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     )
     from kafkabal.isolated_listeners import BackgroundListener, Reporters
     from kafkabal.reporting.notifications.run_notifications import RunNotifications
+    from kafkabal.reporting.runs.run_textfile import RunTextfile
 
 _NO_WAIT_S = 0.01
 """On a snapshot moves are done at once; 0 would loop without giving way to signals."""
@@ -84,10 +86,7 @@ def open_run_session(
         context = stack.enter_context(nonblocking_streams(context)) if works_on_runs else context
         opened = stack.enter_context(cluster or open_cluster(settings, context))
 
-        def label() -> str:
-            return cluster_label(settings, context) or opened.cluster_id()
-
-        listeners = list(_reporters(output, direct, name, label))
+        listeners = list(_reporters(output, settings, opened, direct, name))
         if output.notify is not None:
             notifications = stack.enter_context(_notifications(output.notify, opened.name, name, context))
             listeners.append(report_in_background(notifications))
@@ -315,8 +314,17 @@ def _throttle(
     )
 
 
+def run_textfile(path: Path, settings: Settings, cluster: Cluster, context: CommandContext) -> RunTextfile:
+    """What keeps the textfile of ``--textfile`` current."""
+    from kafkabal.reporting.runs.run_textfile import RunTextfile
+    from kafkabal.reporting.textfile_writer import TextfileWriter
+
+    label = cluster_label(settings, context) or cluster.cluster_id()
+    return RunTextfile(TextfileWriter(path, {"cluster": label}, context.wall_clock, context.warn))
+
+
 def _reporters(
-    output: RunOutput, context: CommandContext, command: str, cluster: Callable[[], str]
+    output: RunOutput, settings: Settings, cluster: Cluster, context: CommandContext, command: str
 ) -> Iterator[BackgroundListener[Event]]:
     """A background listener each, so that a blocked one does not delay the others."""
     from kafkabal.cli.commands.rebalance.run_command_options import RunFormat
@@ -330,11 +338,7 @@ def _reporters(
     if output.output is RunFormat.JSONL:
         others.append(("events", RunEventLines(context.stdout, command, context.wall_clock)))
     if output.textfile is not None:
-        from kafkabal.reporting.runs.run_textfile import RunTextfile
-        from kafkabal.reporting.textfile_writer import TextfileWriter
-
-        file = TextfileWriter(output.textfile, {"cluster": cluster()}, context.wall_clock, context.warn)
-        others.append((str(output.textfile), RunTextfile(file)))
+        others.append((str(output.textfile), run_textfile(output.textfile, settings, cluster, context)))
     for what, listener in others:
         yield report_in_background(listener, on_failure=partial(_warn_of_failure, context, what))
 
