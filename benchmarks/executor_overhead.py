@@ -101,6 +101,8 @@ def main() -> None:
     memory, plan = make_case(options.moves)
     timed, usage, synced = TimedCluster(memory), Memory(), TimedSync()
     os.fsync = synced
+    if options.folder is not None:
+        Path(options.folder).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         environment = RunEnvironment(
             cluster=timed, state_dir=Path(folder), clock=memory.kafka.clock, listener=usage, run_suffix=lambda: "x"

@@ -86,6 +86,7 @@ def fill(sandbox: Sandbox, jar: Path, scratch: Path, version: str) -> None:
             said = logged(sandbox, jar, scratch, version, by_weights)
         assert f"Topic {by_weights}: records without keys follow published weights" in said
         assert "weights are missing" not in said
+        assert "Exception" not in said
         assert max_over_mean(cluster, by_weights) <= 1.02
 
         once = kafkabal_command(sandbox, "route", by_batches, "--publish", "--once", "--valid-for", "1ms")

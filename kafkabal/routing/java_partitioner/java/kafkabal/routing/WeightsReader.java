@@ -29,7 +29,7 @@ final class WeightsReader extends Thread {
     private final PartitionerSettings settings;
     private final Map<String, CurrentWeights> byTopic = new ConcurrentHashMap<>();
     private final CountDownLatch caughtUp = new CountDownLatch(1);
-    private volatile boolean isRunning = true;
+    private final CountDownLatch stopped = new CountDownLatch(1);
     private volatile KafkaConsumer<byte[], byte[]> consumer;
     private String fault = "";
 
@@ -54,20 +54,24 @@ final class WeightsReader extends Thread {
     }
 
     void shutDown() {
-        isRunning = false;
+        stopped.countDown();
         KafkaConsumer<byte[], byte[]> open = consumer;
         if (open != null) {
+            // not interrupt(): a consumer that is interrupted while it closes logs an error with its stack
             open.wakeup();
         }
-        interrupt();
+    }
+
+    private boolean isRunning() {
+        return stopped.getCount() > 0;
     }
 
     @Override
     public void run() {
-        while (isRunning) {
+        while (isRunning()) {
             try {
                 consumer = new KafkaConsumer<>(settings.consumer());
-                if (isRunning && assign()) {
+                if (isRunning() && assign()) {
                     read();
                 }
             } catch (WakeupException | InterruptException e) {
@@ -100,7 +104,7 @@ final class WeightsReader extends Thread {
     private void read() {
         Map<TopicPartition, Long> ends = consumer.endOffsets(consumer.assignment(), ANSWER);
         boolean isBehind = true;
-        while (isRunning) {
+        while (isRunning()) {
             isBehind = isBehind && ends.entrySet().stream().anyMatch(e -> consumer.position(e.getKey()) < e.getValue());
             if (!isBehind && !fault.isEmpty()) {
                 LOG.info("Weights can be read again");
@@ -153,9 +157,7 @@ final class WeightsReader extends Thread {
 
     private void pause() {
         try {
-            if (isRunning) {
-                Thread.sleep(PAUSE_MS);
-            }
+            stopped.await(PAUSE_MS, TimeUnit.MILLISECONDS);
         } catch (InterruptedException e) {
             LOG.debug("The reader of weights was stopped");
         }
