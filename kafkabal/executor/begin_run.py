@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from kafkabal.clusters import ClusterLock
+from kafkabal.clusters import ClusterLock, ResourceKind
 from kafkabal.executor.new_run_record import new_run_record
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_environment import RunEnvironment
@@ -24,7 +24,7 @@ from kafkabal.executor.safety.lock_across_runs import lock_cluster
 from kafkabal.executor.state.find_run import FoundRun, find_run
 from kafkabal.executor.state.journal import Journal
 from kafkabal.executor.state.journal_records import ThrottleRate
-from kafkabal.executor.state.run_record import Original, RunRecord
+from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
 from kafkabal.executor.state.run_states import Goal, Phase, RunState
 from kafkabal.executor.state.run_store import RunStore
 from kafkabal.model import TopicPartition
@@ -91,8 +91,10 @@ def _begin(
         undo.callback(release_lock, lock)
         # under the lock: a run that ends meanwhile would be taken for one that crashed
         earlier = find_run(environment)
-        inherited = _inherited(earlier)
-        record = new_run_record(environment, plan, options, previous, skip_drifted=skip_drifted)
+        # not where another tool's reassignments are taken over: to cancel those is to cancel the whole run
+        carried = earlier.moves_to_carry(environment.cluster, plan) if earlier is not None and not previous else ()
+        inherited = _inherited(earlier, carried)
+        record = new_run_record(environment, plan, options, previous, skip_drifted=skip_drifted, carried=carried)
         if record is None:
             return None
         path = environment.journal_path(record.cluster_id, record.run_id)
@@ -103,7 +105,7 @@ def _begin(
         if rollback_file is None:
             write_plan(_rollback_plan(record), path.with_suffix(".rollback.json"))
         at = record.started_at
-        rates = earlier.state.rates if earlier is not None and inherited else set()
+        rates = earlier.state.rates if earlier is not None and (inherited or carried) else set()
         begun = RunState(at=at, phase=Phase.RECORDED, later_originals=list(inherited), rates=set(rates))
         cluster_record = write_cluster_record(
             environment, options, lock, lambda r: r.begin(record, begun), new_run_id=record.run_id
@@ -143,14 +145,18 @@ def _rollback_plan(record: RunRecord) -> Plan:
     )
 
 
-def _inherited(earlier: FoundRun | None) -> tuple[Original, ...]:
-    """Original rates of brokers that an earlier run could not restore, since they were dead: this one does.
+def _inherited(earlier: FoundRun | None, carried: Collection[RunPartition]) -> tuple[Original, ...]:
+    """Original configs that an earlier run could not restore, since brokers were dead: this one does.
 
     Raises
     ------
     UnsafeError
         If anything else is left of the earlier run.
     """
+    if earlier is not None and carried:
+        topics = {p.topic for p in carried}
+        # of topics without such a move nothing of the earlier run is left
+        return tuple(o for o in earlier.originals if o.kind is ResourceKind.BROKER or o.resource in topics)
     inherited = earlier.rates_left if earlier is not None else ()
     if not inherited:
         refuse_unfinished(earlier)

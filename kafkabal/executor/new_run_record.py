@@ -29,6 +29,7 @@ def new_run_record(
     previous: Mapping[TopicPartition, Placement],
     *,
     skip_drifted: bool,
+    carried: tuple[RunPartition, ...] = (),
 ) -> RunRecord | None:
     """Compare a plan with the cluster as it is now, and note everything that is needed to resume or undo the run.
 
@@ -38,6 +39,8 @@ def new_run_record(
         Where partitions were before a reassignment of another tool that this run takes over; they have not drifted.
     skip_drifted
         Leave out partitions that have changed since the plan was made.
+    carried
+        Partitions of an earlier run whose reassignments this one takes over.
 
     Returns
     -------
@@ -57,7 +60,7 @@ def new_run_record(
     if not partitions:
         return None
     # without ids a rollback would move a topic that was created again under its name
-    partitions = _with_topic_ids(environment, partitions)
+    partitions = (*_with_topic_ids(environment, partitions), *carried)
     cluster_id = environment.cluster.cluster_id()
     return RunRecord(
         run_id=environment.new_run_id(cluster_id),

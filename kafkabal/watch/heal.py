@@ -253,7 +253,7 @@ class RunHealer:
 
     def can_resume(self, found: FoundRun) -> bool:
         """See :class:`Healer`."""
-        return not found.has_only_dead_left(self._environment(StopSwitch()).cluster.broker_ids())
+        return not found.has_only_dead_left(self._environment(StopSwitch()).cluster)
 
     def poll(self) -> HealResult | None:
         """See :class:`Healer`."""

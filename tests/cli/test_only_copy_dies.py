@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.model import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, TopicPartition
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 from tests.cli.simulated import Simulation, simulate
@@ -48,3 +49,95 @@ def test_a_move_that_nobody_can_cancel(simulation: Simulation, tmp_path: Path, t
     assert not kafka.parts.moving
     assert not any(b.own_configs for b in kafka.parts.brokers.values())
     assert not kafka.parts.topics["one"].configs
+
+
+def _configs(simulation: Simulation) -> list[dict[str, str]]:
+    parts = simulation.memory.kafka.parts
+    return [dict(where.own_configs) for where in parts.brokers.values()] + [
+        dict(topic.configs) for topic in parts.topics.values()
+    ]
+
+
+@pytest.fixture
+def crowd(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Simulation:
+    """Four brokers with throttles of an operator; the first has one only copy, and one of two of other partitions."""
+    rows = [
+        TopicRow(topic="one", partitions=[partition(0, [1], 5 * GB)], configs={FOLLOWER_REPLICAS: "7:4"}),
+        TopicRow(topic="two", partitions=[partition(n, [1, 2], GB) for n in range(2)]),
+    ]
+    simulation = simulate(InMemoryCluster.of(cluster(brokers(4), rows)), run_cli, monkeypatch)
+    brokers_of = simulation.memory.kafka.parts.brokers
+    brokers_of[2].own_configs[FOLLOWER_RATE] = "900000000"
+    brokers_of[3].own_configs[LEADER_RATE] = "800000000"
+    return simulation
+
+
+def _move_only_copy(simulation: Simulation, tmp_path: Path) -> None:
+    """Move partition one-0 from broker 1 to 2, which dies meanwhile."""
+    kafka = simulation.memory.kafka
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps({"version": 1, "partitions": [{"topic": "one", "partition": 0, "replicas": [2]}]}))
+    kafka.clock.at(kafka.clock.monotonic() + 30.0, lambda: kafka.kill(1))
+    applied = simulation.run("rebalance", "apply", str(plan), "--yes", "--throttle", "50MB")
+    assert (applied.code, _WHY in applied.err) == (1, True)
+
+
+_CRON = ("rebalance", "--repair-only", "--dead-after", "0", "--yes", "--throttle", "50MB")
+
+
+def test_the_rest_is_repaired_meanwhile(crowd: Simulation, tmp_path: Path) -> None:
+    """A later run takes over the move that nobody can end, repairs the rest, and restores all throttles at the end."""
+    kafka, before = crowd.memory.kafka, _configs(crowd)
+    _move_only_copy(crowd, tmp_path)
+
+    first = crowd.run(*_CRON)
+    assert first.code == 1
+    assert _WHY in first.err
+    assert "resuming it first" not in first.err
+    assert "cannot finish or be cancelled until dead brokers return: one-0; this run takes over" in first.err
+    assert all(1 not in crowd.replicas()[f"two-{n}"] for n in range(2))
+    assert "0:2" in kafka.parts.topics["one"].configs[FOLLOWER_REPLICAS].split(",")
+
+    second = crowd.run(*_CRON)
+    assert second.code == 3
+    assert "not repaired: no in-sync replica of one-0 is online" in second.err
+
+    kafka.start(1)
+    last = crowd.run(*_CRON)
+    assert last.code == 0, last.err
+    assert crowd.replicas()["one-0"] == (2,)
+    assert _configs(crowd) == before
+
+
+def test_what_is_taken_over_can_be_rolled_back(crowd: Simulation, tmp_path: Path) -> None:
+    """Rollback of the later run brings back the partition that it took over too, and every original value."""
+    kafka, before = crowd.memory.kafka, _configs(crowd)
+    placed = crowd.replicas()
+    _move_only_copy(crowd, tmp_path)
+    assert crowd.run(*_CRON).code == 1
+    kafka.start(1)
+    back = crowd.run("rebalance", "rollback", "--yes")
+    assert back.code == 0, back.err
+    assert crowd.replicas() == placed
+    assert _configs(crowd) == before
+
+
+def test_a_cancelled_run_is_not_taken_over(crowd: Simulation, tmp_path: Path) -> None:
+    """Who cancels does not want the move: a later run must not bring it to its target."""
+    _move_only_copy(crowd, tmp_path)
+    assert crowd.run("rebalance", "cancel").code == 1
+    later = crowd.run(*_CRON)
+    assert "resuming it first" in later.err
+    crowd.memory.kafka.start(1)
+    assert crowd.run(*_CRON).code == 0
+    assert crowd.replicas()["one-0"] == (1,)
+
+
+def test_other_reassignments_still_stop_a_run(crowd: Simulation, tmp_path: Path) -> None:
+    """Only what was taken over is known as our own."""
+    _move_only_copy(crowd, tmp_path)
+    crowd.memory.kafka.add_topic(TopicRow(topic="slow", partitions=[partition(0, [2], 9000 * GB)]))
+    assert not crowd.memory.connect("x").alter_reassignments({TopicPartition("slow", 0): (3,)})
+    refused = crowd.run(*_CRON)
+    assert refused.code == 4
+    assert "1 other reassignment in flight: slow-0" in refused.err

@@ -21,6 +21,7 @@ from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.overridable_check_names import Overridable
 from kafkabal.executor.safety.plan_rules import PlannedRows
 from kafkabal.executor.state.find_run import FoundRun
+from kafkabal.executor.state.run_record import RunPartition
 from kafkabal.model import Bools, ClusterState, TopicPartition, can_choose_log_dir, offline_replicas
 from kafkabal.plan import ANY_DIR, Action, Drift, PartitionChange, Plan, find_drift
 from kafkabal.units import format_rate
@@ -80,12 +81,13 @@ def preflight(
     cluster, state = environment.cluster, state or environment.read_state()
     drifts = find_drift(plan, state)
     rows = PlannedRows(plan, state, drifts)
+    carried = unfinished.moves_to_carry(cluster, plan) if unfinished is not None else ()
     return (
         _cluster_id(plan, state),
         _capabilities(plan, options, cluster.capabilities),
-        _unfinished(unfinished),
+        _unfinished(unfinished, carried),
         _drift(drifts, skip_drifted=skip_drifted),
-        _in_flight(cluster.reassignments().keys(), plan),
+        _in_flight(cluster.reassignments().keys() - {p.name for p in carried}, plan),
         _recently_dead(plan, state, recently_dead),
         _rule(Overridable.REPLICATION_FACTOR, "would get another replication factor", rows.other_factors()),
         _rule(Overridable.RACK_SPREAD, "would be spread over fewer racks", rows.fewer_racks()),
@@ -150,9 +152,17 @@ def _capabilities(plan: Plan, options: RunOptions, has: frozenset[Capability]) -
     return PreflightCheck("capabilities", CheckVerdict.OK, "the cluster supports everything the plan needs")
 
 
-def _unfinished(found: FoundRun | None) -> PreflightCheck:
+def _unfinished(found: FoundRun | None, carried: Collection[RunPartition]) -> PreflightCheck:
     if found is None or not found.is_open:
         return PreflightCheck("earlier run", CheckVerdict.OK, "no unfinished run")
+    if carried:
+        moves = counted_noun(len(carried), "reassignment")
+        names = first_of([str(p.name) for p in carried])
+        message = (
+            f"{moves} of run {found.record.run_id} cannot finish or be cancelled until dead brokers return: {names}; "
+            "this run takes over"
+        )
+        return PreflightCheck("earlier run", CheckVerdict.WARNING, message)
     if waiting := found.rates_left:
         brokers = ", ".join(sorted({original.resource for original in waiting}))
         message = f"throttles of run {found.record.run_id} remain on brokers {brokers}; this run restores them"

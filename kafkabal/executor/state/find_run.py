@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from kafkabal.clusters import Capability, Cluster, ResourceKind
 from kafkabal.errors import MissingCapabilityError, NotAuthorizedError, UsageError
+from kafkabal.executor.observe.stuck_moves import can_any_end
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.read_journal import JournalContent, read_journal
-from kafkabal.executor.state.run_record import Original, RunRecord
-from kafkabal.executor.state.run_states import RATES_PENDING, Phase, RunOutcome, RunState
+from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
+from kafkabal.executor.state.run_states import MOVE_PENDING, RATES_PENDING, Goal, Phase, RunOutcome, RunState
+from kafkabal.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,11 @@ class FoundRun:
         return self.state.has_begun and not self.state.is_clean
 
     @property
+    def originals(self) -> tuple[Original, ...]:
+        """Every config as it was found before the run changed it."""
+        return (*self.record.originals, *self.state.later_originals)
+
+    @property
     def rates_left(self) -> tuple[Original, ...]:
         """Original rates of brokers that could not be restored, where nothing else is left of a closed run.
 
@@ -43,15 +49,41 @@ class FoundRun:
         brokers = {match[1] for match in left if match is not None}
         if None in left:
             return ()
-        known = (*self.record.originals, *state.later_originals)
-        return tuple(o for o in known if o.kind is ResourceKind.BROKER and o.resource in brokers)
+        return tuple(o for o in self.originals if o.kind is ResourceKind.BROKER and o.resource in brokers)
 
-    def has_only_dead_left(self, live: Collection[int]) -> bool:
-        """Whether nothing is left of it but rates of brokers that are dead: a later run takes them over.
+    @property
+    def moves_left(self) -> tuple[RunPartition, ...]:
+        """Partitions whose reassignment could not be cancelled, where nothing else is left of a closed run.
 
-        To resume it can restore none of them, and would keep what died with these brokers from being repaired.
+        Empty for a run that was to be cancelled or rolled back: a later run would bring them where nobody wants them.
         """
-        return bool(self.rates_left) and not any(int(rate.resource) in live for rate in self.rates_left)
+        state = self.state
+        if state.phase is not Phase.CLOSED or state.outcome is RunOutcome.DETACHED or state.goal is not Goal.APPLY:
+            return ()
+        left = [MOVE_PENDING.fullmatch(text) for text in state.pending]
+        names = {match[1] for match in left if match is not None}
+        return () if None in left else tuple(p for p in self.record.partitions if str(p.name) in names)
+
+    def has_only_dead_left(self, cluster: Cluster) -> bool:
+        """Whether nothing is left of it but what waits for dead brokers: a later run takes it over.
+
+        To resume it can do none of that, and would keep what died with these brokers from being repaired.
+        """
+        live = cluster.broker_ids()
+        if self.rates_left:
+            return not any(int(rate.resource) in live for rate in self.rates_left)
+        return bool(self.moves_to_carry(cluster))
+
+    def moves_to_carry(self, cluster: Cluster, plan: Plan | None = None) -> tuple[RunPartition, ...]:
+        """Partitions that a new run takes over, since dead brokers keep this one from ending their reassignments.
+
+        They come with their throttle and its original values, and are resumed, cancelled and rolled back with the rest
+        of the new run. None where any reassignment can end, or where the plan of the new run is about one of them.
+        """
+        moves = self.moves_left
+        planned = {c.name for c in plan.partitions} if plan is not None else set()
+        is_ours_alone = planned.isdisjoint(p.name for p in moves)
+        return moves if moves and is_ours_alone and not can_any_end(cluster, moves) else ()
 
     @property
     def is_resumable(self) -> bool:

@@ -76,6 +76,8 @@ NEXT: Mapping[Phase, frozenset[Phase]] = {
 
 RATES_PENDING = re.compile(r"replication rates of broker (\d{1,10}): ", re.ASCII)
 """How a rate that could not be restored is named in :attr:`RunState.pending`."""
+MOVE_PENDING = re.compile(r"the throttle of (.+), still in flight", re.ASCII)
+"""How a reassignment that could not be cancelled is named there."""
 
 
 class RunState(msgspec.Struct, kw_only=True):

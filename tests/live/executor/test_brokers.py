@@ -94,8 +94,8 @@ def test_broker_that_keeps_its_replicas_stays_away(stage: Stage) -> None:
     stage.assert_as_planned()
 
 
-def test_only_copy_is_on_a_broker_that_dies(stage: Stage) -> None:
-    """A move without a leader is named and keeps no slot; Kafka lets nobody cancel it, and ``resume`` finishes it."""
+def _lose_only_copy(stage: Stage) -> tuple[TopicPartition, tuple[int, str]]:
+    """Kill broker 2 while a partition that it alone holds moves to broker 3; returns how the run ends."""
     name = TopicPartition(f"{stage.moves}-only", 0)
     assert not stage.cluster.create_topics([NewTopic(name=name.topic, assignment=((2,),))])
     stage.until(lambda: name in stage.cluster.partition_status([name.topic]))
@@ -110,13 +110,38 @@ def test_only_copy_is_on_a_broker_that_dies(stage: Stage) -> None:
     stage.until(lambda: stage.in_flight(name))
     stage.sandbox.kill(2)
     stage.hasten()
-    code, said = process.end()
+    return name, process.end()
+
+
+def test_only_copy_is_on_a_broker_that_dies(stage: Stage) -> None:
+    """A move without a leader is named and keeps no slot; Kafka lets nobody cancel it, and ``resume`` finishes it."""
+    name, (code, said) = _lose_only_copy(stage)
     assert code == 1
     assert f"('{name}', 'no leader to copy from: broker 2 is dead; not cancelled: no replica is in sync')" in said
     assert f"still set: the throttle of {name}, still in flight" in said
     assert _replicas(stage, 0) == (3, 4)
     stage.sandbox.start(2)
     stage.finish("resume")
+    assert stage.cluster.partition_status([name.topic])[name].replicas == (3,)
+    stage.assert_clean()
+
+
+def test_rest_is_repaired_while_the_only_copy_is_dead(stage: Stage) -> None:
+    """A later run takes the move over with its throttle, replaces what died with the broker, and ends both later."""
+    name, _ = _lose_only_copy(stage)
+    repair = ("--repair-only", "--dead-after", "0", "--yes", "--throttle", "50MB")
+    first = stage.command(*repair)
+    assert first.returncode == 1, first.stderr
+    assert f"cannot finish or be cancelled until dead brokers return: {name}; this run takes over" in first.stderr
+    assert all(2 not in _replicas(stage, number) for number in range(len(stage.sizes[stage.moves])))
+    assert stage.in_flight(name)
+    again = stage.command(*repair)
+    assert again.returncode == 3, again.stderr
+    assert f"not repaired: no in-sync replica of {name} is online" in again.stderr
+    stage.sandbox.start(2)
+    stage.until(lambda: stage.cluster.partition_status([name.topic])[name].leader >= 0)
+    last = stage.command(*repair)
+    assert last.returncode == 0, last.stderr
     assert stage.cluster.partition_status([name.topic])[name].replicas == (3,)
     stage.assert_clean()
 

@@ -57,7 +57,7 @@ class ApplyCommand:
         is_ours = found is not None and found.is_open and found.record.host == environment.host
         if found is None or not is_ours or self.begin.on_unfinished is OnUnfinished.REFUSE:
             return timed
-        if found.has_only_dead_left(environment.cluster.broker_ids()):
+        if found.has_only_dead_left(environment.cluster):
             # a run that met a dead broker would keep every later one from replacing what was on it
             return timed
         if is_pause_requested(environment):

@@ -1,0 +1,107 @@
+"""Which reassignments wait for a dead broker, so that a later run takes them over."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.executor.observe.stuck_moves import can_any_end
+from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.state.find_run import FoundRun
+from kafkabal.executor.state.run_record import RunPartition, RunRecord
+from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, RunState
+from kafkabal.model.cluster_rows import TopicRow
+from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.plan.plan import Plan
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
+from tests.unit.executor.conftest import change, planned_partition
+
+_NAME = TopicPartition("t", 0)
+_PENDING = "the throttle of t-0, still in flight"
+
+
+def _moving(previous: tuple[int, ...], target: tuple[int, ...]) -> tuple[InMemoryCluster, RunPartition]:
+    """A partition of a terabyte on its way."""
+    memory = InMemoryCluster.of(cluster(brokers(5), []))
+    memory.kafka.add_topic(TopicRow(topic="t", partitions=[partition(0, list(previous), 1000 * GB)]))
+    assert not memory.alter_reassignments({_NAME: target})
+    return memory, planned_partition(previous, target)
+
+
+@pytest.mark.parametrize(
+    ("previous", "dead", "expected"),
+    [
+        pytest.param((1,), (1,), False, id="the only copy"),
+        pytest.param((1,), (), True, id="a copy that goes on"),
+        pytest.param((1,), (3,), True, id="a destination that is dead"),
+        pytest.param((1, 2), (1,), True, id="another replica in sync"),
+        pytest.param((1, 2), (1, 2), False, id="all replicas"),
+    ],
+)
+def test_what_dies_with_the_replicas_that_are_in_sync(
+    previous: tuple[int, ...], dead: tuple[int, ...], expected: bool
+) -> None:
+    """A reassignment is stuck only where no live replica from before it is in sync, and none can be copied from."""
+    memory, planned = _moving(previous, (3, 4)[: len(previous)])
+    for broker in dead:
+        memory.kafka.kill(broker)
+    assert can_any_end(memory, [planned]) is expected
+
+
+def test_a_new_replica_that_is_complete() -> None:
+    """It is led by the new one and cannot be cancelled: stuck for as long as a replica that stays is dead."""
+    memory = InMemoryCluster.of(cluster(brokers(5), []))
+    memory.kafka.add_topic(TopicRow(topic="t", partitions=[partition(0, [1, 2], 0)]))
+    memory.kafka.kill(2)
+    assert not memory.alter_reassignments({_NAME: (3, 2)})
+    memory.kafka.clock.sleep(60.0)
+    memory.kafka.kill(1)
+    planned = planned_partition((1, 2), (3, 2))
+    assert memory.kafka.catch_up().partition(_NAME).leader == 3
+    assert not can_any_end(memory, [planned])
+    memory.kafka.start(2)
+    assert can_any_end(memory, [planned])
+
+
+def test_a_move_that_has_ended_or_was_changed() -> None:
+    """What is not in flight to the target any more is for a resume to judge."""
+    memory, planned = _moving((1,), (3,))
+    memory.kafka.kill(1)
+    assert can_any_end(memory, [planned_partition((1,), (4,))])
+    other, _ = _moving((1,), (3,))
+    assert not other.alter_reassignments({_NAME: None})
+    other.kafka.kill(1)
+    assert can_any_end(other, [planned])
+
+
+@pytest.mark.parametrize(
+    ("state", "is_taken"),
+    [
+        (RunState(phase=Phase.CLOSED, outcome=RunOutcome.PARTIAL, pending=[_PENDING]), True),
+        (RunState(phase=Phase.CLOSED, outcome=RunOutcome.STOPPED, pending=[_PENDING]), True),
+        (RunState(phase=Phase.CLOSED, outcome=RunOutcome.DETACHED, pending=[_PENDING]), False),
+        (RunState(phase=Phase.CLOSED, outcome=RunOutcome.PARTIAL, pending=[_PENDING], goal=Goal.ROLL_BACK), False),
+        (RunState(phase=Phase.CLOSED, outcome=RunOutcome.STOPPED, pending=[_PENDING], goal=Goal.CANCEL), False),
+        (RunState(phase=Phase.CLOSED, outcome=RunOutcome.PARTIAL, pending=[_PENDING, "topic x: denied"]), False),
+        (RunState(phase=Phase.CLOSED, outcome=RunOutcome.COMPLETE), False),
+        (RunState(phase=Phase.MOVING, pending=[_PENDING]), False),
+    ],
+)
+def test_which_runs_are_taken_over(state: RunState, is_taken: bool) -> None:
+    """Only a closed run that was to be applied, of which nothing but such moves is left, and no plan is about them."""
+    memory, planned = _moving((1,), (3,))
+    memory.kafka.kill(1)
+    record = RunRecord(
+        run_id="r",
+        plan_id="p",
+        cluster_id="simulated",
+        started_at="",
+        host="h",
+        options=RunOptions(),
+        partitions=(planned, planned_partition((1, 2), (4, 2), number=1)),
+    )
+    found = FoundRun(record, state, None)
+    assert found.moves_to_carry(memory) == ((planned,) if is_taken else ())
+    assert found.has_only_dead_left(memory) is is_taken
+    assert found.moves_to_carry(memory, Plan(partitions=(change("t-1", (3,), (2,)),))) == found.moves_to_carry(memory)
+    assert not found.moves_to_carry(memory, Plan(partitions=(change("t-0", (3,), (1,)),)))
