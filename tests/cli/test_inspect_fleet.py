@@ -189,7 +189,7 @@ def test_metrics_of_all_clusters_have_a_label_each(run_cli: Callable[..., Any], 
 
 
 def test_data_sets_over_clusters(run_cli: Callable[..., Any], profiles: Path) -> None:
-    """Each copy, the one with most records as the origin, how far others are behind; a cluster is no mirror of itself."""
+    """Each copy, the one with most records as the origin, how far others are behind; none mirrors its own cluster."""
     shown = run_cli("inspect", "--all-profiles", "--topics", "imag*", "-o", "json")
     assert shown.code == 0, shown.err
     copies = [row for row in json.loads(shown.out)["copies"] if row["topic"] == "images"]
