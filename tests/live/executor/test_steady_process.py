@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import psutil
 import pytest
+from msgspec.structs import replace
 
 from kafkabal.clusters.cluster_protocol import NewTopic
 from kafkabal.model.topic_partition import TopicPartition
