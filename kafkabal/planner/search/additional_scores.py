@@ -245,7 +245,7 @@ def _swap_with(
 def _stays_inside(solution: Solution, broker: int, more_bytes: I64) -> Bools:
     """Whether a broker stays in its band of bytes, or comes no further out of it."""
     bands, used = solution.bands, solution.used[broker]
-    high = max(int(min(bands.high_bytes[broker], solution.problem.limit_bytes[broker])), int(used))
+    high = max(int(solution.most_bytes()[broker]), int(used))
     low = min(int(bands.low_bytes[broker]), int(used))
     return np.asarray((used + more_bytes <= high) & (used + more_bytes >= low))
 

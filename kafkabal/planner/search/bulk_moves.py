@@ -327,4 +327,4 @@ def _helpful(solution: Solution, shelf: _Shelf, targets: Targets, row: I64, give
 
 
 def _room(solution: Solution) -> I64:
-    return np.minimum(solution.bands.high_bytes, solution.problem.limit_bytes) - solution.used
+    return solution.most_bytes() - solution.used

@@ -108,7 +108,7 @@ class _Edges:
 
     def __init__(self, solution: Solution) -> None:
         bands, problem = solution.bands, solution.problem
-        self.low, self.high = bands.low_bytes, np.minimum(bands.high_bytes, problem.limit_bytes)
+        self.low, self.high = bands.low_bytes, solution.most_bytes()
         self.low_count, self.high_count = bands.low_count, np.minimum(bands.high_count, problem.limit_replicas)
         # a broker that lies outside its limits already is not to be held against a step
         self.high, self.high_count = np.maximum(self.high, self.low), np.maximum(self.high_count, self.low_count)

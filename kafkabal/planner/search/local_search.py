@@ -213,6 +213,7 @@ def _best_exchange(solution: Solution, violation: Violation, index: ReplicaIndex
     out2, in2 = _loads(solution, p2, k2, partner, broker)
     gain = violation.change(broker, in2 - out1, 0) + violation.change(partner, in1 - out2, 0)
     useful = gain < -violation.least_gain
+    useful &= _has_room(solution, broker, in2 - out1) & _has_room(solution, partner, in1 - out2)
     rows, columns = np.flatnonzero(useful.any(1)), np.flatnonzero(useful.any(0))
     if not rows.size:
         return None
@@ -230,6 +231,12 @@ def _best_exchange(solution: Solution, violation: Violation, index: ReplicaIndex
     best = int(np.lexsort((second, first, _rank(partners, solution.problem.n_brokers)[partner[second]]))[0])
     a, b = first[best], second[best]
     return SearchStep(np.array([p1[a], p2[b]]), np.array([k1[a], k2[b]]), np.array([partner[b], broker]))
+
+
+def _has_room(solution: Solution, broker: I64 | int, more_bytes: I64) -> Bools:
+    """Whether each broker stays below its limit with what an exchange brings it, or gets no fuller by it."""
+    room = solution.problem.limit_bytes[broker] - solution.used[broker]
+    return np.asarray((more_bytes <= 0) | (more_bytes <= room))
 
 
 def _need(solution: Solution, broker: int) -> int:

@@ -73,7 +73,7 @@ def _worth_a_look(solution: Solution, least: int) -> Bools:
     """Brokers that have room for what they sent away, or took something although they sent something away."""
     problem = solution.problem
     arrived = np.bincount(solution.placement[solution.moved()], minlength=problem.n_brokers)
-    roomy = solution.bands.high_bytes - solution.used >= least
+    roomy = solution.most_bytes() - solution.used >= least
     return np.asarray(~problem.leaves & (roomy | (arrived > 0)))
 
 
@@ -156,7 +156,7 @@ def _alone(solution: Solution, broker: int, p: I64, k: I64) -> _Trade:
     bands = solution.bands
     current = solution.placement[p, k]
     held, arrived = solution.problem.held_bytes[p, k], solution.problem.arriving_bytes[p]
-    fits = (solution.used[broker] + held <= bands.high_bytes[broker]) & (
+    fits = (solution.used[broker] + held <= solution.most_bytes()[broker]) & (
         solution.count[broker] < bands.high_count[broker]
     )
     fits &= (solution.used[current] - arrived >= bands.low_bytes[current]) & (
@@ -190,7 +190,7 @@ class _Here(NamedTuple):
 def _away(solution: Solution, broker: int, p: I64, k: I64) -> _Away:
     bands, current = solution.bands, solution.placement[p, k]
     room = np.minimum(
-        bands.high_bytes[broker] - solution.used[broker], solution.used[current] - bands.low_bytes[current]
+        solution.most_bytes()[broker] - solution.used[broker], solution.used[current] - bands.low_bytes[current]
     )
     return _Away(p, k, solution.problem.held_bytes[p, k], np.maximum(room, 0))
 
@@ -236,8 +236,9 @@ def _in_exchange(solution: Solution, broker: int, away: _Away, here: _Here, row:
     current, arrived = solution.placement[p, k], problem.arriving_bytes[p]
     used = solution.used[broker] + away.bytes[row] - here.bytes[other]
     used_away = solution.used[current] - arrived + problem.arriving_bytes[op]
-    fits = (used <= bands.high_bytes[broker]) & (used >= bands.low_bytes[broker]) & (op != p)
-    fits &= (used_away >= bands.low_bytes[current]) & (used_away <= bands.high_bytes[current])
+    most = solution.most_bytes()
+    fits = (used <= most[broker]) & (used >= bands.low_bytes[broker]) & (op != p)
+    fits &= (used_away >= bands.low_bytes[current]) & (used_away <= most[current])
     saving = arrived - np.where(here.unmoved[other], problem.arriving_bytes[op], 0)
     return _Trade(*(column[fits] for column in (p, k, op, ok, saving)))
 

@@ -141,6 +141,10 @@ class Solution:
         """bool, shape (n_partitions, width): the position is on a broker that held no copy before."""
         return np.asarray((self.placement >= 0) & (self.placement != self.problem.previous))
 
+    def most_bytes(self) -> I64:
+        """int64, shape (n_brokers,): upper edges of the bands, or what the disks hold where that is less."""
+        return np.minimum(self.bands.high_bytes, self.problem.limit_bytes)
+
     def sizes_agree(self) -> bool:
         """Whether every copy of a partition is as large as a new one would be."""
         problem = self.problem

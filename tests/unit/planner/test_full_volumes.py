@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from kafkabal.model.cluster_rows import BrokerRow, TopicRow
+from kafkabal.plan import apply_plan
 from kafkabal.planner import PlanOptions, check_drain, make_plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 
@@ -49,3 +51,21 @@ def test_a_volume_has_room_where_only_its_first_log_dir_is_cordoned() -> None:
     much = [partition(n, [1], 100 * GB, log_dirs=[1]) for n in range(20)]
     state = cluster(_half_cordoned(3), [TopicRow(topic="t", partitions=much)])
     assert check_drain(state, [1], throttle_bytes_per_s=GB).missing_bytes == (2000 - 1700) * GB
+
+
+def test_an_exchange_fills_no_broker_beyond_its_limit() -> None:
+    """Where bands are out of reach, a large replica does not come for a small one to a disk without room for it."""
+    parts = [partition(n, [b], gb * GB) for n, (b, gb) in enumerate([(1, 13), (2, 5), (1, 3), (1, 13), (3, 10)])]
+    # other programs occupy 76 GB of the second broker's 100, so that below 85 % there is room for 9 GB of replicas
+    usable_gb = {1: 71, 2: 19, 3: 90}
+    rows = [
+        replace(
+            row,
+            log_dirs=[replace(row.log_dirs[0], total_bytes=100 * GB, usable_bytes=usable_gb[row.broker] * GB)],
+        )
+        for row in brokers(3, dirs=1)
+    ]
+    state = cluster(rows, [TopicRow(topic="t", partitions=parts)])
+    after = apply_plan(state, make_plan(state, PlanOptions()))
+    held = np.bincount(after.replicas.broker, after.replicas.size_bytes, minlength=3)
+    assert held[1] <= 9 * GB
