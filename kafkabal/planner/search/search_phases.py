@@ -98,8 +98,12 @@ def _even(solution: Solution, listener: PlanListener, pace: float) -> None:
         solution.refresh_bands()
         if not narrowed or not is_outside(solution):
             break
-    if is_outside(solution):
+    # where copies differ in size each of these searches changes the total, and with it all bands
+    for _ in range(_MOST_REFINEMENTS if narrowed else 1):
+        if not is_outside(solution):
+            break
         search_locally(solution, CONVEXITY)
+        solution.refresh_bands()
 
 
 def exchange_in_chains(solution: Solution) -> Solution:

@@ -1,0 +1,42 @@
+"""Plans that do not reach the bands: what they move has to be worth it, and they say what remains outside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kafkabal.clusters.snapshot import read_snapshot
+from kafkabal.model.cluster_rows import TopicRow
+from kafkabal.planner import PlanOptions, make_plan
+from kafkabal.planner.plan_short_of_bands import is_worth_it
+from kafkabal.planner.problem import build_problem
+from kafkabal.planner.search.assign_leaders import assign_leaders
+from kafkabal.planner.search.solution import Solution
+from kafkabal.planner.search_for_placement import Candidate
+from kafkabal.scoring import load_scores
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
+
+
+@pytest.mark.parametrize("dear", [False, True])
+def test_bytes_have_to_be_worth_what_they_take_out(dear: bool) -> None:
+    """One replica of 4 GB evens two brokers as much as an exchange of 136 GB, which is too dear for that."""
+    held = [(1, 200), *[(2, 10)] * 7, (2, 4), (2, 6), *[(3, 11)] * 6]
+    parts = [partition(n, [b], gb * GB) for n, (b, gb) in enumerate(held)]
+    state = cluster(brokers(3), [TopicRow(topic="t", partitions=parts)])
+    start = Solution(build_problem(state, PlanOptions(scores=load_scores(["disk"]))))
+    solution = start.copy()
+    rows = np.array([n for n, (b, gb) in enumerate(held) if (gb in {10, 11} if dear else gb == 4)])
+    target = 3 - start.placement[rows, 0]
+    solution.move(rows, np.zeros_like(rows), target)
+    assert (solution.used // GB).tolist() == [200, 76, 70]
+    log_dir = np.zeros_like(solution.placement)
+    candidate = Candidate(solution, assign_leaders(solution), log_dir, np.empty(0, np.int64))
+    assert is_worth_it(start, candidate, fraction=1e-3) is not dear
+
+
+def test_a_broker_that_remains_outside_is_never_passed_over_in_silence() -> None:
+    """Followers of other sizes change the total, and with it the bands, up to the last move."""
+    plan = make_plan(read_snapshot(Path(__file__).with_name("unequal_followers.jsonl")), PlanOptions())
+    assert plan.warnings or not plan.scores["disk"].after["outside"]
