@@ -204,7 +204,7 @@ def test_slots_are_as_long_as_what_waits(view_over: Callable[..., RoutingView]) 
 
     assert longest_run(by_latency, waiting_records=0) == 16
     assert longest_run(by_latency, waiting_records=400) == 100
-    assert longest_run(by_latency, waiting_records=400_000) == 1000, "a request carries no more"
+    assert longest_run(by_latency, waiting_records=400_000) == 988, "a request carries no more"
     assert longest_run(by_bytes, waiting_records=400_000) < 100, "the bytes of brokers would become uneven"
 
 
@@ -241,7 +241,10 @@ def test_slots_follow_the_rate_between_two_views() -> None:
     assert policy.enter_slot(1000) > 262_000, "a full buffer is no lower rate"
     policy.slot.left_bytes = 0
     assert slot_after(1e6, 10.0) <= 20_000
-    assert slot_after(1e9, 0.2) == 1_000_000, "a request carries no more"
+    most_bytes = slot_after(1e9, 0.2)
+    assert 985_000 <= most_bytes < 1_000_000
+    # a record's lengths, times and attributes, and the header of its batch
+    assert most_bytes + most_bytes // 1000 * 11 + 61 <= 1_000_000, "a second request for a few records"
 
 
 def test_larger_brokers_get_more(view_over: Callable[..., RoutingView]) -> None:
