@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from kafkabal.inspection import ClusterFigures, Inspection, Member, Severity, profiles_of_one_cluster
 from kafkabal.reporting.inspection.grouping import Grouping
-from kafkabal.reporting.inspection.inspection_report import holder_table, score_table
+from kafkabal.reporting.inspection.inspection_report import cluster_counts, holder_table, score_table
 from kafkabal.reporting.report import Column, Metric, Report, Table, Tone, ValueKind
 from kafkabal.units import format_duration
 from kafkabal.wording import counted_noun, first_of
@@ -78,16 +78,26 @@ def _headline(members: Sequence[Member]) -> str:
 
 def _cluster_table(members: Sequence[Member], read_at_s: float) -> Table:
     """One row a cluster; a cluster that did not respond has nothing but its name and the reason."""
-    return Table(
-        key="clusters",
-        columns=(
-            *_condition(members),
-            *_brokers_and_bytes(members),
-            *_partitions(members),
-            *_time_to_full(members),
-            *_reading(members, read_at_s),
-        ),
+    columns = (
+        *_condition(members),
+        *_brokers_and_bytes(members),
+        *_partitions(members),
+        *_time_to_full(members),
+        *_reading(members, read_at_s),
     )
+    shown = {column.metric.name for column in columns if column.metric is not None}
+    return Table(key="clusters", columns=(*columns, *_other_counts(members, shown)))
+
+
+def _other_counts(members: Sequence[Member], shown: Container[str]) -> Iterator[Column]:
+    """For monitoring: the counts that a report of one cluster has and no column here, since alerts are on them too."""
+    counts = [
+        {} if m.inspection is None else {fact.key: fact for fact in cluster_counts(m.inspection)} for m in members
+    ]
+    for key, fact in next(filter(None, counts), {}).items():
+        if fact.metric is not None and fact.metric.name not in shown:
+            values = [found[key].value if found else None for found in counts]
+            yield Column(key=key, title="", for_people=True, values=values, metric=fact.metric)
 
 
 def _figure(

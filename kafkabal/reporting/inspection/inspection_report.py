@@ -217,11 +217,21 @@ def _on_consumers(racks: ConsumerRacks | None) -> Iterator[str]:
 
 
 def _facts(inspection: Inspection, command: str, read_at_s: float) -> Iterator[Fact]:
-    state, figures = inspection.state, partition_figures(inspection.state)
-    yield Fact(key="cluster_id", value=state.cluster_id)
-    yield Fact(key="taken_at", value=state.taken_at)
+    yield Fact(key="cluster_id", value=inspection.state.cluster_id)
+    yield Fact(key="taken_at", value=inspection.state.taken_at)
     yield Fact(key="tolerance", value=inspection.tolerance)
     yield Fact(key="next_command", value=command or None)
+    yield from cluster_counts(inspection)
+    yield Fact(
+        key="read_at_s",
+        value=read_at_s or None,
+        metric=Metric("kafkabal_last_success_timestamp_seconds", "When the cluster was last read."),
+    )
+
+
+def cluster_counts(inspection: Inspection) -> Iterator[Fact]:
+    """How many there are of what a cluster is made of, and of what is wrong in it: each is a metric."""
+    state, figures = inspection.state, partition_figures(inspection.state)
     for key, value, help_text in (
         ("brokers", len(state.brokers), "Brokers, including dead ones."),
         ("dead_brokers", int((~state.brokers.is_live).sum()), "Brokers that hold replicas and are not registered."),
@@ -236,11 +246,6 @@ def _facts(inspection: Inspection, command: str, read_at_s: float) -> Iterator[F
         ("moving_partitions", _moving(inspection), "Partitions being reassigned."),
     ):
         yield Fact(key=f"n_{key}", value=value, metric=Metric(f"kafkabal_{key}", help_text))
-    yield Fact(
-        key="read_at_s",
-        value=read_at_s or None,
-        metric=Metric("kafkabal_last_success_timestamp_seconds", "When the cluster was last read."),
-    )
 
 
 def _moving(inspection: Inspection) -> int:
