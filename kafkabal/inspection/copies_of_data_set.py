@@ -51,7 +51,7 @@ def data_set_copies(clusters: Mapping[str, ClusterState], patterns: Sequence[str
     patterns
         Globs, held against the name of the data set and against the topic's own.
     """
-    # two profiles of one cluster: its topics are no mirrors of themselves
+    # two profiles of one cluster: its topics do not mirror themselves
     once = {clusters[name].cluster_id: name for name in sorted(clusters, reverse=True)}.values()
     copies = [copy for name in once for copy in _copies_on(name, clusters[name], patterns, clusters.keys())]
     by_set: dict[str, list[TopicCopy]] = {}
