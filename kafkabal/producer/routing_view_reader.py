@@ -120,7 +120,7 @@ class ViewReader:
         for weighted in selected:
             if not weighted.score.needs <= known | _COMES_LATER:
                 require(weighted.score, state)
-        # one by latencies that nobody has measured yet changes no weight, and says that bytes need not be even
+        # one by latencies that are not measured yet changes no weight, and says that bytes need not be even
         ready = [w for w in selected if w.score.needs <= known | _COMES_ALONG]
         return view_of(state, topic, ready, at_s=at_s, latency_s=state.measured[PRODUCE_LATENCY], supplied=_COMES_ALONG)
 

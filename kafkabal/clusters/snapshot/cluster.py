@@ -218,7 +218,7 @@ class SnapshotCluster:
         self._refuse(Capability.LOCK)
 
     def lock_holders(self) -> tuple[str, ...]:
-        """Nobody: a snapshot knows no other hosts."""
+        """None: a snapshot knows no other hosts."""
         return ()
 
     def records(self) -> RecordStore:
