@@ -99,7 +99,7 @@ def _even(solution: Solution, listener: PlanListener, pace: float) -> None:
         if not narrowed or not is_outside(solution):
             break
     # where copies differ in size each of these searches changes the total, and with it all bands
-    for _ in range(_MOST_REFINEMENTS if narrowed else 1):
+    for _ in range(2 if narrowed else 1):
         if not is_outside(solution):
             break
         search_locally(solution, CONVEXITY)
