@@ -31,7 +31,7 @@ def test_every_option_with_a_value_refuses_an_option() -> None:
         options = [p for p in command.params if p.param_type_name == "option" and not (p.is_flag or p.count)]
         for flag in (flag for option in options for flag in option.opts):
             for swallowed in ("-q", "--yes", "--no-such-option"):
-                with pytest.raises(UsageError, match=f"^option without a value: {flag} .followed by {swallowed}.$"):
+                with pytest.raises(UsageError, match=f"(?m)^option without a value: {flag} .followed by {swallowed}.$"):
                     refuse_missing_values(command.params, [flag, swallowed], "x", until_command=False)
 
 
