@@ -16,7 +16,7 @@ import pytest
 from kafkabal.sandbox import Sandbox
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "train_images"
-EACH, EPOCHS = 150, 12
+EACH, EPOCHS = 150, 16
 
 
 def _run(*words: str | Path, folder: Path) -> subprocess.Popen[str]:

@@ -77,7 +77,7 @@ class _Most:
 
     def __init__(self, start: Solution, solution: Solution, *, crowd: bool) -> None:
         problem, bands = start.problem, start.bands
-        most_bytes, most_count = bands.high_bytes, bands.high_count
+        most_bytes, most_count = start.most_bytes(), bands.high_count
         if crowd:
             most_bytes, most_count = problem.limit_bytes, problem.limit_replicas
         self.bytes: I64 = np.maximum(most_bytes, np.maximum(start.used, solution.used))
