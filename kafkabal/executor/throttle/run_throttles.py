@@ -114,14 +114,6 @@ class RunThrottles:
         self._throttle = throttle
         self._store.keep_throttle(throttle, self._state.asked_at if asked_at is None else asked_at)
 
-    def read_again(self) -> None:
-        """Have the next turn read what is in force, and set what others have cleared since.
-
-        Kafka's own tool clears the rates of all brokers at ``--verify`` and ``--cancel``: copies went on at full speed.
-        """
-        self._in_force.clear()
-        self._listed = dict.fromkeys(self._listed)
-
     def cover(
         self, starting: Collection[PartitionTask], running: Collection[PartitionTask], responding: frozenset[int]
     ) -> dict[PartitionTask, str]:

@@ -250,21 +250,6 @@ def test_a_rate_set_by_another_during_the_run_is_not_set_again(kafka: _Kafka) ->
     assert kafka.own == {(_broker(3), FOLLOWER_RATE): "77"}
 
 
-def test_what_another_tool_has_cleared_is_set_again(kafka: _Kafka) -> None:
-    """Once it is read again; what is still there is not set a second time."""
-    throttles = kafka.throttles(MOVE)
-    throttles.cover([_task(MOVE)], [], EVERYWHERE)
-    in_force = dict(kafka.own)
-    del kafka.own[_broker(3), FOLLOWER_RATE], kafka.own[TOPIC, LEADER_REPLICAS]
-    kafka.new()
-    throttles.cover([], [_running(MOVE)], EVERYWHERE)
-    assert kafka.new() == []
-    throttles.read_again()
-    throttles.cover([], [_running(MOVE)], EVERYWHERE)
-    assert kafka.changes() == [_rates((3, FOLLOWER_RATE)), [("topic t", LEADER_REPLICAS, "append", "0:1,0:2")]]
-    assert kafka.own == in_force
-
-
 def test_a_throttle_that_was_changed_outlives_the_process(kafka: _Kafka) -> None:
     """A resume continues the latest one, unless there is none."""
     kafka.state.throttle = Throttle(bytes_per_s=5)
