@@ -59,7 +59,7 @@ class _TimedProducer:
 
 
 class _Weighing:
-    """Weighs brokers anew for each record; reads the cluster itself, or has it read by a thread."""
+    """Weighs brokers again for each record; reads the cluster itself, or has it read by a thread."""
 
     def __init__(self, bench: ExperimentSandbox, client: Client, *, reads: bool) -> None:
         self._reads = reads
