@@ -55,7 +55,7 @@ class FoundRun:
     def moves_left(self) -> tuple[RunPartition, ...]:
         """Partitions whose reassignment could not be cancelled, where nothing else is left of a closed run.
 
-        Empty for a run that was to be cancelled or rolled back: a later run would bring them where they are no longer wanted.
+        Empty for a run that was to be cancelled or rolled back: a later run would bring them where they are not wanted.
         """
         state = self.state
         if state.phase is not Phase.CLOSED or state.outcome is RunOutcome.DETACHED or state.goal is not Goal.APPLY:
