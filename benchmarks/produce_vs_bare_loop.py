@@ -122,16 +122,26 @@ def timed(run: Callable[[], None]) -> tuple[float, float]:
     return perf_counter() - start, process_time() - start_cpu
 
 
+def brokers_inside_librdkafka() -> Producer:
+    """The client that has them, for as long as it lives."""
+    return Producer({"test.mock.num.brokers": 3, "log_level": 2})
+
+
+def settings_of(owner: Producer) -> dict[str, ClientSetting]:
+    """Settings of a producer to its brokers, once the topic is there."""
+    while not (found := owner.list_topics(TOPIC, timeout=10)).topics[TOPIC].partitions:
+        owner.poll(0.1)
+    return {"bootstrap.servers": ",".join(f"{b.host}:{b.port}" for b in found.brokers.values()), **SETTINGS}
+
+
 def main() -> None:
     """Print a line for each source."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--pairs", type=int, default=5)
     options.add_argument("--policy", default="score")
     given = options.parse_args()
-    owner = Producer({"test.mock.num.brokers": 3, "log_level": 2})
-    while not (found := owner.list_topics(TOPIC, timeout=10)).topics[TOPIC].partitions:
-        owner.poll(0.1)
-    settings = {"bootstrap.servers": ",".join(f"{b.host}:{b.port}" for b in found.brokers.values()), **SETTINGS}
+    owner = brokers_inside_librdkafka()  # which end with it
+    settings = settings_of(owner)
     with tempfile.TemporaryDirectory() as temporary:
         state, folder, rows = Path(temporary), Path(temporary) / "files", Path(temporary) / "rows.jsonl"
         for number in range(FILES):

@@ -15,9 +15,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from time import perf_counter, sleep
 
-from confluent_kafka import Producer
-
-from benchmarks.produce_vs_bare_loop import FILE_BYTES, SETTINGS, TOPIC, routed
+from benchmarks.produce_vs_bare_loop import FILE_BYTES, brokers_inside_librdkafka, routed, settings_of
 from kafkabal.config import ClientSetting
 from kafkabal.sources import FolderSource
 from kafkabal.sources.file_store_protocol import OpenFile
@@ -63,10 +61,8 @@ def main() -> None:
     options.add_argument("--files", type=int, default=100_000)
     options.add_argument("--threads", type=int, default=64)
     given = options.parse_args()
-    owner = Producer({"test.mock.num.brokers": 3, "log_level": 2})
-    while not (found := owner.list_topics(TOPIC, timeout=10)).topics[TOPIC].partitions:
-        owner.poll(0.1)
-    settings = {"bootstrap.servers": ",".join(f"{b.host}:{b.port}" for b in found.brokers.values()), **SETTINGS}
+    owner = brokers_inside_librdkafka()  # which end with it
+    settings = settings_of(owner)
     with tempfile.TemporaryDirectory() as temporary:
         state, few = Path(temporary), write_files(Path(temporary) / "few", FEW)
         many = write_files(Path(temporary) / "many", given.files)

@@ -86,7 +86,7 @@ _CRON = ("rebalance", "--repair-only", "--dead-after", "0", "--yes", "--throttle
 
 
 def test_the_rest_is_repaired_meanwhile(crowd: Simulation, tmp_path: Path) -> None:
-    """A later run takes over the move that nobody can end, repairs the rest, and restores all throttles at the end."""
+    """A later run takes over the move that cannot end, repairs the rest, and restores all throttles at the end."""
     kafka, before = crowd.memory.kafka, _configs(crowd)
     _move_only_copy(crowd, tmp_path)
 

@@ -114,7 +114,7 @@ def _lose_only_copy(stage: Stage) -> tuple[TopicPartition, tuple[int, str]]:
 
 
 def test_only_copy_is_on_a_broker_that_dies(stage: Stage) -> None:
-    """A move without a leader is named and keeps no slot; Kafka lets nobody cancel it, and ``resume`` finishes it."""
+    """A move without a leader is named and keeps no slot; Kafka refuses to cancel it, and ``resume`` finishes it."""
     name, (code, said) = _lose_only_copy(stage)
     assert code == 1
     assert f"('{name}', 'no leader to copy from: broker 2 is dead; not cancelled: no replica is in sync')" in said

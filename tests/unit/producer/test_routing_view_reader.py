@@ -59,7 +59,7 @@ def test_the_same_view_has_the_latencies_of_now() -> None:
     scores = load_scores(["latency"])
     view = next_view(views, scores)
     assert (view.at_s, np.isnan(view.latency_s).all()) == (5.0, True)
-    assert [marginal.counted.any() for marginal in view.marginal_loads] == [False], "nobody has measured any"
+    assert [marginal.counted.any() for marginal in view.marginal_loads] == [False], "none is measured yet"
 
     now_s[0], latencies.figures = 6.0, {1: 0.5, 3: 0.1}
     same = same_view(views, scores)

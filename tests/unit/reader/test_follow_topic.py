@@ -56,7 +56,7 @@ class Closed:
 
 
 def test_a_topic_that_may_not_be_read_is_refused_at_once() -> None:
-    """Also while nobody writes to it: the first record may be hours away."""
+    """Also while nothing is written to it: the first record may be hours away."""
     with pytest.raises(NotAuthorizedError, match="cannot read 3 from 7"):
         list(follow(Closed(), from_start=False, is_over=lambda: False, sleep=lambda _: None))
 

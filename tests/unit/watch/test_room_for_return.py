@@ -66,7 +66,7 @@ def bytes_on(state: ClusterState, broker: int) -> int:
 
 
 def test_a_broker_that_was_filled_today_gets_little_of_a_repair() -> None:
-    """When the dead broker is back and is filled, nobody is outside the outer band; one who got its part would be."""
+    """When the dead broker is back and is filled, none is outside the outer band; one that got its part would be."""
     filled, fill = filled_today()
     state = with_dead(filled, DEAD)
 
