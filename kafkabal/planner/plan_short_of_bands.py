@@ -104,9 +104,12 @@ def _mends(candidate: Candidate) -> bool:
 
 
 def _helps(start: Solution, candidate: Candidate, fraction: float) -> bool:
-    before = shortfall(start, start.problem.leader)
-    help_ = before - shortfall(candidate.solution, candidate.leader)
-    return help_ > before * _LEAST_HELP * fraction and help_ >= _price(start, candidate) * _LEAST_HELP_A_BYTE
+    before, left = shortfall(start, start.problem.leader), shortfall(candidate.solution, candidate.leader)
+    help_ = before - left
+    if help_ <= before * _LEAST_HELP * fraction:
+        return False
+    # what reaches every band is no plan short of them, and a later run would apply it at any price
+    return left <= 0 or help_ >= _price(start, candidate) * _LEAST_HELP_A_BYTE
 
 
 def _price(start: Solution, candidate: Candidate) -> float:
