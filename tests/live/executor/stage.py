@@ -153,6 +153,10 @@ class Stage(Hosts):
         running = self.cluster.reassignments().keys()
         return running >= set(names) if names else bool(running)
 
+    def in_sync(self, name: TopicPartition) -> tuple[int, ...]:
+        """Brokers whose replica of a partition the controller counts as in sync."""
+        return self.cluster.partition_status([name.topic])[name].isr
+
     def copying(self) -> set[ReplicaOn]:
         """Replicas that are being copied to another log dir of their broker."""
         logs, _ = self.cluster.replica_logs(self.cluster.broker_ids(), self.cluster.partition_status(self.sizes).keys())

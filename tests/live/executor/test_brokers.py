@@ -84,6 +84,8 @@ def test_broker_that_keeps_its_replicas_stays_away(stage: Stage) -> None:
     process = stage.begin(_impatient(stage, broker_return_s=4.0))
     stage.until(lambda: stage.in_flight(stage.moving(1)))
     stage.sandbox.kill(2)
+    # as long as the controller counts it in sync, a copy that ends at once ends the move too
+    stage.until(lambda: 2 not in stage.in_sync(stage.moving(1)))
     stage.hasten()
     code, said = process.end()
     assert code == 1
