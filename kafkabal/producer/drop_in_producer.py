@@ -40,13 +40,6 @@ _send: Final = Client.produce
 _LIVE: Final[WeakSet[Producer]] = WeakSet()
 
 
-class _Slots(dict[str, Slot]):
-    """Slots by topic; a topic that has none is not entered."""
-
-    def __missing__(self, _topic: str) -> Slot:
-        return _USED_UP
-
-
 class Producer(Client):
     """A drop-in for ``confluent_kafka.Producer`` that keeps brokers evenly loaded.
 
@@ -94,7 +87,7 @@ class Producer(Client):
 
     __slots__ = ("__weakref__", "_is_forked", "_report", "_routing", "_slots")
 
-    _slots: _Slots
+    _slots: dict[str, Slot]
     """By topic, what may be used up without asking."""
     _report: Report | None
     """Of the configuration."""
@@ -104,7 +97,7 @@ class Producer(Client):
     def __new__(cls, *_: Any, **__: Any) -> Self:
         """Bare, so that a derived class that does not call ``__init__`` is refused as the bare client refuses it."""
         made = super().__new__(cls)
-        made._slots = _Slots()
+        made._slots = {}
         made._report = None
         made._routing = None
         made._is_forked = False
@@ -143,9 +136,13 @@ class Producer(Client):
         OperationError
             In a process that was forked after the producer was made.
         """
-        # every record pays for this: 0.24 us beside 0.33 us of librdkafka's own call
-        if key is headers is partition is timestamp is None and type(value) is bytes:
-            slot, size_bytes = self._slots[topic], len(value)
+        # every record pays for this, 0.18 us beside 0.4 of librdkafka's own call: no call of ours, a plain dictionary,
+        # and every condition a jump of its own
+        if key is None and partition is None and headers is None and timestamp is None and type(value) is bytes:
+            try:
+                slot, size_bytes = self._slots[topic], len(value)
+            except KeyError:
+                slot, size_bytes = _USED_UP, 0
             # no call from here to where it is written: between two calls no other thread cuts in
             left_bytes = slot.left_bytes
             if left_bytes > 0:
@@ -275,13 +272,13 @@ class Producer(Client):
         return None if self._routing is None else self._routing.router(topic)
 
     def _stop_routing(self) -> None:
-        routing, self._routing, self._slots = self._routing, None, _Slots()
+        routing, self._routing, self._slots = self._routing, None, {}
         if routing is not None:
             routing.close()
 
     def _refuse_after_fork(self) -> None:
         """The threads of librdkafka, and ours, are not in this process."""
-        self._is_forked, self._routing, self._slots = True, None, _Slots()
+        self._is_forked, self._routing, self._slots = True, None, {}
 
 
 # the order of the two's parameters differs in confluent-kafka itself
