@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappush, heapreplace
 from math import inf
 from typing import Final
 
@@ -181,42 +181,47 @@ class ByteStride:
     def _enter_slot(self, next_bytes: int) -> None:
         """Book the slot that ends, and find the partition of the next one."""
         self._book()
-        if self._awaited is None and self._total_bytes >= self._used_up_at_bytes:
-            self._when_used_up()
-            if self._awaited is None:
-                self._set_end_of_span(next_bytes)
-        if self._awaited is not None:
-            (weights, self._span_bytes, broker), self._awaited = self._awaited, None
-            self._start_over(weights, broker, next_bytes)
-            self._set_end_of_span(next_bytes)
-        _, _, self._broker = heappop(self._brokers)
-        _, _, self.slot.partition = heappop(self._partitions[self._broker])
+        if self._awaited is not None or self._total_bytes >= self._used_up_at_bytes:
+            self._take_weights(next_bytes)
+        # who is next stays in line until its slot is booked, and is put in line again by the same call
+        self._broker = broker = self._brokers[0][2]
+        self.slot.partition = self._partitions[broker][0][2]
         self._slot_end_bytes = self.slot.left_bytes = self._slot_bytes(next_bytes)
 
     def _book(self) -> None:
-        """Count the bytes of the slot, and put its partition and broker in line again."""
-        n_bytes = self._slot_end_bytes - self.slot.left_bytes
-        broker, partition = self._broker, self.slot.partition
+        """Count the bytes of the slot, and put its partition and broker in line again.
+
+        One function, since every slot of a producer pays for it.
+        """
+        slot, broker = self.slot, self._broker
         if broker < 0:
             return
-        self._largest_excess_bytes = max(self._largest_excess_bytes, n_bytes - self._slot_end_bytes)
+        partition, excess_bytes = slot.partition, -slot.left_bytes
+        n_bytes = self._slot_end_bytes + excess_bytes
+        if excess_bytes > self._largest_excess_bytes:
+            self._largest_excess_bytes = excess_bytes
         # what is in the slot counts once only, whenever it is asked for
-        self._slot_end_bytes = self.slot.left_bytes = 0
+        self._slot_end_bytes = slot.left_bytes = 0
+        self._broker = -1
         self._total_bytes += n_bytes
         self._sent[partition] += n_bytes
-        self._weights_and_booked[1][partition] += n_bytes
-        self._broker_booked[broker] += n_bytes
-        self._broker = -1
-        self._queue_up(partition, broker)
-        heappush(self._brokers, (self._broker_place(broker), self._turn[partition], broker))
-
-    def _broker_place(self, broker: int) -> float:
-        return (self._broker_booked[broker] + self._half_bytes) / self._broker_weights[broker]
-
-    def _queue_up(self, partition: int, broker: int) -> None:
         weights, booked = self._weights_and_booked
-        place = (booked[partition] + self._half_bytes) / weights[partition]
-        heappush(self._partitions[broker], (place, self._turn[partition], partition))
+        booked[partition] += n_bytes
+        self._broker_booked[broker] += n_bytes
+        half_bytes, turn = self._half_bytes, self._turn[partition]
+        place = (booked[partition] + half_bytes) / weights[partition]
+        heapreplace(self._partitions[broker], (place, turn, partition))
+        place = (self._broker_booked[broker] + half_bytes) / self._broker_weights[broker]
+        heapreplace(self._brokers, (place, turn, broker))
+
+    def _take_weights(self, next_bytes: int) -> None:
+        """Start over by the weights that wait; ask for some if none do and those in force are used up."""
+        if self._awaited is None:
+            self._when_used_up()
+        if self._awaited is not None:
+            (weights, self._span_bytes, broker), self._awaited = self._awaited, None
+            self._start_over(weights, broker, next_bytes)
+        self._set_end_of_span(next_bytes)
 
     def _start_over(self, weights: F64, broker: I32 | None, next_bytes: int) -> None:
         """Follow new weights, and make up for what partitions are ahead of the old ones."""
@@ -227,18 +232,22 @@ class ByteStride:
         used = np.flatnonzero(weights > 0)
         brokers = np.zeros(n, np.int64) if broker is None else np.maximum(broker, 0)
         n_brokers = int(brokers.max()) + 1
-        self._weights_and_booked = weights.tolist(), ahead.tolist()
+        self._weights_and_booked = weight_of, booked = weights.tolist(), ahead.tolist()
         of_broker = np.bincount(brokers, weights, n_brokers)
         self._broker_weights = of_broker.tolist()
         self._broker_booked = np.bincount(brokers, ahead, n_brokers).tolist()
         self._half_bytes = self._slot_bytes(next_bytes) / 2
         self._turn = ((np.arange(n) / n - self._start) % 1.0).tolist()
         self._partitions = [[] for _ in range(n_brokers)]
-        for partition in used.tolist():
-            self._queue_up(partition, int(brokers[partition]))
+        half_bytes, turn = self._half_bytes, self._turn
+        for p, b in zip(used.tolist(), brokers[used].tolist(), strict=True):
+            heappush(self._partitions[b], ((booked[p] + half_bytes) / weight_of[p], turn[p], p))
         self._brokers = [
-            (self._broker_place(b), min(turn for _, turn, _ in self._partitions[b]), b)
-            for b in np.unique(brokers[used]).tolist()
+            ((booked_of_broker + half_bytes) / weight, min(t for _, t, _ in line), b)
+            for b, (line, booked_of_broker, weight) in enumerate(
+                zip(self._partitions, self._broker_booked, self._broker_weights, strict=True)
+            )
+            if line
         ]
         heapify(self._brokers)
 
@@ -248,8 +257,11 @@ class ByteStride:
 
     def _slot_bytes(self, next_bytes: int) -> int:
         """Whole records: slots of a record and a quarter would give two to every fourth."""
-        mean_bytes = self.mean_record_bytes or next_bytes
+        records = self._counted_records
+        mean_bytes = (self._counted_bytes // records if records else 0) or next_bytes
         slot_bytes = float(self._usual_slot_bytes)
         if self._most_part < inf:
-            slot_bytes = min(slot_bytes, self._total_bytes * self._most_part / len(self._broker_weights))
-        return max(1, round(slot_bytes / mean_bytes)) * mean_bytes
+            most_bytes = self._total_bytes * self._most_part / len(self._broker_weights)
+            if most_bytes < slot_bytes:
+                slot_bytes = most_bytes
+        return (round(slot_bytes / mean_bytes) or 1) * mean_bytes
