@@ -19,6 +19,7 @@ from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from kafkabal import __version__
 from kafkabal.clusters.clock import Clock, Deadline
 from kafkabal.clusters.kafka.broker_address import Address
+from kafkabal.clusters.kafka.decode_response import decode_response
 from kafkabal.clusters.kafka.error_mapping import NO_ERROR, UNSUPPORTED_VERSION, check, translated
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import NoResponseError, RefusedByClusterError, UnreachableError
@@ -222,7 +223,7 @@ class BrokerConnection:
                 raise NoResponseError(f"{self.address} sent the response to another request")
             if in_place is not None:
                 return in_place.decode(packed, version)
-            return request.header.get_response_class().decode(packed, header=True)
+            return decode_response(request, packed)
 
     def _receive_frame(self, deadline: Deadline, in_place: ResponseInPlace | None) -> memoryview:
         head = self._receive(memoryview(bytearray(4)), deadline)
