@@ -11,6 +11,7 @@ from pathlib import Path
 
 from experiments import (
     existing_skew,
+    moving_cost,
     refresh_ablation,
     simulator_accuracy,
     space_usage,
@@ -19,7 +20,7 @@ from experiments import (
     training_time,
     write_latency,
 )
-from experiments.experiment_sandbox import FULL, SHORT, ExperimentSandbox, Extent
+from experiments.experiment_sandbox import FULL, SHORT, ExperimentSandbox, Extent, sandbox_spec
 from experiments.rate_limited_proxies import RateLimitedProxies
 from experiments.report import Finding, write_into_page, write_report
 from kafkabal.sandbox import KafkaListener, Sandbox, SandboxSpec, up
@@ -31,10 +32,12 @@ SLOWER = 8
 
 DIRECT: Mapping[str, Callable[[ExperimentSandbox, Callable[[str], None]], Finding]] = {
     "1": space_usage.run,
+    "1-cases": space_usage.run_cases,
     "2a": write_latency.run_healthy,
     "2c": refresh_ablation.run,
     "2b-rf3": write_latency.run_slow_replica,
     "3": existing_skew.run,
+    "3-moving": moving_cost.run,
     "4": training_time.run,
     "4-reader": training_through_reader.run,
     "4-storage": storage_comparison.run,
@@ -46,7 +49,21 @@ BEHIND_PROXIES: Mapping[str, Callable[[ExperimentSandbox, Callable[[str], None]]
         bench, say, rates_bytes_per_s(len(bench.brokers))
     ),
 }
-_ORDER = ("prediction", "prediction-latency", "1", "2a", "2b", "2b-rf3", "2c", "3", "4", "4-reader", "4-storage")
+_ORDER = (
+    "prediction",
+    "prediction-latency",
+    "1",
+    "1-cases",
+    "2a",
+    "2b",
+    "2b-rf3",
+    "2c",
+    "3",
+    "3-moving",
+    "4",
+    "4-reader",
+    "4-storage",
+)
 
 
 def main() -> None:
@@ -72,14 +89,9 @@ def main() -> None:
 
 
 def spec(ports: Mapping[int, int]) -> SandboxSpec:
-    """Brokers with one log dir each, which clients reach directly or by the ports of proxies."""
-    return SandboxSpec(
-        brokers=len(ports),
-        log_dirs=1,
-        listeners=(KafkaListener(name=SHAPED, protocol="PLAINTEXT", advertised_ports=ports),),
-        # a quota is to hold within two seconds, not on average over eleven
-        properties={"log.segment.bytes": str(256 * 2**20), "quota.window.num": "2"},
-    )
+    """Brokers that clients reach directly or by the ports of proxies."""
+    shaped = KafkaListener(name=SHAPED, protocol="PLAINTEXT", advertised_ports=ports)
+    return sandbox_spec(len(ports), listeners=(shaped,))
 
 
 def rates_bytes_per_s(brokers: int) -> list[float]:

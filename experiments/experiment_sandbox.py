@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
+import os
 import re
+import subprocess
+import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import yaml
 from confluent_kafka import Producer as Client
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewPartitions
 
 from kafkabal.clusters import NewTopic, ReadRequest
 from kafkabal.clusters.kafka import KafkaCluster
@@ -21,7 +27,7 @@ from kafkabal.config import ConnectionSettings
 from kafkabal.model import F64, I32, I64, replica_bytes
 from kafkabal.producer import Producer
 from kafkabal.routing import RoutingView, view_of
-from kafkabal.sandbox import Sandbox, default_cache, ensure_jars, java_command, run_java
+from kafkabal.sandbox import Sandbox, SandboxSpec, default_cache, ensure_jars, java_command, run_java, up
 from kafkabal.scoring import Need, load_scores
 
 if TYPE_CHECKING:
@@ -51,6 +57,8 @@ REFRESH_S = 0.5
 _GONE_S = 30.0
 _JAVA_S = 300.0
 _JAVA_HEAP_BYTES = 256 * 2**20
+_JAVA_PAYLOADS = 100
+"""Of 163 kB they are 16 MB, which the tool keeps in memory several times."""
 # how Kafka's performance tool sums up
 _STATED = re.compile(r"(\d+) ms 50th, \d+ ms 95th, (\d+) ms 99th")
 _SETTINGS = {"linger.ms": 5, "enable.idempotence": True, "queue.buffering.max.kbytes": 64 * 1024, "log_level": 2}
@@ -95,14 +103,16 @@ class Sent:
     """int32, shape (n_records,): what the policy picked, -1 where that is not known; empty where not measured."""
     at_s: F64
     """float64, shape (n_records,): when each was taken, since the first was; empty where not measured."""
+    begun_s: float = math.nan
+    """When that was, by the monotonic clock."""
     stated_s: tuple[float, float] = (math.nan, math.nan)
     """p50 and p99 as another program stated them, where latencies were not measured here."""
 
-    def p50_and_p99_s(self, *, from_s: float = 0.0) -> tuple[float, float]:
-        """Of the latencies, in seconds, of the records that were taken from this time on."""
+    def p50_and_p99_s(self, *, from_s: float = 0.0, until_s: float = math.inf) -> tuple[float, float]:
+        """Of the latencies, in seconds, of the records that were taken between these times."""
         if not self.latency_s.size:
             return self.stated_s
-        p50, p99 = np.percentile(self.latency_s[self.at_s >= from_s], [50, 99])
+        p50, p99 = np.percentile(self.latency_s[(self.at_s >= from_s) & (self.at_s < until_s)], [50, 99])
         return float(p50), float(p99)
 
 
@@ -123,13 +133,24 @@ class ExperimentSandbox:
         """Make a topic, each replica where it is wanted, and wait until all of its log dirs are there."""
         faults = self.cluster.create_topics([NewTopic(name=topic, assignment=tuple(map(tuple, assignment)))])
         assert not faults, faults
+        self._await_logs(topic, sum(map(len, assignment)))
+
+    def _await_logs(self, topic: str, replicas: int) -> None:
         end = monotonic() + _GONE_S
-        while self._replicas_with_logs(topic) < sum(map(len, assignment)) and monotonic() < end:
+        while self._replicas_with_logs(topic) < replicas and monotonic() < end:
             sleep(0.05)
 
     def _replicas_with_logs(self, topic: str) -> int:
         logs, _ = self.cluster.replica_logs(self.brokers, self.cluster.partition_status([topic]))
         return len(logs)
+
+    def add_partitions(self, topic: str, assignment: Sequence[Sequence[int]]) -> None:
+        """Give a topic more partitions, each replica where it is wanted, and wait until all log dirs are there."""
+        held = self._replicas_with_logs(topic)
+        n_partitions = len(self.cluster.partition_status([topic])) + len(assignment)
+        new = NewPartitions(topic, n_partitions, [list(replicas) for replicas in assignment])
+        self._admin.create_partitions([new])[topic].result()
+        self._await_logs(topic, held + sum(map(len, assignment)))
 
     def delete(self, topic: str) -> None:
         """Remove a topic, and wait until no log dir holds any of it."""
@@ -158,6 +179,8 @@ class ExperimentSandbox:
         seed: int = 0,
         per_s: float | None = None,
         scores: Sequence[str] = ("disk",),
+        profile: Path | None = None,
+        until: Event | None = None,
         **settings: Any,
     ) -> Sent:
         """Send records of these sizes without keys.
@@ -168,6 +191,10 @@ class ExperimentSandbox:
             Records a second; None as fast as it goes.
         scores
             What the policy ``score`` evens out.
+        profile
+            Says what the brokers can hold; else that is what they report of this machine's disk.
+        until
+            Ends it early when it is set; not of the Java client.
         settings
             Of librdkafka, over the usual ones, with ``_`` for ``.``.
         """
@@ -175,15 +202,28 @@ class ExperimentSandbox:
         if policy == JAVA:
             return self._send_from_java(topic, sizes, per_s)
         if policy == LIBRDKAFKA:
-            return send_to(_OneTopic(Client(own), topic), sizes, per_s)
+            return send_to(_OneTopic(Client(own), topic), sizes, per_s, until)
         routing = {
             "kafkabal.policy": policy,
             "kafkabal.scores": list(scores),
             "kafkabal.seed": seed,
             "kafkabal.refresh.ms": round(REFRESH_S * 1000),
+            **({} if profile is None else {"kafkabal.profile": str(profile)}),
         }
         with Producer({"enable.idempotence": True, "linger.ms": 5, **own, **routing}) as producer:
-            return send_to(_OneTopic(producer, topic), sizes, per_s)
+            return send_to(_OneTopic(producer, topic), sizes, per_s, until)
+
+    @contextmanager
+    def profile(self, capacity_bytes: F64) -> Iterator[Path]:
+        """A profile in which the brokers, in their order, can hold so much."""
+        content = yaml.safe_load(self.sandbox.profile_path.read_text())
+        for broker, size in zip(self.brokers, capacity_bytes.tolist(), strict=True):
+            paths = content["capacity"][broker]
+            content["capacity"][broker] = {path: round(size / len(paths)) for path in paths}
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "profile.yaml"
+            path.write_text(yaml.safe_dump(content))
+            yield path
 
     def send_by_hand(self, topic: str, counts: Sequence[int], record_bytes: int, **settings: Any) -> None:
         """Send so many records to each partition, in turns, with more settings of the producer."""
@@ -195,13 +235,26 @@ class ExperimentSandbox:
                     producer.produce(value, partition=partition)
         producer.flush()
 
+    def kafkabal(self, *words: str) -> str:
+        """What a command prints, run on this sandbox in a process of its own, as a user would."""
+        with tempfile.TemporaryDirectory() as state:
+            done = subprocess.run(
+                [sys.executable, "-m", "kafkabal", *words, "--profile", str(self.sandbox.profile_path)],
+                env={**os.environ, "XDG_STATE_HOME": state},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
     def close(self) -> None:
         """Drop connections."""
         self.cluster.close()
 
     def _send_from_java(self, topic: str, sizes: I64, per_s: float | None) -> Sent:
         with tempfile.TemporaryDirectory() as scratch:
-            arguments = ["--topic", topic, "--num-records", str(len(sizes)), "--record-size", str(int(sizes.mean()))]
+            arguments = ["--topic", topic, "--num-records", str(len(sizes)), *_java_payload(sizes, Path(scratch))]
             arguments += ["--throughput", str(-1 if per_s is None else round(per_s)), "--producer-props"]
             arguments += [f"bootstrap.servers={self.settings['bootstrap.servers']}"]
             jars = ensure_jars(self.sandbox.record.spec.version, default_cache())
@@ -213,7 +266,42 @@ class ExperimentSandbox:
         seconds = monotonic() - start
         stated = _STATED.findall(done.stdout)[-1]
         p50_s, p99_s = (int(milliseconds) / 1000 for milliseconds in stated)
-        return Sent(seconds, np.empty(0), np.empty(0, np.int32), np.empty(0), (p50_s, p99_s))
+        return Sent(seconds, np.empty(0), np.empty(0, np.int32), np.empty(0), stated_s=(p50_s, p99_s))
+
+
+def sandbox_spec(brokers: int, *, properties: Mapping[str, str] | None = None, **more: Any) -> SandboxSpec:
+    """Brokers with one log dir each, and with more properties and fields of a spec.
+
+    Without racks, which would decide what is fair: with three replicas the only broker of a rack is due one of each.
+    """
+    # a quota is to hold within two seconds, not on average over eleven
+    own = {"log.segment.bytes": str(256 * 2**20), "quota.window.num": "2"}
+    return SandboxSpec(brokers=brokers, racks=0, log_dirs=1, properties={**own, **(properties or {})}, **more)
+
+
+@contextmanager
+def another_sandbox(brokers: int, extent: Extent, **more: Any) -> Iterator[ExperimentSandbox]:
+    """A sandbox of so many brokers beside the one that the experiments share, with more fields of a spec."""
+    with (
+        tempfile.TemporaryDirectory() as home,
+        up(sandbox_spec(brokers, **more), "experiments-beside", home=Path(home)) as sandbox,
+        closing(ExperimentSandbox(sandbox, extent=extent)) as bench,
+    ):
+        yield bench
+
+
+def machine_load() -> str:
+    """A sentence beside times, which are worth little on a machine that did other work."""
+    return f"The load of the machine, of {os.cpu_count()} cores, was {os.getloadavg()[1]:.0f} in the last five minutes."
+
+
+def _java_payload(sizes: I64, folder: Path) -> list[str]:
+    """Options of Kafka's performance tool, which draws each record from the lines of a file if sizes differ."""
+    if (sizes == sizes[0]).all():
+        return ["--record-size", str(sizes[0])]
+    path = folder / "payloads"
+    path.write_bytes(b"\n".join(b"x" * size for size in sizes[:_JAVA_PAYLOADS].tolist()))
+    return ["--payload-file", str(path)]
 
 
 class _OneTopic:
@@ -239,7 +327,7 @@ class _OneTopic:
         self._producer.flush()
 
 
-def send_to(producer: Any, sizes: I64, per_s: float | None) -> Sent:
+def send_to(producer: Any, sizes: I64, per_s: float | None, until: Event | None = None) -> Sent:
     """Send records of these sizes to whatever hands over values to one topic, and measure."""
     content = np.random.default_rng(0).bytes(int(sizes.max()))
     latency_s, at_s = np.full(len(sizes), np.nan), np.empty(len(sizes))
@@ -257,12 +345,16 @@ def send_to(producer: Any, sizes: I64, per_s: float | None) -> Sent:
 
         return report
 
+    taken = 0
     for number, size in enumerate(sizes.tolist()):
+        if until is not None and until.is_set():
+            break
         while per_s is not None and (ahead_s := start + number / per_s - monotonic()) > 0:
             producer.poll(ahead_s)
         producer.produce(content[:size], on_delivery=reporter(number))
         at_s[number] = monotonic() - start
+        taken = number + 1
     producer.flush()
     seconds = monotonic() - start
-    assert not np.isnan(latency_s).any(), "records were lost"
-    return Sent(seconds, latency_s, partition, at_s)
+    assert not np.isnan(latency_s[:taken]).any(), "records were lost"
+    return Sent(seconds, latency_s[:taken], partition[:taken], at_s[:taken], begun_s=start)

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from experiments.space_usage import CASES
+
 ROOT = Path(__file__).parents[2]
 QUICK = ("1",)
 LONG = ("prediction", "2a", "2b", "2c", "3", "4")
@@ -58,11 +60,34 @@ def test_uneven_partitions_are_filled_evenly(found: dict[str, Any]) -> None:
 
 @pytest.mark.sweep
 def test_an_imbalance_is_gone_when_the_data_have_doubled(found_at_length: dict[str, Any]) -> None:
-    """From 2:1 to within 1.05 of the mean by score, and not by the client's default."""
-    first, *_, last = found_at_length["existing-skew"]["score"]
-    assert worst([first]) > 1.3
-    assert worst([last]) <= 1.05
-    assert worst([found_at_length["existing-skew"]["librdkafka default"][-1]]) > 1.1
+    """In each of three ways: from a third above the mean to within 1.05 of it by score, and not with even parts."""
+    assert len(found_at_length["existing-skew"]) == 3
+    for name, policies in found_at_length["existing-skew"].items():
+        first, *_, last = policies["score"]
+        assert worst([first]) > 1.3, name
+        assert worst([last]) <= 1.05, name
+        assert worst([policies["round-robin"][-1]]) > 1.1, name
+
+
+@pytest.mark.sweep
+def test_every_case_of_space_usage_is_measured(tmp_path: Path) -> None:
+    """By score no case is further from the least possible than by partitions in turn."""
+    cases = _run(("1-cases",), tmp_path)["space-cases"]
+    assert len(cases) == len(CASES)
+    for name, policies in cases.items():
+        over = {policy: max(found / least for _, found, least in runs) for policy, runs in policies.items()}
+        assert over["score"] <= over["round-robin"], name
+
+
+@pytest.mark.sweep
+def test_moving_beside_a_producer(tmp_path: Path) -> None:
+    """Each imbalance is smaller after a rebalance, which copied bytes and was felt or not: latencies are there."""
+    moves = _run(("3-moving",), tmp_path)["moving-cost"]
+    assert len(moves) == 3
+    for move in (move for of in moves.values() for move in of.values()):
+        assert 1 < move["after"] < move["before"]
+        assert move["copied_bytes"] > 0
+        assert all(latency > 0 for latency in [*move["alone_s"], *move["beside_s"]])
 
 
 @pytest.mark.sweep
