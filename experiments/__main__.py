@@ -11,14 +11,15 @@ from pathlib import Path
 
 from experiments import (
     existing_skew,
+    healthy_latency,
     moving_cost,
     refresh_ablation,
     simulator_accuracy,
+    slow_broker_latency,
     space_usage,
     storage_comparison,
     training_through_reader,
     training_time,
-    write_latency,
 )
 from experiments.experiment_sandbox import FULL, SHORT, ExperimentSandbox, Extent, sandbox_spec
 from experiments.rate_limited_proxies import RateLimitedProxies
@@ -33,9 +34,10 @@ SLOWER = 8
 DIRECT: Mapping[str, Callable[[ExperimentSandbox, Callable[[str], None]], Finding]] = {
     "1": space_usage.run,
     "1-cases": space_usage.run_cases,
-    "2a": write_latency.run_healthy,
+    "2a": healthy_latency.run,
+    "2a-telemetry": healthy_latency.run_telemetry,
     "2c": refresh_ablation.run,
-    "2b-rf3": write_latency.run_slow_replica,
+    "2b-rf3": slow_broker_latency.run_slow_replica,
     "3": existing_skew.run,
     "3-moving": moving_cost.run,
     "4": training_time.run,
@@ -44,7 +46,7 @@ DIRECT: Mapping[str, Callable[[ExperimentSandbox, Callable[[str], None]], Findin
     "prediction": simulator_accuracy.run_bytes,
 }
 BEHIND_PROXIES: Mapping[str, Callable[[ExperimentSandbox, Callable[[str], None]], Finding]] = {
-    "2b": write_latency.run_slow_broker,
+    "2b": slow_broker_latency.run_slow_broker,
     "prediction-latency": lambda bench, say: simulator_accuracy.run_order(
         bench, say, rates_bytes_per_s(len(bench.brokers))
     ),
@@ -55,6 +57,7 @@ _ORDER = (
     "1",
     "1-cases",
     "2a",
+    "2a-telemetry",
     "2b",
     "2b-rf3",
     "2c",

@@ -91,6 +91,16 @@ def test_moving_beside_a_producer(tmp_path: Path) -> None:
 
 
 @pytest.mark.sweep
+def test_client_metrics_are_collected_meanwhile(tmp_path: Path) -> None:
+    """Clients with and without metrics are measured beside each other, with records of every size."""
+    found = _run(("2a-telemetry",), tmp_path)["write-latency-telemetry"]
+    assert found.keys() == {"100", "1000", "100000"}
+    for loads in found.values():
+        ((_, ways),) = loads.values()
+        assert len(ways) == 4
+
+
+@pytest.mark.sweep
 def test_readers_of_a_balanced_topic_need_not_wait(found_at_length: dict[str, Any]) -> None:
     """What score laid out is even although its leaders are not, and everything on one broker is not."""
     assert found_at_length["training-time"]["score"][0] <= 1.1
@@ -100,7 +110,11 @@ def test_readers_of_a_balanced_topic_need_not_wait(found_at_length: dict[str, An
 @pytest.mark.sweep
 def test_latency_is_measured_of_all_records(found_at_length: dict[str, Any]) -> None:
     """The runs with healthy brokers and with a slow one end with every record acknowledged."""
-    assert found_at_length["write-latency"].keys() == {"Java default", "round-robin", "score"}
+    assert found_at_length["write-latency"].keys() == {"100", "1000", "100000"}
+    for loads in found_at_length["write-latency"].values():
+        assert loads.keys() == {"0.3", "0.6", "0.9"}
+        for _, ways in loads.values():
+            assert ways.keys() == {"librdkafka default", "score"}
     assert found_at_length["slow-broker"].keys() == {"librdkafka default", "round-robin", "score"}
 
 

@@ -1,66 +1,25 @@
-"""Experiment 2: what a policy does to the time from produce to acknowledgement, healthy and with one slow broker."""
+"""Experiment 2b: what a policy does to the time from produce to acknowledgement with one slow broker."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import comb
 from typing import Any
 
 import numpy as np
 
 from experiments.broker_halting import HALT_PERIOD_S, HaltedBroker
-from experiments.experiment_sandbox import JAVA, LIBRDKAFKA, ExperimentSandbox
+from experiments.experiment_sandbox import LIBRDKAFKA, ExperimentSandbox
 from experiments.report import Finding
 
 _RECORD_BYTES = 1_000
-_HEALTHY_RECORDS = 10_000
-_HEALTHY_PER_S = 2_000.0
-_CONNECTING = 0.4
-"""Of a run with healthy brokers, what is left out: two of five seconds, in the first of which clients connect."""
-_PAIRS = 10
 _SLOW_RECORDS = 40_000
 _REPLICATED_RECORDS = 20_000
 _SLOW_RUNS = 3
 _HALTED = 7 / 8
 _BUFFER_KIB = 4 * 1024
-_HEALTHY = (JAVA, "round-robin", "power-of-d", "score")
 _SLOW = ("round-robin", "adaptive", "least-loaded", "astraea", "c3", "prequal", "join-idle-queue", "score")
 _JUDGED = ("prequal", "score")
-_P50_GOAL, _P99_GOAL = 1.05, 1.15
 _THROUGHPUT_GOAL, _SLOW_P99_GOAL = 1.9, 0.5
-
-
-def run_healthy(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
-    """Interleaved pairs with the client's default at a fixed rate."""
-    bench.create("latency", [[broker] for broker in bench.brokers for _ in range(2)])
-    records, pairs = bench.extent.records(_HEALTHY_RECORDS), bench.extent.runs(_PAIRS)
-    sizes, from_s = np.full(records, _RECORD_BYTES, np.int64), _CONNECTING * records / _HEALTHY_PER_S
-    ratios: dict[str, list[tuple[float, float]]] = {}
-    for policy in bench.extent.policies(_HEALTHY):
-        for pair in range(pairs):
-            default = _percentiles(bench, LIBRDKAFKA, sizes, pair, from_s)
-            own = _percentiles(bench, policy, sizes, pair, from_s)
-            ratios.setdefault(policy, []).append((own[0] / default[0], own[1] / default[1]))
-        say(f"{policy}: p50 {_median(ratios[policy], 0):.2f} x, p99 {_median(ratios[policy], 1):.2f} x the default")
-    bench.delete("latency")
-    p50, p99 = _median(ratios["score"], 0), _median(ratios["score"], 1)
-    return Finding(
-        key="write-latency",
-        title="2a. Write latency, all brokers healthy",
-        setting=f"{records} records of {_RECORD_BYTES} bytes at {_HEALTHY_PER_S:g} a second, of which the first "
-        f"{from_s:g} s, in which clients connect, are left out; "
-        f"{pairs} interleaved pairs with librdkafka's default, each policy over the default: median with its 95 % "
-        "interval, least and most. "
-        "The Java client's figures are those of Kafka's performance tool, over the whole run and in whole "
-        "milliseconds.",
-        columns=["policy", "p50", "p99"],
-        rows=[[policy, _spread(ratios[policy], 0), _spread(ratios[policy], 1)] for policy in ratios],
-        verdicts=[
-            (f"policy score: p50 within {_P50_GOAL} x the default ({p50:.2f})", p50 <= _P50_GOAL),
-            (f"policy score: p99 within {_P99_GOAL} x the default ({p99:.2f})", p99 <= _P99_GOAL),
-        ],
-        data=ratios,
-    )
 
 
 def run_slow_broker(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
@@ -171,26 +130,3 @@ def _verdicts(policy: str, own: list[float], default: list[float]) -> list[tuple
         ),
         (f"policy {policy}: p99 at most {_SLOW_P99_GOAL} x the default ({p99:.2f})", p99 <= _SLOW_P99_GOAL),
     ]
-
-
-def _percentiles(
-    bench: ExperimentSandbox, policy: str, sizes: np.ndarray, seed: int, from_s: float
-) -> tuple[float, float]:
-    return bench.send("latency", policy, sizes, seed=seed, per_s=_HEALTHY_PER_S).p50_and_p99_s(from_s=from_s)
-
-
-def _median(pairs: list[tuple[float, float]], column: int) -> float:
-    return float(np.median([pair[column] for pair in pairs]))
-
-
-def _spread(pairs: list[tuple[float, float]], column: int) -> str:
-    values = sorted(pair[column] for pair in pairs)
-    low, high = _median_interval(len(values))
-    return f"{np.median(values):.2f} [{values[low]:.2f}, {values[high]:.2f}] ({values[0]:.2f} to {values[-1]:.2f})"
-
-
-def _median_interval(n: int) -> tuple[int, int]:
-    """Places between which the median lies with 95 %, whatever the distribution: quantiles of the binomial one."""
-    below = np.cumsum([comb(n, k) / 2**n for k in range(n + 1)])
-    low = max(0, int(np.searchsorted(below, 0.025)) - 1)
-    return low, n - 1 - low
