@@ -110,7 +110,7 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
         title="1. Space usage under uneven partition allocation",
         setting=f"{case.brokers} brokers, {case.brokers + 2} partitions: one a broker, and two more on brokers drawn "
         f"at random. {bench.extent.records(case.records)} records of {case.sizes.mean_bytes:g} bytes a run, "
-        f"{len(found['score'])} runs, each with partitions drawn anew, the same for every policy. Bytes from the "
+        f"{len(found['score'])} runs, each with other partitions, the same for every policy. Bytes from the "
         "brokers' log dirs; the worst run counts.",
         columns=["policy", "max/mean", "min/mean", "bytes a broker, MB (last run)"],
         rows=[
@@ -147,7 +147,7 @@ def run_cases(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
         key="space-cases",
         title="1, cases. Space usage of other topics, brokers and records",
         setting="The largest used / capacity of a broker over that of all brokers together, in the worst of "
-        f"{bench.extent.runs(_RUNS)} runs, each with partitions drawn anew, the same for every policy. Used bytes are "
+        f"{bench.extent.runs(_RUNS)} runs, each with other partitions, the same for every policy. Used bytes are "
         "those of the brokers' log dirs. If nothing else is said: 4 brokers alike, one replica, a partition on each "
         "broker and two more on brokers drawn at random, one producer, 20000 records of 2000 bytes (30000 to 6 "
         f"brokers). Binomial: leaders drawn from a binomial distribution over the brokers. COCO: {CASES[-2].records} "
