@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from confluent_kafka import Producer as Client
 
-from experiments.experiment_sandbox import REFRESH_S, ExperimentSandbox, Sent, send_to
+from experiments.experiment_sandbox import LIBRDKAFKA, REFRESH_S, ExperimentSandbox, Sent, send_to
 from experiments.report import Finding
 from kafkabal.producer import Producer
 from kafkabal.producer.topic_router import TopicRouter
@@ -24,7 +24,6 @@ _PER_S = 1_000.0
 _CONNECTING_S = 2.0
 _RUNS = 5
 _P99_GOAL = 1.15
-DEFAULT = "librdkafka default"
 SYNC = "read by the sending thread, weighed for each record"
 ASYNC = "read beside it, weighed for each record"
 CACHED = "read beside it, weights and slots kept (`score`)"
@@ -166,7 +165,7 @@ def _kept(bench: ExperimentSandbox, records: int, scores: str = "disk") -> tuple
 
 
 _WAYS: Mapping[str, Callable[[ExperimentSandbox, int], tuple[Sent, list[float]]]] = {
-    DEFAULT: _default,
+    LIBRDKAFKA: _default,
     SYNC: _by_sender,
     ASYNC: _beside,
     CACHED: _kept,
@@ -186,7 +185,7 @@ def _figures(sent: Sent, call_s: list[float], from_s: float) -> tuple[float, flo
 def _over_default(found: Mapping[str, list[tuple[float, float, float]]], way: str) -> list[float]:
     """p50 and p99 over the default's, medians."""
     ratios = [
-        (own[0] / default[0], own[1] / default[1]) for own, default in zip(found[way], found[DEFAULT], strict=True)
+        (own[0] / default[0], own[1] / default[1]) for own, default in zip(found[way], found[LIBRDKAFKA], strict=True)
     ]
     return [float(ratio) for ratio in np.median(ratios, axis=0)]
 
