@@ -7,16 +7,18 @@ as planned or as before, every throttle is as it was found, and every acknowledg
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
 import subprocess
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -31,6 +33,7 @@ from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR
 from tests.live.executor.broker_links import BrokerLinks
 from tests.live.executor.hosts import SESSION_S, Process
+from tests.live.executor.record_batches import batches
 from tests.live.executor.scenery import BROKERS, KB, LONGEST_S, MB
 from tests.live.executor.stage import Stage, options
 
@@ -38,6 +41,28 @@ _VALUE = bytes(500)
 _CONTROLLERS = (101, 102, 103)
 _MOST_TRIES = 5
 _CLOCK_STEPS_S = (-86_400, -3_600, -2, 2, 3_600, 86_400)
+_MOST_LINES = 300
+"""Of what a producer logs, the last: a paused broker makes it log some ten."""
+
+
+class RecordsError(AssertionError):
+    """Records of a partition are not as they were acknowledged."""
+
+    def __init__(self, name: TopicPartition, what: str, offsets: list[int | None]) -> None:
+        super().__init__(f"{name}: {what}")
+        self.name = name
+        self.offsets = offsets
+
+
+class _Lines(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self, lines: deque[str]) -> None:
+        super().__init__()
+        self._lines = lines
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._lines.append(f"{record.created:.3f} {record.getMessage()}")
 
 
 @dataclass
@@ -48,19 +73,34 @@ class Traffic:
     partitions: list[TopicPartition]
     acknowledged: dict[TopicPartition, list[tuple[int | None, int]]] = field(default_factory=lambda: defaultdict(list))
     """Offset and number of each record; the offset is not known where only a repeated request was answered."""
-    refused: int = 0
+    refused: list[str] = field(default_factory=list)
+    """Why, for each record that was."""
+    logged: deque[str] = field(default_factory=lambda: deque(maxlen=_MOST_LINES))
+    """What the producer says of its id, its epochs, and what it sends again."""
     is_over: threading.Event = field(default_factory=threading.Event)
 
     def write(self) -> None:
-        """Write numbered records, a few hundred a second, and note where each that was acknowledged went."""
+        """Write numbered records, a few hundred a second, and note where each that was acknowledged went.
+
+        With several requests in flight, librdkafka raises the epoch of its id where one fails and the next is out of
+        order. What was sent to other partitions, and of which only the answer was lost, is then written again under the
+        new epoch (librdkafka issue 4953): a duplicate that only the producer has made.
+        """
+        logger = logging.getLogger(f"producer.{id(self)}")
+        logger.setLevel(logging.DEBUG)
+        logger.propagate = False
+        logger.addHandler(_Lines(self.logged))
         producer = Producer(
             {
                 "bootstrap.servers": self.servers,
                 "acks": "all",
                 "enable.idempotence": True,
+                "max.in.flight.requests.per.connection": 1,
                 "delivery.timeout.ms": 300_000,
-                "log_level": 0,
-            }
+                "debug": "eos",
+                "error_cb": lambda error: logger.error("%s", error),
+            },
+            logger=logger,
         )
         number = 0
         while not self.is_over.wait(0.004):
@@ -72,7 +112,7 @@ class Traffic:
 
     def _note(self, error: Any, message: Any) -> None:
         if error is not None:
-            self.refused += 1
+            self.refused.append(str(error))
             return
         name = TopicPartition(message.topic(), message.partition())
         self.acknowledged[name].append((message.offset(), int(message.key())))
@@ -82,14 +122,11 @@ class Traffic:
         for name, noted in self.acknowledged.items():
             read = self._read(name, starts[name])
             numbers = [number for _, number in read]
-            lost = {number for _, number in noted} - set(numbers)
-            assert not lost, f"{name}: {len(lost)} acknowledged records lost: {sorted(lost)[:5]}"
-            strayed = {place for place in noted if place[0] is not None} - set(read)
-            assert not strayed, f"{name}: {len(strayed)} records at other offsets: {sorted(strayed)[:5]}"
             times = Counter(numbers)
-            again = [place for place in read if times[place[1]] > 1]
-            assert not again, f"{name}: {len(again)} duplicated records, by offset and number: {again[:10]}"
-            assert numbers == sorted(numbers), f"{name}: reordered records"
+            _refuse(name, "acknowledged records lost", [place for place in noted if not times[place[1]]])
+            _refuse(name, "records at other offsets", sorted({p for p in noted if p[0] is not None} - set(read)))
+            _refuse(name, "duplicated records", [place for place in read if times[place[1]] > 1])
+            _refuse(name, "reordered records", [b for a, b in pairwise(read) if b[1] < a[1]])
         return sum(map(len, self.acknowledged.values()))
 
     def _read(self, name: TopicPartition, first: int) -> list[tuple[int | None, int]]:
@@ -108,6 +145,12 @@ class Traffic:
                 read.append((message.offset(), int(message.key())))
         consumer.close()
         return read
+
+
+def _refuse(name: TopicPartition, what: str, places: list[tuple[int | None, int]]) -> None:
+    if places:
+        offsets = [offset for offset, _ in places]
+        raise RecordsError(name, f"{len(places)} {what}, by offset and number: {places[:10]}", offsets)
 
 
 @dataclass
@@ -137,8 +180,19 @@ class Round:
         try:
             return self._run()
         except Exception as error:
+            if isinstance(error, RecordsError):
+                self._tell_of_batches(error)
             error.add_note("\n".join(self.story))
             raise
+
+    def _tell_of_batches(self, error: RecordsError) -> None:
+        """Say who wrote what is wrong: a record that is there under two epochs was sent twice by the producer."""
+        around = {near for offset in error.offsets[:10] if offset is not None for near in range(offset - 2, offset + 3)}
+        for broker in BROKERS:
+            for log_dir in self.stage.sandbox.log_dirs(broker):
+                for batch in batches(log_dir / f"{error.name.topic}-{error.name.partition}"):
+                    if around & set(batch.offsets):
+                        self._tell(f"broker {broker}: {batch}")
 
     def _run(self) -> int:
         stage = self.stage
@@ -147,17 +201,25 @@ class Round:
         writer = threading.Thread(target=traffic.write)
         writer.start()
         try:
-            stage.until(lambda: bool(traffic.acknowledged))
+            self._run_beside(traffic, writer)
+            self._tell("checking records")
+            acknowledged = traffic.check(starts)
+        except Exception:
+            self.story += ["the producer logged:", *traffic.logged]
+            raise
+        raised = sum("bumped epoch" in line for line in traffic.logged)
+        self._tell(f"{acknowledged} records checked; the producer raised its epoch {raised} times")
+        return acknowledged
+
+    def _run_beside(self, traffic: Traffic, writer: threading.Thread) -> None:
+        try:
+            self.stage.until(lambda: bool(traffic.acknowledged))
             self._run_among_faults()
             self._end()
         finally:
             traffic.is_over.set()
             writer.join()
-        assert not traffic.refused, f"{traffic.refused} records refused"
-        self._tell("checking records")
-        acknowledged = traffic.check(starts)
-        self._tell(f"{acknowledged} records checked")
-        return acknowledged
+        assert not traffic.refused, f"{len(traffic.refused)} records refused: {set(traffic.refused)}"
 
     def _run_among_faults(self) -> None:
         process = self._begin()
