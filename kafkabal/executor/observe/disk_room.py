@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from kafkabal.model import ClusterState, LogDirState, did_not_report, volume_room_bytes
+from kafkabal.wording import first_of
 
 
 class DiskRoom:
@@ -25,7 +26,7 @@ class DiskRoom:
         self._room: dict[int, int] = {}
         self._volume: dict[tuple[int, str], int] = {}
         self._dirs: defaultdict[int, list[str]] = defaultdict(list)
-        self._offline: set[tuple[int, str | None]] = set()
+        self._offline: set[tuple[int, str]] = set()
         self._unknown = frozenset(state.brokers.id[did_not_report(state)].tolist())
         dirs, room = state.log_dirs, volume_room_bytes(state, limit)
         for row, path in enumerate(dirs.path):
@@ -51,6 +52,13 @@ class DiskRoom:
     def outage(self, broker: int, path: str | None) -> str | None:
         """That a dir is offline, None if it is not; without a path another dir will do."""
         return f"log dir {path} of broker {broker} is offline" if (broker, path) in self._offline else None
+
+    def loss(self, broker: int, path: str | None) -> str:
+        """Why a live broker no longer holds a copy that was on its way to a dir, as far as that shows."""
+        offline = sorted(p for b, p in self._offline if b == broker)
+        dirs = f"log dir {offline[0]} is" if len(offline) == 1 else f"log dirs {first_of(offline)} are"
+        lost = f"broker {broker} lost its copy"
+        return self.outage(broker, path) or (f"{lost}: its {dirs} offline" if offline else lost)
 
     def obstacle(self, broker: int, path: str | None, size_bytes: int) -> str | None:
         """Why a copy cannot come to a dir now; None if it can."""

@@ -260,11 +260,11 @@ class MoveLoop:
             self._put_aside(task, _is_dead(dead) if dead else _is_not_in_sync(task), brokers=dead)
 
     def _put_lost_aside(self, task: PartitionTask, broker: int) -> None:
-        """Wait for the log dir in which a copy was lost, if one is offline; a few times for what has no such reason."""
+        """Wait for the log dir in which a copy was lost, if that is offline; a few times where another one will do."""
         # read again, since a log dir may have gone offline with the copy
         self._disks = None
-        outage = self._disks_now().outage(broker, task.target.log_dirs.get(broker))
-        self._put_aside(task, outage or f"broker {broker} lost its copy", pause_s=self._timeouts.room_s)
+        reason = self._disks_now().loss(broker, task.target.log_dirs.get(broker))
+        self._put_aside(task, reason, pause_s=self._timeouts.room_s)
         task.attempts += 1
         if task.attempts >= self._timeouts.attempts:
             self._give_up([task], task.problem)

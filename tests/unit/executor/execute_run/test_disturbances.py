@@ -340,7 +340,7 @@ def test_any_log_dir_goes_offline(scene: Any) -> None:
     _at(scene, 9.0, scene.memory.kafka.fail_log_dir, 5, "/d0")
     result = _run(scene)
     assert [e for e in scene.recorder.of(PartitionAside) if e.partition == "a-1"] == [
-        PartitionAside(partition="a-1", reason="broker 5 lost its copy")
+        PartitionAside(partition="a-1", reason="broker 5 lost its copy: its log dir /d0 is offline")
     ]
     replicas, _, dirs = scene.placement_now()[A1]
     assert (replicas, dirs[5]) == ((3, 5, 4), "/d1")

@@ -45,3 +45,15 @@ def test_disks_are_never_promised_twice(copies: list[tuple[int, int]]) -> None:
             disks.reserve(broker, "/d0", size)
             promised[broker] += size
     assert all(total <= 85 for total in promised.values())
+
+
+def test_a_lost_copy_is_told_with_the_log_dirs_that_are_offline() -> None:
+    """By the one that it was on its way to; where any would do, by all of its broker, and of no other."""
+    first, second = brokers(2, dirs=2, dir_bytes=1000)
+    dirs = [replace(d, state="offline") for d in second.log_dirs]
+    for count, where in ((1, "log dir /d0 is"), (2, "log dirs /d0, /d1 are")):
+        failed = replace(second, log_dirs=[*dirs[:count], *second.log_dirs[count:]])
+        disks = DiskRoom(cluster([first, failed], []), 0.85)
+        assert disks.loss(2, "/d0") == "log dir /d0 of broker 2 is offline"
+        assert disks.loss(2, None) == f"broker 2 lost its copy: its {where} offline"
+        assert disks.loss(1, None) == "broker 1 lost its copy"
