@@ -148,7 +148,7 @@ def make_context(
         options=options,
         fence=fence,
         effects=effects,
-        throttling=RunThrottles(environment.cluster, effects, store, options.throttle),
+        throttling=RunThrottles(environment.cluster, effects, store, options.throttle, environment.listener),
         retries=RetryBudget(environment.clock, options.timeouts, environment.listener),
         clock=environment.clock,
         stop=environment.stop,
@@ -207,7 +207,7 @@ def announce_start(context: RunContext, goal: Goal | None = None) -> None:
     is_forward = (goal or context.state.goal) is Goal.APPLY
     if is_forward and throttle.bytes_per_s is not None and not throttle.override:
         # else a run that takes ten times as long as predicted gives no reason
-        for lower, brokers in kept_rates(context.record.originals, partitions, throttle.bytes_per_s).items():
+        for lower, brokers in kept_rates(context.throttling.originals, partitions, throttle.bytes_per_s).items():
             keep = "keeps its" if len(brokers) == 1 else "keep their"
             context.warn(
                 f"{brokers_by_id(brokers)} {keep} own lower throttle of {format_stated_rate(lower)}, "

@@ -18,6 +18,7 @@ from kafkabal.clusters import (
 )
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.executor.reassign.partition_task import PartitionTask
+from kafkabal.executor.run_events import RunListener, Warned
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.safety.fenced_requests import FencedRequests
 from kafkabal.executor.state.run_record import Original, RunPartition
@@ -31,6 +32,7 @@ from kafkabal.executor.throttle.throttle_rules import (
     list_steps,
     rate_to_set,
     restore_rate,
+    with_entries_of_others,
 )
 from kafkabal.model import FOLLOWER_RATE, LEADER_RATE, LOG_DIR_RATE, TopicPartition
 
@@ -78,12 +80,17 @@ class _ListChanges:
 class RunThrottles:
     """Sets and unsets the throttles of one run."""
 
-    def __init__(self, cluster: Cluster, effects: FencedRequests, store: RunStore, throttle: Throttle) -> None:
+    def __init__(
+        self, cluster: Cluster, effects: FencedRequests, store: RunStore, throttle: Throttle, listener: RunListener
+    ) -> None:
         record, state = store.record, store.state
         self._cluster = cluster
         self._effects = effects
         self._store = store
         self._state = state
+        self._listener = listener
+        self._told: set[str] = set()
+        """What was said of values that another user has set."""
         self._throttle = state.throttle or throttle
         known = (*record.originals, *state.later_originals)
         self._originals = {(o.of, o.key): o for o in known}
@@ -92,6 +99,18 @@ class RunThrottles:
         """Rates that a broker has: set by us, or kept since what is there is lower."""
         self._listed: dict[ConfigResource, Entries | None] = dict.fromkeys(self._ours) if known else {}
         """Entries of ours that a topic has; None where that is not known. Without originals we never set any."""
+        later = {o.of for o in state.later_originals}
+        self._not_added = {
+            topic: {key: set(entries) for key, entries in ours.items()}
+            for topic, ours in self._ours.items()
+            if not state.openings and topic not in later
+        }
+        """Entries that neither this run nor one that it took over has added yet, where that is sure."""
+
+    @property
+    def originals(self) -> Collection[Original]:
+        """Every config as it was before this run, and before the one that it took over from."""
+        return self._originals.values()
 
     @property
     def throttle(self) -> Throttle:
@@ -113,6 +132,16 @@ class RunThrottles:
         """
         self._throttle = throttle
         self._store.keep_throttle(throttle, self._state.asked_at if asked_at is None else asked_at)
+
+    def read_again(self) -> None:
+        """Have the next turn read what is in force, and set what others have cleared since.
+
+        Kafka's own tool clears the rates of all brokers at ``--verify`` and ``--cancel``, and copies went on at full
+        speed.
+        """
+        self._in_force.clear()
+        # nothing of ours is sure to be there, nor to be gone; topics of which nothing was added yet are not read
+        self._listed = {topic: {} if entries is not None else None for topic, entries in self._listed.items()}
 
     def cover(
         self, starting: Collection[PartitionTask], running: Collection[PartitionTask], responding: frozenset[int]
@@ -178,14 +207,25 @@ class RunThrottles:
     def _rate_change(
         self, resource: ConfigResource, key: str, rate: int, current: ConfigValue | None
     ) -> list[ConfigChange]:
-        """At most one change; what another user has set meanwhile stays."""
+        """At most one change; what another user has set meanwhile stays, and is told once."""
         original = self._originals[resource, key]
         own = current.value if current is not None and current.source is ConfigSource.OWN else None
+        # who deletes a rate, as Kafka's tool does at the end of its own moves, decides what is to be there after the
+        # run, and not how fast the run may copy
+        if own is None and original.own_value is not None:
+            self._tell(f"{key} of {resource}: earlier value {original.own_value} deleted by another tool; kept so")
+            self._keep_originals([original := Original.found(resource, key, current)])
         # neither the first value nor one of ours: an operator set it during the run, and means it
         if own != original.own_value and own not in self._state.rates:
+            self._tell(f"{key} of {resource}: set to {own} by another tool; kept so")
             return []
         value = rate_to_set(original, rate, override=self._throttle.override) or original.own_value
         return [] if value == own else [ConfigChange(resource, key, value)]
+
+    def _tell(self, complaint: str) -> None:
+        if complaint not in self._told:
+            self._told.add(complaint)
+            self._listener.on_event(Warned(message=complaint))
 
     def _settle_lists(self, active: Mapping[ConfigResource, Entries]) -> dict[ConfigResource, Fault]:
         """Bring the lists of topics to the active entries; returns the topics that failed."""
@@ -195,9 +235,11 @@ class RunThrottles:
         current, faults = self._read(topics, LIST_KEYS)
         # not known until the answer is here: a lost one may have been executed, and is made again
         self._listed |= dict.fromkeys(topics)
+        self._keep_entries_of_others(current)
         changes = _ListChanges()
         for resource in sorted(current):
             entries = active.get(resource, _NO_ENTRIES)
+            self._note_added(resource, entries)
             self._list_changes(changes, resource, current[resource], self._ours[resource], entries)
         faults |= changes.send(self._effects)
         for resource in topics - faults.keys():
@@ -207,6 +249,19 @@ class RunThrottles:
                 del self._listed[resource]
         _refuse_denied(faults)
         return self._without_deleted(faults)
+
+    def _keep_entries_of_others(self, current: Mapping[ConfigResource, Mapping[str, ConfigValue]]) -> None:
+        """Record as found the entries that are listed before we have added them: another tool keeps those."""
+        new = []
+        for resource in sorted(current.keys() & self._not_added.keys()):
+            for key, not_added in self._not_added[resource].items():
+                joined = with_entries_of_others(self._originals[resource, key], current[resource].get(key), not_added)
+                new += [joined] if joined is not None else []
+        self._keep_originals(new)
+
+    def _note_added(self, resource: ConfigResource, entries: Mapping[str, Collection[str]]) -> None:
+        for key, not_added in self._not_added.get(resource, {}).items():
+            not_added -= set(entries[key])
 
     def _active(
         self, starting: Iterable[PartitionTask], running: Iterable[PartitionTask]
@@ -270,7 +325,8 @@ class RunThrottles:
             if original.of in current:
                 put = restore_rate(original, current[original.of].get(original.key), self._state.rates)
                 changes += [ConfigChange(original.of, original.key, put.value)] if put.is_needed else []
-                left.complaints += [f"{original.key} of {original.of}: {put.complaint}"] if put.complaint else []
+                complaint = f"{original.key} of {original.of}: {put.complaint}"
+                left.complaints += [complaint] if put.complaint and complaint not in self._told else []
         self._in_force.clear()
         failed = {r: fault for r, fault in faults.items() if r not in unread} | self._effects.alter_configs(changes)
         left.pending += [f"replication rates of {resource}: {why}" for resource, why in failed.items()]
@@ -286,9 +342,12 @@ class RunThrottles:
             for key in keys
             if (resource, key) not in self._originals
         ]
-        self._originals |= {(o.of, o.key): o for o in new}
-        self._store.keep_originals(new)
+        self._keep_originals(new)
         return current, dict(faults)
+
+    def _keep_originals(self, originals: Collection[Original]) -> None:
+        self._originals |= {(o.of, o.key): o for o in originals}
+        self._store.keep_originals(originals)
 
 
 def read_originals(

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from kafkabal.clusters import ConfigSource, ConfigValue
 from kafkabal.executor.state.run_record import Original, RunPartition
 from kafkabal.model import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIR_RATE
@@ -141,7 +143,19 @@ def list_steps(
     added = tuple(sorted(set(active).difference(found, before)))
     removed = tuple(e for e in found if e in ours and e not in before and e not in active)
     is_empty = own is not None and not added and len(removed) == len(found)
-    return ListSteps(added, removed, is_deleted=is_empty and original.own_value is None)
+    # what others had there was deleted meanwhile, as by Kafka's own tool, which leaves no empty list either
+    is_gone = original.own_value is None or bool(before and removed)
+    return ListSteps(added, removed, is_deleted=is_empty and is_gone)
+
+
+def with_entries_of_others(
+    original: Original, current: ConfigValue | None, not_added: Collection[str]
+) -> Original | None:
+    """The list as it was found, joined by entries that are there although we have not added them; None if none are."""
+    before = _split(original.own_value)
+    listed = _split(current.value if current is not None and current.source is ConfigSource.OWN else None)
+    others = [e for e in listed if e in not_added and e not in before]
+    return replace(original, value=",".join([*before, *others]), source=ConfigSource.OWN) if others else None
 
 
 def _entries_of(partition: int, brokers: Collection[int]) -> frozenset[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from kafkabal.sandbox import KafkaListener, Sandbox, SandboxSpec, up
 
 pytest.register_assert_rewrite(*(f"tests.live.executor.{name}" for name in ("hosts", "scenery", "stage")))
 
+from tests.live.executor.broker_links import LINK, BrokerLinks, link_ports  # noqa: E402
 from tests.live.executor.scenery import MOVES_BYTES, STAYS_BYTES  # noqa: E402 (asserts are rewritten on import)
 from tests.live.executor.stage import Stage  # noqa: E402
 
@@ -75,6 +77,30 @@ def four_brokers(sandbox_home: Path) -> Iterator[Sandbox]:
 def stage(four_brokers: Sandbox, tmp_path: Path) -> Iterator[Stage]:
     """Two of the four brokers nearly empty."""
     yield from make_stage(four_brokers, tmp_path)
+
+
+@pytest.fixture(scope="package")
+def links() -> Iterator[BrokerLinks]:
+    """A proxy in front of each of four brokers."""
+    made = BrokerLinks(4)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="package")
+def linked_brokers(sandbox_home: Path, links: BrokerLinks) -> Iterator[Sandbox]:
+    """Four brokers that reach each other by the proxies only, and three controllers."""
+    properties = {**FOUR_BROKERS.properties, "inter.broker.listener.name": LINK, "replica.lag.time.max.ms": "4000"}
+    spec = replace(FOUR_BROKERS, listeners=(*FOUR_BROKERS.listeners, links.listener()), properties=properties)
+    with up(spec, f"linked-{os.getpid()}", home=sandbox_home) as sandbox:
+        links.serve(link_ports(sandbox))
+        yield sandbox
+
+
+@pytest.fixture
+def linked_stage(linked_brokers: Sandbox, tmp_path: Path) -> Iterator[Stage]:
+    """The same stage on brokers that can be cut off from each other."""
+    yield from make_stage(linked_brokers, tmp_path)
 
 
 @pytest.fixture

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafkabal.clusters.config_items import ConfigSource
+from kafkabal.clusters.config_items import ConfigResource, ConfigSource, ResourceKind
+from kafkabal.model.kafka_configs import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE
 from kafkabal.plan.plan_file import write_plan
+from tests.live.executor.broker_links import BrokerLinks
 from tests.live.executor.stage import Stage
 
 
@@ -35,6 +37,39 @@ def test_kafkas_tool_takes_plans_of_ours(stage: Stage) -> None:
     )
     # its throttles would stay until somebody has it verify: a run of ours finds none, and leaves none
     stage.assert_configs(stage.configs)
+
+
+def test_throttles_that_kafkas_tool_clears_are_set_again(linked_stage: Stage, links: BrokerLinks) -> None:
+    """It clears those of all brokers and of its topic when asked to cancel what is not even in flight."""
+    stage = linked_stage
+    plan = stage.folder / "plan.json"
+    write_plan(stage.plan_of(stage.moving(3)), plan)
+    # a copy without a throttle would be over before anybody looks
+    with links.cut(1, 4):
+        process = stage.begin(stage.slow)
+        stage.until(lambda: stage.in_flight(stage.moving(0)))
+        cancelled = _ask(stage, plan, "--cancel")
+        assert "None of the specified partition moves are active" in cancelled
+        assert "Clearing broker-level throttles on brokers 1,2,3,4" in cancelled
+        assert f"Clearing topic-level throttles on topic {stage.moves}" in cancelled
+        stage.soon(lambda: _assert_is_throttled(stage))
+        assert stage.in_flight(stage.moving(0))
+    stage.hasten()
+    code, said = process.end()
+    assert code == 0, said
+    stage.soon(lambda: _assert_no_throttle(stage))  # those of the operator went with them
+
+
+def _assert_is_throttled(stage: Stage) -> None:
+    """The largest move is."""
+    found = stage.found_configs()
+    ours = {
+        (ConfigResource(ResourceKind.BROKER, "1"), LEADER_RATE): "100000",
+        (ConfigResource(ResourceKind.BROKER, "4"), FOLLOWER_RATE): "100000",
+    }
+    assert {(of, key): value.value for of, key in ours if (value := found[of].get(key))} == ours
+    listed = found[ConfigResource(ResourceKind.TOPIC, stage.moves)][FOLLOWER_REPLICAS].value
+    assert "0:4" in (listed or "").split(",")
 
 
 def test_throttles_of_kafkas_tool_are_named_and_removed(stage: Stage) -> None:

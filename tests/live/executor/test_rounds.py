@@ -10,35 +10,16 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kafkabal.sandbox import Sandbox, up
-from tests.live.executor.broker_links import LINK, BrokerLinks, link_ports
-from tests.live.executor.conftest import FOUR_BROKERS, make_stage
+from kafkabal.sandbox import Sandbox
+from tests.live.executor.broker_links import BrokerLinks
+from tests.live.executor.conftest import make_stage
 from tests.live.executor.fault_rounds import Round
 
 _SMALL_BYTES = 96 * 2**20
-
-
-@pytest.fixture(scope="module")
-def links() -> Iterator[BrokerLinks]:
-    """A proxy in front of each of four brokers."""
-    made = BrokerLinks(4)
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def linked_brokers(sandbox_home: Path, links: BrokerLinks) -> Iterator[Sandbox]:
-    """Four brokers that reach each other by the proxies only, and three controllers."""
-    properties = {**FOUR_BROKERS.properties, "inter.broker.listener.name": LINK, "replica.lag.time.max.ms": "4000"}
-    spec = replace(FOUR_BROKERS, listeners=(*FOUR_BROKERS.listeners, links.listener()), properties=properties)
-    with up(spec, f"linked-{os.getpid()}", home=sandbox_home) as sandbox:
-        links.serve(link_ports(sandbox))
-        yield sandbox
 
 
 @pytest.fixture(scope="module")

@@ -219,6 +219,29 @@ def test_only_copy_is_away_for_a_while(scene: Any) -> None:
     assert told == sorted(told)
 
 
+def test_throttles_that_another_tool_clears_are_set_again(scene: Any) -> None:
+    """Kafka's own tool clears every rate at its --verify: half a minute later copies are held to theirs again."""
+    scene.memory = InMemoryCluster.of(cluster(brokers(3), []), FakeClock())
+    kafka = scene.memory.kafka
+    kafka.add_topic(TopicRow(topic="t", partitions=[partition(0, [1, 2], 20 * GB)]))
+    scene.faulty = FaultyCluster(scene.memory)
+    scene.plan = Plan(partitions=(change("t-0", (3, 2), (1, 2)),), cluster_id="simulated")
+    scene.configs = scene.configs_now()
+    topic, of_brokers = kafka.parts.topics["t"], [broker.own_configs for broker in kafka.parts.brokers.values()]
+
+    def clear() -> None:
+        topic.configs.clear()
+        for own in of_brokers:
+            own.clear()
+
+    found: list[tuple[bool, str]] = []
+    kafka.clock.at(20.0, clear)
+    kafka.clock.at(52.0, lambda: found.append((all(of_brokers), topic.configs.get(FOLLOWER_REPLICAS, ""))))
+    assert _run(scene, throttle=Throttle(bytes_per_s=40 * MB)).outcome is RunOutcome.COMPLETE
+    assert found == [(True, "0:3")]
+    assert scene.configs_now() == scene.configs
+
+
 def test_complete_copies_leave_the_throttle(scene: Any) -> None:
     """A copy that waits in place for a dead broker is in sync, and takes nothing of the rate of those that are not."""
     kafka = scene.memory.kafka

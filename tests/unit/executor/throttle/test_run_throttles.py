@@ -105,6 +105,10 @@ class _Kafka:
         self.state.throttle, self.state.asked_at = throttle, asked_at
         self.happened.append((throttle, asked_at))
 
+    def on_event(self, event: Any) -> None:
+        """The listener."""
+        self.happened.append(("told", event.message))
+
     def new(self) -> list[Any]:
         """What happened since the last call."""
         happened, self.happened = self.happened, []
@@ -136,7 +140,7 @@ class _Kafka:
             partitions=planned,
             originals=originals,
         )
-        return RunThrottles(some, some, some, Throttle(bytes_per_s=bytes_per_s, **more))
+        return RunThrottles(some, some, some, Throttle(bytes_per_s=bytes_per_s, **more), some)
 
 
 @pytest.fixture
@@ -248,6 +252,110 @@ def test_a_rate_set_by_another_during_the_run_is_not_set_again(kafka: _Kafka) ->
     assert kafka.new() == [(Throttle(bytes_per_s=3000), "asked")]
     assert set(throttles.restore().pending) == set()
     assert kafka.own == {(_broker(3), FOLLOWER_RATE): "77"}
+
+
+def test_what_another_tool_has_cleared_is_set_again(kafka: _Kafka) -> None:
+    """Once it is read again; what is still there is not set a second time."""
+    throttles = kafka.throttles(MOVE)
+    throttles.cover([_task(MOVE)], [], EVERYWHERE)
+    in_force = dict(kafka.own)
+    del kafka.own[_broker(3), FOLLOWER_RATE], kafka.own[TOPIC, LEADER_REPLICAS]
+    kafka.new()
+    throttles.cover([], [_running(MOVE)], EVERYWHERE)
+    assert kafka.new() == []
+    throttles.read_again()
+    throttles.cover([], [_running(MOVE)], EVERYWHERE)
+    assert kafka.changes() == [_rates((3, FOLLOWER_RATE)), [("topic t", LEADER_REPLICAS, "append", "0:1,0:2")]]
+    assert kafka.own == in_force
+
+
+def test_a_list_that_is_needed_no_more_when_it_is_read_again_is_taken_off(kafka: _Kafka) -> None:
+    """A move that ends just then leaves no entry until the end of the run."""
+    throttles = kafka.throttles(MOVE)
+    throttles.cover([_task(MOVE)], [], EVERYWHERE)
+    throttles.read_again()
+    throttles.cover([], [], EVERYWHERE)
+    assert (TOPIC, LEADER_REPLICAS) not in kafka.own
+    kafka.new()
+    throttles.read_again()
+    throttles.cover([], [], EVERYWHERE)
+    assert kafka.new() == []
+
+
+def test_a_rate_of_an_operator_that_another_tool_has_cleared(kafka: _Kafka) -> None:
+    """The copy gets the rate of the run, whether the operator's was lower or higher; in the end it stays cleared."""
+    kafka.own |= {(_broker(1), LEADER_RATE): "900", (_broker(2), LEADER_RATE): "5000"}
+    throttles = kafka.throttles(MOVE)
+    throttles.cover([_task(MOVE)], [], EVERYWHERE)
+    del kafka.own[_broker(1), LEADER_RATE], kafka.own[_broker(2), LEADER_RATE]
+    throttles.read_again()
+    kafka.new()
+    throttles.cover([], [_running(MOVE)], EVERYWHERE)
+    happened = kafka.new()
+    assert [said for said in happened if said[0] == "told"] == [
+        ("told", f"{LEADER_RATE} of broker {b}: earlier value {v} deleted by another tool; kept so")
+        for b, v in ((1, "900"), (2, "5000"))
+    ]
+    assert _rates((1, LEADER_RATE), (2, LEADER_RATE)) in happened
+    left = throttles.restore()
+    assert (left.pending, left.complaints) == ([], [])
+    assert kafka.own == {}
+
+
+def test_a_list_of_an_operator_that_another_tool_has_cleared(kafka: _Kafka) -> None:
+    """The copy gets its entries again; in the end no empty list stays behind."""
+    kafka.own |= dict.fromkeys([(TOPIC, key) for key in LIST_KEYS], "7:7")
+    throttles = kafka.throttles(MOVE)
+    throttles.cover([_task(MOVE)], [], EVERYWHERE)
+    del kafka.own[TOPIC, LEADER_REPLICAS], kafka.own[TOPIC, FOLLOWER_REPLICAS]
+    throttles.read_again()
+    throttles.cover([], [_running(MOVE)], EVERYWHERE)
+    assert [kafka.own[TOPIC, key] for key in LIST_KEYS] == ["0:1,0:2", "0:3"]
+    throttles.restore()
+    assert kafka.own == {}
+
+
+def test_a_rate_of_another_is_told_once(kafka: _Kafka) -> None:
+    """However often it is read, and not again in the end; another one is."""
+    throttles = kafka.throttles(MOVE)
+    throttles.cover([_task(MOVE)], [], EVERYWHERE)
+    kafka.own[_broker(3), FOLLOWER_RATE] = "77"
+    kafka.new()
+    for _ in range(2):
+        throttles.read_again()
+        throttles.cover([], [_running(MOVE)], EVERYWHERE)
+    said = ("told", f"{FOLLOWER_RATE} of broker 3: set to 77 by another tool; kept so")
+    assert [what for what in kafka.new() if what[0] == "told"] == [said]
+    assert throttles.restore().complaints == []
+    kafka.own[_broker(3), FOLLOWER_RATE] = "78"
+    assert throttles.restore().complaints == [f"{FOLLOWER_RATE} of broker 3: set to 78 by another tool; kept so"]
+
+
+def test_entries_of_another_that_equal_ours_stay(kafka: _Kafka) -> None:
+    """Those that were listed before the run has added them are another tool's, also for whoever resumes the run."""
+    throttles = kafka.throttles(MOVE, OTHER)
+    throttles.cover([_task(MOVE)], [], EVERYWHERE)
+    kafka.own[TOPIC, LEADER_REPLICAS] += ",1:2"
+    kafka.own[TOPIC, FOLLOWER_REPLICAS] += ",1:4,9:9"
+    throttles.cover([_task(OTHER)], [_running(MOVE)], EVERYWHERE)
+    others = {(TOPIC, LEADER_REPLICAS): "1:2", (TOPIC, FOLLOWER_REPLICAS): "1:4,9:9"}
+    kept, kafka.own[TOPIC, LEADER_REPLICAS] = kafka.own[TOPIC, LEADER_REPLICAS], "1:2,0:1,0:2,1:1"
+    kafka.throttles(MOVE, OTHER, originals=kafka.record.originals).restore()
+    assert {at: v for at, v in kafka.own.items() if at[0] == TOPIC} == others
+    kafka.own[TOPIC, LEADER_REPLICAS] = kept
+    throttles.restore()
+    assert kafka.own == others
+
+
+def test_entries_that_an_earlier_process_may_have_added_are_ours(kafka: _Kafka) -> None:
+    """They are taken off, since a run that died could have added them without a word."""
+    throttles = kafka.throttles(MOVE)
+    throttles.cover([_task(MOVE)], [], EVERYWHERE)
+    kafka.state.openings = 1
+    resumed = kafka.throttles(MOVE, originals=kafka.record.originals)
+    resumed.cover([], [_running(MOVE)], EVERYWHERE)
+    resumed.restore()
+    assert kafka.own == {}
 
 
 def test_a_throttle_that_was_changed_outlives_the_process(kafka: _Kafka) -> None:
