@@ -531,6 +531,20 @@ def test_draining_a_broker_that_is_gone_is_done(simulation: Simulation) -> None:
     assert simulation.run("rebalance", "plan", "--drain", "44", "-q").code == 2
 
 
+def test_checking_a_drain_of_a_broker_that_is_gone(simulation: Simulation) -> None:
+    """It may go, as a script reads too; others are checked as ever, and a stranger is refused."""
+    _dead_and_empty(simulation.memory)
+    simulation.run("inspect", "-q")
+    del simulation.memory.kafka.parts.brokers[4]
+    checked = simulation.run("rebalance", "--drain", "4", "--check")
+    assert (checked.code, checked.out) == (0, "")
+    assert "broker 4 holds nothing: it is not registered in this cluster any more" in checked.err
+    as_json = json.loads(simulation.run("rebalance", "--drain", "4", "--check", "-o", "json").out)
+    assert (as_json["can_drain"], as_json["replicas"]) == (True, 0)
+    assert simulation.run("rebalance", "--drain", "3,4", "--check").out.startswith("broker 3: ")
+    assert simulation.run("rebalance", "--drain", "44", "--check").code == 2
+
+
 def _edited(path: Path, **change: Any) -> None:
     """Change the first partition of a plan by hand, and make it a plan of one's own."""
     plan = json.loads(path.read_text())

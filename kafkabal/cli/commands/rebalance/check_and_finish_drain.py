@@ -29,6 +29,7 @@ def check_of_drain(
     context: "CommandContext", settings: "Settings", brokers: frozenset[int] | None, output: "RunOutput"
 ) -> ExitCode:
     """Show whether brokers can be drained; exit 4 where they cannot."""
+    from kafkabal.cli.commands.rebalance.dead_broker_grace import gone_brokers
     from kafkabal.cli.commands.rebalance.run_command_options import RunFormat
     from kafkabal.clusters import ReadRequest
 
@@ -40,14 +41,15 @@ def check_of_drain(
     with cycle_collection_paused():
         with open_cluster(settings, context) as cluster:
             state = read_cluster(cluster, settings, context, ReadRequest(configs=True)).state
+            left = brokers - gone_brokers(cluster, state, settings, context, brokers)
         from kafkabal.executor import FIRST_LEAST_BYTES_PER_S
         from kafkabal.planner import check_drain
         from kafkabal.reporting.drain_report import drain_report
 
         given = settings.throttle if isinstance(settings.throttle, int) else None
         rate = given or FIRST_LEAST_BYTES_PER_S
-        found = check_drain(state, brokers, throttle_bytes_per_s=rate, excluded=settings.exclude_brokers)
-    if output.output is RunFormat.JSON or not context.quiet:
+        found = check_drain(state, left, throttle_bytes_per_s=rate, excluded=settings.exclude_brokers)
+    if output.output is RunFormat.JSON or (left and not context.quiet):
         report = drain_report(
             found,
             rate,
