@@ -52,6 +52,8 @@ def test_apply_status_rollback(run_cli: Callable[..., Any], snapshot: Path, plan
     back = run_cli("rebalance", "rollback", run, *words)
     assert back.code == 0
     assert _replicas(snapshot) == before
+    again = run_cli("rebalance", "resume", *words)
+    assert (again.code, again.err.count("is rolled back: nothing to resume"), "undo" in again.err) == (0, 1, False)
 
 
 def test_a_move_waits_for_the_one_that_makes_room(run_cli: Callable[..., Any], tmp_path: Path) -> None:
