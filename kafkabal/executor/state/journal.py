@@ -112,8 +112,12 @@ def _leave_to_former_writers(path: Path, keep_bytes: int) -> None:
     which lines overlap can never be read again. What it writes goes to the former file, which has no name any more.
     """
     kept = path.read_bytes()[:keep_bytes]
-    with replacing(path) as file:
-        file.write(kept)
+    try:
+        with replacing(path) as file:
+            file.write(kept)
+    except OutputError as error:
+        hint = "free disk space, or work on the run from another host, if the cluster keeps its record"
+        raise OutputError(error.message, hint=hint) from error
 
 
 def _sync_folder(folder: Path) -> None:

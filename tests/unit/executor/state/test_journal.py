@@ -54,6 +54,22 @@ def test_round_trip(tmp_path: Path) -> None:
     assert content.left_behind() == "run 20260101T000000-x left nothing on the cluster"
 
 
+def test_a_run_cannot_be_opened_again_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The journal stays as it was, and the hint names the other way."""
+    path = tmp_path / "run.jsonl"
+    Journal.create(path, _record()).close()
+    before = path.read_bytes()
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise OutputError(f"{path}: cannot write: No space left on device")
+
+    monkeypatch.setattr("kafkabal.executor.state.journal.replacing", full)
+    with pytest.raises(OutputError) as refused:
+        Journal(path, keep_bytes=len(before))
+    assert (refused.value.hint or "").startswith("free disk space, or work on the run from another host")
+    assert path.read_bytes() == before
+
+
 def test_unanswered_requests_are_known(scene: Any) -> None:
     """A request whose answer never came is named when the journal is read."""
     scene.crash_before("alter_reassignments")
