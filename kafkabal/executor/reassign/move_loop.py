@@ -28,9 +28,9 @@ _PAUSE_S = 10.0
 """Before what a dead broker or the ISR held up is looked at again: brokers restart in 10 s to minutes, and shorter
 pauses only repeat the same answer."""
 _THROTTLES_S = 10.0
-"""Before throttles are read again, by a request to each broker that copies and one for all topics. A copy whose throttle
-another tool has cleared runs without one for so long at most: at 30 s, four moves of 15 MB each were over before that.
-The log dirs of the same brokers are read at every turn, ten times as often."""
+"""Before throttles are read again, by a request to each broker that copies and one for all topics. A copy whose
+throttle another tool has cleared runs without one for so long at most: at 30 s, four moves of 15 MB each were over
+before that. The log dirs of the same brokers are read at every turn, ten times as often."""
 _STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
 _REASONS = {
     Stage.FOREIGN: "moved by another tool since planning; skipped",
