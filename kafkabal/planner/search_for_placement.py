@@ -8,7 +8,8 @@
     additional scores: exchanges                                        (additional_scores.py)
     log dirs, then leaders                                               (assign_log_dirs.py, assign_leaders.py)
     in a small cluster whose plan is not close to the bound: the same at other paces of the bulk moves
-    in a tiny one: iterated search from the best of them                 (iterated_search.py)
+    in a tiny one: forced moves where that is outside its bands          (forced_moves.py)
+                   iterated search from the best of them                 (iterated_search.py)
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from kafkabal.planner.search.additional_scores import even_placement
 from kafkabal.planner.search.assign_leaders import assign_leaders
 from kafkabal.planner.search.assign_log_dirs import choose_log_dirs
 from kafkabal.planner.search.bulk_moves import NO_BULK_MOVES, USUAL_PACE
+from kafkabal.planner.search.forced_moves import force_into_bands
 from kafkabal.planner.search.iterated_search import CLOSE, FEW_CELLS, search_iteratively
 from kafkabal.planner.search.joint_moves import MOST_CELLS, move_jointly
 from kafkabal.planner.search.keep_within_budget import send_back
@@ -104,6 +106,11 @@ def search(start: Solution, listener: PlanListener, *, once: bool = False) -> Ca
     if start.guidance is not None and not is_outside(best.solution):
         listener.step("ejection chains")
         best = min(best, finish(exchange_in_chains(best.solution), unplaced, listener), key=_merit)
+    if problem.previous.size <= MOST_CELLS and is_outside(best.solution) and not unplaced.size:
+        listener.step("forced moves")
+        solution = force_into_bands(best.solution).copy()
+        _exchange_for_additional_scores(solution, listener)
+        best = min(best, finish(solution, unplaced, listener), key=_merit)
     if _is_tiny(start) and problem.previous.size <= FEW_CELLS and not unplaced.size:
         listener.step("iterated search")
         solution = search_iteratively(best.solution, bound).copy()

@@ -67,3 +67,15 @@ class Violation:
         """What coming (or, negative, leaving) bytes and replicas change."""
         used, number = self.solution.used[broker], self.solution.count[broker]
         return self.of(broker, used + bytes_, number + count) - self.of(broker, used, number)
+
+
+def merit_of(solution: Solution) -> tuple[float, int]:
+    """What is outside the bands, then bytes: the less the better."""
+    return float(Violation(solution, CONVEXITY).now().sum()), solution.moved_bytes()
+
+
+def is_within_limits(found: Solution, solution: Solution) -> bool:
+    """Whether no broker is filled above its limits, beyond what it held in a placement that is known to be allowed."""
+    problem = found.problem
+    full = found.used > np.maximum(problem.limit_bytes, solution.used)
+    return not bool((full | (found.count > np.maximum(problem.limit_replicas, solution.count))).any())

@@ -19,7 +19,7 @@ import numpy as np
 
 from kafkabal.model import Bools
 from kafkabal.planner.move_cause import MoveCause
-from kafkabal.planner.search.band_violation import CONVEXITY, Violation
+from kafkabal.planner.search.band_violation import is_within_limits, merit_of
 from kafkabal.planner.search.grouped_array_operations import is_first
 from kafkabal.planner.search.joint_moves import move_jointly
 from kafkabal.planner.search.local_search import search_locally
@@ -64,7 +64,7 @@ def search_iteratively(solution: Solution, bound_bytes: int) -> Solution:
     bound_bytes
         What every plan has to move; a placement inside all bands that is :data:`CLOSE` to it is left as it is.
     """
-    best, merit = solution, _merit(solution)
+    best, merit = solution, merit_of(solution)
     current, joint_left, since = best, -(-_JOINT_MOVES // solution.placement.size), 0
     random = np.random.default_rng(solution.problem.options.seed)
     rounds = min(_MOST_ROUNDS, _ROUNDS_A_MOVE * int(solution.moved().sum()))
@@ -78,16 +78,16 @@ def search_iteratively(solution: Solution, bound_bytes: int) -> Solution:
             _move_any(found, random)
         search_locally(found)
         reduce_cost(found)
-        outside, moved = _merit(found)
-        if outside > merit[0] or moved > merit[1] * _NEAR or not _is_within_limits(found, solution):
+        outside, moved = merit_of(found)
+        if outside > merit[0] or moved > merit[1] * _NEAR or not is_within_limits(found, solution):
             current = best
             continue
         current = found
         if outside <= 0 and ((outside, moved) < merit or joint_left > 0):
             joint_left -= 1
             move_jointly(found)
-        if _merit(found) < merit:
-            best, merit, since = found, _merit(found), 0
+        if merit_of(found) < merit:
+            best, merit, since = found, merit_of(found), 0
     return best
 
 
@@ -97,18 +97,6 @@ def _is_enough(merit: tuple[float, int], bound_bytes: int, rounds: int) -> bool:
     if rounds >= _PATIENCE and outside > 0:
         return True
     return outside <= 0 and moved <= bound_bytes * (CLOSE if rounds < _PATIENCE else _NEAR)
-
-
-def _merit(solution: Solution) -> tuple[float, int]:
-    """What is outside the bands, then bytes: the less the better."""
-    return float(Violation(solution, CONVEXITY).now().sum()), solution.moved_bytes()
-
-
-def _is_within_limits(found: Solution, solution: Solution) -> bool:
-    """Whether no broker is filled above its limits, beyond what it held in a placement that is known to be allowed."""
-    problem = found.problem
-    full = found.used > np.maximum(problem.limit_bytes, solution.used)
-    return not bool((full | (found.count > np.maximum(problem.limit_replicas, solution.count))).any())
 
 
 def _send_back(solution: Solution, chosen: Bools) -> None:
