@@ -60,7 +60,7 @@ def _in_log_dirs(problem: Problem, after: ClusterState) -> Iterator[str]:
     options = problem.options
     if not problem.has_score(LOG_DIR.name) or not options.mode.evens_log_dirs:
         return
-    found = evaluate(LOG_DIR, after, tolerance=options.tolerance, drained=problem.leaves)
+    found = evaluate(LOG_DIR, after, tolerance=options.tolerance, drained=problem.leaves, rules=problem.rules)
     brokers = np.unique(after.log_dirs.broker[found.outside])
     for b in brokers[:_NAMED].tolist():
         yield _dirs_of(after, found, b)

@@ -146,7 +146,7 @@ def placeable_loads(
     on_top = np.zeros(len(load))
     if is_number and rules.aside.any():
         on_top = np.where(counted, _carried_by(rules.aside, parts, state), 0.0)
-        parts, load = _without(rules.aside, parts, state), load - on_top
+        parts, load = without(rules.aside, parts, state), load - on_top
     found = _Loads(parts, load, state, counted, rules)
     fixed = found.fixed()
     most = found.most()
@@ -172,13 +172,42 @@ def _carried_by(partitions: Bools, parts: Parts, state: ClusterState) -> F64:
     return np.asarray(carried + np.bincount(leader[led], parts.leader_load[led], n))
 
 
-def _without(partitions: Bools, parts: Parts, state: ClusterState) -> Parts:
+def without(partitions: Bools, parts: Parts, state: ClusterState) -> Parts:
     """The same where some partitions add nothing."""
     return replace(
         parts,
         replica_load=np.where(partitions[state.replicas.partition], 0.0, parts.replica_load),
         leader_load=np.where(partitions, 0.0, parts.leader_load),
     )
+
+
+def due_within_groups(capacity: F64, counted: Bools, group: I32, load: F64, fixed: F64) -> F64:
+    """In proportion to what holders are due of the load of their own group, such as the log dirs of each broker.
+
+    Parameters
+    ----------
+    load
+        float64, shape (n_holders,): what each holder carries.
+    fixed
+        float64, shape (n_holders,): as much of it as stays where it is; the rest may go to any holder of the group.
+
+    Returns
+    -------
+    float64, shape (n_holders,)
+        The capacity itself, but for groups in which a holder keeps more than the mean.
+    """
+    in_group, of_capacity = (np.bincount(group[counted], column[counted]) for column in (load, capacity))
+    keeps_more = np.zeros(len(capacity), np.bool_)
+    own = group[counted]
+    keeps_more[counted] = fixed[counted] * of_capacity[own] > in_group[own] * capacity[counted]
+    due = capacity
+    for g in np.unique(group[keeps_more]).tolist():
+        rows = np.flatnonzero(counted & (group == g))
+        alone, unlimited = np.arange(len(rows), dtype=np.int32), np.full(len(rows), np.inf)
+        holders = HolderColumns(rack=alone, capacity=capacity[rows], fixed=fixed[rows], most=unlimited)
+        may_move = max(0.0, float((load[rows] - fixed[rows]).sum()))
+        due = _due(due, rows, fair_utilisation(holders, {1: may_move}))
+    return due
 
 
 def due_of_factors(capacity: F64, counted: Bools, rules: Rules) -> dict[int, F64]:

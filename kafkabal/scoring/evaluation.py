@@ -8,7 +8,14 @@ import numpy as np
 
 from kafkabal.model import F64, I32, Bools, ClusterState, LogDirState, reports_no_log_dir
 from kafkabal.scoring.bands import CountBand
-from kafkabal.scoring.due_under_rules import PlaceableLoads, Rules, placeable_loads, rules_of
+from kafkabal.scoring.due_under_rules import (
+    PlaceableLoads,
+    Rules,
+    due_within_groups,
+    placeable_loads,
+    rules_of,
+    without,
+)
 from kafkabal.scoring.loads_by_group import GroupLoads, group_loads
 from kafkabal.scoring.score_parts import Parts, parts_of
 from kafkabal.scoring.score_protocol import Grain, Need, Score
@@ -125,6 +132,9 @@ def _is_bound(score: Score) -> bool:
 
 
 def _due(score: Score, parts: Parts, load: F64, state: ClusterState, counted: Bools, rules: Rules) -> F64:
+    if score.grain is Grain.LOG_DIR and parts.holder_group is not None:
+        fixed = _load(score, state, without(rules.movable, parts, state))
+        return due_within_groups(parts.capacity, counted, parts.holder_group, load, fixed)
     if not _is_bound(score) or parts.group is not None:
         return parts.capacity
     return _placeable(score, parts, load, state, counted, rules).due()

@@ -51,7 +51,8 @@ report of their log dirs); topics that may not move stay, internal ones unless `
 their limit, beside what other programs occupy. Replicas, leaders and rates are judged in the same way, a topic by its
 own replication factor, log dirs within their broker, and `latency` and `prometheus` by the mean.
 
-Bytes of internal topics are made up for by what may move. Their replicas and leaders are not: the share of a broker is
+Bytes of internal topics are made up for by what may move, also between the log dirs of a broker: a log dir that holds
+nothing but an internal topic is as even as it can be. Their replicas and leaders are not: the share of a broker is
 what is fair without them, plus those it has. Kafka creates `__consumer_offsets` when it is first used, and a run the
 topic of its record; what was balanced before stays balanced.
 

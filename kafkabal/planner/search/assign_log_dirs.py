@@ -22,7 +22,7 @@ import numpy as np
 from kafkabal.model import F64, I32, I64, Bools, LogDirState, dir_room_bytes, with_choosable_log_dir
 from kafkabal.planner.problem import NONE
 from kafkabal.planner.search.solution import Solution
-from kafkabal.scoring import load_score
+from kafkabal.scoring import due_within_groups, load_score
 
 LOG_DIR = load_score("log-dir")
 
@@ -147,15 +147,26 @@ def even_out(shelving: Shelving) -> None:
     order = np.argsort(broker, kind="stable")
     p, k, broker = p[order], k[order], broker[order]
     first = np.searchsorted(broker, np.arange(problem.n_brokers + 1))
+    due = _due(shelving)
     for b in several:
         rows = slice(int(first[b]), int(first[b + 1]))
-        _even_broker(shelving, int(b), p[rows], k[rows])
+        _even_broker(shelving, int(b), due, p[rows], k[rows])
 
 
-def _even_broker(shelving: Shelving, broker: int, p: I64, k: I64) -> None:
+def _due(shelving: Shelving) -> F64:
+    """float64, shape (n_dirs,): in proportion to what dirs are due of the bytes of their broker."""
+    problem = shelving.solution.problem
+    p, k = np.nonzero((shelving.dir >= 0) & ~problem.rules.movable[:, None])
+    bytes_ = shelving.solution.load(p, k, shelving.solution.placement[p, k]).astype(np.float64)
+    fixed = np.bincount(shelving.dir[p, k], bytes_, len(shelving.load)).astype(np.float64)
+    load, of_broker = shelving.load.astype(np.float64), problem.state.log_dirs.broker
+    return due_within_groups(shelving.capacity, shelving.counts, of_broker, load, fixed)
+
+
+def _even_broker(shelving: Shelving, broker: int, due: F64, p: I64, k: I64) -> None:
     solution = shelving.solution
     dirs = np.arange(shelving.first[broker], shelving.first[broker + 1])
-    low, high = _band(shelving, dirs)
+    low, high = _band(shelving, dirs, due)
     bytes_ = solution.load(p, k, np.full(len(p), broker))
     arrived = solution.placement[p, k] != solution.problem.previous[p, k]
     for _ in range(len(p)):
@@ -170,13 +181,13 @@ def _even_broker(shelving: Shelving, broker: int, p: I64, k: I64) -> None:
         shelving.shift(int(p[i]), int(k[i]), target, int(bytes_[i]))
 
 
-def _band(shelving: Shelving, dirs: I64) -> tuple[I64, I64]:
+def _band(shelving: Shelving, dirs: I64, due: F64) -> tuple[I64, I64]:
     counts = shelving.counts[dirs]
-    capacity = np.where(counts, shelving.capacity[dirs], 0.0)
-    mean = float(shelving.load[dirs][counts].sum()) / max(float(capacity.sum()), 1.0)
+    due_here = np.where(counts, due[dirs], 0.0)
+    mean = float(shelving.load[dirs][counts].sum()) / max(float(due_here.sum()), 1.0)
     band = LOG_DIR.band
     assert band is not None  # log dirs have one
-    low, high = band.edges(mean * capacity, shelving.solution.problem.options.tolerance)
+    low, high = band.edges(mean * due_here, shelving.solution.problem.options.tolerance)
     return np.ceil(low).astype(np.int64), np.floor(high).astype(np.int64)
 
 

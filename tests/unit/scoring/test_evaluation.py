@@ -98,6 +98,34 @@ def test_dirs_of_a_broker_without_data_are_even() -> None:
     assert result.skew == 0
 
 
+@pytest.mark.parametrize(
+    ("internal", "movable", "fair"),
+    [
+        ((573, 0), (0, 0), [573, 0]),
+        ((300, 0), (0, 100), [300, 100]),
+        ((300, 0), (100, 0), [300, 100]),
+        ((10, 0), (40, 50), [50, 50]),
+    ],
+    ids=["nothing that may move", "as even as it can be", "not so", "internal bytes made up for"],
+)
+def test_log_dirs_are_due_what_the_rest_of_their_broker_makes_even(
+    internal: tuple[int, int], movable: tuple[int, int], fair: list[float]
+) -> None:
+    """Internal topics stay in their log dirs: what is fair is as even as all others can make it."""
+    row = BrokerRow(broker=1, log_dirs=[LogDirRow(path=f"/d{d}", total_bytes=1000, usable_bytes=0) for d in (0, 1)])
+
+    def topic(name: str, sizes: tuple[int, int], *, is_internal: bool) -> TopicRow:
+        parts = [cluster_builders.partition(d, [1], size, log_dirs=[d]) for d, size in enumerate(sizes)]
+        return TopicRow(topic=name, internal=is_internal, partitions=parts)
+
+    topics = [topic("__own", internal, is_internal=True), topic("t", movable, is_internal=False)]
+    result = evaluate(load_score("log-dir"), cluster_builders.cluster([row], topics), tolerance=0.1)
+    load = np.add(internal, movable)
+
+    assert result.fair.tolist() == pytest.approx(fair)
+    assert result.outside.tolist() == (np.abs(load - fair) > 0.1 * np.array(fair)).tolist()
+
+
 def test_log_dirs_of_a_cluster_without_any_are_no_trouble() -> None:
     """Where no broker tells its dirs, there is nothing to compare and nothing to stumble over."""
     topic = TopicRow(topic="t", partitions=[PartitionRow(partition=0, replicas=[1], leader=1)])
