@@ -5,10 +5,12 @@
     a plan is worth it if it mends a rule, or takes a hundredth out of what is outside and is not too dear for that
     give up where it is not
     repeat: search again from the result, as a later run does; go on to where that leads as long as it is worth it, by
-        the bands that hold then
+        the bands that hold then; where that goes in circles, end at what moves least
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from kafkabal.model import I32, ClusterState, is_estimated
 from kafkabal.planner.move_cause import MoveCause
@@ -68,6 +70,7 @@ def persist(start: Solution, candidate: Candidate, listener: PlanListener) -> tu
     if not is_worth_it(start, candidate):
         return candidate._replace(solution=start, leader=problem.leader), problem.state
     after = candidate.to_state()
+    been = {_placed(candidate): (candidate.solution.moved_bytes(), after)}
     for _ in range(_MOST_REPEATS):
         # by the very search that a later run begins with, from the sizes that copies have by then
         begin = Solution(build_problem(after, problem.options))
@@ -76,7 +79,19 @@ def persist(start: Solution, candidate: Candidate, listener: PlanListener) -> tu
             break
         candidate = candidate.adopt(again.to_state())
         after = candidate.to_state()
+        placed = _placed(candidate)
+        if placed in been:
+            # a copy that comes back to its broker never left it, and is as large as it was: the search goes in circles
+            circle = list(been.values())[list(been).index(placed) :]
+            candidate = candidate.adopt(min(circle, key=lambda stop: stop[0])[1])
+            return candidate, candidate.to_state()
+        been[placed] = candidate.solution.moved_bytes(), after
     return candidate, after
+
+
+def _placed(candidate: Candidate) -> bytes:
+    """Where all replicas are."""
+    return np.sort(candidate.solution.placement, axis=1).tobytes()
 
 
 def may_lead(problem: Problem, leader: I32) -> bool:

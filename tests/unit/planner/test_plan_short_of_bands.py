@@ -10,6 +10,7 @@ import pytest
 from kafkabal.clusters.snapshot import read_snapshot
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.planner import PlanOptions, make_plan
+from kafkabal.planner.plan_listener import PlanListener
 from kafkabal.planner.plan_short_of_bands import is_worth_it
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search.assign_leaders import assign_leaders
@@ -40,3 +41,22 @@ def test_a_broker_that_remains_outside_is_never_passed_over_in_silence() -> None
     """Followers of other sizes change the total, and with it the bands, up to the last move."""
     plan = make_plan(read_snapshot(Path(__file__).with_name("unequal_followers.jsonl")), PlanOptions())
     assert plan.warnings or not plan.scores["disk"].after["outside"]
+
+
+class Steps(PlanListener):
+    """Counts the searches of a plan."""
+
+    def __init__(self) -> None:
+        self.searches = 0
+
+    def step(self, name: str) -> None:
+        """Each search begins with its potentials, where followers differ from their leaders."""
+        self.searches += name == "potentials"
+
+
+def test_a_search_that_goes_in_circles_ends_where_least_is_moved() -> None:
+    """Each of two placements leads to the other, since a copy that comes home is of its old size."""
+    steps = Steps()
+    plan = make_plan(read_snapshot(Path(__file__).with_name("circling_search.jsonl")), listener=steps)
+    assert 2 < steps.searches <= 16
+    assert plan.moved_bytes < 7 * GB
