@@ -15,7 +15,7 @@ from kafkabal.model import ClusterState, is_reassigned
 from kafkabal.plan import ANY_DIR, Action, PartitionChange, Placement, Plan, partition_rows, topic_ids
 
 
-def demote_brokers(state: ClusterState, brokers: Collection[int]) -> Plan:
+def demote_brokers(state: ClusterState, brokers: Collection[int], avoid: Collection[int] = ()) -> Plan:
     """The plan that leaves these brokers no partition to lead, as far as other in-sync replicas allow.
 
     Parameters
@@ -23,12 +23,14 @@ def demote_brokers(state: ClusterState, brokers: Collection[int]) -> Plan:
     brokers
         Ids. A partition whose only in-sync replicas they hold stays with them, and so do partitions that are being
         reassigned.
+    avoid
+        Ids of brokers that are given no leadership either.
     """
-    demoted = np.isin(state.brokers.id, list(brokers))
+    demoted, avoided = (np.isin(state.brokers.id, list(ids)) for ids in (brokers, {*brokers, *avoid}))
     leads = np.bincount(state.partitions.leader[state.partitions.leader >= 0], minlength=len(state.brokers))
     changes = []
     for row in _concerned(state, demoted):
-        change = _reordered(state, row, demoted, leads)
+        change = _reordered(state, row, avoided, leads)
         if change is not None:
             changes.append(change)
     return Plan(
@@ -48,13 +50,13 @@ def _concerned(state: ClusterState, demoted: np.ndarray) -> list[int]:
     return np.flatnonzero((led | demoted[first]) & ~is_reassigned(state)).tolist()
 
 
-def _reordered(state: ClusterState, row: int, demoted: np.ndarray, leads: np.ndarray) -> PartitionChange | None:
+def _reordered(state: ClusterState, row: int, avoided: np.ndarray, leads: np.ndarray) -> PartitionChange | None:
     replicas = state.replicas
     rows = range(int(state.partitions.first[row]), int(state.partitions.first[row + 1]))
     able = [
         r
         for r in rows
-        if replicas.in_sync[r] and not demoted[replicas.broker[r]] and state.brokers.is_live[replicas.broker[r]]
+        if replicas.in_sync[r] and not avoided[replicas.broker[r]] and state.brokers.is_live[replicas.broker[r]]
     ]
     if not able:
         return None
@@ -66,8 +68,8 @@ def _reordered(state: ClusterState, row: int, demoted: np.ndarray, leads: np.nda
         if leader >= 0:
             leads[leader] -= 1
     others = [r for r in rows if r != chosen]
-    order = [chosen, *(r for r in others if not demoted[replicas.broker[r]])]
-    order += [r for r in others if demoted[replicas.broker[r]]]
+    order = [chosen, *(r for r in others if not avoided[replicas.broker[r]])]
+    order += [r for r in others if avoided[replicas.broker[r]]]
     replicas_in_order = tuple(int(state.brokers.id[replicas.broker[r]]) for r in order)
     return _reorder(state, row, replicas_in_order, "leadership leaves a demoted broker")
 

@@ -48,6 +48,8 @@ class Healing:
     kind: HealKind
     brokers: frozenset[int] = frozenset()
     reason: str = ""
+    avoid: frozenset[int] = frozenset()
+    """Brokers to which no leadership may go."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +143,9 @@ def _proposals(situation: Situation, policy: HealPolicy, ledger: HealingLedger) 
         yield from _lost(situation, policy)
     slow = frozenset(b for b in situation.slow if b not in ledger.demoted and b in situation.led)
     if slow:
-        yield Healing(HealKind.DEMOTE, frozenset({min(slow)}), f"broker {min(slow)} is slow")
+        # or the leadership of one slow broker would go to another, or back to one that has not been well for long
+        avoid = frozenset(situation.slow) | frozenset(int(b) for b in ledger.demoted)
+        yield Healing(HealKind.DEMOTE, frozenset({min(slow)}), f"broker {min(slow)} is slow", avoid - {min(slow)})
     well = [int(b) for b in ledger.demoted if situation.well.get(int(b), 0.0) >= policy.well_after_s]
     if well:
         reason = f"broker {min(well)} has been well for {format_duration(policy.well_after_s)}"

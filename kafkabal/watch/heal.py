@@ -119,7 +119,7 @@ def plan_of(healing: Healing, state: ClusterState, policy: HealPolicy, ledger: H
     """
     match healing.kind:
         case HealKind.DEMOTE:
-            return demote_brokers(state, healing.brokers)
+            return demote_brokers(state, healing.brokers, healing.avoid)
         case HealKind.PROMOTE:
             (broker,) = healing.brokers
             return undo_demotion(state, ledger.demoted[broker])

@@ -32,6 +32,7 @@ from tests.live.conftest import MakeSandbox
 PARTITIONS = 24
 VICTIM = 3
 NOTICED_S = 35.0
+LEADS_AGAIN_AFTER_S = 600.0
 
 
 class Watch:
@@ -184,7 +185,7 @@ def test_ten_of_ten_brokers_are_noticed(sandbox: Sandbox, watches: Any, capsys: 
 @pytest.mark.sweep
 @pytest.mark.timeout(1800)
 def test_a_broker_held_to_seventy_percent(sandbox: Sandbox, watches: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """Stopped for 0.3 s of each second: slow within 30 s, without leadership within 60 s, and with it again after."""
+    """Stopped for 0.3 s of each second: slow within 30 s, without leadership within 60 s, with it after ten minutes."""
     watch = watches("--heal", "leaders", "--rebalance-above", "90%")
     sleep(90)
     led_before = _led_by(sandbox, VICTIM)
@@ -198,8 +199,9 @@ def test_a_broker_held_to_seventy_percent(sandbox: Sandbox, watches: Any, capsys
     free_s = monotonic()
     back_s = watch.until("broker-back", 60, free_s, broker=VICTIM) - free_s
     while _led_by(sandbox, VICTIM) != led_before:
-        assert monotonic() - free_s < 900
+        assert monotonic() - free_s < 900, watch.events
         sleep(2)
+    assert monotonic() - free_s - back_s >= LEADS_AGAIN_AFTER_S, watch.events
     with capsys.disabled():
         sys.stdout.write(f"\nslow after {slow_s:.1f} s, without leadership after {gone_s:.1f} s\n")
         sys.stdout.write(f"well after {back_s:.1f} s, leading again after {monotonic() - free_s:.0f} s\n")

@@ -28,3 +28,12 @@ def test_what_only_it_can_lead_stays() -> None:
     state = cluster(brokers(2), [TopicRow(topic="t", partitions=[alone, partition(1, (1,))])])
 
     assert demote_brokers(state, [1]).partitions == ()
+
+
+def test_leadership_goes_to_no_broker_that_is_avoided() -> None:
+    """Not even where that broker is the only other one: the partition stays where it is."""
+    state = cluster(brokers(3), [topic("t", (1, 2), (1, 3), (1, 2, 3))])
+
+    plan = demote_brokers(state, [1], avoid=[2])
+
+    assert [(c.partition, c.replicas) for c in plan.partitions] == [(1, (3, 1)), (2, (3, 1, 2))]

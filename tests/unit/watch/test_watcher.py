@@ -64,6 +64,12 @@ class Scene:
         found = np.bincount(state.replicas.broker, minlength=len(state.brokers))
         return [int(found[state.brokers.index_of(b)]) if state.brokers.index_of(b) >= 0 else 0 for b in range(1, 5)]
 
+    def led(self) -> list[int]:
+        """Partitions that each broker leads."""
+        state = self.memory.read(ReadRequest()).state
+        found = np.bincount(state.partitions.leader, minlength=len(state.brokers))
+        return [int(found[state.brokers.index_of(b)]) for b in range(1, 5)]
+
 
 @pytest.fixture
 def make_scene(tmp_path: Path) -> Callable[[], Scene]:
@@ -147,6 +153,25 @@ def test_a_slow_broker_loses_leadership_and_gets_it_back(make_scene: Callable[[]
     assert scene.memory.read(ReadRequest()).state.partitions.leader.tolist() == led_before
     assert read_ledger(scene.folder / "ledger.json").bytes_of_day(scene.clock.utc_now().timestamp()) == 0
 
+
+
+def test_the_leadership_of_a_slow_broker_does_not_go_to_one_that_was_slow(make_scene: Callable[[], Scene]) -> None:
+    """Broker 3 slows down before 2 has been well for ten minutes: 2 leads nothing until those have passed."""
+    scene = make_scene()
+    watcher = scene.watcher(level=HealLevel.LEADERS)
+    scene.go_on(watcher, minutes=2)
+    parts = scene.memory.kafka.parts.brokers
+    parts[2].response_s = 0.2
+    scene.go_on(watcher, minutes=2)
+    parts[2].response_s = 0.002
+    scene.go_on(watcher, minutes=2)
+
+    parts[3].response_s = 0.2
+    scene.go_on(watcher, minutes=7)
+    assert scene.led()[1:3] == [0, 4]
+    scene.go_on(watcher, minutes=4)
+
+    assert scene.led()[1:3] == [4, 0]
 
 def test_two_brokers_that_vanish_at_once_stop_it(make_scene: Callable[[], Scene]) -> None:
     """That is a network: nothing is copied, and it says so once."""
