@@ -991,7 +991,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal top' -l no-color -d 'The same as
 complete -c kafkabal -n '__kafkabal_at kafkabal top' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l out -r -F -d 'Folder for the files. [required]'
-complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile of a cluster to monitor. Repeatable. [default: all]'
+complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile of a cluster to monitor, or a pattern such as \'prod-*\'. Repeatable. [default: all]'
 complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l overwrite -d 'Replace files that differ.'
 complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l full -r -f -d 'Alert when a broker\'s disks are fuller than PERCENT. [default: 85%]'
 complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l full-within -r -f -d 'Alert when a broker will be full within TIME. [default: 3d]'

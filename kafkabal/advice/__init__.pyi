@@ -5,3 +5,5 @@ from .disk_relief import ReliefKind as ReliefKind
 from .disk_relief import relief_of as relief_of
 from .full_disk_advice import ReliefAdvice as ReliefAdvice
 from .full_disk_advice import advise_relief as advise_relief
+from .record_ages import RecordAges as RecordAges
+from .record_ages import read_record_ages as read_record_ages

@@ -2,7 +2,8 @@
 
 ::
 
-    retention        what is kept above the steady state of half the retention
+    retention        whole segments of records older than half the retention; where ages are unknown, what is kept
+                     above the steady state of half the retention
     local retention  the same of tiered topics, whose older segments are in the remote store already
     idle             all of a topic into which nothing was written in the window
     segments         half the difference of the segments, which is how much longer than needed a log keeps
@@ -10,6 +11,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -17,6 +19,7 @@ from typing import Final
 
 import numpy as np
 
+from kafkabal.advice.record_ages import RecordAges, halved_retention_s
 from kafkabal.history import PartitionGrowth, Retention
 from kafkabal.model import (
     F64,
@@ -32,10 +35,10 @@ from kafkabal.model import (
 _MS: Final = 1000
 LEAST_KEPT_S: Final = 3600.0
 """Retention below an hour is a buffer on purpose."""
-_UNLIMITED_TO_S: Final = 7 * 86400.0
-"""What a topic without limits is given: Kafka's own default."""
 _SMALL_SEGMENT: Final = 128 * 2**20
 """An eighth of Kafka's default."""
+_DELETE_DELAY_S: Final = 60.0
+"""Default of ``file.delete.delay.ms``: so long the files of a deleted segment stay."""
 _IDLE_AFTER_S: Final = 86400.0
 """A topic that is written once a day is not idle."""
 
@@ -64,6 +67,8 @@ class Relief:
     """On this holder."""
     cluster_bytes: int
     """On all brokers."""
+    freed_after_s: float | None
+    """Seconds until they are free; None where that is not known."""
 
 
 def relief_of(
@@ -72,6 +77,7 @@ def relief_of(
     growth: PartitionGrowth | None,
     retention: Retention,
     *,
+    ages: RecordAges | None = None,
     least_kept_s: float = LEAST_KEPT_S,
 ) -> list[Relief]:
     """Ways to free bytes without moving any, the one that frees most first.
@@ -82,12 +88,16 @@ def relief_of(
         bool, shape (n_replicas,): replicas on the full disk.
     growth
         What is written to the partitions; without it every log is taken to be at the steady state of its retention.
+    ages
+        How old records are; without it what half a retention deletes is told by steady states.
     least_kept_s
         Shorter retention is left as it is.
     """
-    rate, is_known = _rates(state, growth, retention)
+    rate, is_known = _rates(state, growth, retention, ages)
+    freed = _freed_by_retention(state, rate, is_known, retention, ages)
+    freed[(retention.keep_s <= least_kept_s)[state.replicas.partition]] = 0.0
     found = [
-        *_by_retention(state, on_holder, rate, is_known & (retention.keep_s > least_kept_s), retention),
+        *_by_retention(state, on_holder, freed, retention),
         *_idle(state, on_holder, growth),
         *_by_segments(state, on_holder, rate, is_known, retention),
     ]
@@ -101,19 +111,22 @@ def assumed_growth(state: ClusterState, retention: Retention) -> F64:
     return np.where(np.isfinite(retention.keep_s), largest / np.maximum(retention.keep_s, 1.0), 0.0)
 
 
-def _rates(state: ClusterState, growth: PartitionGrowth | None, retention: Retention) -> tuple[F64, Bools]:
+def _rates(
+    state: ClusterState, growth: PartitionGrowth | None, retention: Retention, ages: RecordAges | None
+) -> tuple[F64, Bools]:
+    """Bytes a second that are written to each partition, and of which that is known."""
     if growth is not None:
         return growth.mean, growth.is_known
-    return assumed_growth(state, retention), np.isfinite(retention.keep_s)
+    if ages is None:
+        return assumed_growth(state, retention), np.isfinite(retention.keep_s)
+    # what is there was written within its age
+    age_s = halved_retention_s(retention) - ages.first_expires_s
+    young = replace(retention, keep_s=np.where(np.isnan(age_s), retention.keep_s, np.maximum(age_s, 1.0)))
+    return assumed_growth(state, young), np.isfinite(young.keep_s)
 
 
-def _by_retention(
-    state: ClusterState, on_holder: Bools, rate: F64, is_known: Bools, retention: Retention
-) -> Iterator[Relief]:
-    is_limited = np.isfinite(retention.keep_s)
-    halved = np.where(is_limited, retention.keep_s / 2, _UNLIMITED_TO_S)
-    may = ~retention.is_compacted & is_known
-    freed = _freed(state, rate, replace(retention, keep_s=halved), may)
+def _by_retention(state: ClusterState, on_holder: Bools, freed: F64, retention: Retention) -> Iterator[Relief]:
+    is_limited, halved = np.isfinite(retention.keep_s), halved_retention_s(retention)
     first = np.searchsorted(state.partitions.topic, np.arange(len(state.topics)))
     for topic, here, everywhere in _by_topic(state, on_holder, freed):
         p = int(first[topic])
@@ -126,6 +139,7 @@ def _by_retention(
             after=round(float(halved[p]) * _MS),
             freed_bytes=here,
             cluster_bytes=everywhere,
+            freed_after_s=retention.check_s + _DELETE_DELAY_S,
         )
 
 
@@ -138,7 +152,13 @@ def _idle(state: ClusterState, on_holder: Bools, growth: PartitionGrowth | None)
     idle = (written == 0) & known & ~state.topics.internal
     freed = np.where(idle[topic][state.replicas.partition], replica_bytes(state), 0.0)
     for row, here, everywhere in _by_topic(state, on_holder, freed):
-        yield Relief(kind=ReliefKind.IDLE, topic=state.topics.name[row], freed_bytes=here, cluster_bytes=everywhere)
+        yield Relief(
+            kind=ReliefKind.IDLE,
+            topic=state.topics.name[row],
+            freed_bytes=here,
+            cluster_bytes=everywhere,
+            freed_after_s=_DELETE_DELAY_S,
+        )
 
 
 def _by_segments(
@@ -162,16 +182,23 @@ def _by_segments(
             after=_SMALL_SEGMENT,
             freed_bytes=here,
             cluster_bytes=everywhere,
+            # the segments that are there now have to go first
+            freed_after_s=keep_s if math.isfinite(keep_s := float(retention.keep_s[first[topic]])) else None,
         )
 
 
-def _freed(state: ClusterState, rate: F64, changed: Retention, may: Bools) -> F64:
-    """float64, shape (n_replicas,): bytes of each replica above what the changed retention keeps."""
+def _freed_by_retention(
+    state: ClusterState, rate: F64, is_known: Bools, retention: Retention, ages: RecordAges | None
+) -> F64:
+    """float64, shape (n_replicas,): bytes of each replica that half the retention deletes."""
     partition = state.replicas.partition
-    steady = changed.steady_bytes(rate)[partition]
-    above = np.maximum(replica_bytes(state) - steady, 0.0)
-    internal = state.topics.internal[state.partitions.topic][partition]
-    return np.where(may[partition] & ~internal, above, 0.0)
+    steady = replace(retention, keep_s=halved_retention_s(retention)).steady_bytes(rate)[partition]
+    freed = np.where(is_known[partition], np.maximum(replica_bytes(state) - steady, 0.0), 0.0)
+    if ages is not None:
+        deleted = ages.deleted_bytes(state, retention, rate)
+        freed = np.where(np.isnan(deleted), freed, deleted)
+    internal = state.topics.internal[state.partitions.topic]
+    return np.where((retention.is_compacted | internal)[partition], 0.0, freed)
 
 
 def _by_topic(state: ClusterState, on_holder: Bools, freed: F64) -> Iterator[tuple[int, int, int]]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkabal.advice.disk_relief import Relief, relief_of
+from kafkabal.advice.record_ages import RecordAges
 from kafkabal.errors import ConfigError, UsageError
 from kafkabal.history import PartitionGrowth, Retention
-from kafkabal.model import I64, ClusterState, dir_capacity_bytes, replica_bytes
+from kafkabal.model import I64, Bools, ClusterState, dir_capacity_bytes, replica_bytes
 from kafkabal.scoring import shares_by_group
 
 
@@ -31,7 +32,11 @@ class ReliefAdvice:
     log_dir_bytes: int
     """What evening the volumes of the broker would take off it."""
     is_measured: bool
-    """Rates come from history; else every log is taken to be at its steady state."""
+    """Rates come from history, or ages from the records; else every log is taken to be at its steady state."""
+    young_topics: int
+    """Topics on the volume with no record older than half the retention, which deletes nothing of them yet."""
+    first_expires_s: float | None
+    """Seconds until the first record of them is; None where there are none, or ages are unknown."""
 
 
 def advise_relief(
@@ -41,6 +46,7 @@ def advise_relief(
     broker: int | None,
     limit: float,
     tolerance: float,
+    ages: RecordAges | None = None,
 ) -> ReliefAdvice:
     """Advise on the fullest volume, of a broker or of the whole cluster.
 
@@ -73,17 +79,32 @@ def advise_relief(
     held = state.replicas.log_dir
     on_it = (held >= 0) & on_volume[np.maximum(held, 0)]
     leads = state.leader_replica
+    young_topics, first_expires_s = _young(state, on_it, ages)
     return ReliefAdvice(
         broker=int(state.brokers.id[dirs.broker[fullest]]),
         log_dir=dirs.path[fullest],
         used_bytes=int(used[fullest]),
         capacity_bytes=int(capacity[fullest]),
         needed_bytes=max(0, int(used[fullest] - limit * capacity[fullest])),
-        ways=tuple(relief_of(state, on_it, growth, retention)),
+        ways=tuple(relief_of(state, on_it, growth, retention, ages=ages)),
         leaders=int(on_it[leads[leads >= 0]].sum()),
         log_dir_bytes=_above_mean(state, fullest, used, tolerance),
-        is_measured=growth is not None,
+        is_measured=growth is not None or ages is not None,
+        young_topics=young_topics,
+        first_expires_s=first_expires_s,
     )
+
+
+def _young(state: ClusterState, on_it: Bools, ages: RecordAges | None) -> tuple[int, float | None]:
+    """Topics of which all records on a volume are young, and seconds until the first is not any more."""
+    if ages is None:
+        return 0, None
+    here = np.unique(state.replicas.partition[on_it & (replica_bytes(state) > 0)])
+    topic = state.partitions.topic[here]
+    first_s = np.full(len(state.topics), np.inf)
+    np.minimum.at(first_s, topic, np.nan_to_num(ages.first_expires_s[here], nan=-1.0))
+    young = np.isfinite(first_s) & (first_s >= 0)
+    return int(young.sum()), float(first_s[young].min()) if young.any() else None
 
 
 def _used(state: ClusterState) -> I64:

@@ -159,6 +159,14 @@ class ConsumerRacks:
     """Groups whose members cannot tell brokers."""
 
 
+class FirstRecord(NamedTuple):
+    """The first record of a partition that is as young as a time; -1 for both where none is."""
+
+    offset: int
+    at_s: float
+    """Its timestamp, in seconds since the epoch."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaLog:
     """A replica in a log dir, as its broker reports it."""

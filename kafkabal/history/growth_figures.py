@@ -9,7 +9,7 @@ import numpy as np
 
 from kafkabal.history.history_point import HistoryPoint
 from kafkabal.history.partition_growth import PartitionGrowth
-from kafkabal.history.replica_forecast import Forecast, forecast_cluster
+from kafkabal.history.replica_forecast import FARTHEST_FULL_S, Forecast, forecast_cluster
 from kafkabal.history.topic_retention_limits import Retention
 from kafkabal.model import F64, I32, I64, ClusterState, log_bytes, replica_bytes
 
@@ -203,7 +203,8 @@ def _straight(state: ClusterState, net: F64) -> F64:
     free = np.where(dirs.usable_bytes >= 0, dirs.usable_bytes, np.nan)
     on_volume = np.bincount(dirs.volume, np.nan_to_num(net))[dirs.volume] if len(dirs) else np.empty(0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(np.isnan(free), np.nan, np.where(on_volume > 0, free / on_volume, np.inf))
+        full_s = np.where(np.isnan(free), np.nan, np.where(on_volume > 0, free / on_volume, np.inf))
+    return np.where(full_s > FARTHEST_FULL_S, np.inf, full_s)
 
 
 def _sum(holder: I32 | I64, values: F64, n: int) -> F64:

@@ -12,12 +12,16 @@ where the disk is too small for what its topics become.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
 from kafkabal.history.partition_growth import PartitionGrowth
 from kafkabal.history.topic_retention_limits import Retention
 from kafkabal.model import F64, I64, ClusterState, LogDirState, freeze, log_bytes, replica_bytes
+
+FARTHEST_FULL_S: Final = 10 * 365 * 86400.0
+"""A disk that is full later never is: ten years are longer than disks and clusters last, and any history is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -59,8 +63,8 @@ class Forecast:
     def full_after_s(self) -> F64:
         """float64, shape (n_dirs,): seconds until the volume of each dir has no byte left.
 
-        Infinite where it never is; NaN where its size is not known, or it is offline. Other programs are taken to
-        keep the bytes that they have.
+        Infinite where that is not within :data:`FARTHEST_FULL_S`; NaN where its size is not known, or it is offline.
+        Other programs are taken to keep the bytes that they have.
         """
         dirs = self.state.log_dirs
         room, found = _room(self.state), np.full(len(dirs), np.nan)
@@ -77,7 +81,7 @@ class Forecast:
             found[on_it & ~np.isnan(room)] = _crossing(
                 self.slope[own], self.until_s[own], float(np.nanmax(room[on_it]))
             )
-        return found
+        return np.where(found > FARTHEST_FULL_S, np.inf, found)
 
 
 def forecast_cluster(

@@ -13,8 +13,8 @@ from kafkabal.wording import counted_noun, plural
 _SHOWN = 15
 """Rows: with headline and header what a terminal of 24 lines shows at once."""
 _MS = 1000
-_Row: TypeAlias = tuple[str, str | None, str, int, int, int]
-"""Way, topic, change, bytes that it frees here and in all, and that it moves."""
+_Row: TypeAlias = tuple[str, str | None, str, int, int, float | None, int]
+"""Way, topic, change, bytes that it frees here and in all, seconds until they are free, and bytes that it moves."""
 
 
 def advise_report(
@@ -70,6 +70,8 @@ def _facts(brokers: BrokerAdvice, relief: ReliefAdvice, target: float, limit: fl
     yield Fact(key="relieved_capacity_bytes", value=relief.capacity_bytes)
     yield Fact(key="needed_bytes", value=relief.needed_bytes)
     yield Fact(key="measured", value=relief.is_measured)
+    yield Fact(key="young_topics", value=relief.young_topics)
+    yield Fact(key="first_expires_s", value=relief.first_expires_s)
 
 
 def _sizing_sentence(brokers: BrokerAdvice, target: float) -> str:
@@ -92,17 +94,18 @@ def _relief_sentence(relief: ReliefAdvice, limit: float) -> str:
 
 def _relief_table(relief: ReliefAdvice) -> Table:
     rows: list[_Row] = [
-        (way.kind.value, way.topic, _change(way), way.freed_bytes, way.cluster_bytes, 0) for way in relief.ways
+        (way.kind.value, way.topic, _change(way), way.freed_bytes, way.cluster_bytes, way.freed_after_s, 0)
+        for way in relief.ways
     ]
     if relief.leaders:
         text = f"give up {counted_noun(relief.leaders, 'partition')} led from it: reads go elsewhere"
-        rows.append(("leadership", None, text, 0, 0, 0))
+        rows.append(("leadership", None, text, 0, 0, None, 0))
     if relief.log_dir_bytes:
         moved = relief.log_dir_bytes
-        rows.append(("log-dirs", None, "move to other log dirs of the broker", moved, 0, moved))
+        rows.append(("log-dirs", None, "move to other log dirs of the broker", moved, 0, None, moved))
     if relief.needed_bytes:
         moved = relief.needed_bytes
-        rows.append(("moves", None, "move to other brokers", moved, 0, moved))
+        rows.append(("moves", None, "move to other brokers", moved, 0, None, moved))
     return Table(
         key="relief",
         shown_rows=_SHOWN,
@@ -115,7 +118,8 @@ def _relief_table(relief: ReliefAdvice) -> Table:
             Column(key="after", title="", values=[*(w.after for w in relief.ways), *_nothing(rows, relief)]),
             Column(key="freed_bytes", title="frees here", kind=ValueKind.BYTES, values=[row[3] for row in rows]),
             Column(key="freed_all_bytes", title="in all", kind=ValueKind.BYTES, values=[row[4] for row in rows]),
-            Column(key="moved_bytes", title="moves", kind=ValueKind.BYTES, values=[row[5] for row in rows], quiet=True),
+            Column(key="freed_after_s", title="within", kind=ValueKind.DURATION, values=[row[5] for row in rows]),
+            Column(key="moved_bytes", title="moves", kind=ValueKind.BYTES, values=[row[6] for row in rows], quiet=True),
         ),
     )
 
@@ -163,6 +167,11 @@ def _notes(
     yield from brokers.warnings
     if not relief.is_measured:
         yield "no history ('kafkabal inspect --record'): logs are taken to be at the steady state of their retention"
+    if relief.young_topics and relief.first_expires_s is not None:
+        yield (
+            f"{counted_noun(relief.young_topics, 'topic')} on it with no record older than half the retention (7d "
+            f"without a limit): halving it frees nothing for {format_duration(relief.first_expires_s)}"
+        )
     if any(way.config for way in relief.ways):
         yield "what retention frees is gone for good: make sure that no consumer needs it"
 

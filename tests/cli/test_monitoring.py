@@ -59,6 +59,9 @@ def test_files_of_the_user_are_kept(run_cli: Callable[..., Any], profiles: Path,
     ("words", "message"),
     [
         (["--profile", "nope"], "unknown profile: 'nope'"),
+        (["--profile", "nope-*"], "no profile matches 'nope-*'"),
+        (["--profile", "other.yaml"], "unknown profile: 'other.yaml'"),
+        (["--profile", ""], "--profile: empty value"),
         (["--exporter", "host"], "--exporter: invalid address: 'host'"),
         (["--exporter", "h:99999"], "invalid address"),
         (["--webhook", "ftp://x"], "ftp://x"),
@@ -75,6 +78,16 @@ def test_wrong_values_are_refused(
     done = run_cli("monitoring", "--out", str(tmp_path / "m"), *words)
     assert (done.code, message in done.err) == (2, True), done.err
     assert not (tmp_path / "m").exists()
+
+
+def test_a_pattern_stands_for_all_profiles_that_match(
+    run_cli: Callable[..., Any], profiles: Path, tmp_path: Path
+) -> None:
+    """As in inspect: each once, in the order given."""
+    done = run_cli("monitoring", "--out", str(tmp_path / "m"), "--profile", "s*", "--profile", "*")
+
+    assert done.code == 0
+    assert "enable --now kafkabal-metrics@staging.timer kafkabal-metrics@prod.timer\n" in done.err
 
 
 def test_a_profile_that_no_unit_can_be_named_by_is_refused(

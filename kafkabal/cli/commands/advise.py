@@ -23,6 +23,8 @@ from kafkabal.gc_pause import cycle_collection_paused
 from kafkabal.units import duration_as_option, parse_percent, parse_positive_duration
 
 if TYPE_CHECKING:
+    from kafkabal.advice import RecordAges
+    from kafkabal.clusters import Cluster
     from kafkabal.history import MeasuredGrowth, Retention
     from kafkabal.model import ClusterState
 
@@ -82,7 +84,7 @@ def advise(
     if not 0 < target <= 1 or not 0 < limit <= 1:
         raise UsageError(f"{'--limit' if 0 < target <= 1 else '--target'} must be above 0 and at most 100%")
     with cycle_collection_paused():
-        state, growth, retention = _read(settings, after_s, context)
+        state, growth, retention, ages = _read(settings, after_s, context)
         # after the cluster has answered: they are costly to import
         from kafkabal.advice import advise_brokers, advise_relief
         from kafkabal.reporting.advise_report import advise_report
@@ -92,7 +94,7 @@ def advise(
         tolerance = DEFAULT_PLAN_TOLERANCE if settings.tolerance is None else settings.tolerance
         rate = settings.throttle if isinstance(settings.throttle, int) else _DEFAULT_RATE_BYTES_PER_S
         brokers = advise_brokers(state, target, tolerance, rate)
-        relief = advise_relief(state, partitions, retention, broker, limit, tolerance)
+        relief = advise_relief(state, partitions, retention, broker, limit, tolerance, ages)
     flags = cluster_options(settings, context)
     charts = tuple if growth is None else partial(growth_charts, growth)
     report = advise_report(
@@ -114,8 +116,8 @@ def advise(
 
 def _read(
     settings: Settings, after_s: float | None, context: CommandContext
-) -> "tuple[ClusterState, MeasuredGrowth | None, Retention]":
-    """The cluster now or, with ``after_s``, later; how it grows now, if that is known; and its limits."""
+) -> "tuple[ClusterState, MeasuredGrowth | None, Retention, RecordAges | None]":
+    """The cluster now or, with ``after_s``, later; how it grows now, its limits, and how old its records are."""
     from kafkabal.clusters import ReadRequest
 
     with open_cluster(settings, context) as cluster:
@@ -128,10 +130,24 @@ def _read(
             from kafkabal.history import read_defaults, retention_of
 
             live = state.brokers.id[state.brokers.is_live].tolist()
-            return state, None, retention_of(state, read_defaults(cluster, tuple(live)))
-    if after_s is not None:
-        from kafkabal.history import forecast_cluster
+            retention = retention_of(state, read_defaults(cluster, tuple(live)))
+            return state, None, retention, _record_ages(cluster, state, retention, now_s)
+        if after_s is None:
+            return state, growth, growth.retention, _record_ages(cluster, state, growth.retention, now_s)
+    from kafkabal.history import forecast_cluster
 
-        warn_of_short_history(growth, after_s, context)
-        state = forecast_cluster(state, growth.partitions, growth.retention).state_at(after_s)
-    return state, growth, growth.retention
+    warn_of_short_history(growth, after_s, context)
+    later = forecast_cluster(state, growth.partitions, growth.retention).state_at(after_s)
+    return later, growth, growth.retention, None
+
+
+def _record_ages(
+    cluster: "Cluster", state: "ClusterState", retention: "Retention", now_s: float
+) -> "RecordAges | None":
+    from kafkabal.clusters.kafka import KafkaCluster
+
+    if not isinstance(cluster, KafkaCluster):
+        return None
+    from kafkabal.advice import read_record_ages
+
+    return read_record_ages(cluster.first_records_since, state, retention, now_s)

@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from kafkabal.atomic_files import parse_path
+from kafkabal.cli.framework.chosen_clusters import all_profile_names, matching_profile_names
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import PROFILES_FILE
-from kafkabal.errors import ConfigError, ExitCode, OutputError, UsageError
+from kafkabal.errors import ExitCode, OutputError, UsageError
 from kafkabal.units import parse_percent, parse_positive_duration
-from kafkabal.wording import counted_noun
+from kafkabal.wording import counted_noun, first_of
 
 _THRESHOLDS = "Thresholds"
 _ADDRESSES = "Addresses"
@@ -104,7 +105,11 @@ def monitoring(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", parser=parse_path, help="Folder for the files.")],
     profiles: Annotated[
         list[str] | None,
-        typer.Option("--profile", metavar="NAME", help="Profile of a cluster to monitor. Repeatable. [default: all]"),
+        typer.Option(
+            "--profile",
+            metavar="NAME",
+            help="Profile of a cluster to monitor, or a pattern such as 'prod-*'. Repeatable. [default: all]",
+        ),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that differ.")] = False,
 ) -> ExitCode:
@@ -117,7 +122,7 @@ def monitoring(
 
       kafkabal monitoring --out monitoring
 
-      kafkabal monitoring --profile prod --full 80% --webhook http://alerts:8080/kafka --out monitoring
+      kafkabal monitoring --profile 'prod-*' --full 80% --webhook http://alerts:8080/kafka --out monitoring
     """
     from kafkabal.reporting.monitoring.monitoring_files import MonitoringSetup, Thresholds, monitoring_files
     from kafkabal.reporting.notifications.notifier import check_url
@@ -143,16 +148,13 @@ def monitoring(
 
 
 def _profiles(given: list[str] | None, context: CommandContext) -> tuple[str, ...]:
-    from kafkabal.config import profile_names
-
     path = context.config_dir / PROFILES_FILE
-    known = profile_names(path)
-    if not known:
-        raise ConfigError(f"no profiles: {path}", hint="add one: kafkabal profiles add NAME -b HOST:PORT")
-    for name in given or ():
-        if name not in known:
-            raise UsageError(f"--profile: unknown profile: {name!r}", hint=f"choose from: {', '.join(known)}")
-    return tuple(dict.fromkeys(given or known))
+    known = all_profile_names(path)
+    chosen = matching_profile_names(given, path) if given else known
+    for name in chosen:
+        if name not in known:  # a file: units are named by profiles
+            raise UsageError(f"--profile: unknown profile: {name!r}", hint=f"choose from: {first_of(sorted(known))}")
+    return chosen
 
 
 def _address(option: str, text: str) -> str:

@@ -65,7 +65,7 @@ def choose_clusters(flags: Mapping[str, Any], context: CommandContext) -> Chosen
     if flags.get("all_profiles"):
         if given:
             raise UsageError("--all-profiles and --profile cannot be combined")
-        names = _all_names(profiles_file)
+        names = all_profile_names(profiles_file)
     else:
         pattern = context.environ.get(PROFILE_VARIABLE, "")
         if not given and _is_pattern(pattern):
@@ -74,7 +74,7 @@ def choose_clusters(flags: Mapping[str, Any], context: CommandContext) -> Chosen
             return ChosenClusters(
                 one=command_settings({**rest, "profile": given[0] if given else None}, context), flags=rest
             )
-        names = _matching(given, profiles_file)
+        names = matching_profile_names(given, profiles_file)
     named = next((key for key in _NAMING if rest.get(key)), None)
     if named is not None:
         flag = "--bootstrap-server" if named == "bootstrap_servers" else f"--{named.replace('_', '-')}"
@@ -94,7 +94,14 @@ def run_on_each(names: Sequence[str], task: Callable[[str], T], limit_s: float) 
     return run_all({name: partial(task, name) for name in names}, Deadline(limit_s, SystemClock()))
 
 
-def _all_names(profiles_file: Path) -> tuple[str, ...]:
+def all_profile_names(profiles_file: Path) -> tuple[str, ...]:
+    """Names of all profiles.
+
+    Raises
+    ------
+    ConfigError
+        If there are none.
+    """
     from kafkabal.config import profile_names
 
     names = profile_names(profiles_file)
@@ -103,8 +110,14 @@ def _all_names(profiles_file: Path) -> tuple[str, ...]:
     return names
 
 
-def _matching(given: Sequence[str], profiles_file: Path) -> tuple[str, ...]:
-    """Names of all profiles that match, each once, in the order given; paths of other files stay as they are."""
+def matching_profile_names(given: Sequence[str], profiles_file: Path) -> tuple[str, ...]:
+    """Names of all profiles that match, each once, in the order given; paths of other files stay as they are.
+
+    Raises
+    ------
+    UsageError
+        If one is unknown, or a pattern matches none.
+    """
     from kafkabal.config import profile_names
 
     known = profile_names(profiles_file)

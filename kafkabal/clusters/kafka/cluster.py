@@ -22,6 +22,7 @@ from kafkabal.clusters.cluster_protocol import (
     ClusterLock,
     ConsumerRacks,
     Fault,
+    FirstRecord,
     IsGone,
     NewTopic,
     PartitionStatus,
@@ -50,11 +51,13 @@ from kafkabal.clusters.kafka.create_topics import create_topics
 from kafkabal.clusters.kafka.elections import elect_preferred_leaders
 from kafkabal.clusters.kafka.group_lock import GroupLock, lock_holders
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
+from kafkabal.clusters.kafka.leader_and_group_offsets import first_records_since
 from kafkabal.clusters.kafka.log_dirs import move_log_dirs, replica_logs
 from kafkabal.clusters.kafka.metadata import describe_topic, partition_status
 from kafkabal.clusters.kafka.reassignments import GUARD_VERSION, alter_reassignments, list_reassignments
 from kafkabal.clusters.kafka.response_times import response_times
 from kafkabal.config import ConnectionSettings
+from kafkabal.errors import KafkabalError
 from kafkabal.model import TopicPartition
 
 # which request, in which version or a later one, stands for a capability
@@ -193,6 +196,17 @@ class KafkaCluster(ClosingContext):
     def client_metrics_subscriptions(self) -> tuple[str, ...]:
         """Names of the subscriptions to metrics of clients; not of the protocol, since only live brokers have any."""
         return client_metrics_subscriptions(self._client)
+
+    def first_records_since(
+        self, since_s: Mapping[int, Mapping[TopicPartition, float]]
+    ) -> Mapping[TopicPartition, FirstRecord]:
+        """The first record of each partition that is as young as a time, by leader; absent where it did not say.
+
+        Not of the protocol, since only live brokers keep records.
+        """
+        found = self._client.for_each(since_s, lambda b, d: first_records_since(self._client, b, since_s[b], d))
+        said = (records for records in found.values() if not isinstance(records, KafkabalError))
+        return {name: record for records in said for name, record in records.items()}
 
     def consumer_racks(self) -> ConsumerRacks:
         """In which racks consumers are, as far as they tell; not of the protocol, since only live brokers have any."""

@@ -6,7 +6,7 @@ each begins.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
 
 from kafkabal.chunks import chunked
 from kafkabal.clusters.clock import Deadline
+from kafkabal.clusters.cluster_protocol import FirstRecord
 from kafkabal.clusters.kafka.error_mapping import GROUP_AUTHORIZATION_FAILED, NO_ERROR, check
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.clusters.kafka.messages import DescribeShareGroupOffsetsRequest
@@ -59,12 +60,37 @@ def leader_offsets(
         topics = list(by_topic(chunk))
         # start and end in requests of their own: Kafka refuses a partition that occurs twice in one
         for timestamp, into in asked:
-            response = client.call_broker(leader, _offsets_request(topics, timestamp), deadline)
+            request = _offsets_request((name, [(n, timestamp) for n in numbers]) for name, numbers in topics)
+            response = client.call_broker(leader, request, deadline)
             for topic in response.topics:
                 for p in topic.partitions:
                     if p.error_code == NO_ERROR:
                         into[TopicPartition(topic.name, p.partition_index)] = p.offset
     return offsets
+
+
+def first_records_since(
+    client: KafkaClient, leader: int, since_s: Mapping[TopicPartition, float], deadline: Deadline
+) -> dict[TopicPartition, FirstRecord]:
+    """Ask a leader for the first record of each partition that is as young as a time; absent where it did not say.
+
+    Parameters
+    ----------
+    since_s
+        Seconds since the epoch.
+    """
+    found = {}
+    for chunk in chunked(sorted(since_s), _PARTITIONS_A_REQUEST):
+        request = _offsets_request(
+            (topic, [(n, max(0, round(since_s[TopicPartition(topic, n)] * 1000))) for n in numbers])
+            for topic, numbers in by_topic(chunk)
+        )
+        for topic in client.call_broker(leader, request, deadline).topics:
+            for p in topic.partitions:
+                if p.error_code == NO_ERROR:
+                    at_s = p.timestamp / 1000 if p.offset >= 0 else -1.0
+                    found[TopicPartition(topic.name, p.partition_index)] = FirstRecord(p.offset, at_s)
+    return found
 
 
 def group_offsets(client: KafkaClient, broker: int, deadline: Deadline) -> dict[str, dict[TopicPartition, int]]:
@@ -128,7 +154,8 @@ def _committed_by(
     return found
 
 
-def _offsets_request(topics: Sequence[tuple[str, list[int]]], timestamp: int) -> Any:
+def _offsets_request(topics: Iterable[tuple[str, list[tuple[int, int]]]]) -> Any:
+    """Of each topic the numbers of partitions, each with the timestamp that stands for what is asked."""
     kind = ListOffsetsRequest.ListOffsetsTopic
     return ListOffsetsRequest(
         replica_id=-1,
@@ -136,9 +163,9 @@ def _offsets_request(topics: Sequence[tuple[str, list[int]]], timestamp: int) ->
         topics=[
             kind(
                 name=name,
-                partitions=[kind.ListOffsetsPartition(partition_index=n, timestamp=timestamp) for n in numbers],
+                partitions=[kind.ListOffsetsPartition(partition_index=n, timestamp=at) for n, at in partitions],
             )
-            for name, numbers in topics
+            for name, partitions in topics
         ],
         timeout_ms=_REMOTE_TIMEOUT_MS,
     )

@@ -12,6 +12,7 @@ import numpy as np
 
 from kafkabal.errors import UsageError
 from kafkabal.history import (
+    FARTHEST_FULL_S,
     HolderGrowth,
     MeasuredGrowth,
     TopicGrowth,
@@ -38,8 +39,6 @@ GROWTH_GROUPINGS: Final = (Grouping.BROKER, Grouping.LOG_DIR, Grouping.TOPIC)
 _DAY_S: Final = 86400.0
 _SHOWN_TOPICS: Final = 20
 """Rows: with headline and header what a terminal of 24 lines shows at once."""
-# of a datetime; and a disk that is full in 300 years never is
-_FARTHEST_S: Final = 300 * 365 * _DAY_S
 
 
 def growth_report(
@@ -246,17 +245,17 @@ def _notes(growth: MeasuredGrowth) -> Iterator[str]:
 
 
 def _outlook(seconds: float) -> str:
-    return "never" if seconds > _FARTHEST_S else "full"
+    return "never" if seconds > FARTHEST_FULL_S else "full"
 
 
 def _duration(seconds: float) -> str | None:
     if math.isnan(seconds):
         return None
-    return "never" if seconds > _FARTHEST_S else format_duration(seconds)
+    return "never" if seconds > FARTHEST_FULL_S else format_duration(seconds)
 
 
 def _date(now_s: float, seconds: float) -> str | None:
-    if math.isnan(seconds) or seconds > _FARTHEST_S:
+    if math.isnan(seconds) or seconds > FARTHEST_FULL_S:
         return None
     return datetime.fromtimestamp(now_s + seconds, UTC).strftime("%Y-%m-%d")
 

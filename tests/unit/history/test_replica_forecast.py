@@ -18,6 +18,7 @@ from kafkabal.testing.cluster_builders import brokers, cluster, partition
 HOUR_S = 3600.0
 NOW_S = 1_700_000_000.0
 MB = 10**6
+YEAR_S = 365 * 86400.0
 TOTAL = 1000 * MB
 
 
@@ -62,6 +63,18 @@ def test_a_topic_without_limits_fills_the_disk_in_a_straight_line() -> None:
     forecast = forecast_of(state, [past(state, HOUR_S, 0, 0)])
     assert forecast.full_after_s()[0] == pytest.approx(9 * HOUR_S)
     assert forecast.replica_bytes_at(2 * HOUR_S)[0] == pytest.approx(300 * MB)
+
+
+def test_a_disk_that_is_full_in_more_than_ten_years_never_is() -> None:
+    """Neither by the forecast nor by a straight line; one that is full in nine years is."""
+    state = a_cluster(100 * MB, {"retention.ms": "-1"})
+    retention = retention_of(state, kafka_defaults())
+    for years, outlook in ((9, 9 * YEAR_S), (11, np.inf)):
+        before = past(state, years * YEAR_S / 9, 0, 0)
+        growth = measure_growth([before], state, NOW_S, retention.is_compacted)
+        found = dir_growth(state, growth, retention, before, NOW_S)
+        assert found.full_s[0] == pytest.approx(outlook)
+        assert found.straight_full_s[0] == pytest.approx(outlook)
 
 
 def test_retention_by_time_keeps_the_disk_from_becoming_full() -> None:

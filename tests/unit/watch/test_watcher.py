@@ -154,7 +154,6 @@ def test_a_slow_broker_loses_leadership_and_gets_it_back(make_scene: Callable[[]
     assert read_ledger(scene.folder / "ledger.json").bytes_of_day(scene.clock.utc_now().timestamp()) == 0
 
 
-
 def test_the_leadership_of_a_slow_broker_does_not_go_to_one_that_was_slow(make_scene: Callable[[], Scene]) -> None:
     """Broker 3 slows down before 2 has been well for ten minutes: 2 leads nothing until those have passed."""
     scene = make_scene()
@@ -172,6 +171,7 @@ def test_the_leadership_of_a_slow_broker_does_not_go_to_one_that_was_slow(make_s
     scene.go_on(watcher, minutes=4)
 
     assert scene.led()[1:3] == [4, 0]
+
 
 def test_two_brokers_that_vanish_at_once_stop_it(make_scene: Callable[[], Scene]) -> None:
     """That is a network: nothing is copied, and it says so once."""

@@ -17,11 +17,12 @@ from kafka.protocol.admin import (
 from kafka.protocol.consumer import ListOffsetsResponse, OffsetFetchResponse
 from kafka.protocol.metadata import MetadataResponse
 
-from kafkabal.clusters.cluster_protocol import ReadRequest
+from kafkabal.clusters.cluster_protocol import FirstRecord, ReadRequest
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.clusters.kafka.messages import DescribeShareGroupOffsetsResponse
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.errors import NotAuthorizedError, UnreachableError
+from kafkabal.model import TopicPartition
 from kafkabal.model.cluster_state import LogDirState
 from kafkabal.telemetry import bytes_per_record
 
@@ -351,3 +352,25 @@ def test_groups_that_are_hidden_are_an_error(cluster: Any, kafka: KafkaCluster) 
     cluster.answer("OffsetFetch", lambda request: OffsetFetchResponse(groups=[group]))
     with pytest.raises(NotAuthorizedError, match="what group g has committed"):
         kafka.read(ReadRequest(group_offsets=True))
+
+
+def test_the_first_record_since_a_time(cluster: Any, kafka: KafkaCluster) -> None:
+    """Each leader is asked for its own partitions with a time of each; -1 where no record is that young."""
+    topic = ListOffsetsResponse.ListOffsetsTopicResponse
+
+    def answer(request: Any) -> Any:
+        (asked,) = request.topics
+        (p,) = asked.partitions
+        found = (40, p.timestamp + 500) if p.partition_index == 0 else (-1, -1)
+        row = topic.ListOffsetsPartitionResponse(
+            partition_index=p.partition_index, error_code=0, offset=found[0], timestamp=found[1]
+        )
+        return ListOffsetsResponse(topics=[topic(name=asked.name, partitions=[row])])
+
+    cluster.answer("ListOffsets", answer)
+    first, second = TopicPartition("t", 0), TopicPartition("t", 1)
+
+    assert kafka.first_records_since({1: {first: 100.0}, 2: {second: 200.0}}) == {
+        first: FirstRecord(40, 100.5),
+        second: FirstRecord(-1, -1.0),
+    }
