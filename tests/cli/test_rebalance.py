@@ -400,6 +400,37 @@ def test_a_night_with_nothing_to_do_refreshes_the_textfile(
     assert values["kafkabal_rebalance_finished_timestamp_seconds"] > 0
 
 
+@pytest.mark.parametrize("is_dry", [False, True])
+def test_a_run_that_is_refused_shows_in_the_textfile(
+    run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path, is_dry: bool
+) -> None:
+    """In place of the success of the night before; a rehearsal is no run."""
+    write_snapshot(cluster(brokers(3, dirs=2), [topic("t", [1, 2], [1, 2], [1, 2])]), snapshot)
+    path = tmp_path / "run.prom"
+    path.write_text("kafkabal_rebalance_success 1.0\n")
+    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes", "--textfile", str(path))
+
+    refused = run_cli(*words, *(["--dry-run"] if is_dry else ["--save", str(snapshot)]))
+
+    assert refused.code == 4, refused.err
+    families = {family.name: family.samples for family in text_string_to_metric_families(path.read_text())}
+    values = {name: sample.value for name, (sample,) in families.items()}
+    assert values["kafkabal_rebalance_success"] == is_dry
+    if not is_dry:
+        assert values["kafkabal_rebalance_running"] == 0
+        assert values["kafkabal_rebalance_finished_timestamp_seconds"] > 0
+
+
+def test_a_cluster_that_cannot_be_reached_shows_in_the_textfile(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """By its bootstrap servers, since its id is not known."""
+    path = tmp_path / "run.prom"
+
+    failed = run_cli("rebalance", "-b", "127.0.0.1:1", "--yes", "--textfile", str(path))
+
+    assert failed.code == 1
+    assert 'kafkabal_rebalance_success{cluster="127.0.0.1:1"} 0.0' in path.read_text()
+
+
 @pytest.mark.parametrize("option", ["--textfile", "--rollback-file"])
 def test_a_file_that_cannot_be_written_is_refused_before_the_run_is_recorded(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, option: str

@@ -17,11 +17,18 @@ class RunTextfile:
         self._file = file
         self._written_s = 0.0
         self._values: dict[str, tuple[str, float]] = {}
+        self._has_ended = False
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it tells of an end."""
+        return self._has_ended
 
     def on_event(self, event: Event) -> None:
         """Write what it changes."""
         match event:
             case Started():
+                self._has_ended = False
                 self._set("running", "1 while a run is active.", 1)
                 self._set("started_timestamp_seconds", "Start time of the run.", self._file.wall_clock())
                 self._set_paused(is_paused=False)
@@ -35,6 +42,11 @@ class RunTextfile:
                 return
         if isinstance(event, Finished | PhaseEntered) or self._file.wall_clock() - self._written_s >= EVERY_S:
             self._write()
+
+    def end_without_run(self, *, succeeded: bool, left_throttles: int) -> None:
+        """Tell of a command that started no run: a file that stayed as it was would tell of an earlier one."""
+        self._end(succeeded=succeeded, done_partitions=0, left_throttles=left_throttles, failed_partitions=0)
+        self._write()
 
     def _set_paused(self, *, is_paused: bool) -> None:
         # a run that waits says nothing under -q: without this, monitoring would take it for one that is stuck
@@ -50,12 +62,21 @@ class RunTextfile:
         self._set("copy_bytes_per_second", "Copy rate of the last 30 seconds.", event.bytes_per_s)
 
     def _finish(self, event: Finished) -> None:
+        self._end(
+            succeeded=event.outcome is RunOutcome.COMPLETE,
+            done_partitions=event.done_partitions,
+            left_throttles=len(event.pending),
+            failed_partitions=len(event.problems),
+        )
+
+    def _end(self, *, succeeded: bool, done_partitions: int, left_throttles: int, failed_partitions: int) -> None:
+        self._has_ended = True
         self._set("running", "1 while a run is active.", 0)
         self._set_paused(is_paused=False)
-        self._set("done_partitions", "Partitions placed as planned.", event.done_partitions)
-        self._set("success", "1 if the last run completed.", event.outcome is RunOutcome.COMPLETE)
-        self._set("left_throttles", "Throttles of the run that are still set.", len(event.pending))
-        self._set("failed_partitions", "Partitions that failed.", len(event.problems))
+        self._set("done_partitions", "Partitions placed as planned.", done_partitions)
+        self._set("success", "1 if the last run completed.", succeeded)
+        self._set("left_throttles", "Throttles of the run that are still set.", left_throttles)
+        self._set("failed_partitions", "Partitions that failed.", failed_partitions)
         self._set("finished_timestamp_seconds", "End time of the last run.", self._file.wall_clock())
 
     def _set(self, name: str, meaning: str, value: float) -> None:

@@ -56,7 +56,9 @@ def apply(
 
     plan = read_plan(plan_file)
     cluster = open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes)
-    with open_run_session("rebalance apply", settings, context, output, cluster, wait_s) as command:
+    with open_run_session(
+        "rebalance apply", settings, context, output, cluster, wait_s, dry_run=begin.dry_run
+    ) as command:
         cluster.cluster_id()  # before reports are imported, which need numpy
         if output.output is RunFormat.TABLE and not context.quiet and (begin.dry_run or not begin.yes):
             from kafkabal.reporting.plan_report import plan_report

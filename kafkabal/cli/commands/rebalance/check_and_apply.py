@@ -10,8 +10,6 @@ from kafkabal.printable import printable
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from kafkabal.cli.commands.rebalance.run_command_options import RunCommandOptions, StartCommandOptions
     from kafkabal.cli.commands.rebalance.run_session import RunSession
     from kafkabal.executor import ClusterLoad, RunEnvironment, RunOptions
@@ -198,27 +196,7 @@ class ApplyCommand:
 
         if self.command.output.output is RunFormat.JSON:
             show_report(nothing_report(self.command.name), OutputOptions(output=Format.JSON), self.command.context)
-        if self.command.output.textfile is not None and not self.begin.dry_run:
-            self._write_textfile_of_nothing(self.command.output.textfile)
-
-    def _write_textfile_of_nothing(self, path: Path) -> None:
-        """A textfile that stayed as it was would tell monitoring of an earlier failure, or of no run at all."""
-        from kafkabal.cli.commands.rebalance.run_session import run_textfile
-        from kafkabal.executor import Finished, RunOutcome, find_run
-
-        session = self.command
-        before = find_run(session.environment)
-        nothing = Finished(
-            run_id="",
-            outcome=RunOutcome.COMPLETE,
-            done_partitions=0,
-            total_partitions=0,
-            done_bytes=0,
-            elapsed_s=0.0,
-            problems={},
-            pending=[] if before is None else list(before.state.pending),
-        )
-        run_textfile(path, session.settings, session.cluster, session.context).on_event(nothing)
+        self.command.end_textfile(succeeded=True)
 
     def _dry_run(self, plan: Plan, options: RunOptions) -> None:
         from kafkabal.cli.commands.rebalance.dry_run import rehearse

@@ -81,7 +81,7 @@ def rebalance(
     from kafkabal.executor import Overridable
 
     cluster = open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes)
-    with open_run_session("rebalance", settings, context, output, cluster, wait_s) as command:
+    with open_run_session("rebalance", settings, context, output, cluster, wait_s, dry_run=begin.dry_run) as command:
         context = command.context
         applying = ApplyCommand(command, begin, command_options).resume_unfinished()
         drained = planning.drain or ()

@@ -11,9 +11,11 @@ from kafkabal.cli.framework.cluster_access import open_cluster
 from kafkabal.cli.framework.command_settings import cluster_label
 from kafkabal.cli.framework.nonblocking_output import nonblocking_streams
 from kafkabal.errors import (
+    BusyError,
     ExitCode,
     FindingsError,
     InterruptedRunError,
+    KafkabalError,
     OperationError,
     PartialFailureError,
 )
@@ -60,6 +62,8 @@ def open_run_session(
     output: RunOutput | None = None,
     cluster: Cluster | None = None,
     wait_s: float | None = None,
+    *,
+    dry_run: bool = False,
 ) -> Iterator[RunSession]:
     """Connect to the cluster, and report its runs as asked, until the end of the ``with`` block.
 
@@ -71,6 +75,8 @@ def open_run_session(
         Connected already; None connects to the one that the settings name.
     wait_s
         How long the lock of the cluster is waited for.
+    dry_run
+        No textfile is written: it tells of runs.
     """
     from dataclasses import replace
 
@@ -86,7 +92,12 @@ def open_run_session(
         context = stack.enter_context(nonblocking_streams(context)) if works_on_runs else context
         opened = stack.enter_context(cluster or open_cluster(settings, context))
 
-        listeners = list(_reporters(output, settings, opened, direct, name))
+        listeners = list(_reporters(output, direct, name))
+        textfile = None
+        if output.textfile is not None and not dry_run:
+            textfile = _open_textfile(output.textfile, settings, opened, direct)
+            failure = partial(_warn_of_failure, direct, str(output.textfile))
+            listeners.append(report_in_background(textfile, on_failure=failure))
         if output.notify is not None:
             notifications = stack.enter_context(_notifications(output.notify, opened.name, name, context))
             listeners.append(report_in_background(notifications))
@@ -94,7 +105,9 @@ def open_run_session(
         environment = replace(make_environment(opened, settings, context, reporters), lock_wait_s=wait_s or 0.0)
         lock = LockAcrossRuns(environment)
         stack.callback(lock.release)
-        yield RunSession(name, settings, context, output, environment, reporters, lock)
+        session = RunSession(name, settings, context, output, environment, reporters, lock, textfile)
+        with session.failures_in_textfile():
+            yield session
 
 
 def make_environment(
@@ -126,6 +139,7 @@ class RunSession:
     environment: RunEnvironment
     reporters: Reporters[Event]
     lock: LockAcrossRuns
+    textfile: RunTextfile | None = None
 
     @property
     def cluster(self) -> Cluster:
@@ -158,6 +172,32 @@ class RunSession:
             ) from None
         finally:
             self.reporters.flush()
+
+    @contextmanager
+    def failures_in_textfile(self) -> Iterator[None]:
+        """Within the block, what keeps a run from beginning is told by the textfile as well."""
+        try:
+            yield
+        except BusyError:
+            raise  # whoever holds the lock may be writing the same file
+        except KafkabalError:
+            self.reporters.flush()
+            if self.textfile is not None and not self.textfile.has_ended:
+                self.end_textfile(succeeded=False)
+            raise
+
+    def end_textfile(self, *, succeeded: bool) -> None:
+        """Write the textfile of a command that started no run, with the throttles that an earlier one has left."""
+        from kafkabal.executor import find_run
+
+        if self.textfile is None:
+            return
+        try:
+            before = find_run(self.environment)
+        except KafkabalError:  # of a cluster that cannot be asked nothing is known
+            before = None
+        left = 0 if before is None else len(before.state.pending)
+        self.textfile.end_without_run(succeeded=succeeded, left_throttles=left)
 
     def end(self, result: RunResult) -> ExitCode:
         """Report how a run ended and return its exit code.
@@ -314,18 +354,31 @@ def _throttle(
     )
 
 
-def run_textfile(path: Path, settings: Settings, cluster: Cluster, context: CommandContext) -> RunTextfile:
-    """What keeps the textfile of ``--textfile`` current."""
+def _open_textfile(path: Path, settings: Settings, cluster: Cluster, context: CommandContext) -> RunTextfile:
+    """What keeps the textfile of ``--textfile`` current; it tells of a cluster that cannot be asked for its id as well.
+
+    Raises
+    ------
+    KafkabalError
+        If the cluster cannot be asked.
+    """
     from kafkabal.reporting.runs.run_textfile import RunTextfile
     from kafkabal.reporting.textfile_writer import TextfileWriter
 
-    label = cluster_label(settings, context) or cluster.cluster_id()
-    return RunTextfile(TextfileWriter(path, {"cluster": label}, context.wall_clock, context.warn))
+    def labelled(cluster_name: str) -> RunTextfile:
+        return RunTextfile(TextfileWriter(path, {"cluster": cluster_name}, context.wall_clock, context.warn))
+
+    label = cluster_label(settings, context)
+    if label:
+        return labelled(label)
+    try:
+        return labelled(cluster.cluster_id())
+    except KafkabalError:
+        labelled(cluster.name).end_without_run(succeeded=False, left_throttles=0)
+        raise
 
 
-def _reporters(
-    output: RunOutput, settings: Settings, cluster: Cluster, context: CommandContext, command: str
-) -> Iterator[BackgroundListener[Event]]:
+def _reporters(output: RunOutput, context: CommandContext, command: str) -> Iterator[BackgroundListener[Event]]:
     """A background listener each, so that a blocked one does not delay the others."""
     from kafkabal.cli.commands.rebalance.run_command_options import RunFormat
     from kafkabal.executor import report_in_background
@@ -334,13 +387,9 @@ def _reporters(
 
     messages = ProgressMessages(context.say, context.warn, context.progress)
     yield report_in_background(messages, at_end=messages.close)
-    others: list[tuple[str, RunListener]] = []
     if output.output is RunFormat.JSONL:
-        others.append(("events", RunEventLines(context.stdout, command, context.wall_clock)))
-    if output.textfile is not None:
-        others.append((str(output.textfile), run_textfile(output.textfile, settings, cluster, context)))
-    for what, listener in others:
-        yield report_in_background(listener, on_failure=partial(_warn_of_failure, context, what))
+        lines = RunEventLines(context.stdout, command, context.wall_clock)
+        yield report_in_background(lines, on_failure=partial(_warn_of_failure, context, "events"))
 
 
 def _notifications(url: str, cluster: str, command: str, context: CommandContext) -> RunNotifications:
