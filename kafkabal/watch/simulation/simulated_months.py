@@ -146,6 +146,9 @@ class _SimulatedWatch:
         self._measure()
         if self._changed_at_s != before and self._healer.healing is None:
             self._observe_in(_PAUSES_S[0][1])
+        elif pause_s is None and self._watcher.is_waiting:
+            # for its back-off to end, which no other change would show
+            self._observe_in(_UNWELL_PAUSE_S)
 
     def _pause_s(self) -> float | None:
         """Until the next observation; None where none is needed before something changes."""

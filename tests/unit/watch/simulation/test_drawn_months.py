@@ -10,6 +10,7 @@ import pytest
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
+from kafkabal.watch.decide_healing import HealKind
 from kafkabal.watch.simulation.simulated_months import simulate
 from kafkabal.watch.simulation.simulation_case import (
     DAY_S,
@@ -70,3 +71,17 @@ def test_ninety_days_keep_every_promise(seed: int, tmp_path: Path) -> None:
 
     broken = [promise for promise in result.promises if not promise.is_kept]
     assert not broken, (case, [(h.at_s / DAY_S, h.kind, h.reason, h.moved_bytes, h.outcome) for h in result.healings])
+
+
+def test_what_backs_off_is_tried_again_when_something_has_rested(tmp_path: Path) -> None:
+    """Between two changes of sizes, as on a real cluster: two brokers fail within six hours of each other's return."""
+    source = np.random.default_rng(190)
+    state = drawn_cluster(source)
+    case = drawn_case(source, 190, len(state.brokers))
+
+    result = simulate(state, case, 23.0, tmp_path)
+
+    rested_at_s = next(h.ended_at_s for h in result.healings if h.kind is HealKind.FILL) + DAY_S
+    (again,) = (h for h in result.healings if h.kind is HealKind.REBALANCE and h.at_s >= rested_at_s)
+    assert again.at_s - rested_at_s < HOUR_S
+    assert round(again.at_s) % round(case.step_s)
