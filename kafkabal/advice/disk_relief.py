@@ -89,7 +89,7 @@ def relief_of(
     growth
         What is written to the partitions; without it every log is taken to be at the steady state of its retention.
     ages
-        How old records are; without it what half a retention deletes is told by steady states.
+        How old records are; without it, steady states say what half a retention deletes.
     least_kept_s
         Shorter retention is left as it is.
     """

@@ -21,7 +21,7 @@ class RunTextfile:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it tells of an end."""
+        """Whether the end of a run, or of a command that started none, is written."""
         return self._has_ended
 
     def on_event(self, event: Event) -> None:
@@ -44,7 +44,7 @@ class RunTextfile:
             self._write()
 
     def end_without_run(self, *, succeeded: bool, left_throttles: int) -> None:
-        """Tell of a command that started no run: a file that stayed as it was would tell of an earlier one."""
+        """Write that a command started no run: a file that stayed as it was would be about an earlier one."""
         self._end(succeeded=succeeded, done_partitions=0, left_throttles=left_throttles, failed_partitions=0)
         self._write()
 

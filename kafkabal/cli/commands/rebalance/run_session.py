@@ -76,7 +76,7 @@ def open_run_session(
     wait_s
         How long the lock of the cluster is waited for.
     dry_run
-        No textfile is written: it tells of runs.
+        Writes no textfile, which is about runs.
     """
     from dataclasses import replace
 
@@ -175,7 +175,7 @@ class RunSession:
 
     @contextmanager
     def failures_in_textfile(self) -> Iterator[None]:
-        """Within the block, what keeps a run from beginning is told by the textfile as well."""
+        """Within the block, the textfile reports what keeps a run from beginning as well."""
         try:
             yield
         except BusyError:
@@ -355,7 +355,7 @@ def _throttle(
 
 
 def _open_textfile(path: Path, settings: Settings, cluster: Cluster, context: CommandContext) -> RunTextfile:
-    """What keeps the textfile of ``--textfile`` current; it tells of a cluster that cannot be asked for its id as well.
+    """What keeps the textfile of ``--textfile`` current; a cluster that cannot be asked for its id is a failure in it.
 
     Raises
     ------
