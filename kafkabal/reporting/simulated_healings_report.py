@@ -74,7 +74,13 @@ def _promises(result: SimulationResult) -> Table:
         columns=(
             Column(key="promise", title="promise", values=[p.name for p in promises], label=True),
             Column(key="found", title="found", values=[p.found for p in promises]),
-            Column(key="kept", title="kept", values=[p.is_kept for p in promises]),
+            Column(key="kept", title="", values=[p.is_kept for p in promises]),
+            Column(
+                key="kept_in_words",
+                title="kept",
+                values=["yes" if p.is_kept else "no" for p in promises],
+                for_people=True,
+            ),
         ),
     )
 

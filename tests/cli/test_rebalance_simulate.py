@@ -55,6 +55,15 @@ def test_people_get_a_line_and_tables(simulated: Callable[..., Any]) -> None:
     assert "every promise kept" in found.out.splitlines()[0]
 
 
+def test_a_promise_that_is_broken_says_no(simulated: Callable[..., Any]) -> None:
+    """In the table too: a window that never opens keeps the cluster out of its bands."""
+    found = simulated(CASE.replace("throttle: none", 'throttle: none, window: "01:00-01:01"'), "--days", "2", "--check")
+
+    assert found.code == ExitCode.FINDINGS
+    row = next(line for line in found.out.splitlines() if line.startswith("time inside the outer band"))
+    assert row.split()[-1] == "no"
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

@@ -14,3 +14,13 @@ def test_no_time_at_all_is_refused(run_cli: Callable[..., Any], words: list[str]
     refused = run_cli("telemetry", *words, "-b", "127.0.0.1:1")
     assert (refused.code, refused.out) == (ExitCode.USAGE, "")
     assert refused.err.splitlines()[0] == f"kafkabal: error: {words[1]}: duration must be above 0: '0s'"
+
+
+def test_what_is_posted_is_shown_without_a_cluster(run_cli: Callable[..., Any]) -> None:
+    """Nothing is asked of one; latencies need its brokers."""
+    shown = run_cli("telemetry", "show", "--listen", "0", "--for", "1ms", "-q")
+    refused = run_cli("telemetry", "latency", "--listen", "0", "--for", "1ms", "-q")
+
+    assert shown.code == ExitCode.DONE, shown.err
+    assert "0 client pushes" in shown.out
+    assert (refused.code, "no cluster given" in refused.err) == (ExitCode.USAGE, True)

@@ -241,7 +241,7 @@ def latency(
 
     table = LatencyTable(max_age_s=collecting.collect_s + collecting.before_s, clock=context.monotonic)
     with _live(settings, context) as cluster:
-        payloads = _collect(cluster, table, collecting, settings, context)
+        payloads = _collect(_intake(cluster, table, collecting, settings, context), collecting, context)
         brokers = sorted(cluster.broker_ids())
     show_report(latency_report(table.latencies_s(), brokers, payloads), output, context)
 
@@ -267,7 +267,7 @@ def errors(
 
     table = ProduceErrors()
     with _live(settings, context) as cluster:
-        payloads = _collect(cluster, table, collecting, settings, context)
+        payloads = _collect(_intake(cluster, table, collecting, settings, context), collecting, context)
         label = cluster_label(settings, context) or cluster.cluster_id()
     if table.ignored:
         context.warn(f"{counted_noun(table.ignored, 'figure')} of further topics ignored")
@@ -300,22 +300,21 @@ def show_metrics(
     from kafkabal.telemetry import ClientMetrics
 
     table = ClientMetrics()
-    with _live(settings, context) as cluster:
-        payloads = _collect(cluster, table, collecting, settings, context)
+    if collecting.listen is not None:  # what is posted is shown as it is: the cluster is not asked for anything
+        payloads = _collect(open_http_intake(collecting.listen, table), collecting, context)
+    else:
+        with _live(settings, context) as cluster:
+            payloads = _collect(_intake(cluster, table, collecting, settings, context), collecting, context)
     if table.ignored:
         context.warn(f"{counted_noun(table.ignored, 'value')} of further metrics ignored")
     show_report(metrics_report(table.metrics(metric or ""), payloads, shown_rows=top), output, context)
 
 
 def _collect(
-    cluster: "KafkaCluster",
-    table: "PushTaker",
-    collecting: CollectOptions,
-    settings: Settings,
-    context: CommandContext,
+    opened: "AbstractContextManager[HttpIntake | TopicIntake]", collecting: CollectOptions, context: CommandContext
 ) -> int:
     """Collect pushes for a while; returns their number."""
-    with _intake(cluster, table, collecting, settings, context) as intake:
+    with opened as intake:
         context.say(f"collecting for {collecting.collect_s:g} s")
         context.sleep(collecting.collect_s)
         return intake.payloads
