@@ -38,6 +38,7 @@ def cluster_address(settings: Settings) -> ClusterAddress:
         return ZookeeperAddress(servers=settings.zookeeper, connection=connection)
     if not connection.bootstrap_servers:
         raise ConfigError(
-            "no cluster given", hint="give --bootstrap-server HOST:PORT, --profile NAME or --snapshot FILE"
+            "no cluster given",
+            hint="give --bootstrap-server HOST:PORT or --profile NAME, or --snapshot FILE to work offline",
         )
     return connection
