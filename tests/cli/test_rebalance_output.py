@@ -112,7 +112,7 @@ for partition in memory.kafka.parts.topics["t"].partitions.values():
     for log in partition.logs.values():
         log.copied_bytes = 10**9
 context = CommandContext()
-with Reporters(list(_reporters(RunOutput(), Settings(), memory, context, "rebalance apply"))) as reporters:
+with Reporters(list(_reporters(RunOutput(), context, "rebalance apply"))) as reporters:
     environment = RunEnvironment(cluster=memory, state_dir=folder, clock=memory.kafka.clock, listener=reporters)
     command = RunSession(
         "rebalance apply", Settings(), context, RunOutput(), environment, reporters, LockAcrossRuns(environment)

@@ -13,8 +13,13 @@ from kafkabal.executor.state.read_journal import read_journal
 from kafkabal.executor.state.run_summary import RunSummary, summary_of
 
 
-def run_history(environment: RunEnvironment, since: datetime | None = None) -> tuple[RunSummary, ...]:
-    """Runs that began at this time or later, the latest first; of two records of one run, the later one.
+def run_history(environment: RunEnvironment, since_s: float | None = None) -> tuple[RunSummary, ...]:
+    """Runs that began at a time or later, the latest first; of two records of one run, the later one.
+
+    Parameters
+    ----------
+    since_s
+        Seconds since the epoch, however long before any date.
 
     Raises
     ------
@@ -27,17 +32,17 @@ def run_history(environment: RunEnvironment, since: datetime | None = None) -> t
         known = latest.get(found.run_id)
         if known is None or found.last_at > known.last_at:
             latest[found.run_id] = found
-    chosen = [run for run in latest.values() if since is None or _has_begun_since(run, since)]
+    chosen = [run for run in latest.values() if since_s is None or _has_begun_since(run, since_s)]
     return tuple(sorted(chosen, key=lambda run: (run.started_at, run.run_id), reverse=True))
 
 
-def _has_begun_since(run: RunSummary, since: datetime) -> bool:
+def _has_begun_since(run: RunSummary, since_s: float) -> bool:
     """A run whose time cannot be read is shown rather than hidden."""
     try:
         began = datetime.fromisoformat(run.started_at)
     except ValueError:
         return True
-    return (began if began.tzinfo else began.replace(tzinfo=UTC)) >= since
+    return (began if began.tzinfo else began.replace(tzinfo=UTC)).timestamp() >= since_s
 
 
 def _of_journals(folder: Path) -> Iterator[RunSummary]:

@@ -32,13 +32,11 @@ def history(
 
       kafkabal rebalance history --last 30d -o json
     """
-    from datetime import timedelta
-
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.executor import run_history
     from kafkabal.reporting.runs.history_report import history_report
 
     with open_run_session("rebalance history", settings, context) as command:
-        now = command.environment.clock.utc_now()
-        found = run_history(command.environment, None if last_s is None else now - timedelta(seconds=last_s))
+        now_s = command.environment.clock.utc_now().timestamp()
+        found = run_history(command.environment, None if last_s is None else now_s - last_s)
     show_report(history_report(found), output, context)
