@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -12,6 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kafkabal.errors import ConfigError
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.eligibility import room_for_replicas, takes_replicas
 from kafkabal.model.rack_rule import rack_numbers
@@ -38,7 +39,7 @@ class Naive:
         self.brokers = {b.broker: b for b in rows.brokers}
         self.is_grouped = name in ("topic-spread", "log-dir")
         self.holders = self._counted()
-        self.load = self._loads()
+        self.load = self._loads(rows.topics)
         cluster = rows.build()
         dead = ~cluster.brokers.is_live
         of_broker = (takes_replicas(cluster, dead), rack_numbers(cluster), room_for_replicas(cluster, 0.85))
@@ -63,9 +64,9 @@ class Naive:
             return [t.topic for t in self.rows.topics]
         return [holder[0]] if self.name == "log-dir" else [None]
 
-    def _loads(self) -> Loads:
+    def _loads(self, topics: Iterable[TopicRow]) -> Loads:
         found: Loads = defaultdict(float)
-        for topic, p in ((t.topic, p) for t in self.rows.topics for p in t.partitions):
+        for topic, p in ((t.topic, p) for t in topics for p in t.partitions):
             sizes = dict(zip(p.replicas, p.sizes or [None] * len(p.replicas), strict=True))
             known = [s for s in sizes.values() if s is not None]
             estimate = sizes.get(p.leader) if sizes.get(p.leader) is not None else max(known, default=0)
@@ -89,9 +90,24 @@ class Naive:
     def fair(self, capacity: Mapping[Holder, float], group: Any, holder: Holder) -> float:
         """Mean of the group x what the holder is due of it."""
         members = [h for h in self.holders if group in self.groups(h)]
-        due = capacity if self.name == "log-dir" else self.due(capacity, members, group)
+        due = (self._due_in_broker if self.name == "log-dir" else self.due)(capacity, members, group)
         mean = sum(self.load.get((group, h), 0) for h in members) / sum(capacity[h] for h in members)
         return mean * due[holder]
+
+    def _due_in_broker(
+        self, capacity: Mapping[Holder, float], members: list[Holder], group: Any
+    ) -> dict[Holder, float]:
+        """Internal topics stay in their log dirs; the rest is filled up around them to one level, found by halving."""
+        stays = self._loads(t for t in self.rows.topics if t.internal)
+        whole, total = sum(capacity[h] for h in members), sum(self.load.get((group, h), 0) for h in members)
+        if not total:
+            return {h: capacity[h] for h in members}
+        low, high = 0.0, total / min(capacity[h] for h in members)
+        for _ in range(200):
+            level = (low + high) / 2
+            filled = sum(max(stays.get((group, h), 0.0), level * capacity[h]) for h in members)
+            low, high = (level, high) if filled < total else (low, level)
+        return {h: max(stays.get((group, h), 0.0), high * capacity[h]) * whole / total for h in members}
 
     def is_judged(self, group: Any) -> bool:
         """Whether a topic may move, where topics are the groups."""

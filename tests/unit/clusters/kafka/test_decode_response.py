@@ -12,7 +12,7 @@ from typing import Any
 import kafka.protocol.admin as admin
 import kafka.protocol.metadata as metadata
 import pytest
-from kafka.protocol.api_header import RequestHeader
+from kafka.protocol.api_header import RequestHeader, ResponseClassRegistry
 
 from kafkabal.clusters.kafka import decode_response as module
 
@@ -42,6 +42,9 @@ def test_threads_that_decode_the_same_first_response_leave_a_class_that_lives(mo
         monkeypatch.setattr(kind, "_VERSIONS", {})
         monkeypatch.setattr(kind._struct, "_compiled_encoders", {})
     monkeypatch.setattr(module, "_DECODED", set())
+    # the classes of this test go with it, and others must not find them
+    found = dict(ResponseClassRegistry._response_class_registry)
+    monkeypatch.setattr(ResponseClassRegistry, "_response_class_registry", found)
     together = Barrier(_THREADS)
 
     def decode_all(_: int) -> None:
