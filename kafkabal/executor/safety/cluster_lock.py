@@ -155,10 +155,10 @@ class Fence:
         """
         if self._is_fresh():
             return
-        began_s = self._clock.monotonic()
-        while (waited_s := self._clock.monotonic() - began_s) < self._patience_s:
+        began_s, refused_s = self._clock.monotonic(), None
+        while self._clock.monotonic() - began_s < self._patience_s:
             if not self._lock.is_held():
-                self._take_again(waited_s)
+                refused_s = self._take_again(refused_s)
             if self._is_fresh():
                 raise LockRegainedError("the lock was not confirmed for a while; re-reading the cluster")
             self._clock.sleep(1.0)
@@ -167,18 +167,25 @@ class Fence:
     def _is_fresh(self) -> bool:
         return is_fresh(self._lock, self._session_s)
 
-    def _take_again(self, waited_s: float) -> None:
+    def _take_again(self, refused_s: float | None) -> float | None:
+        """Try once; since when the cluster has refused, None if it does not.
+
+        For a session it may count us in from before, and refuse us for our own sake. The session begins anew where
+        another broker coordinates, however long that took: so it counts from the first refusal.
+        """
         release_lock(self._lock)
         try:
             self._lock = self._retake()
         except BusyError as error:
-            # for a session the cluster may count us in from before, and refuse us for our own sake
-            if waited_s < self._session_s and not isinstance(error, TakenOverError):
-                return
+            now_s = self._clock.monotonic()
+            since_s = now_s if refused_s is None else refused_s
+            if now_s - since_s < self._session_s and not isinstance(error, TakenOverError):
+                return since_s
             hint = "nothing more changed; run 'kafkabal rebalance status' once the other run has finished"
             raise BusyError(f"lost the lock of this cluster: {error.message}", hint=hint) from error
         except UnreachableError:
             pass  # its coordinator may be back at the next try
+        return None
 
     def release(self) -> None:
         """Give the lock up."""

@@ -189,7 +189,7 @@ def _in_flight(running: Collection[TopicPartition], plan: Plan) -> PreflightChec
     planned = {c.name for c in plan.partitions}
     others = [str(name) for name in running if name not in planned]
     if others:
-        message = f"{counted_noun(len(others), 'other reassignment')} in flight: {first_of(others)}"
+        message = f"{counted_noun(len(others), 'other reassignment')} in flight: {first_of(sorted(others))}"
         return PreflightCheck(Overridable.OTHER_REASSIGNMENTS, CheckVerdict.OVERRIDABLE, message)
     return PreflightCheck(Overridable.OTHER_REASSIGNMENTS, CheckVerdict.OK, "no other reassignment in flight")
 

@@ -143,6 +143,16 @@ def test_our_own_old_session_is_waited_for() -> None:
         fence.check()
 
 
+def test_our_own_old_session_counts_from_the_first_refusal() -> None:
+    """It begins anew where another broker coordinates, even if that took more than a session."""
+    busy, silent = BusyError("cluster locked by kafkabal on one (process 7)"), UnreachableError("no coordinator")
+    away, refused = int(SESSION_S) + 5, int(SESSION_S) - 1
+    fence, clock = _fence(_Lock(is_held=False), _Retaking(*[silent] * away, *[busy] * refused, _Lock()))
+    with pytest.raises(LockRegainedError):
+        fence.check()
+    assert clock.monotonic() == away + refused
+
+
 def test_a_run_that_was_taken_over_is_left_at_once() -> None:
     """Nobody waits for a session where another process has used the lock."""
     fence, clock = _fence(_Lock(is_held=False), _Retaking(TakenOverError("run r was resumed by another process")))
