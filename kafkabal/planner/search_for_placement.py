@@ -108,16 +108,13 @@ def search(start: Solution, listener: PlanListener, *, once: bool = False) -> Ca
         best = min(best, finish(exchange_in_chains(best.solution), unplaced, listener), key=_merit)
     if problem.previous.size <= MOST_CELLS and is_outside(best.solution) and not unplaced.size:
         listener.step("forced moves")
-        solution = force_into_bands(best.solution).copy()
-        _exchange_for_additional_scores(solution, listener)
-        best = min(best, finish(solution, unplaced, listener), key=_merit)
+        best = min(best, _complete(force_into_bands(best.solution).copy(), unplaced, listener), key=_merit)
     if _is_tiny(start) and problem.previous.size <= FEW_CELLS and not unplaced.size:
         listener.step("iterated search")
         solution = search_iteratively(best.solution, bound).copy()
         if not is_outside(solution):
             move_jointly(solution, third=_THIRD)
-        _exchange_for_additional_scores(solution, listener)
-        best = min(best, finish(solution, unplaced, listener), key=_merit)
+        best = min(best, _complete(solution, unplaced, listener), key=_merit)
     return best
 
 
@@ -126,15 +123,16 @@ def _attempt(start: Solution, solution: Solution, unplaced: I64, listener: PlanL
     if _is_tiny(start) and not is_outside(solution) and not _is_close(start, solution):
         listener.step("joint moves")
         move_jointly(solution)
-    _exchange_for_additional_scores(solution, listener)
-    return finish(solution, unplaced, listener)
+    return _complete(solution, unplaced, listener)
 
 
-def _exchange_for_additional_scores(solution: Solution, listener: PlanListener) -> None:
+def _complete(solution: Solution, unplaced: I64, listener: PlanListener) -> Candidate:
+    """Exchange replicas for additional scores, then choose log dirs and leaders."""
     problem = solution.problem
     if problem.options.mode is Mode.FULL and additional_scores_of(problem):
         listener.step("additional scores")
         even_placement(solution, AdditionalLoads(solution, assign_leaders(solution)))
+    return finish(solution, unplaced, listener)
 
 
 def _is_close(start: Solution, solution: Solution) -> bool:

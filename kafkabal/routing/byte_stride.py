@@ -189,30 +189,28 @@ class ByteStride:
         self._slot_end_bytes = self.slot.left_bytes = self._slot_bytes(next_bytes)
 
     def _book(self) -> None:
-        """Count the bytes of the slot, and put its partition and broker in line again.
-
-        One function, since every slot of a producer pays for it.
-        """
+        """Count the bytes of the slot, and put its partition and broker in line again."""
         slot, broker = self.slot, self._broker
         if broker < 0:
             return
-        partition, excess_bytes = slot.partition, -slot.left_bytes
-        n_bytes = self._slot_end_bytes + excess_bytes
-        if excess_bytes > self._largest_excess_bytes:
-            self._largest_excess_bytes = excess_bytes
+        partition, n_bytes = slot.partition, self._slot_end_bytes - slot.left_bytes
+        self._largest_excess_bytes = max(self._largest_excess_bytes, -slot.left_bytes)
         # what is in the slot counts once only, whenever it is asked for
         self._slot_end_bytes = slot.left_bytes = 0
         self._broker = -1
         self._total_bytes += n_bytes
         self._sent[partition] += n_bytes
-        weights, booked = self._weights_and_booked
-        booked[partition] += n_bytes
+        self._weights_and_booked[1][partition] += n_bytes
         self._broker_booked[broker] += n_bytes
-        half_bytes, turn = self._half_bytes, self._turn[partition]
-        place = (booked[partition] + half_bytes) / weights[partition]
-        heapreplace(self._partitions[broker], (place, turn, partition))
-        place = (self._broker_booked[broker] + half_bytes) / self._broker_weights[broker]
-        heapreplace(self._brokers, (place, turn, broker))
+        heapreplace(self._partitions[broker], self._partition_in_line(partition))
+        heapreplace(self._brokers, (self._broker_place(broker), self._turn[partition], broker))
+
+    def _partition_in_line(self, partition: int) -> tuple[float, float, int]:
+        weights, booked = self._weights_and_booked
+        return (booked[partition] + self._half_bytes) / weights[partition], self._turn[partition], partition
+
+    def _broker_place(self, broker: int) -> float:
+        return (self._broker_booked[broker] + self._half_bytes) / self._broker_weights[broker]
 
     def _take_weights(self, next_bytes: int) -> None:
         """Start over by the weights that wait; ask for some if none do and those in force are used up."""
@@ -232,22 +230,18 @@ class ByteStride:
         used = np.flatnonzero(weights > 0)
         brokers = np.zeros(n, np.int64) if broker is None else np.maximum(broker, 0)
         n_brokers = int(brokers.max()) + 1
-        self._weights_and_booked = weight_of, booked = weights.tolist(), ahead.tolist()
+        self._weights_and_booked = weights.tolist(), ahead.tolist()
         of_broker = np.bincount(brokers, weights, n_brokers)
         self._broker_weights = of_broker.tolist()
         self._broker_booked = np.bincount(brokers, ahead, n_brokers).tolist()
         self._half_bytes = self._slot_bytes(next_bytes) / 2
         self._turn = ((np.arange(n) / n - self._start) % 1.0).tolist()
         self._partitions = [[] for _ in range(n_brokers)]
-        half_bytes, turn = self._half_bytes, self._turn
-        for p, b in zip(used.tolist(), brokers[used].tolist(), strict=True):
-            heappush(self._partitions[b], ((booked[p] + half_bytes) / weight_of[p], turn[p], p))
+        for partition in used.tolist():
+            heappush(self._partitions[brokers[partition]], self._partition_in_line(partition))
         self._brokers = [
-            ((booked_of_broker + half_bytes) / weight, min(t for _, t, _ in line), b)
-            for b, (line, booked_of_broker, weight) in enumerate(
-                zip(self._partitions, self._broker_booked, self._broker_weights, strict=True)
-            )
-            if line
+            (self._broker_place(b), min(turn for _, turn, _ in self._partitions[b]), b)
+            for b in np.unique(brokers[used]).tolist()
         ]
         heapify(self._brokers)
 
@@ -257,11 +251,8 @@ class ByteStride:
 
     def _slot_bytes(self, next_bytes: int) -> int:
         """Whole records: slots of a record and a quarter would give two to every fourth."""
-        records = self._counted_records
-        mean_bytes = (self._counted_bytes // records if records else 0) or next_bytes
+        mean_bytes = self.mean_record_bytes or next_bytes
         slot_bytes = float(self._usual_slot_bytes)
         if self._most_part < inf:
-            most_bytes = self._total_bytes * self._most_part / len(self._broker_weights)
-            if most_bytes < slot_bytes:
-                slot_bytes = most_bytes
-        return (round(slot_bytes / mean_bytes) or 1) * mean_bytes
+            slot_bytes = min(slot_bytes, self._total_bytes * self._most_part / len(self._broker_weights))
+        return max(1, round(slot_bytes / mean_bytes)) * mean_bytes

@@ -143,9 +143,10 @@ def _proposals(situation: Situation, policy: HealPolicy, ledger: HealingLedger) 
         yield from _lost(situation, policy)
     slow = frozenset(b for b in situation.slow if b not in ledger.demoted and b in situation.led)
     if slow:
+        first = min(slow)
         # or the leadership of one slow broker would go to another, or back to one that has not been well for long
         avoid = frozenset(situation.slow) | frozenset(int(b) for b in ledger.demoted)
-        yield Healing(HealKind.DEMOTE, frozenset({min(slow)}), f"broker {min(slow)} is slow", avoid - {min(slow)})
+        yield Healing(HealKind.DEMOTE, frozenset({first}), f"broker {first} is slow", avoid - {first})
     well = [int(b) for b in ledger.demoted if situation.well.get(int(b), 0.0) >= policy.well_after_s]
     if well:
         reason = f"broker {min(well)} has been well for {format_duration(policy.well_after_s)}"
