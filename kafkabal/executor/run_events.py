@@ -119,7 +119,7 @@ class LockAwaited(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", 
     holder: str
     """What the cluster says of the holder."""
     wait_s: float
-    """At most."""
+    """At most, the first try included."""
 
 
 class Warned(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="warning"):

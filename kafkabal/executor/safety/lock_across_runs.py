@@ -37,7 +37,7 @@ def lock_cluster(environment: RunEnvironment, session_s: float, *, wait_s: float
             if left_s <= 0 or environment.stop.reason is not None:
                 raise
             if not is_told:
-                environment.listener.on_event(LockAwaited(holder=busy.message, wait_s=left_s))
+                environment.listener.on_event(LockAwaited(holder=busy.message, wait_s=wait_s))
                 is_told = True
             clock.sleep(min(left_s, _LOCK_POLL_S))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 import subprocess
 import time
@@ -117,8 +116,7 @@ def test_waits_for_another_run_as_long_as_asked(stage: Stage, plan_file: Path) -
     stage.until(stage.in_flight)
     early = stage.command("apply", str(plan_file), "--yes", "--force", "--wait", "2s", host="two")
     assert early.returncode == _BUSY
-    # what the first try took is off the two seconds
-    assert re.search(r"waiting up to ([12](\.\d+)? s|\d+ ms)", early.stderr), early.stderr
+    assert "waiting up to 2 s" in early.stderr
     with _running(stage, "apply", str(plan_file), "--yes", "--force", "--wait", "2m", host="two") as second:
         stage.hasten()
         assert first.end()[0] == 0
