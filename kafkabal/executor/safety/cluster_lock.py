@@ -168,10 +168,10 @@ class Fence:
         return is_fresh(self._lock, self._session_s)
 
     def _take_again(self, refused_s: float | None) -> float | None:
-        """Try once; since when the cluster has refused, None if it does not.
+        """Try once; since when the lock is refused, None if it is not.
 
-        For a session it may count us in from before, and refuse us for our own sake. The session begins anew where
-        another broker coordinates, however long that took: so it counts from the first refusal.
+        For up to a session it may be refused because of this process's own former membership. A new coordinator starts
+        that session again, however late it takes over, so the session counts from the first refusal.
         """
         release_lock(self._lock)
         try:

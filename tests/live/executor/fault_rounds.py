@@ -33,7 +33,7 @@ from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR
 from tests.live.executor.broker_links import BrokerLinks
 from tests.live.executor.hosts import SESSION_S, Process
-from tests.live.executor.record_batches import batches
+from tests.live.executor.record_batches import written_batches
 from tests.live.executor.scenery import BROKERS, KB, LONGEST_S, MB
 from tests.live.executor.stage import Stage, options
 
@@ -84,7 +84,7 @@ class Traffic:
 
         With several requests in flight, librdkafka raises the epoch of its id where one fails and the next is out of
         order. What was sent to other partitions, and of which only the answer was lost, is then written again under the
-        new epoch (librdkafka issue 4953): a duplicate that only the producer has made.
+        new epoch: a duplicate that only the producer has made.
         """
         logger = logging.getLogger(f"producer.{id(self)}")
         logger.setLevel(logging.DEBUG)
@@ -190,7 +190,7 @@ class Round:
         around = {near for offset in error.offsets[:10] if offset is not None for near in range(offset - 2, offset + 3)}
         for broker in BROKERS:
             for log_dir in self.stage.sandbox.log_dirs(broker):
-                for batch in batches(log_dir / f"{error.name.topic}-{error.name.partition}"):
+                for batch in written_batches(log_dir / f"{error.name.topic}-{error.name.partition}"):
                     if around & set(batch.offsets):
                         self._tell(f"broker {broker}: {batch}")
 

@@ -7,33 +7,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-_HEADER = struct.Struct(">qiibIhiqqqhii")
-"""Offset, length, leader epoch, version, checksum, attributes, last offset, two times, producer, epoch, sequence, count
-(Kafka's record batches of version 2)."""
-_NOT_COUNTED_BYTES = 12
-"""Offset and length are no part of the length."""
+from kafkabal.clusters.kafka.record_batches import batches
+
+_BEFORE_RECORDS = struct.Struct(">hii")
+"""The end of a head, which readers do not need: epoch of the producer, first sequence number, number of records."""
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """What the header of a batch says."""
+class WrittenBatch:
+    """What the head of a batch says."""
 
     offsets: range
-    leader_epoch: int
     producer: int
     producer_epoch: int
     sequence: int
 
 
-def batches(folder: Path) -> Iterator[Batch]:
+def written_batches(folder: Path) -> Iterator[WrittenBatch]:
     """Those of a partition in its folder on a broker, in order; none where it has no such folder."""
     for segment in sorted(folder.glob("*.log")):
-        content, at = segment.read_bytes(), 0
-        while at + _HEADER.size <= len(content):
-            first, length, leader_epoch, _, _, _, last, _, _, producer, epoch, sequence, _ = _HEADER.unpack_from(
-                content, at
-            )
-            if length <= 0:
-                break
-            yield Batch(range(first, first + last + 1), leader_epoch, producer, epoch, sequence)
-            at += length + _NOT_COUNTED_BYTES
+        packed = memoryview(segment.read_bytes())
+        for batch in batches(packed):
+            epoch, sequence, _ = _BEFORE_RECORDS.unpack_from(packed, batch.begin - _BEFORE_RECORDS.size)
+            yield WrittenBatch(range(batch.base_offset, batch.last_offset + 1), batch.producer_id, epoch, sequence)

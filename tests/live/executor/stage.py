@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -102,19 +103,15 @@ class Stage(Hosts):
     def hasten(self, host: str = "one") -> None:
         """Ask the run of a host for rates that hold nothing up.
 
-        While the broker dies that coordinates the group of the lock, nobody seems to hold it for some seconds. The run
-        is asked again then, unless it has taken the first request and has ended.
+        Until the lock's group has a new coordinator, no process is known to hold the lock, and the run is asked again.
+        It may have taken the first request, and have ended, by then.
         """
         words = ("throttle", "50MB", "--log-dir-throttle", "60MB")
         first = self.command(*words, host=host)
         assert first.returncode == 0, first.stderr
-
-        def is_heard() -> bool:
-            asked = self.command(*words, host=host)
-            return "within seconds" in asked.stderr or "no active run" in asked.stderr
-
         if "within seconds" not in first.stderr:
-            until(is_heard)
+            heard = re.compile("within seconds|no active run")
+            until(lambda: heard.search(self.command(*words, host=host).stderr) is not None)
 
     def begin(
         self,

@@ -144,7 +144,7 @@ def test_our_own_old_session_is_waited_for() -> None:
 
 
 def test_our_own_old_session_counts_from_the_first_refusal() -> None:
-    """It begins anew where another broker coordinates, even if that took more than a session."""
+    """A new coordinator starts it again, even if it takes over only after more than a session."""
     busy, silent = BusyError("cluster locked by kafkabal on one (process 7)"), UnreachableError("no coordinator")
     away, refused = int(SESSION_S) + 5, int(SESSION_S) - 1
     fence, clock = _fence(_Lock(is_held=False), _Retaking(*[silent] * away, *[busy] * refused, _Lock()))
