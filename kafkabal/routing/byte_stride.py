@@ -87,6 +87,11 @@ class ByteStride:
         return sent
 
     @property
+    def total_bytes(self) -> int:
+        """Of all records so far, on all partitions."""
+        return self._total_bytes + self._slot_end_bytes - self.slot.left_bytes
+
+    @property
     def ahead_bytes(self) -> F64:
         """float64, shape (n_partitions,): what each got beyond its weight; the next slots of others make up for it."""
         weights, booked = (np.array(column) for column in self._weights_and_booked)

@@ -131,6 +131,10 @@ class ScoreWeighted(PolicyBase):
         self._stride = ByteStride(batch_size, RandomStream(context.seed).next(), self._weigh_again)
         self._weights: F64 = np.empty(0)
         self._calm: F64 = self._weights
+        # derived once, since every slot of a topic that is still nearly empty asks for them
+        self._from_calm = inf
+        self._most_at_once = 0.0
+        self._evens_bytes = self._scores_bytes = False
         self._fair: FairWeights | None = None
         self._held_bytes = 0.0
         self._grown_bytes = 0.0
@@ -140,6 +144,7 @@ class ScoreWeighted(PolicyBase):
         self._in_lingers_bytes = 0
         self._in_requests_bytes = 0
         self._seen: F64 = np.empty(0)
+        self._seen_bytes = 0.0
         self._of_others_bytes: F64 = np.empty(0)
         self._weigh_at_bytes = 0.0
         self._horizon_bytes = 0.0
@@ -148,18 +153,22 @@ class ScoreWeighted(PolicyBase):
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
         fair, before = FairWeights(view), self._fair
         now_s, sent = self.context.clock(), self._stride.sent_bytes
+        self._scores_bytes = any(marginal.per_byte.any() for marginal in view.marginal_loads)
+        self._evens_bytes = self._scores_bytes or not any(m.is_moved_by_routing for m in view.marginal_loads)
         if before is None or view.at_s > before.view.at_s:
             self._seen = self._seen_by(view, sent)
+            self._seen_bytes = float(self._seen.sum())
             if before is not None:
                 self._grown_bytes = float(view.partition_bytes.sum() - before.view.partition_bytes.sum())
         if now_s - self._counted_s >= _LEAST_COUNTED_S:
             self._count_rate()
         self._fair, self._held_bytes = fair, _held_bytes(view)
-        self._weigh(fair, sent, _CLOSE_ENOUGH)
+        self._weigh(fair, _CLOSE_ENOUGH)
         self._in_requests_bytes = self._in_requests(view)
         self._set_slots(view)
         nothing = np.zeros(view.n_partitions)
         self._calm = fair.weights(nothing, _FAR * self._horizon_bytes, *self._widest(fair), _CLOSE_ENOUGH)
+        self._from_calm = _distance(self._weights, self._calm)
 
     def client_weights(self) -> ClientWeights:
         """See :class:`~kafkabal.routing.weights_for_clients.WeightsPolicy`."""
@@ -168,7 +177,7 @@ class ScoreWeighted(PolicyBase):
         # one batch: how fast other clients are is not known, and requests of the Java client have one a partition.
         # A sixteenth less, so that whole records of it fit into a batch with what the format adds
         slot_bytes = max(1, self._batch_bytes - self._batch_bytes // 16)
-        return ClientWeights(self._weights, view.leader, slot_bytes, SLOT_PART if _evens_bytes(view) else inf)
+        return ClientWeights(self._weights, view.leader, slot_bytes, SLOT_PART if self._evens_bytes else inf)
 
     @property
     def pick(self) -> Pick:
@@ -196,7 +205,7 @@ class ScoreWeighted(PolicyBase):
 
     def _set_slots(self, view: RoutingView) -> None:
         part = _SLOT_PART_IN_LINGERS if self._in_lingers_bytes else SLOT_PART
-        self._stride.set_slot_bytes(self._slot_bytes(view), part if _evens_bytes(view) else inf)
+        self._stride.set_slot_bytes(self._slot_bytes(view), part if self._evens_bytes else inf)
 
     def _slot_bytes(self, view: RoutingView) -> int:
         """By the rate of late, by what waits, or else a few batches if bytes stay as even with so long slots."""
@@ -208,7 +217,7 @@ class ScoreWeighted(PolicyBase):
 
     def _room_bytes(self, view: RoutingView) -> float:
         """The longest slot: one request, and if bytes are to be even, short enough for some of every partition."""
-        if any(marginal.per_byte.any() for marginal in view.marginal_loads):
+        if self._scores_bytes:
             return min(self._request_bytes(), self._horizon_bytes / (_LEAST_ROOM * view.n_partitions))
         return self._request_bytes()
 
@@ -222,7 +231,7 @@ class ScoreWeighted(PolicyBase):
 
         A rate that falls is believed slowly: a full buffer holds a producer up for moments, however fast it is.
         """
-        now_s, sent_bytes = self.context.clock(), float(self._stride.sent_bytes.sum())
+        now_s, sent_bytes = self.context.clock(), float(self._stride.total_bytes)
         elapsed_s = now_s - self._counted_s
         newest = (sent_bytes - self._counted_bytes) / elapsed_s
         kept = exp(-elapsed_s / _RATE_MEMORY_S)
@@ -244,7 +253,7 @@ class ScoreWeighted(PolicyBase):
 
     def _in_time_bytes(self) -> float:
         """What comes while librdkafka's own partitioner would stay, in as few requests as its own."""
-        return self._most_at_once() * len(self._weights) * self._bytes_per_s * _STICKY_S
+        return self._most_at_once * len(self._weights) * self._bytes_per_s * _STICKY_S
 
     def _in_requests(self, view: RoutingView) -> int:
         """What waits for a partition: its requests are as long as that, unless slots are shorter.
@@ -252,12 +261,7 @@ class ScoreWeighted(PolicyBase):
         Where bytes are to be evened out, there must still be room for slots of all partitions.
         """
         waiting_bytes = view.waiting_records * self._stride.mean_record_bytes
-        return int(min(self._most_at_once() * waiting_bytes, self._room_bytes(view)))
-
-    def _most_at_once(self) -> float:
-        """Part of the traffic that goes to a partition in one go: one that is to get little must not get much."""
-        used = self._weights[self._weights > 0]
-        return min(1 / len(used), _MOST_AT_ONCE * float(used.min()))
+        return int(min(self._most_at_once * waiting_bytes, self._room_bytes(view)))
 
     def _seen_by(self, view: RoutingView, sent: I64) -> F64:
         """What of this producer's own bytes the view shows: no less than was settled before, no more than was sent.
@@ -275,41 +279,38 @@ class ScoreWeighted(PolicyBase):
 
     def _weigh_again(self) -> None:
         """Recompute weights as soon as own records make the view too old, before another comes."""
-        sent = self._stride.sent_bytes
-        if self._fair is None or sent.sum() < self._weigh_at_bytes:
+        if self._fair is None or self._stride.total_bytes < self._weigh_at_bytes:
             return
-        if self._stride.is_even and _is_near(self._weights, self._calm, _AT_EASE):
-            self._horizon_bytes = self._bytes_ahead(sent)
-            if _is_near(self._weights, self._calm, _CLOSE_ENOUGH):
-                self._stride.set_span(self._span_bytes(sent, self._weights))
-            else:
-                self._weights = self._calm
-                self._stride.set_weights(self._calm, self._span_bytes(sent, self._calm), self._fair.view.leader)
+        if self._stride.is_even and self._from_calm < _AT_EASE:
+            self._horizon_bytes = self._bytes_ahead()
+            self._follow(self._calm, self._from_calm, _CLOSE_ENOUGH, self._fair.view)
         else:
-            self._weigh(self._fair, sent, _CALM)
+            self._weigh(self._fair, _CALM)
         self._set_slots(self._fair.view)
 
-    def _weigh(self, fair: FairWeights, sent: I64, close_enough: float) -> None:
-        n = fair.view.n_partitions
-        self._horizon_bytes = self._bytes_ahead(sent)
+    def _weigh(self, fair: FairWeights, close_enough: float) -> None:
+        n, sent = fair.view.n_partitions, self._stride.sent_bytes
+        self._horizon_bytes = self._bytes_ahead()
         # the stride makes up at once for what partitions are ahead of their weights: new weights are for the rest
         ahead = _of_length(self._stride.ahead_bytes, n)
         written = _of_length(sent, n) - ahead - _of_length(self._seen, n)
         if fair.view.unseen_bytes is not None:
             written += fair.view.unseen_bytes
         weights = fair.weights(written, self._horizon_bytes, *self._bounds(fair), close_enough)
-        span_bytes = self._span_bytes(sent, weights)
-        if _is_near(weights, self._weights, close_enough):
-            self._stride.set_span(span_bytes)
-        else:
-            self._weights = weights
-            self._stride.set_weights(weights, span_bytes, fair.view.leader)
+        self._follow(weights, _distance(weights, self._weights), close_enough, fair.view)
 
-    def _span_bytes(self, sent: I64, weights: F64) -> float:
-        """What is to be written by these weights before they are looked at again."""
-        span_bytes = self._horizon_bytes * (_PART_IN_CALM if _is_near(weights, self._calm, _CALM) else _PART_AT_ONCE)
-        self._weigh_at_bytes = float(sent.sum()) + span_bytes
-        return span_bytes
+    def _follow(self, weights: F64, distance: float, close_enough: float, view: RoutingView) -> None:
+        """Write by new weights until they are to be looked at again, or by those in use where no farther than that."""
+        is_new = distance >= close_enough
+        if is_new:
+            self._weights, self._from_calm = weights, _distance(weights, self._calm)
+            self._most_at_once = _most_at_once(weights)
+        span_bytes = self._horizon_bytes * (_PART_IN_CALM if self._from_calm < _CALM else _PART_AT_ONCE)
+        self._weigh_at_bytes = self._stride.total_bytes + span_bytes
+        if is_new:
+            self._stride.set_weights(weights, span_bytes, view.leader)
+        else:
+            self._stride.set_span(span_bytes)
 
     def _bounds(self, fair: FairWeights) -> tuple[F64, F64, F64]:
         """Weights to start from, and the least and the most that each may become.
@@ -330,22 +331,22 @@ class ScoreWeighted(PolicyBase):
         """Even weights, and the bounds of a policy that comes to a topic afresh."""
         return fair.even, self._floor * fair.even, fair.available
 
-    def _bytes_ahead(self, sent: I64) -> float:
+    def _bytes_ahead(self) -> float:
         """Horizon in bytes of one copy; at least twice what comes between two views, so that nothing overshoots."""
-        own_bytes = float(sent.sum() - self._seen.sum())
+        own_bytes = self._stride.total_bytes - self._seen_bytes
         return max(self._horizon * (self._held_bytes + own_bytes), 2 * self._grown_bytes, self._least_horizon_bytes)
 
 
-def _is_near(weights: F64, others: F64, close_enough: float) -> bool:
-    """Whether they are for as many partitions, and no two differ by so much of an even share."""
+def _distance(weights: F64, others: F64) -> float:
+    """How much two differ at most, in even shares; infinite where they are not for as many partitions."""
     n = len(weights)
-    return len(others) == n and float(np.abs(weights - others).max()) * n < close_enough
+    return float(np.abs(weights - others).max()) * n if len(others) == n else inf
 
 
-def _evens_bytes(view: RoutingView) -> bool:
-    """Whether bytes are to be even: a score says so, or no score cares where records go."""
-    moved = [marginal for marginal in view.marginal_loads if marginal.is_moved_by_routing]
-    return not moved or any(marginal.per_byte.any() for marginal in moved)
+def _most_at_once(weights: F64) -> float:
+    """Part of the traffic that goes to a partition in one go: one that is to get little must not get much."""
+    used = weights[weights > 0]
+    return min(1 / len(used), _MOST_AT_ONCE * float(used.min()))
 
 
 def _held_bytes(view: RoutingView) -> float:
