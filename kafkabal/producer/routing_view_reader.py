@@ -81,6 +81,7 @@ class ViewReader:
         self._sleep = sleep
         self._before: tuple[float, ClusterState] | None = None
         self._latest: tuple[float, ClusterState] | None = None
+        self._took_s = 0.0
 
     def read(self, scores: Iterable[WeightedScore]) -> None:
         """Read the cluster once more, and measure.
@@ -92,6 +93,7 @@ class ViewReader:
         """
         at_s = self._clock()
         self._latest = at_s, self._read(at_s, frozenset(need for weighted in scores for need in weighted.score.needs))
+        self._took_s = self._clock() - at_s
         self.measure()
 
     def measure(self) -> None:
@@ -122,7 +124,15 @@ class ViewReader:
                 require(weighted.score, state)
         # one by latencies that are not measured yet changes no weight, and says that bytes need not be even
         ready = [w for w in selected if w.score.needs <= known | _COMES_ALONG]
-        return view_of(state, topic, ready, at_s=at_s, latency_s=state.measured[PRODUCE_LATENCY], supplied=_COMES_ALONG)
+        return view_of(
+            state,
+            topic,
+            ready,
+            at_s=at_s,
+            took_s=self._took_s,
+            latency_s=state.measured[PRODUCE_LATENCY],
+            supplied=_COMES_ALONG,
+        )
 
     def _read(self, at_s: float, needs: frozenset[Need]) -> ClusterState:
         sampled = Need.RATES in needs

@@ -3,6 +3,7 @@
 ::
 
     the cluster is about to be read   begin_reading   what has settled by now will show in the log dirs
+    a topic that may be growing       preview         the policy gets a view, and records wait for the next
     it was read                       show            the policy gets the view
     a record, or a block of them      pick, pick_batch
     their delivery reports            settle, and acked for a policy that learns
@@ -57,6 +58,11 @@ class TopicRouter:
     def begin_reading(self) -> None:
         """The cluster is read next: log dirs will show what has settled by now, and of what follows an unknown part."""
         self._settled_before_reading = self._settled.copy()
+
+    def preview(self, view: RoutingView) -> None:
+        """Let the policy see a view before the first one that records are routed by: it shows what grows meanwhile."""
+        n = view.n_partitions
+        self._policy.refresh(replace(view, settled_bytes=np.zeros(n) if self._asks_what_settled else None))
 
     def show(self, view: RoutingView, waiting_records: int) -> None:
         """Route by a new view.

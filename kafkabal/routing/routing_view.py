@@ -25,6 +25,8 @@ class RoutingView:
     topic: str
     at_s: float
     """When it was measured, on the clock of the policies."""
+    took_s: float = 0.0
+    """How long that took: of what came meanwhile some brokers' log dirs may show more than others'."""
     broker_id: I32
     racks: tuple[str, ...]
     rack: I32
@@ -90,6 +92,7 @@ def view_of(
     scores: Iterable[WeightedScore] = (),
     *,
     at_s: float = 0.0,
+    took_s: float = 0.0,
     latency_s: F64 | None = None,
     supplied: Collection[Need] = (),
 ) -> RoutingView:
@@ -101,6 +104,8 @@ def view_of(
         What the ``score`` policy evens out; one whose needs this cluster does not supply is refused.
     at_s
         When the cluster was measured, on the clock that the policies are given.
+    took_s
+        How long that took.
     latency_s
         float64, shape (n_brokers,): produce latency by broker row, NaN where not known.
     supplied
@@ -122,6 +127,7 @@ def view_of(
     return RoutingView(
         topic=topic,
         at_s=at_s,
+        took_s=took_s,
         broker_id=state.brokers.id,
         racks=state.racks,
         rack=state.brokers.rack,

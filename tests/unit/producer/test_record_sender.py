@@ -395,18 +395,22 @@ def test_a_view_that_a_policy_cannot_use_stops_no_record(mock_cluster: MockClust
     """Where no partition has a leader for a moment, records go on by the view before, and it is said."""
 
     class Leading(Learning):
-        """Needs a leader, which only the first view has."""
+        """Needs a leader, which views have at first."""
+
+        is_led = True
 
         def refresh(self, view: RoutingView) -> None:
-            """Remember the first."""
-            if self.views:
+            """Remember it, if it has one."""
+            if not self.is_led:
                 raise OperationError("no partition has a leader")
             super().refresh(view)
 
     said: list[Exception] = []
+    policy = Leading(0)
     with RecordSender(
-        mock_cluster, TOPIC, Leading(0), mock_cluster.client, refresh_s=0.01, refresh_failed=said.append
+        mock_cluster, TOPIC, policy, mock_cluster.client, refresh_s=0.01, refresh_failed=said.append
     ) as producer:
+        policy.is_led = False
         while not said:
             producer.poll(0.02)
         send(producer, b"x")

@@ -39,13 +39,18 @@ class Asking(PolicyBase):
 
 
 class Reader:
-    """A cluster whose topic has so many partitions."""
+    """A cluster whose topic has so many partitions of so many bytes."""
 
     partitions = 2
 
+    def __init__(self, partition_bytes: int = 0) -> None:
+        self.partition_bytes = partition_bytes
+
     def read(self, request: ReadRequest) -> Reading:
         """As it is now."""
-        return Reading(build_workload_cluster(WorkloadCluster(brokers=3, partitions=self.partitions)))
+        held = dict.fromkeys((1, 2, 3), self.partition_bytes)
+        cluster = WorkloadCluster(brokers=3, partitions=self.partitions, own_existing_bytes=held)
+        return Reading(build_workload_cluster(cluster))
 
 
 def refresher_of(router: TopicRouter) -> ViewRefresher:
@@ -79,3 +84,20 @@ def test_a_topic_that_fails_does_not_keep_the_others_from_their_views() -> None:
         refresher.refresh()
 
     assert policy.settled == [[0, 0]]
+
+
+@pytest.mark.parametrize(("partition_bytes", "views"), [(0, 1), (10**6, 2), (10**10, 1)])
+def test_a_topic_that_may_be_growing_is_read_twice_before_it_is_routed(partition_bytes: int, views: int) -> None:
+    """The policy sees what came between two readings; what is empty, or far too large for that, is read once."""
+    policy = Asking()
+    router = TopicRouter(TOPIC, policy, lambda _: None)
+    reader = Reader(partition_bytes)
+    refresher = ViewRefresher(
+        lambda: reader, lambda: (router,), (), refresh_s=60, clock=lambda: 0.0, failed=lambda _: None
+    )
+
+    refresher.refresh()
+    at_first = len(policy.settled)
+    refresher.refresh()
+
+    assert (at_first, len(policy.settled)) == (views, views + 1)

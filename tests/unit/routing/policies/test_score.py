@@ -196,6 +196,21 @@ def grown(view: RoutingView, told: F64, *, at_s: float) -> RoutingView:
     )
 
 
+@pytest.mark.parametrize(("took_s", "is_believed"), [(0.1, False), (0.0, True)])
+def test_what_others_send_while_a_cluster_is_read_is_no_imbalance(
+    view_over: Callable[..., RoutingView], took_s: float, is_believed: bool
+) -> None:
+    """A broker whose log dirs were read before the others' gets no more, unless the reading took no time."""
+    policy = ScoreWeighted(Context())
+    view = view_over(brokers=4, existing_bytes=10**6)
+    policy.refresh(replace(view, took_s=took_s))
+
+    policy.refresh(replace(grown(view, np.array([1e6, 3e6, 3e6, 3e6]), at_s=0.1), took_s=took_s))
+
+    assert (share_of_first(policy) > 0.26) is is_believed
+    assert is_believed or share_of_first(policy) == pytest.approx(0.25, rel=0.01)
+
+
 def test_slots_are_as_long_as_what_waits(view_over: Callable[..., RoutingView]) -> None:
     """Where brokers hold the producer up, a partition gets in one go what its next request can carry."""
     cluster = build_workload_cluster(WorkloadCluster(brokers=4))
