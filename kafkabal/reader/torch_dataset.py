@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafkabal.reader.dataset import TopicReader
-from kafkabal.reader.dataset import TopicReader as TopicDataset
+
+if TYPE_CHECKING:  # a name that is there would be taken, and __getattr__ never asked
+    from kafkabal.reader.dataset import TopicReader as TopicDataset
 
 __all__ = ["TopicDataset", "topic_dataset_type"]
 

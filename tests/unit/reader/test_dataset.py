@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import pickle
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -325,6 +327,29 @@ def test_a_damaged_manifest_is_named(topic: MemoryTopic, tmp_path: Path, key: st
     (tmp_path / "manifest").write_text(json.dumps(document))
     with pytest.raises(InputFileError, match="not a manifest of a reader"):
         load_manifest(tmp_path / "manifest")
+
+
+def test_what_the_documentation_imports_is_a_data_set_of_torch(tmp_path: Path) -> None:
+    """Where a module by the name of torch is installed: data loaders index whatever is none of its own."""
+    (tmp_path / "torch" / "utils").mkdir(parents=True)
+    (tmp_path / "torch" / "__init__.py").touch()
+    (tmp_path / "torch" / "utils" / "__init__.py").touch()
+    (tmp_path / "torch" / "utils" / "data.py").write_text("class IterableDataset: ...\n")
+    program = (
+        "from torch.utils.data import IterableDataset\n"
+        "from kafkabal.reader import TopicDataset\n"
+        "assert issubclass(TopicDataset, IterableDataset), TopicDataset.__mro__\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize("decode", [None, "image", "numpy", "text", "json"])

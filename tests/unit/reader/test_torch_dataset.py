@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from kafkabal.reader import TopicDataset
 from kafkabal.reader.block_loader import BrokerBlocks
 from kafkabal.reader.block_loader_factory import BlockLoaderFactory
-from kafkabal.reader.torch_dataset import topic_dataset_type
 from tests.unit.reader.conftest import MemoryTopic
 from tests.unit.reader.test_dataset import CONNECTION
 
@@ -29,7 +29,7 @@ def make_data(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 
     def make(**options: Any) -> Any:
         given = {"connection": CONNECTION, "manifest": manifest, "shuffle_seed": 1, "tail": "keep", **options}
-        return topic_dataset_type()("t", **given)
+        return TopicDataset("t", **given)
 
     return make
 
