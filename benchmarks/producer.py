@@ -3,9 +3,11 @@
 Three ways of sending, each by both: a call a record, a call a record with a delivery callback, and a thousand records a
 call. Pairs of runs are interleaved, so that a noisy machine harms both alike; the median of the ratios is what counts,
 of the time and of the processor time of the whole process. The brokers are those inside librdkafka, which answer faster
-than any real one and so hide nothing.
+than any real one and so hide nothing; with ``--sandbox`` three real ones, and a new topic of twelve partitions for each
+run.
 
     python -m benchmarks.producer --pairs 9
+    python -m benchmarks.producer --pairs 5 --sandbox
 """
 
 from __future__ import annotations
@@ -13,23 +15,28 @@ from __future__ import annotations
 import argparse
 import itertools
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from time import perf_counter, process_time, thread_time
+from time import perf_counter, process_time, sleep, thread_time
 from typing import Any, NamedTuple
 
 from confluent_kafka import Producer as Client
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkabal.clusters import Reading, ReadRequest
 from kafkabal.config import ClientSetting
 from kafkabal.model import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow, build_cluster
 from kafkabal.producer import Producer, drop_in_producer
+from kafkabal.sandbox import SandboxSpec, up
 
 TARGET = 0.95
 """Share of the default producer's throughput that is to be reached."""
 RECORDS = {100: 400_000, 1_000: 200_000, 10_000: 30_000}
 SETTINGS = {"linger.ms": 5, "enable.idempotence": True, "queue.buffering.max.messages": 1_000_000, "log_level": 2}
 AT_ONCE = 1000
+PARTITIONS = 12
+"""Of a topic on real brokers."""
 
 
 class Cost(NamedTuple):
@@ -128,36 +135,74 @@ def cost(producer: Client, topic: str, way: str, value: bytes, records: int) -> 
     return Cost(perf_counter() - wall_s, process_time() - cpu_s, own_s)
 
 
+@dataclass(frozen=True)
+class Brokers:
+    """What is produced to."""
+
+    servers: str
+    topic: Callable[[], str]
+    """Of the next run."""
+
+
+@contextmanager
+def inside_librdkafka() -> Iterator[Brokers]:
+    """Three brokers of this process, and one topic, of which only the metadata is read."""
+    owner = Client({"test.mock.num.brokers": 3, "log_level": 2})
+    while not (found := owner.list_topics("benchmark", timeout=10)).topics["benchmark"].partitions:
+        owner.poll(0.1)
+    servers = ",".join(f"{b.host}:{b.port}" for b in found.brokers.values())
+    cluster = Metadata(Client({"bootstrap.servers": servers}), "benchmark")
+    drop_in_producer.open_cluster = lambda *_: cluster
+    yield Brokers(servers, lambda: "benchmark")
+
+
+@contextmanager
+def in_a_sandbox() -> Iterator[Brokers]:
+    """Three real brokers."""
+    with up(SandboxSpec(brokers=3), "bench-producer") as sandbox:
+        admin, numbers = AdminClient({"bootstrap.servers": sandbox.bootstrap_servers}), itertools.count()
+
+        def new_topic() -> str:
+            name = f"benchmark-{next(numbers)}"
+            admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result()
+            while not (found := admin.list_topics(timeout=10).topics.get(name)) or len(found.partitions) < PARTITIONS:
+                sleep(0.1)
+            return name
+
+        yield Brokers(sandbox.bootstrap_servers, new_topic)
+
+
 def main() -> None:
     """Print a line for each size and way."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--pairs", type=int, default=9)
     options.add_argument("--policy", default="score")
+    options.add_argument("--sandbox", action="store_true", help="real brokers")
     given = options.parse_args()
-    topic = "benchmark"
-    owner = Client({"test.mock.num.brokers": 3, "log_level": 2})
-    while not (found := owner.list_topics(topic, timeout=10)).topics[topic].partitions:
-        owner.poll(0.1)
-    servers = ",".join(f"{b.host}:{b.port}" for b in found.brokers.values())
-    settings: dict[str, ClientSetting] = {"bootstrap.servers": servers, **SETTINGS}
-    cluster = Metadata(Client(settings), topic)
-    drop_in_producer.open_cluster = lambda *_: cluster
-    for (size, records), way in itertools.product(RECORDS.items(), WAYS):
-        pairs = [
-            (
-                cost(Client(settings), topic, way, bytes(size), records),
-                cost(Producer({**settings, "kafkabal.policy": given.policy}), topic, way, bytes(size), records),
-            )
-            for _ in range(given.pairs)
-        ]
-        wall = sorted(bare.wall_s / ours.wall_s for bare, ours in pairs)
-        cpu = statistics.median(bare.cpu_s / ours.cpu_s for bare, ours in pairs)
-        own = [min(each.thread_s for each in column) / records * 1e6 for column in zip(*pairs, strict=True)]
-        print(
-            f"{size:6} B  {way:14} ratio {statistics.median(wall):.2f} ({wall[0]:.2f} .. {wall[-1]:.2f})  "
-            f"by CPU {cpu:.2f}  producing thread {own[0]:.2f} and {own[1]:.2f} us  target {TARGET}",
-            flush=True,
-        )
+    with in_a_sandbox() if given.sandbox else inside_librdkafka() as brokers:
+        settings: dict[str, ClientSetting] = {"bootstrap.servers": brokers.servers, **SETTINGS}
+        routed: dict[str, ClientSetting] = {**settings, "kafkabal.policy": given.policy}
+        for (size, records), way in itertools.product(RECORDS.items(), WAYS):
+            pairs = [
+                (
+                    cost(Client(settings), brokers.topic(), way, bytes(size), records),
+                    cost(Producer(routed), brokers.topic(), way, bytes(size), records),
+                )
+                for _ in range(given.pairs)
+            ]
+            show(pairs, f"{size:6} B  {way:14}", records)
+
+
+def show(pairs: list[tuple[Cost, Cost]], what: str, records: int) -> None:
+    """One line."""
+    wall = sorted(bare.wall_s / ours.wall_s for bare, ours in pairs)
+    cpu = statistics.median(bare.cpu_s / ours.cpu_s for bare, ours in pairs)
+    own = [min(each.thread_s for each in column) / records * 1e6 for column in zip(*pairs, strict=True)]
+    print(
+        f"{what} ratio {statistics.median(wall):.2f} ({wall[0]:.2f} .. {wall[-1]:.2f})  by CPU {cpu:.2f}  "
+        f"producing thread {own[0]:.2f} and {own[1]:.2f} us  target {TARGET}",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":
