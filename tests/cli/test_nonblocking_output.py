@@ -58,6 +58,23 @@ def test_an_error_that_no_caller_heard_of_ends_the_block() -> None:
         context.stdout.write("x")
 
 
+def test_an_error_that_no_caller_heard_of_is_not_told_by_the_garbage_collector() -> None:
+    """Python 3.13 prints what closing a stream raises that nobody holds any more."""
+
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    with (
+        pytest.raises(KeyError),
+        nonblocking_streams(CommandContext(stdout=Gone(), stderr=io.StringIO(), environ={})) as context,
+    ):
+        context.stdout.write("x")
+        raise KeyError
+
+    context.stdout.close()
+
+
 def test_a_blocked_stream_delays_a_command_once() -> None:
     """However much is written, all waits together are bounded; what was written arrives when the reader goes on."""
     with full_pipe() as (read, write), os.fdopen(os.dup(write.fileno()), "w") as blocked:

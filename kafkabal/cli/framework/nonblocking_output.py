@@ -94,6 +94,9 @@ class NonblockingStream(io.TextIOBase):
             self._writer.flush()
         self.raise_error()
 
+    def close(self) -> None:
+        """Nothing of its own is open; an error that nobody heard of must not be told by the garbage collector."""
+
     def write_behind(self, text: str) -> None:
         """Write to the stream behind, on the thread; an error is kept for the caller."""
         if self._has_failed:
