@@ -94,6 +94,7 @@ class KafkaCluster(ClosingContext):
         self._settings = settings
         self._clock = clock or SystemClock()
         self._client = KafkaClient(settings, self._clock)
+        self._abandoned_members: set[str] = set()
 
     @property
     def name(self) -> str:
@@ -252,7 +253,9 @@ class KafkaCluster(ClosingContext):
         BusyError
             If another holds it; it names the holder.
         """
-        return GroupLock(self._settings, self._clock, owner, session_s, purpose, is_gone)
+        return GroupLock(
+            self._settings, self._clock, owner, session_s, purpose, is_gone, abandoned=self._abandoned_members
+        )
 
     def records(self) -> RecordStore:
         """The internal topic that holds run records; it is created by the first write."""

@@ -22,6 +22,8 @@ from kafkabal.errors import UnreachableError
 T = TypeVar("T")
 
 _UNSETTLED = {COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR}
+_ATTEMPTS = 3
+"""A broker that hangs gets a third of the time: another one is appointed after ``broker.session.timeout.ms``, 9 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,9 @@ def call_coordinator(
 ) -> Any:
     """Put a request to the coordinator of a group, waiting while one is being appointed.
 
+    A coordinator that has died is the coordinator until the controller notices, so one that cannot be reached, or does
+    not respond, is looked up and asked again. The request must be one that may be repeated.
+
     Raises
     ------
     UnreachableError
@@ -49,7 +54,7 @@ def call_coordinator(
     """
 
     def answer(broker: int) -> Any | None:
-        response = client.call_broker(broker, request, deadline)
+        response = client.call_broker(broker, request, deadline.at_most(deadline.seconds / _ATTEMPTS))
         return None if _UNSETTLED & set(codes(response)) else response
 
     return _ask_coordinator(client, group, answer, deadline)
@@ -86,15 +91,24 @@ def _ask_coordinator(client: KafkaClient, group: str, ask: Callable[[int], T | N
     """What the coordinator answers, once there is one and it is ready; until then ``ask`` returns None."""
     for pause_s in pauses():
         broker, code, message = _find_coordinator(client, group, deadline)
+        unreachable: UnreachableError | None = None
         if code not in _UNSETTLED:
             check(code, f"find the coordinator of group {group}", message, permission=f"READ on group {group}")
-            answer = ask(broker)
+            try:
+                answer = ask(broker)
+            except UnreachableError as error:
+                answer, unreachable = None, error
             if answer is not None:
                 return answer
         if deadline.remaining_s < pause_s:
-            raise UnreachableError(f"coordinator of group {group} not available")
+            raise _not_available(group, unreachable)
         client.clock.sleep(pause_s)
     raise AssertionError  # the pauses never end
+
+
+def _not_available(group: str, reason: UnreachableError | None) -> UnreachableError:
+    message = f"coordinator of group {group} not available"
+    return UnreachableError(f"{message}: {reason.message}", hint=reason.hint) if reason else UnreachableError(message)
 
 
 def _find_coordinator(client: KafkaClient, group: str, deadline: Deadline) -> tuple[int, int, str | None]:

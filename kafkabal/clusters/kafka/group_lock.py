@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import threading
 import uuid
-from contextlib import suppress
 from typing import Any
 
 from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 
-from kafkabal.clusters.clock import Clock
+from kafkabal.clusters.clock import Clock, Deadline
 from kafkabal.clusters.cluster_protocol import IsGone, nobody_is_gone
 from kafkabal.clusters.kafka.error_mapping import (
+    ILLEGAL_GENERATION,
     INCONSISTENT_GROUP_PROTOCOL,
     MEMBER_ID_REQUIRED,
     NO_ERROR,
@@ -30,18 +30,24 @@ from kafkabal.clusters.kafka.group_coordinator import (
     call_coordinator,
     describe_group,
 )
-from kafkabal.clusters.kafka.kafka_client import KafkaClient
+from kafkabal.clusters.kafka.kafka_client import KafkaClient, pauses
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import BusyError, KafkabalError, RefusedByClusterError, UnreachableError
 
 LOCK_GROUP = "__kafkabal-lock"
 _PROTOCOL_TYPE = "kafkabal"
-_JOINS = 3
-"""The group moves once while its coordinator dies; more often than that, something else is wrong."""
+_UNSETTLED = frozenset({REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION})
+"""The group rebalances; its member joins again under its id.
+
+So it does where the coordinator could not write in time that the group is complete: the broker that died counts as in
+sync for some seconds more.
+"""
 _HEARTBEATS_A_SESSION = 10
 """Three times as many as Kafka advises: the fence wants one in the first half of the session, and some may get lost."""
 # how long the end of a heartbeat is waited for on release: the next holder would wait for a whole session
 _LAST_HEARTBEAT_S = 5.0
+# and how long leaving may take, which keeps a command from its end
+_LEAVE_S = 10.0
 
 
 class GroupLock:
@@ -53,6 +59,9 @@ class GroupLock:
         Who holds it, for those who are kept out.
     session_s
         After so long without a heartbeat the coordinator lets the next one in.
+    abandoned
+        Ids of members that locks of this process could not take off the group, shared by all of them: their
+        coordinator was away. They are put out by the next lock, which would have to wait for their sessions.
 
     Raises
     ------
@@ -70,6 +79,8 @@ class GroupLock:
         session_s: float,
         purpose: str = "",
         is_gone: IsGone = nobody_is_gone,
+        *,
+        abandoned: set[str] | None = None,
     ) -> None:
         self._group = f"{LOCK_GROUP}-{purpose}" if purpose else LOCK_GROUP
         self._client = KafkaClient(settings, clock)
@@ -77,6 +88,7 @@ class GroupLock:
         self._owner = owner
         self._session_s = session_s
         self._is_gone = is_gone
+        self._abandoned = set() if abandoned is None else abandoned
         self._protocol = f"kafkabal-{uuid.uuid4().hex}"
         self._member = ""
         self._generation = -1
@@ -85,8 +97,9 @@ class GroupLock:
         self._last_heartbeat_s = clock.monotonic()
         try:
             await_coordinator(self._client, self._group, self._client.deadline())
-            self._join()
+            self._join_anew()
         except BaseException:
+            self._let_go()
             self._client.close()
             raise
         self._thread = threading.Thread(target=self._keep, name="kafkabal-lock", daemon=True)
@@ -111,26 +124,53 @@ class GroupLock:
             return
         self._released.set()
         self._thread.join(_LAST_HEARTBEAT_S)
-        # where the coordinator is silent the session ends by itself
-        if not self._lost and not self._thread.is_alive():
-            with suppress(KafkabalError):
-                self._leave(self._member)
+        if self._thread.is_alive():
+            self._abandoned.add(self._member)
+        elif not self._lost:
+            self._let_go()
         self._client.close()
 
-    def _join(self) -> None:
+    def _let_go(self) -> None:
+        """Leave the group; where that does not get through, the next lock of this process puts the member out."""
+        if not self._member:
+            return
+        try:
+            self._leave(self._member, self._client.deadline(_LEAVE_S))
+        except KafkabalError:
+            self._abandoned.add(self._member)
+
+    def _join_anew(self) -> None:
         """Join, and again where the coordinator has changed meanwhile: the new one knows no id that the former gave."""
-        for _ in range(_JOINS):
-            code = self._join_once()
-            if code != UNKNOWN_MEMBER_ID:
+        deadline = self._client.deadline(self._session_s)
+        for pause_s in pauses():
+            code = self._join(deadline)
+            if code != UNKNOWN_MEMBER_ID or deadline.remaining_s < pause_s:
                 break
             self._member = ""
+            self._clock.sleep(pause_s)
+        self._check_joined(code)
+
+    def _join_again(self) -> None:
+        """Join under the same id. A coordinator that does not know it may have let another in meanwhile."""
+        self._check_joined(self._join(self._client.deadline(self._session_s)))
+
+    def _check_joined(self, code: int) -> None:
         check(code, f"join the consumer group {self._group}", permission=f"READ on group {self._group}")
 
-    def _join_once(self) -> int:
+    def _join(self, deadline: Deadline) -> int:
+        """Join until the group is complete; the error code of what failed."""
+        for pause_s in pauses():
+            code = self._join_once(deadline)
+            if code not in _UNSETTLED or deadline.remaining_s < pause_s:
+                return code
+            self._clock.sleep(pause_s)
+        raise AssertionError  # the pauses never end
+
+    def _join_once(self, deadline: Deadline) -> int:
         """Become a member, then its leader by being alone, and complete the group; the error code of what failed."""
-        response = self._ask_to_join_as_member()
-        if response.error_code == INCONSISTENT_GROUP_PROTOCOL and self._evict_gone():
-            response = self._ask_to_join_as_member()
+        response = self._ask_to_join_as_member(deadline)
+        if response.error_code == INCONSISTENT_GROUP_PROTOCOL and self._evict_gone(deadline):
+            response = self._ask_to_join_as_member(deadline)
         if response.error_code == INCONSISTENT_GROUP_PROTOCOL:
             raise self._busy()
         if response.error_code != NO_ERROR:
@@ -145,26 +185,31 @@ class GroupLock:
             assignments=[SyncGroupRequest.SyncGroupRequestAssignment(member_id=self._member, assignment=b"")],
         )
         sent_s = self._clock.monotonic()
-        code = int(self._call(request).error_code)
-        self._last_heartbeat_s = sent_s
+        code = int(self._call(request, deadline).error_code)
+        if code == NO_ERROR:
+            self._last_heartbeat_s = sent_s
         return code
 
-    def _ask_to_join_as_member(self) -> Any:
-        response = self._ask_to_join()
+    def _ask_to_join_as_member(self, deadline: Deadline) -> Any:
+        response = self._ask_to_join(deadline)
         if response.error_code == MEMBER_ID_REQUIRED:
             self._member = response.member_id
-            response = self._ask_to_join()
+            response = self._ask_to_join(deadline)
         return response
 
-    def _evict_gone(self) -> bool:
-        """Leave the group on behalf of holders that are known to have died; whether there were any.
+    def _evict_gone(self, deadline: Deadline) -> bool:
+        """Leave the group on behalf of holders that have died or were this process; whether there were any.
 
         Leaving names the member, so that a holder which came after the one that died is never put out.
         """
-        gone = [m for m in self._members() if self._is_gone(m.metadata.decode(errors="replace"))]
-        for member in gone:
-            self._leave(member.member_id)
+        gone = [member.member_id for member in self._members() if self._is_known_gone(member)]
+        for member_id in gone:
+            self._leave(member_id, deadline)
         return bool(gone)
+
+    def _is_known_gone(self, member: GroupMember) -> bool:
+        # while the group rebalances members are known by their ids only
+        return member.member_id in self._abandoned or self._is_gone(member.metadata.decode(errors="replace"))
 
     def _members(self) -> list[GroupMember]:
         try:
@@ -172,7 +217,7 @@ class GroupLock:
         except KafkabalError:
             return []
 
-    def _ask_to_join(self) -> Any:
+    def _ask_to_join(self, deadline: Deadline) -> Any:
         protocol = JoinGroupRequest.JoinGroupRequestProtocol(name=self._protocol, metadata=self._owner.encode())
         return self._call(
             JoinGroupRequest(
@@ -182,7 +227,8 @@ class GroupLock:
                 member_id=self._member,
                 protocol_type=_PROTOCOL_TYPE,
                 protocols=[protocol],
-            )
+            ),
+            deadline,
         )
 
     def _busy(self) -> BusyError:
@@ -207,21 +253,22 @@ class GroupLock:
         request = HeartbeatRequest(group_id=self._group, generation_id=self._generation, member_id=self._member)
         # counted from when it was sent: the session on the coordinator began no earlier, whatever the response took
         sent_s = self._clock.monotonic()
-        code = self._call(request).error_code
+        # while it lasts, the session must allow for another heartbeat
+        deadline = self._client.deadline(max(self._session_s / 2, self._client.settings.connect_timeout_s))
+        code = self._call(request, deadline).error_code
         # a member that does not join again while its group rebalances is put out, and the lock is lost
-        if code == REBALANCE_IN_PROGRESS:
-            self._join()
+        if code in _UNSETTLED:
+            self._join_again()
         elif code == NO_ERROR:
             self._last_heartbeat_s = sent_s
         else:
             raise RefusedByClusterError(f"lost the lock: error {code}")
 
-    def _leave(self, member_id: str) -> None:
+    def _leave(self, member_id: str, deadline: Deadline) -> None:
         member = LeaveGroupRequest.MemberIdentity(member_id=member_id)
-        self._call(LeaveGroupRequest(group_id=self._group, member_id=member_id, members=[member]))
+        self._call(LeaveGroupRequest(group_id=self._group, member_id=member_id, members=[member]), deadline)
 
-    def _call(self, request: Any) -> Any:
-        deadline = self._client.deadline(max(self._session_s / 2, self._client.settings.connect_timeout_s))
+    def _call(self, request: Any, deadline: Deadline) -> Any:
         return call_coordinator(self._client, self._group, request, lambda response: (response.error_code,), deadline)
 
 

@@ -14,7 +14,7 @@ from kafka.protocol.metadata import FindCoordinatorResponse
 from kafkabal.clusters.clock import SystemClock
 from kafkabal.clusters.kafka.group_lock import GroupLock
 from kafkabal.clusters.simulated.fake_clock import FakeClock
-from kafkabal.errors import BusyError, NotAuthorizedError, UnreachableError
+from kafkabal.errors import BusyError, NotAuthorizedError, RefusedByClusterError, UnreachableError
 
 _SESSION_S = 3.0
 
@@ -209,6 +209,88 @@ def test_a_coordinator_that_does_not_know_the_id_of_the_former_one(cluster: Any,
     cluster.answer("JoinGroup", join)
     lock = _take(cluster)
     assert lock.is_held()
+    lock.release()
+
+
+@pytest.mark.parametrize("code", [22, 27])
+def test_a_group_that_is_not_complete_in_time_is_joined_again(
+    cluster: Any, coordinator: Coordinator, code: int
+) -> None:
+    """A coordinator that could not store the group lets its member join again, under the id that it has."""
+    codes = [code, code]
+    cluster.answer("SyncGroup", lambda request: SyncGroupResponse(error_code=codes.pop() if codes else 0))
+    lock = _take(cluster)
+    assert lock.is_held()
+    assert [request.member_id for request in cluster.asked("JoinGroup")] == ["", *["id-of-ours"] * 3]
+    lock.release()
+
+
+def test_a_group_that_is_never_complete_is_left(cluster: Any, coordinator: Coordinator) -> None:
+    """Joining again ends after a session, and the next one need not wait for the membership that remains."""
+    clock = FakeClock()
+    cluster.answer("SyncGroup", lambda request: SyncGroupResponse(error_code=27))
+    with pytest.raises(RefusedByClusterError, match="cannot join the consumer group __kafkabal-lock"):
+        GroupLock(cluster.settings(), clock, "me", _SESSION_S)
+    assert clock.monotonic() <= _SESSION_S
+    assert [request.members[0].member_id for request in cluster.asked("LeaveGroup")] == ["id-of-ours"]
+
+
+def test_a_heartbeat_is_the_last_that_was_acknowledged(cluster: Any, coordinator: Coordinator) -> None:
+    """Joining again without success proves nothing: the age of the last heartbeat grows, and the lock is lost."""
+    lock = _take(cluster)
+    cluster.answer("SyncGroup", lambda request: SyncGroupResponse(error_code=27))
+    coordinator.heartbeat_code = 27
+    _until(lambda: not lock.is_held())
+    assert lock.seconds_since_heartbeat() > _SESSION_S / 2
+    lock.release()
+
+
+@pytest.mark.parametrize("code", [22, 27])
+def test_a_member_that_is_to_join_again_but_is_not_known_has_lost_it(
+    cluster: Any, coordinator: Coordinator, code: int
+) -> None:
+    """Another may have come and gone meanwhile: it does not join as a new member."""
+    lock = _take(cluster)
+    joins = len(cluster.asked("JoinGroup"))
+    unknown = JoinGroupResponse(error_code=25, member_id="", protocol_name="", leader="", members=[])
+    cluster.answer("JoinGroup", lambda request: unknown)
+    coordinator.heartbeat_code = code
+    _until(lambda: not lock.is_held())
+    assert [request.member_id for request in cluster.asked("JoinGroup")[joins:]] == ["id-of-ours"]
+    lock.release()
+
+
+def test_a_member_that_could_not_leave_is_put_out_by_the_next_lock(cluster: Any, coordinator: Coordinator) -> None:
+    """Known by its id alone, since a group that rebalances does not tell what its members joined with."""
+    abandoned: set[str] = set()
+    settings = cluster.settings(request_timeout_s=0.3, connect_timeout_s=0.3)
+    lock = GroupLock(settings, SystemClock(), "me", _SESSION_S, abandoned=abandoned)
+    coordinator.find_code = 30
+    lock.release()
+    coordinator.find_code, coordinator.owner = 0, b""
+    with pytest.raises(BusyError):
+        _take(cluster, "another process")
+    GroupLock(settings, SystemClock(), "me", _SESSION_S, abandoned=abandoned).release()
+
+
+@pytest.mark.parametrize("kind", ["JoinGroup", "SyncGroup"])
+def test_a_coordinator_that_dies_is_looked_up_again(
+    fake_cluster: Callable[..., Any], kind: str, hang_up: object
+) -> None:
+    """It counts as the coordinator until the controller notices; what it was asked, the next one is asked again."""
+    cluster = fake_cluster(2)
+    coordinator, clock = Coordinator(cluster), FakeClock()
+    dying = cluster.brokers[2]
+    dying.answers[kind] = lambda request: hang_up
+    node_ids = [2] * 8
+    cluster.answer(
+        "FindCoordinator",
+        lambda request: FindCoordinatorResponse(error_code=0, node_id=node_ids.pop() if node_ids else 1),
+    )
+    lock = GroupLock(cluster.settings(request_timeout_s=30.0), clock, "me", 30.0)
+    assert lock.is_held()
+    assert coordinator.member == "id-of-ours"
+    assert dying.asked(kind)
     lock.release()
 
 
