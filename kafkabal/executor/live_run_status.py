@@ -48,13 +48,15 @@ class RunStatus:
     foreign: int
     """Reassignments that run and are none of ours."""
     holder: str | None
-    """The process that holds the lock of the cluster, as it names itself."""
+    """The process that holds the lock of the cluster, as it names itself; None if none does, or it is unknown."""
     done_bytes: int
     """Bytes of copies between brokers that have arrived."""
     total_bytes: int
     """Bytes of all copies between brokers that the goal of the run takes."""
     bytes_per_s: float | None = None
     """None where only one observation was made."""
+    why_holder_unknown: str = ""
+    """Why the lock of the cluster could not be read."""
 
     @property
     def is_live(self) -> bool:
@@ -88,30 +90,37 @@ def run_status(cluster: Cluster, found: FoundRun) -> RunStatus:
         if _differs(found, target, stages[name], seen)
     ]
     done_bytes, total_bytes = _copied(targets, stages, seen)
+    holder, why_holder_unknown = None, ""
+    try:
+        holder = current_holder(cluster)
+    except OperationError as error:
+        why_holder_unknown = error.message
     return RunStatus(
         found=found,
         stages=Counter(stages.values()),
         differing=tuple(differing),
         throttles=tuple(_throttles(cluster, found)),
         foreign=len(seen.reassignments.keys() - targets.keys()),
-        holder=current_holder(cluster),
+        holder=holder,
         done_bytes=done_bytes,
         total_bytes=total_bytes,
+        why_holder_unknown=why_holder_unknown,
     )
 
 
 def current_holder(cluster: Cluster) -> str | None:
-    """Which process holds the lock of the cluster, and so works on its run; None if none does, or it cannot be read.
+    """Which process holds the lock of the cluster, and so works on its run; None if none does.
 
     A process of this host that is provably gone holds nothing.
+
+    Raises
+    ------
+    OperationError
+        If the lock cannot be read, such as while its coordinator is away.
     """
     if Capability.LOCK not in cluster.capabilities:
         return None
-    try:
-        holders = [holder for holder in cluster.lock_holders() if not is_provably_gone(holder)]
-    except OperationError:
-        return None
-    return " and ".join(holders) or None
+    return " and ".join(holder for holder in cluster.lock_holders() if not is_provably_gone(holder)) or None
 
 
 def _copied(

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from kafkabal.errors import BusyError, KafkabalError
+from kafkabal.errors import BusyError, KafkabalError, OperationError
 from kafkabal.executor import (
     FoundRun,
     LockAcrossRuns,
@@ -249,7 +249,10 @@ class RunHealer:
 
     def holder(self) -> str | None:
         """See :class:`Healer`."""
-        return current_holder(self._environment(StopSwitch()).cluster)
+        try:
+            return current_holder(self._environment(StopSwitch()).cluster)
+        except OperationError:
+            return None  # whoever heals takes the lock first, and hears then
 
     def can_resume(self, found: FoundRun) -> bool:
         """See :class:`Healer`."""

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
-from kafkabal.errors import NotAuthorizedError, OperationError, OutputError
+from kafkabal.errors import NotAuthorizedError, OperationError, OutputError, UnreachableError
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.plan.plan_file import read_plan, write_plan
@@ -219,6 +219,23 @@ def test_another_throttle(
     assert "no process holds the lock of the cluster now" in asked.err
     assert f"will use {said} once it is resumed, with 'kafkabal rebalance resume'" in asked.err
     assert run_cli("rebalance", "throttle", "--snapshot", str(snapshot)).code == 2
+
+
+def test_another_throttle_while_the_lock_cannot_be_read(
+    run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While its coordinator is away nobody knows whether a process works on the run: neither is claimed."""
+
+    def no_coordinator(_: Any) -> None:
+        raise UnreachableError("coordinator of group g not available")
+
+    run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
+    _crash(tmp_path)
+    monkeypatch.setattr("kafkabal.executor.current_holder", no_coordinator)
+    asked = run_cli("rebalance", "throttle", "8MiB", "--snapshot", str(snapshot))
+    assert asked.code == 0
+    assert "within seconds if a process works on it, otherwise once it is resumed" in asked.err
+    assert "the lock of the cluster cannot be read: coordinator of group g not available" in asked.err
 
 
 def test_jsonl(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:

@@ -112,6 +112,18 @@ def test_a_dead_broker_is_repaired_by_other_commands(sandbox: Sandbox, kafkabal:
     _until(lambda: _facts(kafkabal)["n_under_replicated_partitions"] == 0)
 
 
+def test_a_repair_that_begins_as_a_broker_dies(sandbox: Sandbox, kafkabal: Run) -> None:
+    """The broker keeps the lock's group, or stores it: it counts for seconds more, and no lock is refused or left."""
+    assert kafkabal("rebalance", "--yes", "--throttle", "none")[0] == 0  # makes Kafka create its internal topics
+    repair = ("rebalance", "--repair-only", "--yes", "-q", "--dead-after", "0", "--throttle", "50MB")
+    for dying in (2, 3, 4):  # two of them at least hold a replica of the group; broker 1 is the controller
+        sandbox.kill(dying)
+        assert kafkabal(*repair) == (0, "", "")
+        assert kafkabal(*repair) == (0, "", "")
+        sandbox.start(dying)
+        _until(lambda: not _facts(kafkabal)["n_under_replicated_partitions"])
+
+
 def test_a_plan_edited_by_hand_is_refused(kafkabal: Run, tmp_path: Path) -> None:
     """One that lowers a replication factor changes nothing unless that is allowed by its name."""
     path = tmp_path / "plan.json"

@@ -114,6 +114,8 @@ def _notes(status: RunStatus) -> tuple[str, ...]:
             notes.append(f"paused: continues {opens}with 'kafkabal rebalance resume'")
         return (*notes, "'kafkabal rebalance throttle', 'pause' and 'cancel' reach the run from any host")
     notes = [f"still set: {throttle}" for throttle in status.throttles[:_SHOWN]]
+    if status.why_holder_unknown:
+        notes.append(f"unknown whether a process works on it: {status.why_holder_unknown}")
     if status.is_as_planned:
         return tuple(notes)
     if found.is_resumable:

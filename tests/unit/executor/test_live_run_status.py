@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from kafkabal.errors import UnreachableError
 from kafkabal.executor.execute_run import apply, resume
 from kafkabal.executor.live_run_status import run_status
 from kafkabal.executor.observe.observation import Stage
@@ -27,6 +30,20 @@ def test_status_tells_what_is_true(scene: Any) -> None:
     done = run_status(scene.memory, found)
     assert done.is_as_planned
     assert done.stages == {Stage.PLACED: 7}
+
+
+def test_status_while_the_lock_cannot_be_read(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but the holder is told, with the reason for which that one is unknown."""
+
+    def no_coordinator() -> tuple[str, ...]:
+        raise UnreachableError("no coordinator")
+
+    found = find_run(scene.crash_at(30))
+    assert found is not None
+    monkeypatch.setattr(scene.memory, "lock_holders", no_coordinator)
+    status = run_status(scene.memory, found)
+    assert (status.holder, status.why_holder_unknown, status.is_live) == (None, "no coordinator", False)
+    assert status.stages.total() == 7
 
 
 def test_status_after_somebody_moved_it_on(scene: Any) -> None:

@@ -55,6 +55,13 @@ def test_bytes_that_were_cancelled_give_no_negative_rate() -> None:
     assert _status(100).since(_status(300), 2.0).left_s is None
 
 
+def test_an_unknown_holder_is_told() -> None:
+    """Whoever reads how to resume a run reads first that a process may work on it."""
+    report = status_report(replace(_status(200), holder=None, why_holder_unknown="no coordinator"))
+    told = [note.startswith("unknown whether a process works on it: no coordinator") for note in report.notes]
+    assert told.index(True) < len(told) - 1
+
+
 @pytest.mark.parametrize(
     ("window", "word"), [(None, "paused: continues with 'kafkabal"), ("01:00-05:00", "opens (01:00-05:00)")]
 )
