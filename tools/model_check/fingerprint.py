@@ -29,6 +29,7 @@ from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.cluster_parts import SimulatedLock, SimulatedPartition
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster
+from kafkabal.clusters.simulated.memory_lock import MemoryLock
 from kafkabal.executor.observe.copy_progress import CopyProgress
 from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reassign.target_placement import TargetPlacement
@@ -334,9 +335,14 @@ def _journal(freezer: _Freezer, journal: JournalContent) -> _Frozen:
 
 
 def _meter(freezer: _Freezer, meter: CopyProgress) -> _Frozen:
-    """Only how much has come, and since when nothing has: the rest is for reports."""
-    placed = tuple(sorted(str(t.name) for t in meter._placed))  # noqa: SLF001
-    return (meter.done_bytes, placed, freezer.freeze(meter._changed_s))  # noqa: SLF001
+    """What has come beyond the copies that are complete, and since when nothing has; the rest is for reports.
+
+    Which copies of a task count depends on where it stood when the meter was made.
+    """
+    placed = meter._placed  # noqa: SLF001
+    counted = sorted([(str(t.name), None if t in placed else on) for t, on in meter._missing.items()])  # noqa: SLF001
+    arriving_bytes = meter.done_bytes - meter.placed_bytes
+    return (arriving_bytes, tuple(counted), freezer.freeze(meter._changed_s))  # noqa: SLF001
 
 
 _COMPOUND: tuple[tuple[Any, Callable[[_Freezer, Any], _Frozen]], ...] = (
@@ -362,6 +368,8 @@ _SPECIAL: dict[type, Callable[[_Freezer, Any], _Frozen]] = {
     RunState: _run_state,
     ClusterRecord: lambda freezer, record: freezer.told[1] in record._left_at,  # noqa: SLF001
     RunRequests: lambda freezer, requests: min(freezer.now_s - requests._looked_s, LOOK_EVERY_S),  # noqa: SLF001
+    # what it knows of the cluster is part of the fingerprint already
+    MemoryLock: lambda freezer, lock: (lock._is_ours(), freezer.freeze(lock._lock)),  # noqa: SLF001
     SimulatedLock: lambda freezer, lock: _lock(lock, freezer.now_s),
     PartitionTask: _task,
     TargetPlacement: lambda _, target: (str(target.name), target.replicas),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from kafkabal.executor.observe.copy_progress import CopyProgress
 from kafkabal.executor.reassign.move_loop import MoveLoop
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import Fence
@@ -20,6 +22,7 @@ from tools.model_check import checkpoint, fingerprint
 from tools.model_check.checkpoint import OtherCodeError, load, save
 from tools.model_check.invariants import ViolationError
 from tools.model_check.search import LossyFingerprintError, Progress, Search
+from tools.model_check.world import P0
 
 
 def test_sample_of_all_states(tmp_path: Path) -> None:
@@ -99,6 +102,17 @@ def test_state_of_a_run_is_told_apart_by_whether_the_record_is_newer() -> None:
     older, newer = RunState(openings=1, at="a"), RunState(openings=1, at="b")
     freezer = fingerprint._Freezer(0.0, (1, "b"))
     assert freezer.freeze(older) != freezer.freeze(newer)
+
+
+def test_meter_of_copies_is_told_apart_by_what_it_will_count() -> None:
+    """Two that began at different moments count different copies once these are complete."""
+    counts, counts_not = Mock(missing_on=(3,), misplaced=(), is_over=False), Mock(is_over=True)
+    for task in (counts, counts_not):
+        task.target.copy_bytes = 1000
+        task.name = P0
+    freezer = fingerprint._Freezer(0.0, (1, "b"))
+    both = [CopyProgress([task]) for task in (counts, counts_not)]
+    assert freezer.freeze(both[0]) != freezer.freeze(both[1])
 
 
 def test_search_is_continued_from_a_file(tmp_path: Path) -> None:
