@@ -105,14 +105,15 @@ def cancel(
     RunClosedError
         If nothing of it is left.
     """
-    return execute(reopen_run(environment, journal=journal, goal=Goal.CANCEL, lock=lock), Goal.CANCEL)
+    context = reopen_run(environment, journal=journal, goal=Goal.CANCEL, lock=lock, only_winds_down=True)
+    return execute(context, Goal.CANCEL)
 
 
 def repair_run(
     environment: RunEnvironment, *, journal: Path | str | None = None, lock: ClusterLock | None = None
 ) -> RunResult:
     """Restore the throttles of the latest run; reassignments in flight continue and keep theirs."""
-    context = reopen_run(environment, journal=journal, lock=lock)
+    context = reopen_run(environment, journal=journal, lock=lock, only_winds_down=True)
     try:
         ends = ends_of_copies(context)
         seen = context.retries.until_success(lambda: observe(context.cluster, ends))
@@ -265,8 +266,8 @@ class _Run:
         left = self._restore_for_good(still_running.keys())
         if self._goal is not Goal.APPLY or outcome is RunOutcome.STOPPED:
             lift_cordons(self._context)
-        if self._context.store.gap is not None:
-            self._context.warn(f"the journal is incomplete: {self._context.store.gap.strerror}")
+        if self._context.store.gap:
+            self._context.warn(f"the journal is incomplete: {self._context.store.gap}")
         return self._close(outcome, left.pending)
 
     def _end_in_flight(self, policy: OnInterrupt) -> dict[TopicPartition, str]:

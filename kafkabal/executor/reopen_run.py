@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from kafkabal.clusters import ClusterLock
-from kafkabal.errors import NotAuthorizedError, RefusedByClusterError, UsageError
+from kafkabal.errors import NotAuthorizedError, OutputError, RefusedByClusterError, UsageError
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
@@ -22,7 +22,7 @@ from kafkabal.executor.safety.cluster_lock import release_lock
 from kafkabal.executor.safety.lock_across_runs import lock_cluster
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.find_run import FoundRun, find_run
-from kafkabal.executor.state.journal import Journal
+from kafkabal.executor.state.journal import Journal, UnwritableJournal
 from kafkabal.executor.state.journal_records import Entered, ThrottleRate, ThrottleTaken
 from kafkabal.executor.state.run_states import Goal, Phase, RunState
 from kafkabal.executor.state.run_store import RunStore
@@ -39,6 +39,7 @@ def reopen_run(
     options: RunOptions | None = None,
     goal: Goal | None = None,
     lock: ClusterLock | None = None,
+    only_winds_down: bool = False,
 ) -> RunContext:
     """Take the lock and open the latest run again, in whatever state it was left.
 
@@ -50,6 +51,8 @@ def reopen_run(
         What it is to be brought to now; what it was heading for before if None.
     lock
         Taken already; the run gives it up when it ends. Taken now if None.
+    only_winds_down
+        Nothing is begun, only cancelled and restored: a journal that cannot be written does not prevent that.
 
     Raises
     ------
@@ -57,8 +60,12 @@ def reopen_run(
         If no run is known.
     BusyError
         If another run holds the lock.
+    OutputError
+        If the journal cannot be written, and more is to be done than to wind the run down.
     """
-    return retry_if_lock_lost(lambda held: _reopen(environment, journal, options, goal, held), lock)
+    return retry_if_lock_lost(
+        lambda held: _reopen(environment, journal, options, goal, held, only_winds_down=only_winds_down), lock
+    )
 
 
 def _reopen(
@@ -67,6 +74,8 @@ def _reopen(
     options: RunOptions | None,
     goal: Goal | None,
     held: ClusterLock | None,
+    *,
+    only_winds_down: bool,
 ) -> RunContext:
     found = find_run(environment, journal)
     if found is None or not found.state.has_begun:
@@ -82,13 +91,16 @@ def _reopen(
         found = find_run(environment, journal) or found  # an earlier holder of the lock may have resumed it
         _refuse_closed(found, goal)
         found.state.openings += 1
-        opened = undo.enter_context(closing(_open_journal(environment, found)))
+        open_journal = _open_journal_if_possible if only_winds_down else _open_journal
+        opened = undo.enter_context(closing(open_journal(environment, found)))
         # written before any effect: a process that stood still sees by this time that the run is no longer its own
         found.state.at = environment.clock.utc_now().isoformat(timespec="milliseconds")
         cluster_record = write_cluster_record(environment, wanted, lock, lambda r: _reopen_cluster_record(r, found))
         effects = found.journal.effects if found.journal else 0
         fence = make_fence(environment, wanted, lock, cluster_record, found.record.run_id)
         store = RunStore(found.record, found.state, opened, cluster_record, fence, environment.clock)
+        if only_winds_down:
+            store.tolerate_gaps()
         context = make_context(environment, wanted, store, fence, last_effect=effects)
         if options is not None and options.throttle.bytes_per_s is not None:
             context.throttling.change(options.throttle)
@@ -126,6 +138,15 @@ def _reopen_cluster_record(cluster_record: ClusterRecord, found: FoundRun) -> No
     if known is not None:
         refuse_unfinished(FoundRun(*known, None))
     cluster_record.begin(found.record, found.state)
+
+
+def _open_journal_if_possible(environment: RunEnvironment, found: FoundRun) -> Journal:
+    """Where the disk is full, moves and throttles that stay in place are worse than a journal that does not know."""
+    try:
+        return _open_journal(environment, found)
+    except OutputError as error:
+        path = environment.journal_path(found.record.cluster_id, found.record.run_id)
+        return UnwritableJournal(path, error.message)
 
 
 def _open_journal(environment: RunEnvironment, found: FoundRun) -> Journal:

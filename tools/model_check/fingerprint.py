@@ -361,7 +361,7 @@ _TASK = _object(PartitionTask)
 _SPECIAL: dict[type, Callable[[_Freezer, Any], _Frozen]] = {
     CopyProgress: _meter,
     IsolatedListener: lambda _, listener: listener._listener is None,  # noqa: SLF001
-    Journal: lambda _, journal: (journal.is_tolerant, journal.error is None),
+    Journal: lambda _, journal: (journal.is_tolerant, not journal.gap),
     RunEnvironment: lambda freezer, environment: (environment.host, freezer.freeze(environment.stop)),
     WatchedSwitch: lambda _, switch: str(switch.asked),
     JournalContent: _journal,

@@ -23,14 +23,16 @@ class Journal:
     Attributes
     ----------
     is_tolerant
-        Set while a run is being wound down: an error of the disk is then kept in ``error`` and not raised, since
+        Set while a run is being wound down: an error of the disk is then kept in ``gap`` and not raised, since
         leaving throttles behind would be worse than leaving a gap in the journal.
+    gap
+        Why records are missing from it; empty if none are.
     """
 
     def __init__(self, path: Path, *, keep_bytes: int = 0) -> None:
         self.path = path
         self.is_tolerant = False
-        self.error: OSError | None = None
+        self.gap = ""
         self._encode = msgspec.json.Encoder().encode
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,7 +93,7 @@ class Journal:
             if not self.is_tolerant:
                 message = f"{self.path}: cannot write the journal: {error.strerror or error}"
                 raise OutputError(message, hint="free disk space, then run 'kafkabal rebalance resume'") from error
-            self.error = error
+            self.gap = error.strerror or str(error)
 
     def _drop_torn_line(self) -> None:
         """Take back what a full disk has cut off: with a record behind it, the journal could never be read again."""
@@ -102,6 +104,21 @@ class Journal:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+class UnwritableJournal(Journal):
+    """Stands in for a journal that cannot be opened, where the run is only wound down."""
+
+    def __init__(self, path: Path, gap: str) -> None:
+        self.path = path
+        self.is_tolerant = True
+        self.gap = gap
+
+    def append(self, *records: Record) -> None:
+        """Leave a gap."""
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 def _leave_to_former_writers(path: Path, keep_bytes: int) -> None:
@@ -116,7 +133,7 @@ def _leave_to_former_writers(path: Path, keep_bytes: int) -> None:
         with replacing(path) as file:
             file.write(kept)
     except OutputError as error:
-        hint = "free disk space, or work on the run from another host, if the cluster keeps its record"
+        hint = "free disk space, cancel the run, or work on it from another host, if the cluster keeps its record"
         raise OutputError(error.message, hint=hint) from error
 
 

@@ -52,9 +52,9 @@ class RunStore:
         return self._journal.path
 
     @property
-    def gap(self) -> OSError | None:
-        """Why records are missing from the journal, if any are."""
-        return self._journal.error
+    def gap(self) -> str:
+        """Why records are missing from the journal; empty if none are."""
+        return self._journal.gap
 
     def now(self) -> str:
         """The time as it is written down."""

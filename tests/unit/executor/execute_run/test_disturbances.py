@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
+import os
 import re
 from dataclasses import replace
 from typing import Any
@@ -16,8 +18,8 @@ from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster
 from kafkabal.errors import BusyError, DriftError, MissingCapabilityError, OutputError, UnsafeError
-from kafkabal.executor.execute_run import apply, execute, resume, roll_back
-from kafkabal.executor.reopen_run import reopen_run
+from kafkabal.executor.execute_run import apply, cancel, execute, repair_run, resume, roll_back
+from kafkabal.executor.reopen_run import RunClosedError, reopen_run
 from kafkabal.executor.run_events import PartitionAside, PartitionFailed, RunProgress, Started, ThrottleChanged, Warned
 from kafkabal.executor.run_options import OnInterrupt, Throttle, Timeouts
 from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
@@ -566,6 +568,45 @@ def test_journal_disk_full(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(OutputError, match="No space left"):
         apply(scene.environment(), scene.plan, scene.options)
     scene.assert_clean()
+
+
+@pytest.mark.parametrize("host", ["one", "two"])
+def test_crashed_run_is_cancelled_while_the_disk_of_its_journal_is_full(
+    scene: Any, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    """Not resumed, but cancelled, by the cluster's record where this host has no journal; then it is closed for all."""
+    scene.crash_at(40)
+    environment = scene.environment(host=host)
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OutputError, match="No space left"):
+            resume(environment)
+        assert scene.configs_now() != scene.configs
+        cancel(environment)
+    scene.assert_clean()
+    assert any("the journal is incomplete: " in warned.message for warned in scene.recorder.of(Warned))
+    for name in ("one", "two"):
+        with pytest.raises(RunClosedError):
+            cancel(scene.environment(host=name))
+
+
+def test_throttles_of_a_crashed_run_are_restored_while_the_disk_is_full(
+    scene: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By repair, which begins nothing either."""
+    environment = scene.crash_at(40)
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    scene.memory.alter_reassignments(dict.fromkeys(scene.memory.reassignments()))
+    monkeypatch.setattr(os, "fsync", full)
+    repair_run(environment)
+    assert scene.configs_now() == scene.configs
 
 
 def test_drift_is_refused_and_can_be_skipped(scene: Any) -> None:

@@ -66,7 +66,7 @@ def test_a_run_cannot_be_opened_again_on_a_full_disk(tmp_path: Path, monkeypatch
     monkeypatch.setattr("kafkabal.executor.state.journal.replacing", full)
     with pytest.raises(OutputError) as refused:
         Journal(path, keep_bytes=len(before))
-    assert (refused.value.hint or "").startswith("free disk space, or work on the run from another host")
+    assert (refused.value.hint or "").startswith("free disk space, cancel the run, or work on it from another host")
     assert path.read_bytes() == before
 
 
