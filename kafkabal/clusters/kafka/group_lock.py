@@ -124,9 +124,10 @@ class GroupLock:
             return
         self._released.set()
         self._thread.join(_LAST_HEARTBEAT_S)
-        if self._thread.is_alive():
+        if self._lost or self._thread.is_alive():
+            # it may still count as a member, such as where it could not join again in time
             self._abandoned.add(self._member)
-        elif not self._lost:
+        else:
             self._let_go()
         self._client.close()
 

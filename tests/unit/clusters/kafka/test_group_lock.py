@@ -273,6 +273,17 @@ def test_a_member_that_could_not_leave_is_put_out_by_the_next_lock(cluster: Any,
     GroupLock(settings, SystemClock(), "me", _SESSION_S, abandoned=abandoned).release()
 
 
+def test_a_member_that_could_not_join_again_is_put_out_by_the_next_lock(cluster: Any, coordinator: Coordinator) -> None:
+    """Its coordinator counts it as a member until its session ends, which its own process need not wait for."""
+    abandoned: set[str] = set()
+    settings = cluster.settings(request_timeout_s=0.3, connect_timeout_s=0.3)
+    lock = GroupLock(settings, SystemClock(), "me", _SESSION_S, abandoned=abandoned)
+    coordinator.heartbeat_code = 30
+    _until(lambda: not lock.is_held())
+    lock.release()
+    GroupLock(settings, SystemClock(), "me", _SESSION_S, abandoned=abandoned).release()
+
+
 @pytest.mark.parametrize("kind", ["JoinGroup", "SyncGroup"])
 def test_a_coordinator_that_dies_is_looked_up_again(
     fake_cluster: Callable[..., Any], kind: str, hang_up: object
