@@ -103,11 +103,20 @@ class RunStore:
         self.update_if_changed()
 
     def keep_originals(self, originals: Collection[Original]) -> None:
-        """Write down configs as they were found, before anything changes them."""
-        if originals:
-            self.state.later_originals += originals
+        """Write down configs as they were found, before anything changes them.
+
+        Raises
+        ------
+        BusyError
+            If another process has the lock: what was found may be what that one has set, and would stay for ever.
+        """
+        # those of a try whose answer from the cluster was lost are in the journal already
+        new = [original for original in originals if original not in self.state.later_originals]
+        if new:
+            self._fence.check()
+            self.state.later_originals += new
             self._is_changed = True
-            self.append(*originals)
+            self.append(*new)
         self.update_if_changed()
 
     def update_if_changed(self) -> None:

@@ -346,8 +346,8 @@ class RunThrottles:
         return current, dict(faults)
 
     def _keep_originals(self, originals: Collection[Original]) -> None:
-        self._originals |= {(o.of, o.key): o for o in originals}
         self._store.keep_originals(originals)
+        self._originals |= {(o.of, o.key): o for o in originals}
 
 
 def read_originals(

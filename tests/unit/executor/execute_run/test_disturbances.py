@@ -552,6 +552,33 @@ def test_stopped_and_continued_process(scene: Any) -> None:
     assert writes == []
 
 
+def test_entries_of_the_process_that_took_over_are_not_taken_for_those_of_others(scene: Any) -> None:
+    """What a process finds that has lost its lock, it does not write down: a later resume would leave it there."""
+    first = scene.memory
+
+    def stand_still(call: Any) -> None:
+        if call.method == "configs" and call.method_number == 4:
+            first.stop()
+            first.kafka.clock.sleep(40.0)
+            with pytest.raises(scene.Crash):
+                resume(scene.environment(dying, host="two"))
+            dying.inner.stop()
+            first.go_on()
+
+    def die(call: Any) -> None:
+        if call.method == "alter_reassignments":
+            raise scene.Crash
+
+    dying = FaultyCluster(first.connect("other"))
+    dying.before.append(die)
+    scene.faulty.before.append(stand_still)
+    with pytest.raises(BusyError, match="lost the lock"):
+        apply(scene.environment(), scene.plan, scene.options)
+    assert resume(scene.next_process()).outcome is RunOutcome.COMPLETE
+    scene.assert_as_planned()
+    assert scene.configs_now() == scene.configs
+
+
 def test_journal_disk_full(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk that is full ends the run before the effect that could not be written down, with everything put back."""
     append = Journal.append

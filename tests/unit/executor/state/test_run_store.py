@@ -106,12 +106,17 @@ def test_rates_are_announced_before_they_are_set(places: Any) -> None:
 
 
 def test_originals_are_kept_before_they_are_changed(places: Any) -> None:
-    """As found later than at the beginning."""
+    """As found later than at the beginning, and only by the process that has the lock: another may have set them."""
     store = _store(places)
     store.keep_originals([])
     assert places.new() == []
+    places.fails = BusyError("another has it")
+    with pytest.raises(BusyError):
+        store.keep_originals([ORIGINAL])
+    assert (places.new(), store.state.later_originals) == ([], [])
+    places.fails = None
     store.keep_originals([ORIGINAL])
-    assert places.new() == [ORIGINAL, *TOLD]
+    assert places.new() == ["fence", ORIGINAL, *TOLD]
     assert store.state.later_originals == [ORIGINAL]
     store.update_if_changed()
     assert places.new() == []
