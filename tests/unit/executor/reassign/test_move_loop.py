@@ -1,0 +1,124 @@
+"""The loop that moves partitions: what it waits for, how often it tries, and what it says of it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import pytest
+
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.clusters.simulated.fake_clock import FakeClock
+from kafkabal.clusters.simulated.fault_injection import FaultyCluster
+from kafkabal.executor.execute_run import apply
+from kafkabal.executor.observe.observation import Stage
+from kafkabal.executor.reassign import move_loop
+from kafkabal.executor.reassign.partition_task import PartitionTask
+from kafkabal.executor.reassign.target_placement import target_of
+from kafkabal.executor.run_events import PartitionAside, PartitionFailed
+from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.run_result import RunResult
+from kafkabal.executor.state.run_states import Goal, RunOutcome
+from kafkabal.model.cluster_rows import TopicRow
+from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.plan.plan import Plan
+from kafkabal.testing.cluster_builders import brokers, cluster, partition
+from tests.unit.executor.conftest import MB, change, planned_partition
+
+T0 = TopicPartition("t", 0)
+_LOST = "log dir /d0 of broker 3 is offline"
+
+
+def _one_to_broker_3(scene: Any, *, dirs: dict[int, str] | None = None) -> Any:
+    """One partition of 600 MB with one replica, which moves to broker 3; returns the cluster."""
+    scene.memory = InMemoryCluster.of(cluster(brokers(3, dirs=2), []), FakeClock())
+    scene.memory.kafka.add_topic(TopicRow(topic="t", partitions=[partition(0, [1], 600 * MB)]))
+    scene.faulty = FaultyCluster(scene.memory)
+    scene.plan = Plan(partitions=(change("t-0", (3,), (1,), dirs),), cluster_id="simulated")
+    return scene.memory.kafka
+
+
+def _run(scene: Any, **timeouts: float) -> RunResult:
+    options: RunOptions = scene.options
+    changed = msgspec.structs.replace(options.timeouts, **timeouts)
+    result = apply(scene.environment(), scene.plan, msgspec.structs.replace(options, timeouts=changed))
+    assert result is not None
+    return result
+
+
+def _starts_s(scene: Any) -> list[float]:
+    """When the move is asked for; filled while a run goes on."""
+    times: list[float] = []
+
+    def note(call: Any) -> None:
+        if call.method == "alter_reassignments" and call.arguments[0].get(T0) is not None:
+            times.append(scene.memory.kafka.clock.monotonic())
+
+    scene.faulty.before.append(note)
+    return times
+
+
+def _hide_copies_of_broker_3(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let broker 3 report no replica, as if it had lost each at once."""
+    reported = scene.memory.replica_logs
+
+    def without(*arguments: Any, **options: Any) -> Any:
+        logs, faults = reported(*arguments, **options)
+        return {replica: log for replica, log in logs.items() if replica.broker != 3}, faults
+
+    monkeypatch.setattr(scene.memory, "replica_logs", without)
+
+
+@pytest.mark.parametrize("attempts", [1, 3])
+def test_a_copy_that_is_lost_each_time_is_given_up(scene: Any, monkeypatch: pytest.MonkeyPatch, attempts: int) -> None:
+    """After so many attempts, each cancelled after its grace and followed by a pause; the reason is told once."""
+    _one_to_broker_3(scene)
+    _hide_copies_of_broker_3(scene, monkeypatch)
+    times = _starts_s(scene)
+    result = _run(scene, attempts=attempts, broker_grace_s=8.0, room_s=25.0)
+    reason = "broker 3 lost its copy"
+    assert (result.outcome, result.problems) == (RunOutcome.PARTIAL, {"t-0": reason})
+    assert len(times) == attempts
+    assert all(33.0 <= later - earlier < 40.0 for earlier, later in pairwise(times))
+    assert scene.recorder.of(PartitionFailed) == [PartitionFailed(partition="t-0", reason=reason)]
+    assert scene.recorder.of(PartitionAside)[0] == PartitionAside(partition="t-0", reason=reason)
+    assert not scene.memory.reassignments()
+
+
+def test_a_copy_whose_log_dir_goes_offline_names_it(scene: Any) -> None:
+    """The dir that the plan names, not only that its broker has lost the copy."""
+    kafka = _one_to_broker_3(scene, dirs={3: "/d0"})
+    kafka.clock.at(9.0, lambda: kafka.fail_log_dir(3, "/d0"))
+    assert _run(scene).problems == {"t-0": _LOST}
+    assert PartitionAside(partition="t-0", reason=_LOST) in scene.recorder.of(PartitionAside)
+
+
+def test_a_move_that_is_given_up_is_told_by_name(scene: Any) -> None:
+    """What waits for a broker that stays away fails with the same words as it waited with."""
+    kafka = _one_to_broker_3(scene)
+    kafka.clock.at(5.0, lambda: kafka.kill(3))
+    assert _run(scene).problems == {"t-0": "broker 3 is dead"}
+    assert scene.recorder.of(PartitionFailed) == [PartitionFailed(partition="t-0", reason="broker 3 is dead")]
+
+
+def _task(**fields: Any) -> PartitionTask:
+    target = target_of(planned_partition((1, 2), (3,)), Goal.APPLY, by_steps=False)
+    return PartitionTask(target, stage=Stage.MOVING, **fields)
+
+
+@pytest.mark.parametrize(
+    ("isr", "current", "arriving", "said"),
+    [
+        ((2,), (1, 2, 3), (3,), ": broker 2 is dead"),
+        ((), (2, 3), (3,), ": broker 2 is dead"),
+        ((1,), (1, 2, 3), (3,), ""),
+        ((), (1, 3), (3,), ""),
+    ],
+)
+def test_who_holds_the_only_copies(
+    isr: tuple[int, ...], current: tuple[int, ...], arriving: tuple[int, ...], said: str
+) -> None:
+    """The dead one of those in sync; of those that were there before, where none is in sync any more."""
+    task = _task(isr=isr, current=current, arriving=arriving)
+    assert move_loop._has_no_leader(task, frozenset({1, 4})) == f"no leader to copy from{said}"
