@@ -108,7 +108,9 @@ def _ask_coordinator(client: KafkaClient, group: str, ask: Callable[[int], T | N
 
 def _not_available(group: str, reason: UnreachableError | None) -> UnreachableError:
     message = f"coordinator of group {group} not available"
-    return UnreachableError(f"{message}: {reason.message}", hint=reason.hint) if reason else UnreachableError(message)
+    if reason is None:
+        return UnreachableError(message, hint="'kafkabal inspect' shows which brokers are dead")
+    return UnreachableError(f"{message}: {reason.message}", hint=reason.hint)
 
 
 def _find_coordinator(client: KafkaClient, group: str, deadline: Deadline) -> tuple[int, int, str | None]:

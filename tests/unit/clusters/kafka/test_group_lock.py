@@ -315,5 +315,16 @@ def test_no_permission_is_reported(cluster: Any, coordinator: Coordinator) -> No
 def test_a_coordinator_that_never_comes_is_reported_in_time(cluster: Any, coordinator: Coordinator) -> None:
     """The wait for one is bounded."""
     coordinator.find_code = 15
-    with pytest.raises(UnreachableError, match="coordinator of group __kafkabal-lock not available"):
+    with pytest.raises(UnreachableError, match="coordinator of group __kafkabal-lock not available") as missing:
         _take(cluster)
+    assert missing.value.hint == "'kafkabal inspect' shows which brokers are dead"
+
+
+def test_a_coordinator_that_cannot_be_asked_is_reported_with_the_reason(
+    cluster: Any, coordinator: Coordinator, hang_up: object
+) -> None:
+    """It is asked again until the time is over, and then the last answer is told."""
+    cluster.answer("JoinGroup", lambda request: hang_up)
+    with pytest.raises(UnreachableError, match="coordinator of group __kafkabal-lock not available: "):
+        GroupLock(cluster.settings(), FakeClock(), "me", _SESSION_S)
+    assert len(cluster.asked("JoinGroup")) > 1

@@ -16,7 +16,7 @@ from kafkabal.executor.observe.observation import Stage
 from kafkabal.executor.reassign import move_loop
 from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reassign.target_placement import target_of
-from kafkabal.executor.run_events import PartitionAside, PartitionFailed
+from kafkabal.executor.run_events import PartitionAside, PartitionDone, PartitionFailed
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.state.run_states import Goal, RunOutcome
@@ -100,6 +100,43 @@ def test_a_move_that_is_given_up_is_told_by_name(scene: Any) -> None:
     kafka.clock.at(5.0, lambda: kafka.kill(3))
     assert _run(scene).problems == {"t-0": "broker 3 is dead"}
     assert scene.recorder.of(PartitionFailed) == [PartitionFailed(partition="t-0", reason="broker 3 is dead")]
+
+
+def test_a_move_that_waited_and_is_done_is_told_with_its_bytes(scene: Any) -> None:
+    """By name, and nothing of what it waited for is left with it."""
+    kafka = _one_to_broker_3(scene)
+    kafka.clock.at(5.0, lambda: kafka.kill(3))
+    kafka.clock.at(90.0, lambda: kafka.start(3))
+    result = _run(scene)
+    assert (result.outcome, result.problems) == (RunOutcome.COMPLETE, {})
+    assert scene.recorder.of(PartitionAside)
+    assert scene.recorder.of(PartitionDone) == [PartitionDone(partition="t-0", copy_bytes=600 * MB)]
+
+
+def test_a_partition_that_another_tool_takes_is_told_once(scene: Any) -> None:
+    """With the words for it."""
+    _one_to_broker_3(scene)
+    scene.memory.kafka.clock.at(5.0, lambda: scene.memory.alter_reassignments({T0: (2,)}))
+    reason = "moved by another tool since planning; skipped"
+    assert _run(scene).problems == {"t-0": reason}
+    assert scene.recorder.of(PartitionFailed) == [PartitionFailed(partition="t-0", reason=reason)]
+
+
+@pytest.mark.parametrize("broker_return_s", [20.0, 40.0])
+def test_the_rest_is_waited_for_as_long_as_said(scene: Any, broker_return_s: float) -> None:
+    """Not one look longer: from the first at which all that is left waits for a broker."""
+    kafka = _one_to_broker_3(scene)
+    kafka.clock.at(5.0, lambda: kafka.kill(3))
+    tell, times = scene.recorder.on_event, {}
+
+    def note(event: Any) -> None:
+        times.setdefault(type(event), kafka.clock.monotonic())
+        tell(event)
+
+    scene.recorder.on_event = note
+    _run(scene, broker_grace_s=8.0, broker_return_s=broker_return_s)
+    cancelled_in_s = 2.0  # it is seen at the look after the one that cancels it
+    assert times[PartitionFailed] - times[PartitionAside] == broker_return_s + cancelled_in_s
 
 
 def _task(**fields: Any) -> PartitionTask:
