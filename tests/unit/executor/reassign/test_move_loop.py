@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 import msgspec
 import pytest
 
+from kafkabal.clusters.cluster_protocol import PartitionStatus
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster
@@ -16,9 +17,11 @@ from kafkabal.executor.observe.observation import Stage
 from kafkabal.executor.reassign import move_loop
 from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reassign.target_placement import target_of
+from kafkabal.executor.reopen_run import reopen_run
 from kafkabal.executor.run_events import PartitionAside, PartitionDone, PartitionFailed
-from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.run_options import OnInterrupt, RunOptions
 from kafkabal.executor.run_result import RunResult
+from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
 from kafkabal.executor.state.run_states import Goal, RunOutcome
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
@@ -137,6 +140,46 @@ def test_the_rest_is_waited_for_as_long_as_said(scene: Any, broker_return_s: flo
     _run(scene, broker_grace_s=8.0, broker_return_s=broker_return_s)
     cancelled_in_s = 2.0  # it is seen at the look after the one that cancels it
     assert times[PartitionFailed] - times[PartitionAside] == broker_return_s + cancelled_in_s
+
+
+@pytest.mark.parametrize("lagging_look", [1, 2, 5])
+def test_all_is_over_only_if_it_is_twice_in_a_row(
+    scene: Any, monkeypatch: pytest.MonkeyPatch, lagging_look: int
+) -> None:
+    """One look at which all seems to be placed, before the move or during it, ends nothing: metadata may lag."""
+    kafka = _one_to_broker_3(scene)
+    context = reopen_run(scene.crash_before("alter_reassignments"))
+    reassignments, partition_status, looks = scene.memory.reassignments, scene.memory.partition_status, count(1)
+    placed = {T0: PartitionStatus(leader=3, replicas=(3,), isr=(3,))}
+    now: dict[str, int] = {}
+
+    def look_at_reassignments() -> Any:
+        now["look"] = next(looks)
+        return {} if now["look"] == lagging_look else reassignments()
+
+    def look_at_partitions(topics: Any) -> Any:
+        return placed if now["look"] == lagging_look else partition_status(topics)
+
+    monkeypatch.setattr(scene.memory, "reassignments", look_at_reassignments)
+    monkeypatch.setattr(scene.memory, "partition_status", look_at_partitions)
+    loop = move_loop.MoveLoop(context, context.targets(Goal.APPLY), {})
+    assert loop.run() is move_loop.MoveEnd.ALL_OVER
+    assert kafka.parts.partition(T0).replicas == [3]
+    assert not kafka.parts.moving
+    assert now["look"] > lagging_look
+    context.store.close()
+
+
+def test_a_stop_that_lets_moves_finish_waits_for_a_dead_broker(scene: Any) -> None:
+    """A copy that is complete waits for a replica that stays, as long as in any run, before it is cancelled."""
+    stop, kafka = StopSwitch(), scene.memory.kafka
+    kafka.clock.at(5.0, lambda: kafka.kill(3))
+    kafka.clock.at(6.0, lambda: stop.request(StopReason.TERMINATE))
+    options = msgspec.structs.replace(scene.options, on_interrupt=OnInterrupt.FINISH)
+    result = apply(scene.environment(stop=stop), scene.plan, options)
+    assert result is not None
+    assert options.timeouts.broker_return_s <= result.elapsed_s < 2 * options.timeouts.broker_return_s
+    assert not kafka.parts.moving
 
 
 def _task(**fields: Any) -> PartitionTask:
