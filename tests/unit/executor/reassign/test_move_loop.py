@@ -182,6 +182,44 @@ def test_a_stop_that_lets_moves_finish_waits_for_a_dead_broker(scene: Any) -> No
     assert not kafka.parts.moving
 
 
+def test_a_copy_without_progress_is_cancelled_as_it_is_given_up(scene: Any) -> None:
+    """At the look at which nothing has come for as long as said, and not only on the way out."""
+    kafka = _one_to_broker_3(scene)
+    kafka.clock.at(5.0, lambda: setattr(kafka, "bandwidth_bytes_per_s", 0.0))
+    cancelled_s: list[float] = []
+    failed_s: list[float] = []
+    tell = scene.recorder.on_event
+
+    def note_cancel(call: Any) -> None:
+        if call.method == "alter_reassignments" and T0 in call.arguments[0] and call.arguments[0][T0] is None:
+            cancelled_s.append(kafka.clock.monotonic())
+
+    def note_failure(event: Any) -> None:
+        if isinstance(event, PartitionFailed):
+            failed_s.append(kafka.clock.monotonic())
+        tell(event)
+
+    scene.faulty.before.append(note_cancel)
+    scene.recorder.on_event = note_failure
+    result = _run(scene, stall_s=40.0)
+    assert result.problems == {"t-0": "no progress for 40 s"}
+    assert cancelled_s[0] == failed_s[0]
+    assert not kafka.parts.moving
+
+
+def test_a_complete_copy_that_waits_for_a_replica_has_not_stalled(scene: Any) -> None:
+    """Nothing comes meanwhile, as nothing is missing: it waits for its own time."""
+    scene.memory = InMemoryCluster.of(cluster(brokers(3), []), FakeClock())
+    kafka = scene.memory.kafka
+    kafka.add_topic(TopicRow(topic="t", partitions=[partition(0, [1, 2], 100 * MB)]))
+    scene.faulty = FaultyCluster(scene.memory)
+    scene.plan = Plan(partitions=(change("t-0", (3, 2), (1, 2)),), cluster_id="simulated")
+    kafka.clock.at(3.0, lambda: kafka.kill(2))
+    kafka.clock.at(110.0, lambda: kafka.start(2))
+    assert _run(scene, stall_s=60.0).outcome is RunOutcome.COMPLETE
+    assert kafka.clock.monotonic() > 110.0
+
+
 def _task(**fields: Any) -> PartitionTask:
     target = target_of(planned_partition((1, 2), (3,)), Goal.APPLY, by_steps=False)
     return PartitionTask(target, stage=Stage.MOVING, **fields)
