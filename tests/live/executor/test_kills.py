@@ -7,6 +7,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 
 from kafkabal.executor.execute_run import apply, cancel, resume, roll_back
 from kafkabal.executor.live_run_status import run_status
+from kafkabal.executor.reopen_run import RunClosedError
 from kafkabal.executor.run_options import RunLimits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.state.find_run import find_run
 from kafkabal.executor.state.journal_records import Entered
@@ -161,13 +163,18 @@ def _records_by_phase(stage: Stage) -> Counter[Phase]:
 def _mend(stage: Stage, then: str, host: str) -> None:
     """Resume, roll back or cancel a run that was killed; then roll it back."""
     environment = stage.environment(host)
+    left = find_run(environment)
+    assert left is not None
     if then == "resume":
-        assert stage.when_free(lambda: resume(environment, options=_QUICKLY)).outcome is RunOutcome.COMPLETE
+        # one that was complete before it was killed is refused: its plan is not executed again
+        with nullcontext() if left.is_resumable else pytest.raises(RunClosedError):
+            assert stage.when_free(lambda: resume(environment, options=_QUICKLY)).outcome is RunOutcome.COMPLETE
         stage.assert_as_planned()
         done = find_run(environment)
         assert done is not None
         assert run_status(stage.cluster, done).is_as_planned
     elif then == "cancel":
-        stage.when_free(lambda: cancel(environment))
+        with nullcontext() if left.is_open else pytest.raises(RunClosedError):
+            stage.when_free(lambda: cancel(environment))
         stage.assert_clean()
     assert stage.when_free(lambda: roll_back(environment, options=_QUICKLY)).outcome is RunOutcome.COMPLETE
