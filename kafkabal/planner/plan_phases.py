@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kafkabal.model import ClusterState
+import numpy as np
+
+from kafkabal.model import ClusterState, is_estimated
 from kafkabal.plan import Plan, ScoreChange, cross_rack_bytes, make_changes, topic_ids
 from kafkabal.planner.budgeted_part import instalment
 from kafkabal.planner.drain_leftovers import remains_of
@@ -13,11 +15,13 @@ from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.planner.plan_short_of_bands import falls_short, may_lead, persist
 from kafkabal.planner.problem import Problem, build_problem
 from kafkabal.planner.search.assign_leaders import assign_leaders
+from kafkabal.planner.search.assign_log_dirs import choose_log_dirs
 from kafkabal.planner.search.keep_within_budget import exceeds_budget
 from kafkabal.planner.search.search_phases import is_reached
 from kafkabal.planner.search.solution import Solution
 from kafkabal.planner.search_for_placement import Candidate, search
 from kafkabal.planner.shortfall import left_over, unrepaired_of, warnings_of
+from kafkabal.planner.solution_to_state import solution_to_state
 from kafkabal.scoring import Evaluation, evaluate
 
 
@@ -44,6 +48,7 @@ def make_plan(state: ClusterState, options: PlanOptions | None = None, listener:
     else:
         after = candidate.to_state()
     candidate, after = _with_leaders_that_stay(candidate, after, listener)
+    candidate, after = _with_log_dirs_that_stay(candidate, after, listener)
     if candidate is not found:
         warnings = _warnings(candidate)
     unrepaired = unrepaired_of(candidate.solution, candidate.unplaced)
@@ -93,6 +98,24 @@ def _with_leaders_that_stay(
     if not may_lead(problem, leader):
         return candidate, after
     candidate = candidate._replace(leader=leader)
+    return candidate, candidate.to_state()
+
+
+def _with_log_dirs_that_stay(
+    candidate: Candidate, after: ClusterState, listener: PlanListener
+) -> tuple[Candidate, ClusterState]:
+    """Log dirs as the next plan would choose them, and the cluster once all is applied.
+
+    A copy of unknown size is taken to be as large as its leader's, and the plan may have another one lead.
+    """
+    options = candidate.solution.problem.options
+    several = bool((np.diff(after.log_dirs.first) > 1).any())
+    if options.mode is not Mode.FULL or not several or not is_estimated(after).any():
+        return candidate, after
+    listener.step("log dirs again")
+    later = Solution(build_problem(after, options))
+    log_dir, _ = choose_log_dirs(later)
+    candidate = candidate.adopt(solution_to_state(later, later.problem.leader, log_dir))
     return candidate, candidate.to_state()
 
 

@@ -2,7 +2,8 @@
 
 ::
 
-    a plan is worth it if it mends a rule, or takes a hundredth out of what is outside and is not too dear for that
+    a plan is worth it if it mends a rule, or takes a hundredth out of what is outside, also with all copies of a
+        partition as large as its leader's, and is not too dear for that
     give up where it is not
     repeat: search again from the result, as a later run does; go on to where that leads as long as it is worth it, by
         the bands that hold then; where that goes in circles, end at what moves least
@@ -123,8 +124,24 @@ def _helps(start: Solution, candidate: Candidate, fraction: float) -> bool:
     help_ = before - left
     if help_ <= before * _LEAST_HELP * fraction:
         return False
-    # what reaches every band is no plan short of them, and a later run would apply it at any price
-    return left <= 0 or help_ >= _price(start, candidate) * _LEAST_HELP_A_BYTE
+    if left <= 0:
+        # what reaches every band is no plan short of them, and a later run would apply it at any price
+        return True
+    return help_ >= _price(start, candidate) * _LEAST_HELP_A_BYTE and _helps_copies_alike(start, candidate, fraction)
+
+
+def _helps_copies_alike(start: Solution, candidate: Candidate, fraction: float) -> bool:
+    """Whether it would help if all copies of a partition were as large as its leader's.
+
+    A plan that helps only as copies take the size of their leader's takes out nothing that one plan could: a copy that
+    comes back to its broker is as large as it was. So each plan would be followed by another.
+    """
+    if start.sizes_agree():
+        return True
+    before = shortfall(start.with_equal_copies(), start.problem.leader)
+    return (
+        before - shortfall(candidate.solution.with_equal_copies(), candidate.leader) > before * _LEAST_HELP * fraction
+    )
 
 
 def _price(start: Solution, candidate: Candidate) -> float:

@@ -7,6 +7,7 @@ A position is named by its partition and its number, or by one number for both, 
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -76,6 +77,17 @@ class Solution:
             setattr(twin, name, getattr(self, name).copy())
         if self.topic_count is not None:
             twin.topic_count = self.topic_count.copy()
+        return twin
+
+    def with_equal_copies(self) -> Solution:
+        """The same placement in a cluster where every copy of a partition is as large as a new one would be."""
+        problem = self.problem
+        same = (problem.previous >= 0) & problem.size_known[:, None]
+        held = np.where(same, problem.arriving_bytes[:, None], problem.held_bytes)
+        twin = Solution(replace(problem, held_bytes=held))
+        twin.placement, twin.is_position, twin.why = self.placement.copy(), self.is_position.copy(), self.why.copy()
+        twin._recount()
+        twin.refresh_bands()
         return twin
 
     def _recount(self) -> None:
