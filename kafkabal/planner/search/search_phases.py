@@ -110,7 +110,7 @@ def exchange_in_chains(solution: Solution) -> Solution:
     best = solution
     while best.guidance is not None:
         other = best.copy()
-        return_by_chains(other, best.guidance, _NARROWED)
+        other = return_by_chains(other, best.guidance, _NARROWED)
         # the total has changed a little, and with it all bands
         for _ in range(_MOST_REFINEMENTS):
             other.refresh_bands(_NARROWED)
