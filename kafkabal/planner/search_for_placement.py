@@ -109,7 +109,7 @@ def search(start: Solution, listener: PlanListener, *, once: bool = False) -> Ca
     if problem.previous.size <= MOST_CELLS and is_outside(best.solution) and not unplaced.size:
         listener.step("forced moves")
         best = min(best, _complete(force_into_bands(best.solution).copy(), unplaced, listener), key=_merit)
-    if _is_tiny(start) and problem.previous.size <= FEW_CELLS and not unplaced.size:
+    if _is_tiny(start) and 0 < problem.previous.size <= FEW_CELLS and not unplaced.size:
         listener.step("iterated search")
         solution = search_iteratively(best.solution, bound).copy()
         if not is_outside(solution):

@@ -10,6 +10,7 @@ from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search.solution import Solution
 from kafkabal.planner.search_for_placement import search
+from kafkabal.testing.cluster_builders import brokers, cluster
 from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 UNEQUAL_COPIES = SyntheticWorld(seed=3, follower_jitter=0.3, leader_skew=0.5, log_dirs=2)
@@ -40,3 +41,10 @@ def test_two_plans_are_taken_as_one() -> None:
     assert np.array_equal(after.partitions.leader, later.partitions.leader)
     assert all(size == held.get((p, b), problem.arriving_bytes[p]) for (p, b), size in sizes)
     assert not np.array_equal(after.replicas.size_bytes, later.replicas.size_bytes), "copies of copies, of another size"
+
+
+def test_a_cluster_without_topics_is_searched_for_nothing() -> None:
+    """There is no position to choose, not even for the search of the smallest clusters."""
+    start = Solution(build_problem(cluster(brokers(3, racks=3), []), PlanOptions()))
+
+    assert not search(start, SILENT).solution.placement.size
