@@ -15,14 +15,14 @@ _kafkabal_words() {
         "kafkabal rebalance apply") words="|--skip-drifted --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --dead-after --throttle --log-dir-throttle --window --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --notify --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance simulate") words="|--case --days --check -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance status") words="|--journal --watch -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance pause") words="|--wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance pause") words="|--wait -b --bootstrap-server --command-config --profile --zookeeper --broker-timeout -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance resume") words="|--journal --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --notify --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance cancel") words="|--journal --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --notify --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance rollback") words="|--journal --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --notify --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance throttle") words="|--log-dir-throttle -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance history") words="|--last -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance repair") words="|--journal --remove --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --notify -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance adopt") words="|--finish --cancel --remove-throttles --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --notify -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance repair") words="|--journal --remove --yes --wait -b --bootstrap-server --command-config --profile --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --notify -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance adopt") words="|--finish --cancel --remove-throttles --yes -b --bootstrap-server --command-config --profile --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --notify -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal create") words="|--placement --if-not-exists --dry-run --exit-code --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --exclude-brokers -o --output --output-file -p --partitions -r --replication-factor --preset --config --partition-bytes -f --file --save --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal advise") words="|--target --broker --limit --plan-for -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --tolerance --throttle -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal produce") words="|-b --bootstrap-server --command-config --profile --score -o --output --output-file --textfile --format --key --value --label --include --exclude --transform --chunk --read-ahead --policy --refresh --producer-config --any-key-order --manifest --no-manifest --resend --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help" ;;
@@ -32,7 +32,7 @@ _kafkabal_words() {
         "kafkabal routing") words="plugin|-h --help" ;;
         "kafkabal routing plugin") words="|--out -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal watch") words="|--every --slow --once -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --tolerance --throttle --window --heal --dead-after --move-after --max-bytes-per-day --max-actions-per-day --max-dead --rebalance-above -o --output --textfile --notify -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal top") words="|--by --every -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal top") words="|--by --every -b --bootstrap-server --command-config --profile --zookeeper --broker-timeout --score --tolerance -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal monitoring") words="|--out --profile --overwrite --full --full-within --blind-after --webhook --exporter --alertmanager --textfiles -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal telemetry") words="subscribe list remove plugin show errors latency|-h --help" ;;
         "kafkabal telemetry subscribe") words="|--name --metric --interval --match --topic -b --bootstrap-server --command-config --profile -q --quiet -v --verbose --color --no-color -h --help" ;;
@@ -277,7 +277,6 @@ _kafkabal_spec() {
         "kafkabal rebalance pause -b" | "kafkabal rebalance pause --bootstrap-server") spec="value" ;;
         "kafkabal rebalance pause --command-config") spec="files" ;;
         "kafkabal rebalance pause --profile") spec="names profiles" ;;
-        "kafkabal rebalance pause --snapshot") spec="files" ;;
         "kafkabal rebalance pause --zookeeper") spec="value" ;;
         "kafkabal rebalance pause --broker-timeout") spec="value" ;;
         "kafkabal rebalance pause --color") spec="words auto always never" ;;
@@ -360,7 +359,6 @@ _kafkabal_spec() {
         "kafkabal rebalance repair -b" | "kafkabal rebalance repair --bootstrap-server") spec="value" ;;
         "kafkabal rebalance repair --command-config") spec="files" ;;
         "kafkabal rebalance repair --profile") spec="names profiles" ;;
-        "kafkabal rebalance repair --snapshot") spec="files" ;;
         "kafkabal rebalance repair --zookeeper") spec="value" ;;
         "kafkabal rebalance repair --broker-timeout") spec="value" ;;
         "kafkabal rebalance repair --bootstrap-controller") spec="value" ;;
@@ -371,7 +369,6 @@ _kafkabal_spec() {
         "kafkabal rebalance adopt -b" | "kafkabal rebalance adopt --bootstrap-server") spec="value" ;;
         "kafkabal rebalance adopt --command-config") spec="files" ;;
         "kafkabal rebalance adopt --profile") spec="names profiles" ;;
-        "kafkabal rebalance adopt --snapshot") spec="files" ;;
         "kafkabal rebalance adopt --zookeeper") spec="value" ;;
         "kafkabal rebalance adopt --broker-timeout") spec="value" ;;
         "kafkabal rebalance adopt --bootstrap-controller") spec="value" ;;
@@ -537,7 +534,6 @@ _kafkabal_spec() {
         "kafkabal top -b" | "kafkabal top --bootstrap-server") spec="value" ;;
         "kafkabal top --command-config") spec="files" ;;
         "kafkabal top --profile") spec="names profiles" ;;
-        "kafkabal top --snapshot") spec="files" ;;
         "kafkabal top --zookeeper") spec="value" ;;
         "kafkabal top --broker-timeout") spec="value" ;;
         "kafkabal top --score") spec="words disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" ;;

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final, TypeVar
 
@@ -243,6 +244,15 @@ def format_duration(seconds: float) -> str:
             rest = whole % size // smaller
             return f"{whole // size} {unit} {rest} {smaller_unit}" if rest else f"{whole // size} {unit}"
     return f"{whole} s"
+
+
+def format_moment(text: str) -> str:
+    """Show a moment that is given in ISO 8601 in UTC and to the second: ``2026-11-25T09:07:29Z``."""
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if moment.tzinfo else text
+    except (ValueError, OverflowError):
+        return text  # written by somebody else: shown as it is
 
 
 def duration_as_option(seconds: float) -> str:

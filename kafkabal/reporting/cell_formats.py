@@ -7,7 +7,7 @@ from typing import Any
 
 from kafkabal.printable import printable
 from kafkabal.reporting.report import ValueKind
-from kafkabal.units import format_bytes, format_duration, format_percent, format_rate
+from kafkabal.units import format_bytes, format_duration, format_moment, format_percent, format_rate
 
 UNKNOWN = "-"
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -29,6 +29,8 @@ def show_value(value: Any, kind: ValueKind) -> str:
             return f"{value:.2f}x"
         case ValueKind.DURATION:
             return format_duration(value)
+        case ValueKind.TIME:
+            return printable(format_moment(value))
         case ValueKind.MAP:
             return printable(", ".join(f"{key} {each}" for key, each in value.items())) or UNKNOWN
         case ValueKind.NUMBER:

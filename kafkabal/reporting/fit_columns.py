@@ -48,7 +48,7 @@ class DrawnColumn:
     @property
     def can_be_elided(self) -> bool:
         """Whether its cells are names, which may be shortened."""
-        return self.column.kind is ValueKind.TEXT and not self.column.wraps
+        return self.column.kind is ValueKind.TEXT and not (self.column.wraps or self.column.whole)
 
     def least_width(self, shortest_name: int, prose: int = LEAST_PROSE) -> int:
         """What it takes with names elided to a width, and prose in lines of another."""

@@ -99,7 +99,7 @@ def check_report(checks: Sequence[ProfileCheck], in_use: str) -> Report:
         command="profiles check",
         headline=f"{counted}: {len(failed)} failed ({', '.join(failed)})."
         if failed
-        else f"{counted}: all clusters answer.",
+        else f"{counted}: all clusters respond.",
         tone=Tone.BAD if failed else Tone.GOOD,
         tables=(
             Table(

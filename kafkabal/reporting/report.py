@@ -32,6 +32,8 @@ class ValueKind(StrEnum):
     """Of the fair share; 1.25 is shown as 1.25x."""
     DURATION = "duration"
     """Seconds."""
+    TIME = "time"
+    """A moment in ISO 8601, shown in UTC to the second."""
     MAP = "map"
     """A dictionary, shown as ``key value, key value``."""
     BAR = "bar"
@@ -87,6 +89,8 @@ class Column:
     """Programs do not see it: other columns give them the same as values of one type."""
     wraps: bool = False
     """Prose, which may be wrapped."""
+    whole: bool = False
+    """Names that people type into other commands, such as ids of runs: never shortened."""
     dispensable: int = 0
     """Hidden where a table is too wide, the highest first; of equal ones the rightmost."""
 

@@ -29,8 +29,8 @@ def snapshot_diff_report(first: Inspection, second: Inspection, shown_rows: int 
         facts=(
             Fact(key="first_cluster_id", value=first.state.cluster_id or None),
             Fact(key="second_cluster_id", value=second.state.cluster_id or None),
-            Fact(key="first_taken_at", value=first.state.taken_at or None, title="first"),
-            Fact(key="second_taken_at", value=second.state.taken_at or None, title="second"),
+            Fact(key="first_taken_at", value=first.state.taken_at or None, title="first", kind=ValueKind.TIME),
+            Fact(key="second_taken_at", value=second.state.taken_at or None, title="second", kind=ValueKind.TIME),
         ),
         tables=(
             _scores(first, second),

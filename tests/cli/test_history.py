@@ -56,3 +56,13 @@ def test_every_run_is_reported_on_any_host(simulation: Simulation, tmp_path: Pat
         (r["run_id"], r["reason"], r["outcome"]) for r in here
     ]
     assert "--drain 3" in simulation.run("rebalance", "history").out
+
+
+def test_the_id_of_a_run_is_never_shortened(simulation: Simulation) -> None:
+    """It is what 'rollback' and 'resume' are given: on a narrow terminal other columns go first."""
+    simulation.run("rebalance", "--yes")
+    (run,) = _runs(simulation)
+    for columns in (40, 60, 80, 100):
+        shown = simulation.run("rebalance", "history", environ={"COLUMNS": str(columns)}).out
+        assert run["run_id"] in shown, columns
+    assert "Z  " in shown.splitlines()[-1], "the moment in UTC, without fractions"

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from kafkabal.cli.framework.completion.command_pages import Page, pages
 from kafkabal.clusters.snapshot import read_snapshot
 from kafkabal.errors import ExitCode
 
@@ -142,3 +143,47 @@ def test_a_place_that_cannot_be_written_is_reported_first(run_cli: Callable[...,
     """Before a cluster is read for it."""
     found = run_cli("inspect", "-b", "127.0.0.1:1", "--save", str(tmp_path / "no" / "c.jsonl"))
     assert "no such folder" in found.err
+
+
+_ARGUMENTS = {
+    "kafkabal rebalance": ["--dry-run"],
+    "kafkabal rebalance explain": ["--why-not", "images-3", "4"],
+    "kafkabal rebalance apply": [str(SNAPSHOTS / "lopsided-plan.json"), "--dry-run"],
+    "kafkabal rebalance throttle": ["5MB/s"],
+    "kafkabal rebalance resume": ["--save", "-"],
+    "kafkabal rebalance cancel": ["--save", "-"],
+    "kafkabal rebalance rollback": ["--save", "-"],
+    "kafkabal create": ["new", "-p", "3", "-r", "2", "--dry-run"],
+    "kafkabal route": ["images"],
+    "kafkabal route-simulate": ["--topic", "images", "--records", "100"],
+    "kafkabal watch": ["--once"],
+    "kafkabal profiles add": ["another"],
+    "kafkabal completion candidates": ["topics"],
+}
+"""What a command needs beside ``--snapshot``."""
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in pages() if any("--snapshot" in option.flags for option in page.options)],
+    ids=lambda page: page.title,
+)
+def test_a_command_that_offers_snapshot_takes_one(run_cli: Callable[..., Any], tmp_path: Path, page: Page) -> None:
+    """No help lists the option for the command to refuse it."""
+    words = _ARGUMENTS.get(page.title, [])
+    if page.title == "kafkabal rebalance simulate":
+        (tmp_path / "case.yaml").write_text("kafkabal_case: 1\n")
+        words = ["--case", str(tmp_path / "case.yaml"), "--days", "1"]
+    done = run_cli(*page.path[1:], *words, "--snapshot", LOPSIDED)
+
+    no_run = done.code == ExitCode.USAGE and ("no run found" in done.err or "no active run" in done.err)
+    assert no_run or done.code in (ExitCode.DONE, ExitCode.FINDINGS), done.err
+
+
+@pytest.mark.parametrize("words", [("pause",), ("repair",), ("adopt",), ("adopt", "--finish", "--yes")])
+def test_what_a_snapshot_does_not_keep_needs_a_live_cluster(run_cli: Callable[..., Any], words: tuple[str]) -> None:
+    """Where the environment names a snapshot all the same, the command says what it needs and who named it."""
+    done = run_cli("rebalance", *words, environ={"KAFKABAL_SNAPSHOT": LOPSIDED})
+
+    needed = f"rebalance {words[0]} requires a live cluster, not a snapshot (KAFKABAL_SNAPSHOT)"
+    assert (done.code, needed in done.err) == (ExitCode.USAGE, True)

@@ -244,3 +244,19 @@ def test_a_number_that_is_cut_says_so(digits: int, shown: str) -> None:
     with pytest.raises(UsageError) as caught:
         units.parse_whole_number("9" * digits)
     assert caught.value.message == f"number too large: {shown}"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("2026-11-25T09:07:29.357+00:00", "2026-11-25T09:07:29Z"),
+        ("2026-11-25T09:07:29+02:00", "2026-11-25T07:07:29Z"),
+        ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"),
+        ("0001-01-01T00:00:00+14:00", "0001-01-01T00:00:00+14:00"),
+        ("2026-11-25T09:07:29", "2026-11-25T09:07:29"),
+        ("yesterday", "yesterday"),
+    ],
+)
+def test_moments_are_shown_in_utc_to_the_second(text: str, shown: str) -> None:
+    """What is no moment, or has no time zone, stays as it is."""
+    assert units.format_moment(text) == shown

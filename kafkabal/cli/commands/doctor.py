@@ -6,7 +6,7 @@ import typer
 
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import names_cluster
-from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
+from kafkabal.cli.framework.shared_options import LIVE_CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 from kafkabal.doctor import Purpose
@@ -17,12 +17,10 @@ if TYPE_CHECKING:
 
     from kafkabal.doctor import CheckResult
 
-_CLUSTER = tuple(key for key in CLUSTER if key != "snapshot")
-
 
 def doctor(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*_CLUSTER)],
+    settings: Annotated[Settings, Uses(*LIVE_CLUSTER)],
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown")],
     purposes: Annotated[
         list[Purpose] | None,

@@ -150,7 +150,7 @@ def monitoring(
 def _profiles(given: list[str] | None, context: CommandContext) -> tuple[str, ...]:
     path = context.config_dir / PROFILES_FILE
     known = all_profile_names(path)
-    chosen = matching_profile_names(given, path) if given else known
+    chosen = matching_profile_names(given, known, path) if given else known
     for name in chosen:
         if name not in known:  # a file: units are named by profiles
             raise UsageError(f"--profile: unknown profile: {name!r}", hint=f"choose from: {first_of(sorted(known))}")

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kafkabal.cli.framework.cluster_access import open_cluster
+from kafkabal.cli.framework.cluster_access import expect_live_cluster, open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_label
 from kafkabal.cli.framework.selected_scores import inspection_of
-from kafkabal.cli.framework.shared_options import CLUSTER, Uses
+from kafkabal.cli.framework.shared_options import LIVE_CLUSTER, Uses
 from kafkabal.config import Settings
 from kafkabal.errors import UsageError
 from kafkabal.reporting.inspection.grouping import Grouping
@@ -32,7 +32,7 @@ _OTHERS: Final = "'kafkabal inspect' shows the cluster once, 'kafkabal watch' re
 
 def top(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*CLUSTER, "shown_scores", "tolerance")],
+    settings: Annotated[Settings, Uses(*LIVE_CLUSTER, "shown_scores", "tolerance")],
     by: Annotated[Grouping, typer.Option("--by", help="Show rows by.")] = Grouping.BROKER,
     every_s: Annotated[
         float,
@@ -62,8 +62,7 @@ def top(
             else "standard output is not a terminal"
         )
         raise UsageError(reason, hint=_OTHERS)
-    if settings.snapshot is not None:
-        raise UsageError("a snapshot does not change: there is nothing to follow", hint="use 'kafkabal inspect'")
+    expect_live_cluster(settings, "top")
     with open_cluster(settings, context) as cluster:
         # a cluster that cannot be reached is an error of the command line, not of the screen
         cluster_id = cluster.cluster_id()

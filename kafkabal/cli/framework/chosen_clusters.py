@@ -57,7 +57,7 @@ def choose_clusters(flags: Mapping[str, Any], context: CommandContext) -> Chosen
     UsageError
         If a pattern matches nothing, or several profiles are combined with what names one cluster.
     """
-    from kafkabal.config import PROFILE_VARIABLE
+    from kafkabal.config import PROFILE_VARIABLE, profile_names
 
     profiles_file = context.config_dir / PROFILES_FILE
     given = tuple(flags.get("profiles") or ())
@@ -74,7 +74,7 @@ def choose_clusters(flags: Mapping[str, Any], context: CommandContext) -> Chosen
             return ChosenClusters(
                 one=command_settings({**rest, "profile": given[0] if given else None}, context), flags=rest
             )
-        names = matching_profile_names(given, profiles_file)
+        names = matching_profile_names(given, profile_names(profiles_file), profiles_file)
     named = next((key for key in _NAMING if rest.get(key)), None)
     if named is not None:
         flag = "--bootstrap-server" if named == "bootstrap_servers" else f"--{named.replace('_', '-')}"
@@ -110,17 +110,14 @@ def all_profile_names(profiles_file: Path) -> tuple[str, ...]:
     return names
 
 
-def matching_profile_names(given: Sequence[str], profiles_file: Path) -> tuple[str, ...]:
-    """Names of all profiles that match, each once, in the order given; paths of other files stay as they are.
+def matching_profile_names(given: Sequence[str], known: Sequence[str], profiles_file: Path) -> tuple[str, ...]:
+    """Names of all known profiles that match, each once, in the order given; paths of other files stay as they are.
 
     Raises
     ------
     UsageError
         If one is unknown, or a pattern matches none.
     """
-    from kafkabal.config import profile_names
-
-    known = profile_names(profiles_file)
     found: dict[str, None] = {}
     for text in given:
         if not text.strip():

@@ -90,6 +90,21 @@ def open_cluster_to_change(
     return open_cluster(settings, context, save_to=saved)
 
 
+def expect_live_cluster(settings: Settings, command: str) -> None:
+    """Refuse a snapshot that a profile or the environment names, for a command that has no such option.
+
+    Raises
+    ------
+    ConfigError
+        If the settings name a snapshot.
+    """
+    if settings.snapshot is not None:
+        origin = settings.origin("snapshot")
+        raise ConfigError(
+            f"{command} requires a live cluster, not a snapshot ({origin})", hint="give --bootstrap-server HOST:PORT"
+        )
+
+
 def live_connection(settings: Settings, command: str) -> ConnectionSettings:
     """How to reach the live cluster that the settings name, for clients of other libraries.
 

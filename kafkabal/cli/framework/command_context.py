@@ -267,6 +267,8 @@ def _width(environ: Mapping[str, str], stream: TextIO) -> int:
     if stated.isdigit() and int(stated) > 0:
         return int(stated)
     try:
-        return os.get_terminal_size(stream.fileno()).columns
+        # a terminal that nobody has sized, such as one that a CI job or 'docker run -t' makes, says 0
+        columns = os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):
-        return shutil.get_terminal_size().columns
+        columns = 0
+    return columns or shutil.get_terminal_size().columns

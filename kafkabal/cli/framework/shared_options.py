@@ -42,6 +42,9 @@ class SettingOption(NamedTuple):
 CLUSTER: Final = ("bootstrap_servers", "command_config", "profile", "snapshot", "zookeeper", "broker_timeout")
 """The settings of a command that reads a cluster; without any, the current sandbox is used."""
 
+LIVE_CLUSTER: Final = tuple(key for key in CLUSTER if key != "snapshot")
+"""The settings of a command that works on a live cluster only."""
+
 SEVERAL_CLUSTERS: Final = (*(key for key in CLUSTER if key != "profile"), "profiles", "all_profiles")
 """The settings of a command that reads one cluster or several, see
 :class:`~kafkabal.cli.framework.chosen_clusters.ChosenClusters`."""

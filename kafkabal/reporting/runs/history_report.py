@@ -22,16 +22,22 @@ def history_report(runs: Sequence[RunSummary]) -> Report:
             Table(
                 key="runs",
                 columns=(
-                    Column(key="run_id", title="run", values=[run.run_id for run in runs], label=True),
-                    Column(key="started_at", title="started", values=[run.started_at for run in runs]),
+                    Column(key="run_id", title="run", values=[run.run_id for run in runs], label=True, whole=True),
+                    Column(
+                        key="started_at",
+                        title="started",
+                        kind=ValueKind.TIME,
+                        values=[run.started_at for run in runs],
+                        dispensable=1,
+                    ),
                     Column(key="last_at", title="", values=[run.last_at for run in runs]),
                     Column(key="user", title="", values=[run.user or None for run in runs]),
                     Column(key="host", title="", values=[run.host for run in runs]),
-                    Column(key="who", title="who", values=[_who(run) for run in runs], for_people=True, dispensable=3),
+                    Column(key="who", title="who", values=[_who(run) for run in runs], for_people=True, dispensable=5),
                     Column(
-                        key="reason", title="why", values=[run.why or None for run in runs], wraps=True, dispensable=2
+                        key="reason", title="why", values=[run.why or None for run in runs], wraps=True, dispensable=4
                     ),
-                    Column(key="goal", title="goal", values=[run.goal.value for run in runs], dispensable=4),
+                    Column(key="goal", title="goal", values=[run.goal.value for run in runs], dispensable=6),
                     Column(key="phase", title="", values=[run.phase.value for run in runs]),
                     Column(key="outcome", title="", values=outcomes),
                     Column(key="end", title="outcome", values=[o or _UNKNOWN_END for o in outcomes], for_people=True),
@@ -40,12 +46,14 @@ def history_report(runs: Sequence[RunSummary]) -> Report:
                         title="partitions",
                         kind=ValueKind.NUMBER,
                         values=[run.partitions for run in runs],
+                        dispensable=3,
                     ),
                     Column(
                         key="planned_bytes",
                         title="bytes",
                         kind=ValueKind.BYTES,
                         values=[run.planned_bytes for run in runs],
+                        dispensable=2,
                     ),
                     Column(key="plan_id", title="", values=[run.plan_id for run in runs]),
                 ),

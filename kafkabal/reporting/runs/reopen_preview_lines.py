@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kafkabal.executor import FoundRun, Goal, PreviewedMove, ReopenPreview
 from kafkabal.printable import printable
-from kafkabal.units import format_bytes
+from kafkabal.units import format_bytes, format_moment
 from kafkabal.wording import counted_noun, first_of
 
 _SHOWN = 5
@@ -18,7 +18,7 @@ def preview_lines(found: FoundRun, goal: Goal, preview: ReopenPreview) -> Iterat
     """The sum, the first few partitions, and those that stay where others have moved them."""
     moves, verb = preview.moves, _DOES[goal]
     yield (
-        f"run {found.record.run_id} of {found.record.started_at} {verb} {len(moves)} of "
+        f"run {found.record.run_id} of {format_moment(found.record.started_at)} {verb} {len(moves)} of "
         f"{counted_noun(len(found.record.partitions), 'partition')}, {_extent(preview)}"
     )
     for move in moves[:_SHOWN]:

@@ -31,7 +31,7 @@ def status_report(status: RunStatus | None) -> Report:
         command="rebalance status",
         headline=_headline(status, moving),
         tone=Tone.GOOD if status.is_as_planned else Tone.WARNING,
-        facts=[Fact(key=fact.key, value=fact.value_of(status), title=fact.title) for fact in _FACTS],
+        facts=[Fact(key=fact.key, value=fact.value_of(status), title=fact.title, kind=fact.kind) for fact in _FACTS],
         tables=(_differing(status.differing),),
         notes=_notes(status),
     )
@@ -44,12 +44,13 @@ class _RunFact:
     key: str
     title: str
     value_of: Callable[[RunStatus], Any]
+    kind: ValueKind = ValueKind.TEXT
 
 
 _FACTS: Final = (
     _RunFact("run_id", "run", lambda status: status.found.record.run_id),
     _RunFact("plan_id", "plan", lambda status: status.found.record.plan_id),
-    _RunFact("started_at", "started", lambda status: status.found.record.started_at),
+    _RunFact("started_at", "started", lambda status: status.found.record.started_at, ValueKind.TIME),
     _RunFact("host", "host", lambda status: status.found.record.host),
     _RunFact("goal", "goal", lambda status: status.found.state.goal.value),
     _RunFact("phase", "phase", lambda status: status.found.state.phase.value),

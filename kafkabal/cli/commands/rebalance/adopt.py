@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafkabal.cli.commands.rebalance.run_command_options import (
-    RUN_CLUSTER,
+    LIVE_RUN_CLUSTER,
     RUN_SETTINGS,
     RunCommandOptions,
     RunFormat,
     RunOutput,
 )
+from kafkabal.cli.framework.cluster_access import expect_live_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import Format, OutputOptions, Uses, YesOption
 from kafkabal.cli.framework.show_report import show_report
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 def adopt(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*RUN_CLUSTER, *RUN_SETTINGS)],
+    settings: Annotated[Settings, Uses(*LIVE_RUN_CLUSTER, *RUN_SETTINGS)],
     command_options: RunCommandOptions,
     output: RunOutput,
     finish: Annotated[bool, typer.Option("--finish", help="Take them over and wait until they have finished.")] = False,
@@ -59,6 +60,7 @@ def adopt(
         raise UsageError("--finish and --cancel cannot be combined")
     if remove_throttles and not (finish or cancel):
         raise UsageError("--remove-throttles requires --finish or --cancel")
+    expect_live_cluster(settings, "rebalance adopt")
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
 
     # the tool that started them chose their speed: only --throttle changes it

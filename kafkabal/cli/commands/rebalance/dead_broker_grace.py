@@ -167,7 +167,7 @@ def waiting_for(waiting: Mapping[int, float], settings: Settings) -> FindingsErr
     left = format_duration(_left_s(waiting, settings))
     return FindingsError(
         f"{_dead_for(waiting)} and may come back: nothing is moved before {format_duration(limit_s)} (--dead-after)",
-        hint=f"a 'kafkabal rebalance' in {left} or later repairs it, and one with --dead-after 0 now",
+        hint=f"run it again in {left} or later, or add --dead-after 0 to repair now",
     )
 
 

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from kafkabal.cli.commands.rebalance.poll_run import LONGEST_ANSWER_S, poll_run
 from kafkabal.cli.commands.rebalance.run_command_options import AnswerOption
+from kafkabal.cli.framework.cluster_access import expect_live_cluster
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.shared_options import CLUSTER, Uses
+from kafkabal.cli.framework.shared_options import LIVE_CLUSTER, Uses
 from kafkabal.config import Settings
 from kafkabal.errors import BusyError, ExitCode, UsageError
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 def pause(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*CLUSTER)],
+    settings: Annotated[Settings, Uses(*LIVE_CLUSTER)],
     wait_s: AnswerOption = None,
 ) -> ExitCode:
     """Pause the active run, from any host.
@@ -32,6 +33,7 @@ def pause(
     """
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
 
+    expect_live_cluster(settings, "rebalance pause")
     with open_run_session("rebalance pause", settings, context) as command:
         try:
             command.lock.take()

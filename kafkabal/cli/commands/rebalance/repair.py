@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafkabal.cli.commands.rebalance.run_command_options import RUN_CLUSTER, JournalOption, RunOutput, WaitOption
+from kafkabal.cli.commands.rebalance.run_command_options import LIVE_RUN_CLUSTER, JournalOption, RunOutput, WaitOption
+from kafkabal.cli.framework.cluster_access import expect_live_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import Uses, YesOption
 from kafkabal.config import Settings
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 def repair(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*RUN_CLUSTER)],
+    settings: Annotated[Settings, Uses(*LIVE_RUN_CLUSTER)],
     output: RunOutput,
     journal: JournalOption = None,
     remove: Annotated[bool, typer.Option("--remove", help="Also delete throttles that no known run has set.")] = False,
@@ -41,6 +42,7 @@ def repair(
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.executor import find_run
 
+    expect_live_cluster(settings, "rebalance repair")
     with open_run_session("rebalance repair", settings, context, output, wait_s=wait_s) as command:
         context = command.context
         command.lock.take()

@@ -10,6 +10,7 @@ import typer
 from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.shared_options import (
     CLUSTER,
+    LIVE_CLUSTER,
     OUTPUT_SECTION,
     SAFETY_SECTION,
     NotifyOption,
@@ -22,6 +23,9 @@ from kafkabal.units import parse_positive_duration
 
 RUN_CLUSTER: Final = (*CLUSTER, "bootstrap_controllers")
 """Settings of the cluster, for commands that change its configs."""
+
+LIVE_RUN_CLUSTER: Final = (*LIVE_CLUSTER, "bootstrap_controllers")
+"""The same, for commands about what snapshots do not keep: throttles, and reassignments that progress."""
 
 RUN_SETTINGS: Final = ("throttle", "log_dir_throttle", "window")
 """Settings that shape how data moves."""
