@@ -216,13 +216,18 @@ def format_rate(bytes_per_s: float) -> str:
     return text if text == "-" else f"{text}/s"
 
 
-def format_stated_rate(bytes_per_s: float) -> str:
-    """Show a rate in the unit that a user typed, with up to two decimals: ``1.5 MB/s``, not ``1.43 MiB/s``."""
+def format_stated_bytes(count: float) -> str:
+    """Show bytes in the unit that a user typed, with up to two decimals: ``1.5 MB``, not ``1.43 MiB``."""
     for name in ("PB", "TB", "GB", "MB", "kB"):
         factor = _POWERS[name.lower()]
-        if factor <= bytes_per_s < 1000 * factor and bytes_per_s * 100 % factor == 0 and bytes_per_s % 2**20:
-            return f"{bytes_per_s / factor:g} {name}/s"
-    return format_rate(bytes_per_s)
+        if factor <= count < 1000 * factor and count * 100 % factor == 0 and count % 2**20:
+            return f"{count / factor:g} {name}"
+    return format_bytes(count)
+
+
+def format_stated_rate(bytes_per_s: float) -> str:
+    """Show a rate like :func:`format_stated_bytes` does bytes: ``1.5 MB/s``."""
+    return f"{format_stated_bytes(bytes_per_s)}/s"
 
 
 def format_duration(seconds: float) -> str:

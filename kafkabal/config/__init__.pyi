@@ -38,6 +38,7 @@ from .redacted_properties import properties_without_secrets as properties_withou
 from .resolve_settings import PROFILE_VARIABLE as PROFILE_VARIABLE
 from .resolve_settings import resolve as resolve
 from .settings import KEYS as KEYS
+from .settings import Key as Key
 from .settings import Profile as Profile
 from .settings import Settings as Settings
 from .settings_for_python_api import live_connection as live_connection

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kafkabal.config import KEYS, Profile, Settings, YamlNode
 from kafkabal.errors import UsageError
-from kafkabal.reporting.config_report import setting_text
+from kafkabal.reporting.config_report import setting_text, shown_setting
 from kafkabal.reporting.report import Column, Report, Table, Tone, ValueKind
 from kafkabal.wording import counted_noun
 
@@ -68,10 +68,17 @@ def profile_report(
 ) -> Report:
     """Every setting of a profile, then every key of its client.properties; ``None`` stands for a hidden value."""
     own = [key for key in KEYS if key.field in settings.places]
-    rows: list[tuple[str, str | None, str, bool]] = [
-        (key.name, setting_text(getattr(settings, key.field)), settings.origin(key.field), False) for key in own
+    rows: list[tuple[str, str | None, str, bool, str]] = [
+        (
+            key.name,
+            setting_text(getattr(settings, key.field)),
+            settings.origin(key.field),
+            False,
+            shown_setting(key, settings),
+        )
+        for key in own
     ]
-    rows += [(key, value, f"{config}, line {line}", value is None) for key, value, line in properties]
+    rows += [(key, value, f"{config}, line {line}", value is None, value or _HIDDEN) for key, value, line in properties]
     return Report(
         command="profiles show",
         headline=f"Profile {profile.name} of {profile.path}.",
@@ -81,7 +88,7 @@ def profile_report(
                 columns=(
                     Column(key="setting", title="setting", values=[row[0] for row in rows], label=True),
                     Column(key="value", title="", values=[row[1] for row in rows]),
-                    Column(key="shown", title="value", for_people=True, values=[row[1] or _HIDDEN for row in rows]),
+                    Column(key="shown", title="value", for_people=True, values=[row[4] for row in rows]),
                     Column(key="hidden", title="", values=[row[3] for row in rows]),
                     Column(key="origin", title="from", values=[row[2] for row in rows]),
                 ),

@@ -29,3 +29,19 @@ def test_nothing_set_is_an_empty_list(run_cli: Callable[..., Any]) -> None:
     """It is no mistake to have no profile."""
     shown = run_cli("config", "show", "-o", "json")
     assert (shown.code, json.loads(shown.out)["settings"]) == (0, [])
+
+
+def test_people_see_values_with_their_units(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """As they are written, so that nobody counts the noughts of a throttle."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text("tolerance: 5%\nthrottle: 50MB/s\nmax_bytes: 4TiB\ndead_after: 90m\ncapacity: {3: {/d0: 1kB}}\n")
+    shown = run_cli("config", "show", "--profile", str(profile), environ={"COLUMNS": "200"}).out
+    for text in (
+        "tolerance   5%  ",
+        "throttle    50 MB/s  ",
+        "max_bytes   4.00 TiB  ",
+        "dead_after  90m  ",
+        "/d0: 1 kB  ",
+    ):
+        assert text in shown
+    assert "  5%  " not in run_cli("config", "show", "--profile", str(profile), "-o", "csv").out

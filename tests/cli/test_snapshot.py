@@ -125,6 +125,11 @@ def test_a_snapshot_goes_to_standard_output() -> None:
     assert found.stdout.count(b"\n") == Path(LOPSIDED).read_bytes().count(b"\n")
 
 
+def test_a_quiet_command_writes_a_snapshot_and_nothing_else() -> None:
+    """What a script pipes on sends no mail from cron."""
+    assert _piped("inspect", "--snapshot", LOPSIDED, "--save", "-", "-q").stderr == b""
+
+
 def test_a_changed_snapshot_goes_to_standard_output() -> None:
     """So that one command's is the next one's."""
     found = _piped("create", "new", "-p", "3", "-r", "2", "--snapshot", LOPSIDED, "--save", "-")
@@ -187,3 +192,51 @@ def test_what_a_snapshot_does_not_keep_needs_a_live_cluster(run_cli: Callable[..
 
     needed = f"rebalance {words[0]} requires a live cluster, not a snapshot (KAFKABAL_SNAPSHOT)"
     assert (done.code, needed in done.err) == (ExitCode.USAGE, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("rebalance", "plan", "--snapshot", "s.jsonl", "--out", "s.jsonl"), "--out would overwrite what --snapshot"),
+        (("inspect", "--snapshot", "s.jsonl", "--save", "./s.jsonl"), "--save would overwrite what --snapshot reads"),
+        (("inspect", "--snapshot", "s.jsonl", "--output-file", "link"), "--output-file would overwrite what"),
+        (("rebalance", "show", "s.jsonl", "--output-file", "s.jsonl"), "--output-file would overwrite what PLAN"),
+        (("inspect", "diff", "s.jsonl", "t.jsonl", "--output-file", "t.jsonl"), "would overwrite what SECOND reads"),
+        (
+            ("rebalance", "--snapshot", "s.jsonl", "--save", "new", "--rollback-file", "s.jsonl", "--yes"),
+            "--rollback-file would overwrite what --snapshot reads",
+        ),
+        (("snapshot", "import", "--topics", "s.jsonl", "--out", "s.jsonl"), "--out would overwrite what --topics"),
+        (("config", "show", "--profile", "p.yaml", "--output-file", "p.yaml"), "would overwrite what --profile reads"),
+        (
+            ("rebalance", "plan", "--snapshot", "s.jsonl", "--out", "new", "--output-file", "new"),
+            "--out and --output-file name the same file",
+        ),
+        (("inspect", "diff", "-", "-"), "only one of the files can be standard input: FIRST and SECOND are both -"),
+    ],
+)
+def test_no_command_writes_to_what_it_reads(
+    run_cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+) -> None:
+    """Nor two results to one file; what is there stays as it is."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("s.jsonl", "t.jsonl"):
+        (tmp_path / name).write_bytes(Path(LOPSIDED).read_bytes())
+    (tmp_path / "p.yaml").write_text("tolerance: 5%\n")
+    (tmp_path / "link").symlink_to("s.jsonl")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    done = run_cli(*words)
+
+    assert (done.code, said in done.err) == (ExitCode.USAGE, True), done.err
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
+
+
+def test_devices_and_saving_over_the_snapshot_are_no_loss(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Two results may go to /dev/null, and --save asks before it overwrites what is read."""
+    to = ("--out", "/dev/null", "--output-file", "/dev/null")
+    assert run_cli("rebalance", "plan", "--snapshot", LOPSIDED, *to).code == ExitCode.DONE
+    copy = tmp_path / "s.jsonl"
+    copy.write_bytes(Path(LOPSIDED).read_bytes())
+    words = ("create", "new", "-p", "3", "-r", "2", "--snapshot", str(copy), "--save", str(copy))
+    assert run_cli(*words, "--yes").code == ExitCode.DONE
+    assert copy.read_bytes() != Path(LOPSIDED).read_bytes()

@@ -103,7 +103,7 @@ def drawn_words(rng: Random) -> tuple[str, ...]:
     command = rng.choice(_commands())
     words = [*command.path, *_arguments(command, rng)]
     if command.has("--snapshot") and rng.random() < 0.8:
-        words += ["--snapshot", "s.jsonl"]
+        words += ["--snapshot", "s.jsonl" if rng.random() < 0.9 else "empty.jsonl"]
     elif command.has("--bootstrap-server"):
         words += ["-b", "127.0.0.1:1"]
     for _ in range(rng.choice((1, 1, 2, 3, 5))):

@@ -160,6 +160,7 @@ def write_sound_files(folder: Path) -> None:
     state = cluster_builders.cluster(brokers, topics)
     for name in ("s.jsonl", "s2.jsonl"):
         write_snapshot(state, folder / name)
+    write_snapshot(cluster_builders.cluster(brokers, []), folder / "empty.jsonl")
     plan = make_plan(state, PlanOptions())
     for name in ("p.json", "p2.json"):
         write_plan(plan, folder / name)

@@ -175,7 +175,8 @@ def add(
     add_profile(path, name, settings)
     if use_it:
         use_profile(path, name)
-    context.say(f"added profile {name} to {path}; next: kafkabal profiles check {name}")
+    added = f"added profile {name} to {path}{', now in use' if use_it else ''}"
+    context.say(f"{added}; next: kafkabal profiles check {name}")
 
 
 def _assignment(text: str) -> tuple[str, str]:

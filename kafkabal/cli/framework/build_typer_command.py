@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -89,6 +90,7 @@ def _call(
     direct_logs(context.stderr, everything=common.verbose > 1)
     choose = choose_clusters if signature.takes_several else command_settings
     arguments = signature.arguments(given, lambda flags: choose(flags, context), from_environment)
+    signature.files(arguments).expect_different()
     if signature.context_name:
         arguments[signature.context_name] = _beside_snapshot(context) if _saves_to_stdout(arguments) else context
     return function(**arguments)
@@ -101,5 +103,5 @@ def _saves_to_stdout(arguments: Mapping[str, Any]) -> bool:
 
 
 def _beside_snapshot(context: CommandContext) -> CommandContext:
-    """The same context, with the report on stderr."""
-    return replace(context, stdout=context.stderr)
+    """The same context, with the report on stderr, or nowhere where a pipe is to stay quiet."""
+    return replace(context, stdout=StringIO() if context.quiet else context.stderr)

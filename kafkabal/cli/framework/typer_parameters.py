@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 import typer
 from typer.models import OptionInfo, ParameterInfo
 
-from kafkabal.atomic_files import parse_path
+from kafkabal.atomic_files import check_replaceable, parse_path
 from kafkabal.cli.framework.chosen_clusters import ChosenClusters
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.environment_variables import variable_of
-from kafkabal.cli.framework.shared_options import SETTINGS, CommonOptions, Format, Forms, Uses
+from kafkabal.cli.framework.input_and_output_files import FileOptions
+from kafkabal.cli.framework.shared_options import SETTINGS, CommonOptions, Format, Forms, SaveOptions, Uses
 from kafkabal.errors import UsageError
 from kafkabal.units import (
     format_duration,
@@ -103,7 +104,7 @@ class Leaf:
                 return self.default
             return [self.parse(text) for text in given] if isinstance(given, list) else self.parse(given)
         except UsageError as error:
-            title = variable_of(self._flags) if is_from_environment else self._title
+            title = variable_of(self._flags) if is_from_environment else self.title
             raise UsageError(f"{title}: {error.message}", hint=error.hint) from error
 
     def _expect_something(self, given: Any) -> None:
@@ -113,7 +114,8 @@ class Leaf:
             raise UsageError("empty value", hint=f"{way_out} whether a variable in it is set")
 
     @property
-    def _title(self) -> str:
+    def title(self) -> str:
+        """The flag or the argument, as messages name it."""
         if not self.is_option:
             return (self.info.metavar or self.name.upper()).strip("[].")
         return self._flags[0]
@@ -170,6 +172,27 @@ class Signature:
         if self.settings_name:
             arguments[self.settings_name] = resolve({leaf.name: given[leaf.name] for leaf in self.settings})
         return arguments
+
+    def files(self, arguments: Mapping[str, Any]) -> FileOptions:
+        """Files that are read and written, but for a snapshot that ``--save`` may overwrite, which asks."""
+        found = FileOptions(may_save_over_snapshot=any(group is SaveOptions for group, _ in self.groups.values()))
+        values = [(leaf, arguments[leaf.name]) for leaf in self.own]
+        for name, (_, leaves) in self.groups.items():
+            values += [(leaf, getattr(arguments[name], leaf.name)) for leaf in leaves]
+        for leaf, value in values:
+            paths = [path for path in (value if isinstance(value, list) else [value]) if path is not None]
+            if leaf.parse is check_replaceable:
+                found.written.extend((leaf.title, path) for path in paths)
+            elif leaf.parse is parse_path:
+                found.read.extend((leaf.title, path) for path in paths)
+        settings = arguments.get(self.settings_name)
+        if isinstance(settings, ChosenClusters):
+            settings = settings.one
+        if settings is not None:
+            named = {"--snapshot": settings.snapshot, "--command-config": settings.command_config}
+            found.read.extend((flag, path) for flag, path in named.items() if path is not None)
+            found.read.extend([("--profile", settings.profile.path)] if settings.profile else [])
+        return found
 
 
 def read_signature(function: Callable[..., Any]) -> Signature:

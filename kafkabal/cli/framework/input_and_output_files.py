@@ -1,0 +1,53 @@
+"""No command writes to a file that it reads, nor two results to one file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from pathlib import Path
+
+from kafkabal.atomic_files import STDOUT
+from kafkabal.errors import UsageError
+
+_STDIN = Path("-")
+
+
+@dataclass(frozen=True, slots=True)
+class FileOptions:
+    """Files of a command line, each with the option or argument that names it."""
+
+    read: list[tuple[str, Path]] = field(default_factory=list)
+    written: list[tuple[str, Path]] = field(default_factory=list)
+    may_save_over_snapshot: bool = False
+    """``--save`` may name the snapshot that is read: the command asks before it overwrites it."""
+
+    def expect_different(self) -> None:
+        """Refuse a file that would be lost, and standard input that would be empty the second time.
+
+        Raises
+        ------
+        UsageError
+            If two options name one file, and at least one of them writes it.
+        """
+        first_stdin, *others = [title for title, path in self.read if path == _STDIN] or [""]
+        if others:
+            raise UsageError(f"only one of the files can be standard input: {first_stdin} and {others[0]} are both -")
+        for (title, path), (other, source) in product(self.written, self.read):
+            asks = self.may_save_over_snapshot and (title, other) == ("--save", "--snapshot")
+            if not asks and _is_same_file(path, source):
+                raise UsageError(f"{title} would overwrite what {other} reads ({path})", hint="name another file")
+        for (title, path), (other, target) in combinations(self.written, 2):
+            if _is_same_file(path, target):
+                raise UsageError(f"{title} and {other} name the same file ({path})", hint="name another file")
+
+
+def _is_same_file(path: Path, other: Path) -> bool:
+    """Whether two names stand for one regular file, or will once it is written; devices lose nothing."""
+    if STDOUT in (path, other):
+        return False
+    try:
+        if path.exists() and other.exists():
+            return path.is_file() and path.samefile(other)
+        return path.resolve() == other.resolve()
+    except (OSError, RuntimeError):
+        return False  # whoever opens it says what is wrong
