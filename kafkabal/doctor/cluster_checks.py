@@ -15,6 +15,7 @@ from kafkabal.doctor.permission_checks import check_permissions
 from kafkabal.doctor.purpose import Purpose
 from kafkabal.errors import KafkabalError, UnreachableError
 from kafkabal.units import format_duration
+from kafkabal.wording import first_of
 
 _NETWORK, _CLUSTER = "network", "cluster"
 _SLOW_S: Final = 1.0
@@ -46,7 +47,8 @@ def check_kafka(
     servers = list(_check_servers(settings, clock))
     yield from servers
     if all(check.status is CheckStatus.FAILED for check in servers):
-        yield _skipped(_CLUSTER, "brokers, versions, clock, lock, permissions", "no bootstrap server responds")
+        unknown = "brokers, versions, clock, lock and permissions: no bootstrap server responds"
+        yield _skipped(_CLUSTER, "everything else", unknown)
         return
     with KafkaCluster(settings, clock) as cluster:
         yield from _guarded(_NETWORK, "brokers", lambda: _check_brokers(cluster, deadline_s))
@@ -156,6 +158,15 @@ def _check_reading(cluster: Cluster, deadline_s: float) -> Iterator[CheckResult]
             hint="'kafkabal inspect' shows what is known without it",
         )
     state = reading.state
+    dead = state.brokers.id[~state.brokers.is_live].tolist()
+    if dead:
+        yield CheckResult(
+            area=_CLUSTER,
+            what="dead brokers",
+            status=CheckStatus.WARNING,
+            detail=f"not registered, but in the replica lists of partitions: {first_of(dead)}",
+            hint="start them, or see 'kafkabal help dead-broker'",
+        )
     size = f"brokers: {state.brokers.id.size:,}, topics: {len(state.topics.name):,}, partitions: "
     size += f"{state.partitions.topic.size:,}"
     if not reading.problems:

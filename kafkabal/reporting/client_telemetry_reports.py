@@ -25,7 +25,7 @@ def subscriptions_report(subscriptions: Sequence[Subscription]) -> Report:
                 key="subscriptions",
                 columns=(
                     Column(key="name", title="name", values=[s.name for s in subscriptions], label=True),
-                    Column(key="metrics", title="metrics", values=[list(s.metrics) for s in subscriptions]),
+                    Column(key="metrics", title="metrics", values=[list(s.metrics) for s in subscriptions], wraps=True),
                     Column(
                         key="interval_s",
                         title="every",

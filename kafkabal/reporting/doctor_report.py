@@ -19,7 +19,8 @@ _TONES: Final[Mapping[CheckStatus, Tone]] = {
 
 
 def doctor_report(checks: Sequence[CheckResult]) -> Report:
-    """One row a check, and a note for each finding."""
+    """One row a check, findings first, and a note for each finding."""
+    checks = sorted(checks, key=lambda check: not check.status.is_finding)
     findings = [check for check in checks if check.status.is_finding]
     count = counted_noun(len(findings), "finding") if findings else "no findings"
     return Report(
@@ -38,7 +39,7 @@ def doctor_report(checks: Sequence[CheckResult]) -> Report:
                         tones=[_TONES[check.status] for check in checks],
                     ),
                     Column(key="area", title="area", values=[check.area for check in checks], dispensable=2),
-                    Column(key="check", title="check", values=[check.what for check in checks], label=True),
+                    Column(key="check", title="check", values=[check.what for check in checks], label=True, wraps=True),
                     Column(
                         key="detail",
                         title="detail",

@@ -47,7 +47,7 @@ def _healings(result: SimulationResult) -> Table:
         columns=(
             Column(key="day", title="day", values=[round(h.at_s / _DAY_S, 3) for h in healings], label=True),
             Column(key="healing", title="what", values=[str(h.kind) for h in healings]),
-            Column(key="reason", title="why", values=[h.reason for h in healings]),
+            Column(key="reason", title="why", values=[h.reason for h in healings], wraps=True),
             Column(
                 key="partitions",
                 title="partitions",
@@ -61,7 +61,7 @@ def _healings(result: SimulationResult) -> Table:
                 values=[round(h.ended_at_s - h.at_s, 1) for h in healings],
                 kind=ValueKind.DURATION,
             ),
-            Column(key="outcome", title="outcome", values=[h.outcome for h in healings]),
+            Column(key="outcome", title="outcome", values=[h.outcome for h in healings], wraps=True),
         ),
     )
 
@@ -72,8 +72,8 @@ def _promises(result: SimulationResult) -> Table:
         key="promises",
         title="promised",
         columns=(
-            Column(key="promise", title="promise", values=[p.name for p in promises], label=True),
-            Column(key="found", title="found", values=[p.found for p in promises]),
+            Column(key="promise", title="promise", values=[p.name for p in promises], label=True, wraps=True),
+            Column(key="found", title="found", values=[p.found for p in promises], wraps=True),
             Column(key="kept", title="", values=[p.is_kept for p in promises]),
             Column(
                 key="kept_in_words",
@@ -92,8 +92,8 @@ def _events(result: SimulationResult) -> Table:
         title="events",
         shown_rows=_SHOWN_ROWS,
         columns=(
-            Column(key="at", title="at", values=[e.at for e in events], label=True),
+            Column(key="at", title="at", kind=ValueKind.TIME, values=[e.at for e in events], label=True),
             Column(key="event", title="event", values=[str(e.event) for e in events]),
-            Column(key="message", title="message", values=[e.message for e in events]),
+            Column(key="message", title="message", values=[e.message for e in events], wraps=True),
         ),
     )

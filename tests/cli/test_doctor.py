@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,3 +46,14 @@ def test_hints_stand_below_the_table(run_cli: Callable[..., Any]) -> None:
 def test_wrong_words(run_cli: Callable[..., Any], words: tuple[str, ...]) -> None:
     """Usage errors stay what they are."""
     assert run_cli("doctor", *words).code == ExitCode.USAGE
+
+
+def test_a_dead_broker_is_a_finding_and_comes_first(run_cli: Callable[..., Any]) -> None:
+    """What something has to be done about stands on top, in lines that a small terminal can show."""
+    environ = {"KAFKABAL_SNAPSHOT": str(Path(__file__).parent / "snapshots" / "broken.jsonl"), "COLUMNS": "80"}
+    found = run_cli("doctor", environ=environ)
+    first = next(line for line in found.out.splitlines() if line.startswith(("ok", "warning", "failed", "note")))
+
+    assert found.code == 3
+    assert first.startswith("warning  cluster  dead brokers")
+    assert "dead brokers: start them, or see 'kafkabal help dead-broker'" in found.out
