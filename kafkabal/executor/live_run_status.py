@@ -72,6 +72,10 @@ class RunStatus:
         """The same, with the rate between two observations."""
         return replace(self, bytes_per_s=max(0, self.done_bytes - earlier.done_bytes) / elapsed_s)
 
+    def has_stalled_since(self, earlier: RunStatus) -> bool:
+        """Whether copies are in flight of which nothing has arrived meanwhile."""
+        return self.is_live and self.stages[Stage.MOVING] > 0 and self.done_bytes <= earlier.done_bytes
+
     @property
     def is_as_planned(self) -> bool:
         """Whether everything is as the run was to leave it."""

@@ -190,6 +190,9 @@ def test_what_a_snapshot_does_not_keep_needs_a_live_cluster(run_cli: Callable[..
     """Where the environment names a snapshot all the same, the command says what it needs and who named it."""
     done = run_cli("rebalance", *words, environ={"KAFKABAL_SNAPSHOT": LOPSIDED})
 
+    unknown = run_cli("rebalance", *words)
+    assert "no cluster given" in unknown.err
+    assert "--snapshot" not in unknown.err
     needed = f"rebalance {words[0]} requires a live cluster, not a snapshot (KAFKABAL_SNAPSHOT)"
     assert (done.code, needed in done.err) == (ExitCode.USAGE, True)
 

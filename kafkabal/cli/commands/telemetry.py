@@ -14,7 +14,6 @@ from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.telemetry_intake import open_http_intake, open_topic_intake
 from kafkabal.config import Settings
 from kafkabal.errors import (
-    ConfigError,
     MissingCapabilityError,
     NotAuthorizedError,
     RefusedByClusterError,
@@ -341,18 +340,16 @@ def _default_topic() -> str:
 
 
 def _connection(settings: Settings) -> "ConnectionSettings":
-    from kafkabal.config import ConnectionSettings, cluster_address
+    from kafkabal.cli.framework.cluster_access import live_connection
 
-    address = cluster_address(settings)
-    if not isinstance(address, ConnectionSettings):
-        raise ConfigError("telemetry requires a live cluster", hint="give --bootstrap-server HOST:PORT")
-    return address
+    return live_connection(settings, "telemetry")
 
 
 def _live(settings: Settings, context: CommandContext) -> "KafkaCluster":
-    from kafkabal.cli.framework.cluster_access import open_cluster
+    from kafkabal.cli.framework.cluster_access import expect_live_cluster, open_cluster
     from kafkabal.clusters.kafka import KafkaCluster
 
+    expect_live_cluster(settings, "telemetry")
     cluster = open_cluster(settings, context)
     if not isinstance(cluster, KafkaCluster):
         cluster.close()

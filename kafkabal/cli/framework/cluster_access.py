@@ -6,6 +6,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
+from kafkabal.cli.framework.command_settings import names_cluster
 from kafkabal.errors import ConfigError, UnreachableError, UsageError
 
 if TYPE_CHECKING:
@@ -96,8 +97,10 @@ def expect_live_cluster(settings: Settings, command: str) -> None:
     Raises
     ------
     ConfigError
-        If the settings name a snapshot.
+        If the settings name a snapshot, or no cluster at all.
     """
+    if not names_cluster(settings):
+        raise ConfigError("no cluster given", hint="give --bootstrap-server HOST:PORT or --profile NAME")
     if settings.snapshot is not None:
         origin = settings.origin("snapshot")
         raise ConfigError(
@@ -115,6 +118,7 @@ def live_connection(settings: Settings, command: str) -> ConnectionSettings:
     """
     from kafkabal.config import ConnectionSettings, cluster_address
 
+    expect_live_cluster(settings, command)
     address = cluster_address(settings)
     if not isinstance(address, ConnectionSettings):
         raise ConfigError(f"{command} requires a live cluster", hint="give --bootstrap-server HOST:PORT")

@@ -1,5 +1,6 @@
 """``kafkabal rebalance status``: show the status of the latest run."""
 
+from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -18,8 +19,12 @@ if TYPE_CHECKING:
 
 _SAMPLE_S: Final = 2.0
 """Between two looks: brokers report sizes as they are, so that this is enough for a rate."""
+_LONGEST_SAMPLE_S: Final = 10.0
+"""Where nothing arrived: at 1 MB/s a throttled follower gets several MB at once, then nothing for some seconds."""
 _WATCH_EVERY_S: Final = 5.0
 """As often as a run looks at the cluster: more often would show the same figures."""
+_WATCHED_TOGETHER: Final = 6
+"""Observations that a rate is the mean over: half a minute evens out what arrives at once."""
 
 
 def status(
@@ -96,9 +101,13 @@ def _look_twice(command: "RunSession", journal: Path | None) -> "RunStatus | Non
     first, at_s = _look(command, journal), clock.monotonic()
     if first is None or not first.is_live:
         return first
-    clock.sleep(_SAMPLE_S)
-    second = _look(command, journal)
-    return second.since(first, clock.monotonic() - at_s) if second is not None else None
+    while True:
+        clock.sleep(_SAMPLE_S)
+        second, elapsed_s = _look(command, journal), clock.monotonic() - at_s
+        if second is None:
+            return None
+        if not second.has_stalled_since(first) or elapsed_s >= _LONGEST_SAMPLE_S:
+            return second.since(first, elapsed_s)
 
 
 def _watch(command: "RunSession", journal: Path | None, known: "RunStatus | None") -> "RunStatus | None":
@@ -106,10 +115,12 @@ def _watch(command: "RunSession", journal: Path | None, known: "RunStatus | None
     from kafkabal.reporting.runs.status_report import progress_line
 
     clock = command.environment.clock
+    earlier: deque[tuple[RunStatus, float]] = deque(maxlen=_WATCHED_TOGETHER)
     while known is not None and known.is_live:
         command.context.say(progress_line(known))
-        at_s = clock.monotonic()
+        earlier.append((known, clock.monotonic()))
         clock.sleep(_WATCH_EVERY_S)
         now = _look(command, journal)
-        known = now.since(known, clock.monotonic() - at_s) if now is not None else None
+        first, at_s = earlier[0]
+        known = now.since(first, clock.monotonic() - at_s) if now is not None else None
     return known

@@ -1,0 +1,79 @@
+"""The rate of a live run in ``rebalance status``, where throttled copies arrive many bytes at once."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafkabal.cli.commands.rebalance import status as status_command
+from kafkabal.clusters.simulated.fake_clock import FakeClock
+from kafkabal.executor.live_run_status import RunStatus
+from kafkabal.executor.observe.observation import Stage
+from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.state.find_run import FoundRun
+from kafkabal.executor.state.run_record import RunRecord
+from kafkabal.executor.state.run_states import Phase, RunState
+
+
+def _status(done_bytes: int, moving: int = 2, holder: str | None = "kafkabal on one") -> RunStatus:
+    started = "2026-01-01T00:00:00+00:00"
+    options = RunOptions()
+    record = RunRecord(
+        run_id="r", plan_id="p", cluster_id="c", started_at=started, host="one", options=options, partitions=()
+    )
+    return RunStatus(
+        found=FoundRun(record, RunState(phase=Phase.MOVING), None),
+        stages=Counter({Stage.MOVING: moving}),
+        differing=(),
+        throttles=(),
+        foreign=0,
+        holder=holder,
+        done_bytes=done_bytes,
+        total_bytes=10_000,
+    )
+
+
+@pytest.fixture
+def session() -> Any:
+    """A command whose clock moves only when it waits."""
+    said: list[str] = []
+    clock = FakeClock()
+    return SimpleNamespace(
+        environment=SimpleNamespace(clock=clock), context=SimpleNamespace(say=said.append), said=said
+    )
+
+
+@pytest.mark.parametrize(
+    ("looks", "rate"),
+    [
+        ([_status(0), _status(400)], 200.0),
+        ([_status(0), _status(0), _status(0), _status(600)], 100.0),
+        ([_status(0), *[_status(0)] * 9], 0.0),
+        ([_status(0), _status(0, moving=0)], 0.0),
+    ],
+    ids=["at once", "after a pause", "never", "nothing in flight"],
+)
+def test_a_rate_is_taken_once_something_has_arrived(
+    session: Any, monkeypatch: pytest.MonkeyPatch, looks: list[RunStatus], rate: float
+) -> None:
+    """Two seconds of which nothing arrived are no rate of 0: they are extended to ten."""
+    found = iter(looks)
+    monkeypatch.setattr(status_command, "_look", lambda *_: next(found))
+    seen = status_command._look_twice(session, None)
+
+    assert seen is not None
+    assert seen.bytes_per_s == rate
+
+
+def test_watching_shows_the_mean_of_half_a_minute(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies that arrive every other time are not said to stand still in between."""
+    looks = iter([_status(500), _status(500), _status(1000), _status(1000), _status(1000, holder=None)])
+    monkeypatch.setattr(status_command, "_look", lambda *_: next(looks))
+    status_command._watch(session, None, _status(0))
+
+    rates = [re.findall(r", (\d+) B/s", line) for line in session.said]
+    assert rates == [[], ["100"], ["50"], ["67"], ["50"]]
