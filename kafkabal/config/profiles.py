@@ -64,7 +64,10 @@ def find_profile(chosen: str | None, profiles_file: Path) -> Profile | None:
         file, _, name = chosen.partition("#")
         return _pick(_profiles(expand_home(Path(file))), name or None, file)
     if not profiles_file.exists():
-        raise ConfigError(f"unknown profile: {chosen!r} ({profiles_file} does not exist)")
+        raise ConfigError(
+            f"unknown profile: {chosen!r} ({profiles_file} does not exist)",
+            hint="add one: kafkabal profiles add NAME -b HOST:PORT",
+        )
     return _pick(_profiles(profiles_file), chosen, str(profiles_file))
 
 
