@@ -45,22 +45,24 @@ class BlockLoaderFactory:
             self._cache(options.cache)  # a folder that cannot be written is a mistake to be seen now
 
     def loaders(self) -> Callable[[], BlockLoader]:
-        """What opens a loader for each thread of an iteration; they share memory and parts of batches."""
+        """What opens a loader for each thread of an iteration; they share memory, parts of batches and the cache."""
         from kafkabal.clusters.kafka import BufferPool, OverfetchedBatches
 
         memory = BufferPool()
         kept = OverfetchedBatches(int(_KEPT_FRACTION * self._options.prefetch_bytes), memory)
-        return lambda: self._open(kept, memory)
+        # made once: each one takes the lock of the folder, for which threads that begin together would wait
+        cache = None if self._options.cache is None else self._cache(self._options.cache)
+        return lambda: self._open(kept, memory, cache)
 
-    def _open(self, kept: OverfetchedBatches, memory: BufferPool) -> BlockLoader:
+    def _open(self, kept: OverfetchedBatches, memory: BufferPool, cache: BlockCache | None) -> BlockLoader:
         joins = self._options.join
         # an epoch that is cached as a whole needs no broker, not even one that is up
         brokers = BlocksOnDemand(lambda: BrokerBlocks(self.manifest, self._fetcher(kept, memory), joins=joins))
-        if self._options.cache is None:
+        if cache is None:
             return brokers
         from kafkabal.reader.block_cache import CachedBlocks
 
-        return CachedBlocks(self.manifest, self._cache(self._options.cache), brokers, joins=joins)
+        return CachedBlocks(self.manifest, cache, brokers, joins=joins)
 
     def broker_of(self, block: int) -> int:
         """From which broker a block will come; of whole files, the first piece."""

@@ -72,6 +72,21 @@ def test_a_cached_epoch_needs_no_broker(topic: MemoryTopic, tmp_path: Path) -> N
     assert len(set(_places(data))) == 331
 
 
+def test_threads_that_load_blocks_share_a_cache(
+    topic: MemoryTopic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An epoch opens the folder once, as each opening takes its lock, whatever the number of threads."""
+    manifest, opened = topic.manifest(), []
+    data = TopicReader("t", connection=CONNECTION, manifest=manifest, cache=tmp_path)
+    monkeypatch.setattr(BlockCache, "_remove_leftovers", lambda self: opened.append(self))
+
+    open_loader = data._blocks.loaders()
+    for _ in range(3):
+        open_loader()
+
+    assert len(opened) == 1
+
+
 def test_a_state_goes_on_to_the_sample(read: Any, tmp_path: Path) -> None:
     """What was taken before the state was saved, and what comes after, is the whole; also through a file."""
     path = tmp_path / "state.json"
