@@ -134,7 +134,7 @@ def _expect_complete(outcome: "SendOutcome") -> None:
         [*outcome.failures, *changed],
         hint="add --resend to send the changed files again"
         if changed
-        else "run the same command again to send the rest",
+        else "run the same command again once they can be read, or leave them out with --exclude",
     )
 
 
