@@ -94,11 +94,7 @@ def run_status(cluster: Cluster, found: FoundRun) -> RunStatus:
         if _differs(found, target, stages[name], seen)
     ]
     done_bytes, total_bytes = _copied(targets, stages, seen)
-    holder, why_holder_unknown = None, ""
-    try:
-        holder = current_holder(cluster)
-    except OperationError as error:
-        why_holder_unknown = error.message
+    holder, why_holder_unknown = current_holder(cluster)
     return RunStatus(
         found=found,
         stages=Counter(stages.values()),
@@ -112,19 +108,23 @@ def run_status(cluster: Cluster, found: FoundRun) -> RunStatus:
     )
 
 
-def current_holder(cluster: Cluster) -> str | None:
-    """Which process holds the lock of the cluster, and so works on its run; None if none does.
+def current_holder(cluster: Cluster) -> tuple[str | None, str]:
+    """Which process holds the lock of the cluster, and so works on its run; None if none does, or it is unknown.
 
     A process of this host that is provably gone holds nothing.
 
-    Raises
-    ------
-    OperationError
-        If the lock cannot be read, such as while its coordinator is away.
+    Returns
+    -------
+    tuple
+        The holder, and why it is unknown: empty unless the lock cannot be read, as while its coordinator is away.
     """
     if Capability.LOCK not in cluster.capabilities:
-        return None
-    return " and ".join(holder for holder in cluster.lock_holders() if not is_provably_gone(holder)) or None
+        return None, ""
+    try:
+        holders = [holder for holder in cluster.lock_holders() if not is_provably_gone(holder)]
+    except OperationError as error:
+        return None, error.message
+    return " and ".join(holders) or None, ""
 
 
 def _copied(

@@ -125,7 +125,7 @@ def _helps(start: Solution, candidate: Candidate, fraction: float) -> bool:
     if help_ <= before * _LEAST_HELP * fraction:
         return False
     if left <= 0:
-        # what reaches every band is no plan short of them, and a later run would apply it at any price
+        # a plan that reaches every band is worth it at any price: a later run would apply it
         return True
     return help_ >= _price(start, candidate) * _LEAST_HELP_A_BYTE and _helps_copies_alike(start, candidate, fraction)
 

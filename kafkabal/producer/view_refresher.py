@@ -16,7 +16,7 @@ from kafkabal.producer.librdkafka_errors import error_of
 from kafkabal.producer.periodic_thread import CLOSING_S, PeriodicThread
 from kafkabal.producer.routing_view_reader import StateReader, ViewReader
 from kafkabal.producer.topic_router import TopicRouter
-from kafkabal.routing import About, Input, RoutingView
+from kafkabal.routing import About, Input
 from kafkabal.scoring import Need, WeightedScore
 from kafkabal.telemetry import BrokerLatencies, LatencyTable, StatisticsReader
 
@@ -131,9 +131,8 @@ class ViewRefresher:
             self._views = ViewReader(cluster, latency=self._latency, prometheus=self._prometheus, clock=self._clock)
         routers = tuple(self._routers())
         self._read(self._views, routers)
-        just_begun = [router for router in routers if router.view is None]
-        if any(self._may_be_growing(self._views, router) for router in just_begun):
-            self._each(self._views, just_begun, TopicRouter.preview)
+        growing = [router for router in routers if router.view is None and self._preview(self._views, router)]
+        if growing:
             self._read(self._views, routers)
         self._show(self._views, routers)
 
@@ -142,13 +141,16 @@ class ViewRefresher:
             router.begin_reading()
         views.read(self._scores)
 
-    def _may_be_growing(self, views: ViewReader, router: TopicRouter) -> bool:
-        """Whether all that a topic holds may have come while it was read, so that it looks uneven and is not."""
+    def _preview(self, views: ViewReader, router: TopicRouter) -> bool:
+        """Preview a topic that may look uneven only since all that it holds came while it was read; whether it may."""
         try:
             view = views.view(router.topic, self._scores)
+            if not 0 < float(view.partition_bytes.sum()) < _SOON_WRITTEN_BYTES:
+                return False
+            router.preview(view)
         except Exception:  # noqa: BLE001 - raised again where it is shown
             return False
-        return 0 < float(view.partition_bytes.sum()) < _SOON_WRITTEN_BYTES
+        return True
 
     def _refresh_in_thread(self) -> None:
         self.refresh()
@@ -163,21 +165,13 @@ class ViewRefresher:
     def _show(self, views: ViewReader, routers: Iterable[TopicRouter]) -> None:
         client = self._client()
         waiting = 0 if client is None else len(client)
-
-        def show(router: TopicRouter, view: RoutingView) -> None:
-            if router.view is not None and view.n_partitions > router.view.n_partitions:
-                _meet_partitions(client, router.topic, view.n_partitions)
-            router.show(view, waiting)
-
-        self._each(views, routers, show)
-
-    def _each(
-        self, views: ViewReader, routers: Iterable[TopicRouter], show: Callable[[TopicRouter, RoutingView], None]
-    ) -> None:
         fault: Exception | None = None
         for router in routers:
             try:
-                show(router, views.view(router.topic, self._scores))
+                view = views.view(router.topic, self._scores)
+                if router.view is not None and view.n_partitions > router.view.n_partitions:
+                    _meet_partitions(client, router.topic, view.n_partitions)
+                router.show(view, waiting)
             except Exception as error:  # noqa: BLE001 - the other topics are shown theirs
                 fault = error
         if fault is not None:

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from kafkabal.errors import BusyError, KafkabalError, OperationError
+from kafkabal.errors import BusyError, KafkabalError
 from kafkabal.executor import (
     FoundRun,
     LockAcrossRuns,
@@ -249,10 +249,9 @@ class RunHealer:
 
     def holder(self) -> str | None:
         """See :class:`Healer`."""
-        try:
-            return current_holder(self._environment(StopSwitch()).cluster)
-        except OperationError:
-            return None  # whoever heals takes the lock first, and hears then
+        # where it is unknown, whoever heals takes the lock first, and hears then
+        holder, _ = current_holder(self._environment(StopSwitch()).cluster)
+        return holder
 
     def can_resume(self, found: FoundRun) -> bool:
         """See :class:`Healer`."""

@@ -32,7 +32,7 @@ def test_nothing_set_is_an_empty_list(run_cli: Callable[..., Any]) -> None:
 
 
 def test_people_see_values_with_their_units(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """As they are written, so that nobody counts the noughts of a throttle."""
+    """Sizes, rates and times are shown with their units, a throttle of 50000000 as 50 MB/s."""
     profile = tmp_path / "p.yaml"
     profile.write_text("tolerance: 5%\nthrottle: 50MB/s\nmax_bytes: 4TiB\ndead_after: 90m\ncapacity: {3: {/d0: 1kB}}\n")
     shown = run_cli("config", "show", "--profile", str(profile), environ={"COLUMNS": "200"}).out

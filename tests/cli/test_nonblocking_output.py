@@ -60,7 +60,7 @@ def test_an_error_that_no_caller_heard_of_ends_the_block() -> None:
 
 
 def test_an_error_that_no_caller_heard_of_is_not_told_by_the_garbage_collector() -> None:
-    """Python 3.13 prints what closing a stream raises that nobody holds any more."""
+    """From Python 3.13 on an exception in the finaliser of a stream is printed."""
 
     class Gone(io.StringIO):
         def write(self, text: str) -> int:

@@ -267,7 +267,7 @@ def _width(environ: Mapping[str, str], stream: TextIO) -> int:
     if stated.isdigit() and int(stated) > 0:
         return int(stated)
     try:
-        # a terminal that nobody has sized, such as one that a CI job or 'docker run -t' makes, says 0
+        # a terminal without a size, as in a CI job or with 'docker run -t', reports 0 columns
         columns = os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):
         columns = 0

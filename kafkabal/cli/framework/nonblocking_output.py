@@ -95,7 +95,10 @@ class NonblockingStream(io.TextIOBase):
         self.raise_error()
 
     def close(self) -> None:
-        """Nothing of its own is open; an error that nobody heard of must not be told by the garbage collector."""
+        """Do nothing: the stream behind stays open.
+
+        From Python 3.13 on the garbage collector prints what closing raises, here an error that was not read.
+        """
 
     def write_behind(self, text: str) -> None:
         """Write to the stream behind, on the thread; an error is kept for the caller."""

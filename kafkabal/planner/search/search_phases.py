@@ -109,8 +109,7 @@ def exchange_in_chains(solution: Solution) -> Solution:
     """A cheaper placement, where copies differ in size; the same if there is none."""
     best = solution
     while best.guidance is not None:
-        other = best.copy()
-        other = return_by_chains(other, best.guidance, _NARROWED)
+        other = return_by_chains(best.copy(), best.guidance, _NARROWED)
         # the total has changed a little, and with it all bands
         for _ in range(_MOST_REFINEMENTS):
             other.refresh_bands(_NARROWED)

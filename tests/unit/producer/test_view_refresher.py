@@ -7,6 +7,7 @@ from typing import ClassVar
 import pytest
 
 from kafkabal.clusters.cluster_protocol import Reading, ReadRequest
+from kafkabal.errors import OperationError
 from kafkabal.model.cluster_state import I32
 from kafkabal.producer.topic_router import TopicRouter
 from kafkabal.producer.view_refresher import ViewRefresher
@@ -84,6 +85,27 @@ def test_a_topic_that_fails_does_not_keep_the_others_from_their_views() -> None:
         refresher.refresh()
 
     assert policy.settled == [[0, 0]]
+
+
+def test_a_topic_that_fails_does_not_keep_one_that_may_be_growing_from_its_views() -> None:
+    """The error is raised once the other was read twice and shown."""
+
+    class Failing(Asking):
+        def refresh(self, view: RoutingView) -> None:
+            raise OperationError("no leader")
+
+    failing, policy = TopicRouter(TOPIC, Failing(), lambda _: None), Asking()
+    router = TopicRouter(TOPIC, policy, lambda _: None)
+    reader = Reader(10**6)
+    refresher = ViewRefresher(
+        lambda: reader, lambda: (failing, router), (), refresh_s=60, clock=lambda: 0.0, failed=lambda _: None
+    )
+
+    with pytest.raises(OperationError, match="no leader"):
+        refresher.refresh()
+
+    assert len(policy.settled) == 2
+    assert router.view is not None
 
 
 @pytest.mark.parametrize(("partition_bytes", "views"), [(0, 1), (10**6, 2), (10**10, 1)])

@@ -8,7 +8,7 @@ import typer
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import CLUSTER, Uses
 from kafkabal.config import Settings
-from kafkabal.errors import OperationError, UsageError
+from kafkabal.errors import UsageError
 from kafkabal.units import format_stated_rate, parse_positive_rate
 
 if TYPE_CHECKING:
@@ -73,11 +73,7 @@ def throttle(
         from kafkabal.executor import current_holder
 
         # only asked for: taking the lock to see whether it is free would fence a process that is cut off for a moment
-        holder, why_unknown = None, ""
-        try:
-            holder = current_holder(command.cluster)
-        except OperationError as error:
-            why_unknown = error.message
+        holder, why_unknown = current_holder(command.cluster)
     rates = " and ".join(_in_words(requested))
     if holder is not None:
         context.say(f"run {run_id} will use {rates} within seconds")
