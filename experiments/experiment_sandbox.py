@@ -181,6 +181,7 @@ class ExperimentSandbox:
         scores: Sequence[str] = ("disk",),
         profile: Path | None = None,
         until: Event | None = None,
+        refresh_s: float = REFRESH_S,
         **settings: Any,
     ) -> Sent:
         """Send records of these sizes without keys.
@@ -195,6 +196,8 @@ class ExperimentSandbox:
             Says what the brokers can hold; else that is what they report of this machine's disk.
         until
             Ends it early when it is set; not of the Java client.
+        refresh_s
+            Between two readings of the cluster; the usual one is a tenth of a producer's default, since runs are short.
         settings
             Of librdkafka, over the usual ones, with ``_`` for ``.``.
         """
@@ -207,7 +210,7 @@ class ExperimentSandbox:
             "kafkabal.policy": policy,
             "kafkabal.scores": list(scores),
             "kafkabal.seed": seed,
-            "kafkabal.refresh.ms": round(REFRESH_S * 1000),
+            "kafkabal.refresh.ms": round(refresh_s * 1000),
             **({} if profile is None else {"kafkabal.profile": str(profile)}),
         }
         with Producer({"enable.idempotence": True, "linger.ms": 5, **own, **routing}) as producer:

@@ -142,7 +142,7 @@ class ScoreWeighted(PolicyBase):
         self._fair: FairWeights | None = None
         self._held_bytes = 0.0
         self._grown_bytes = 0.0
-        self._bytes_per_s = 0.0
+        self._bytes_per_s = self._mean_bytes_per_s = 0.0
         self._counted_s = -inf
         self._counted_bytes = 0.0
         self._in_lingers_bytes = 0
@@ -214,7 +214,8 @@ class ScoreWeighted(PolicyBase):
 
     def _set_slots(self, view: RoutingView) -> None:
         part = _SLOT_PART_IN_LINGERS if self._in_lingers_bytes else SLOT_PART
-        self._stride.set_slot_bytes(self._slot_bytes(view), part if self._evens_bytes else inf)
+        in_linger_bytes = self._mean_bytes_per_s * self._linger_s
+        self._stride.set_slot_bytes(self._slot_bytes(view), part if self._evens_bytes else inf, in_linger_bytes)
 
     def _slot_bytes(self, view: RoutingView) -> int:
         """By the rate of late, by what waits, or else a few batches if bytes stay as even with so long slots."""
@@ -230,10 +231,10 @@ class ScoreWeighted(PolicyBase):
             return min(self._request_bytes(), self._horizon_bytes / (_LEAST_ROOM * view.n_partitions))
         return self._request_bytes()
 
-    def _request_bytes(self) -> float:
-        """Values of about the mean length that the longest request carries."""
+    def _request_bytes(self) -> int:
+        """Values of about the mean length that the longest request carries: whole ones, which counts where few do."""
         record_bytes = self._stride.mean_record_bytes or self._batch_bytes
-        return _LONGEST_BATCH_BYTES * record_bytes / (record_bytes + _FORMAT_BYTES)
+        return max(1, _LONGEST_BATCH_BYTES // (record_bytes + _FORMAT_BYTES)) * record_bytes
 
     def _count_rate(self) -> None:
         """How fast records have come since this was asked for the last time.
@@ -244,6 +245,8 @@ class ScoreWeighted(PolicyBase):
         elapsed_s = now_s - self._counted_s
         newest = (sent_bytes - self._counted_bytes) / elapsed_s
         kept = exp(-elapsed_s / _RATE_MEMORY_S)
+        before = self._mean_bytes_per_s or newest
+        self._mean_bytes_per_s = kept * before + (1 - kept) * newest
         self._bytes_per_s = max(newest, kept * self._bytes_per_s + (1 - kept) * newest)
         self._counted_s, self._counted_bytes = now_s, sent_bytes
         self._in_lingers_bytes = self._in_lingers()

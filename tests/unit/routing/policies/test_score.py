@@ -262,6 +262,31 @@ def test_slots_follow_the_rate_between_two_views() -> None:
     assert most_bytes + most_bytes // 1000 * 11 + 61 <= 1_000_000, "a second request for a few records"
 
 
+@pytest.mark.parametrize(
+    ("record_bytes", "per_s", "slot_records"),
+    [
+        (100_000, 1_400, 7),  # 5 ms; a request could carry 9
+        (1_000, 145_000, 725),  # 5 ms; a request could carry 988
+        (100, 230_000, 2_300),  # 10 ms, as long as librdkafka's own partitioner stays
+        (100_000, 4_000, 9),  # a request is full before its time is over
+        (10_000, 40_000, 99),
+    ],
+)
+def test_slots_are_whole_linger_times_or_whole_requests(record_bytes: int, per_s: int, slot_records: int) -> None:
+    """What a slot has beyond that would wait in a batch that gets no more records, or take a request for itself."""
+    cluster = build_workload_cluster(WorkloadCluster(brokers=4))
+    now_s = [0.0]
+    policy = ScoreWeighted(Context(clock=lambda: now_s[0]))
+    policy.refresh(view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY]))
+
+    for _ in range(300):
+        slot_bytes = policy.enter_slot(record_bytes)
+        now_s[0] += slot_bytes / (record_bytes * per_s)
+        policy.slot.left_bytes = 0
+
+    assert slot_bytes / record_bytes == pytest.approx(slot_records, abs=1)
+
+
 def test_larger_brokers_get_more(view_over: Callable[..., RoutingView]) -> None:
     """A broker of twice the capacity gets twice the bytes."""
     view = view_over(brokers=3)
