@@ -17,7 +17,7 @@ from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search.solution import Solution
 from kafkabal.planner.search_for_placement import search
 from kafkabal.units import format_bytes
-from kafkabal.wording import counted_noun
+from kafkabal.wording import counted_noun, first_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,5 +137,29 @@ def _effects(solution: Solution, row: int, b: int) -> Iterator[str]:
             f"broker {broker} would hold {counted_noun(solution.count[b] + 1, 'replica')}; "
             f"its band allows {bands.high_count[b]}"
         )
+    yield from _of_givers(solution, row, b)
     if (solution.used[b] >= bands.low_bytes[b]) and (solution.count[b] >= bands.low_count[b]):
         yield f"broker {broker} is inside its bands without it, so that the bytes would buy nothing"
+    elif arrivals := _arrivals(solution, b):
+        yield f"the plan brings it {first_of(arrivals)} instead"
+
+
+def _of_givers(solution: Solution, row: int, b: int) -> Iterator[str]:
+    """That each broker whose replica could give way would miss it."""
+    problem, bands = solution.problem, solution.bands
+    positions = np.flatnonzero(solution.is_position[row])
+    allowed = solution.may_go(np.full(len(positions), row), positions, np.full(len(positions), b))
+    givers = solution.placement[row, positions[allowed]]
+    givers = givers[givers >= 0]
+    would_hold = solution.used[givers] - problem.arriving_bytes[row]
+    if len(givers) and ((would_hold < bands.low_bytes[givers]) & problem.weighed[givers]).all():
+        ids = problem.state.brokers.id[np.sort(givers)].tolist()
+        yield f"the broker that gives up its replica ({' or '.join(map(str, ids))}) would fall below its disk band"
+
+
+def _arrivals(solution: Solution, b: int) -> list[TopicPartition]:
+    """Partitions of which the plan brings a replica to a broker, the largest first."""
+    problem, state = solution.problem, solution.problem.state
+    rows = np.flatnonzero((solution.placement == b).any(axis=1) & ~(problem.previous == b).any(axis=1))
+    rows = rows[np.argsort(-problem.arriving_bytes[rows], kind="stable")]
+    return [state.topic_partition(int(row)) for row in rows]
