@@ -228,9 +228,13 @@ class Sandbox:
 
         Raises
         ------
+        UsageError
+            If it is none of these.
         OperationError
             If it does not end in time.
         """
+        if tool not in _TOOLS:
+            raise UsageError(f"unknown tool of Kafka: {tool}", hint=f"choose from: {', '.join(_TOOLS)}")
         servers = ("--bootstrap-server", self.bootstrap_servers)
         return self.run_main(_TOOLS[tool], *servers, *arguments, timeout_s=timeout_s)
 

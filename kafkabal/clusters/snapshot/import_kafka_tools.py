@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -45,6 +46,9 @@ _FIELDS = (
 )
 _FIELD = re.compile(rf"(?:^|\s+)({'|'.join(_FIELDS)}):[ \t]?")
 _STORAGE_ERROR = "KafkaStorageException"
+_INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""``Topic.INTERNAL_TOPICS`` of Apache Kafka. Its tools do not print which topics are; taken for others, they would be
+moved unasked."""
 
 
 class _Log(msgspec.Struct, frozen=True, rename="camel"):
@@ -128,7 +132,7 @@ def _read_assignment(path: Path, lines: Sequence[str]) -> list[TopicRow]:
     what = "not JSON of ReassignPartitionsCommand"
     rows: dict[str, TopicRow] = {}
     for placed in decode_json(msgspec.json.Decoder(_Assignment), text, path, what).partitions:
-        row = rows.setdefault(placed.topic, TopicRow(topic=placed.topic, partitions=[]))
+        row = rows.setdefault(placed.topic, _topic(placed.topic))
         leader = placed.replicas[0] if placed.replicas else -1
         row.partitions.append(
             PartitionRow(
@@ -148,12 +152,16 @@ def _read_topics(path: Path, lines: Iterable[str]) -> list[TopicRow]:
             if "Partition" in given:
                 rows[given["Topic"]].partitions.append(_partition(given))
             else:
-                rows[given["Topic"]] = TopicRow(
-                    topic=given["Topic"], partitions=[], configs=_configs(given.get("Configs", ""))
+                rows[given["Topic"]] = _topic(
+                    given["Topic"], topic_id=given.get("TopicId", ""), configs=_configs(given.get("Configs", ""))
                 )
         except (KeyError, ValueError) as error:
             raise InputFileError(path, "not output of TopicCommand --describe", line=number) from error
     return list(rows.values())
+
+
+def _topic(name: str, **known: Any) -> TopicRow:
+    return TopicRow(topic=name, partitions=[], internal=name in _INTERNAL, **known)
 
 
 def _fields(line: str) -> Mapping[str, str]:

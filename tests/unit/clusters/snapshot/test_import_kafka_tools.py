@@ -48,6 +48,23 @@ def read(tmp_path: Path, topics: str = TOPICS, log_dirs: str | None = LOG_DIRS) 
     )
 
 
+def test_topics_of_kafka_itself_are_internal(tmp_path: Path) -> None:
+    """No tool says so, and a plan for the snapshot would move them without being asked to."""
+    names = ["__consumer_offsets", "__share_group_state", "__transaction_state", "__mine"]
+    line = "Topic: {0}\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: \n"
+    line += "\tTopic: {0}\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n"
+    described = read(tmp_path, "".join(map(line.format, names)), None)
+    placed = ",".join(f'{{"topic":"{name}","partition":0,"replicas":[1]}}' for name in names)
+    assigned = read(tmp_path, f'{{"version":1,"partitions":[{placed}]}}', None)
+    for state in (described, assigned):
+        assert dict(zip(state.topics.name, state.topics.internal.tolist(), strict=True)) == {
+            "__consumer_offsets": True,
+            "__share_group_state": True,
+            "__transaction_state": True,
+            "__mine": False,
+        }
+
+
 def test_both_texts_together_give_the_whole_state(tmp_path: Path) -> None:
     """Placement from the one, sizes, dirs and copies on their way from the other; names may hold dashes and dots."""
     state = read(tmp_path)
@@ -62,6 +79,7 @@ def test_both_texts_together_give_the_whole_state(tmp_path: Path) -> None:
     assert list(topic_rows(state)) == [
         TopicRow(
             topic="a-b",
+            topic_id="Xy_1",
             configs={
                 "cleanup.policy": "compact,delete",
                 "retention.ms": "5",
