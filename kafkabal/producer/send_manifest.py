@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Literal, Self
 
@@ -35,6 +36,7 @@ from kafkabal.sources import Part, RowChecksum, printable
 
 _VERSION = 1
 _NO_MANIFEST = "not a manifest of kafkabal produce"
+_BEGIN = b'{"kafkabal_manifest":'
 _ENCODER = msgspec.json.Encoder()
 
 
@@ -120,7 +122,7 @@ class SendManifest(ClosingContext):
         try:
             opened = cls._resume(path, file, header) if path.stat().st_size else cls._begin(path, file, header)
         except BaseException:
-            file.close()
+            _close(file)
             lock.release()
             raise
         return opened.releasing_at_close(lock)
@@ -204,7 +206,7 @@ class SendManifest(ClosingContext):
     def close(self) -> None:
         """Let another run have it."""
         if self._file is not None:
-            self._file.close()
+            _close(self._file)
         if self._lock is not None:
             self._lock.release()
 
@@ -219,9 +221,11 @@ class SendManifest(ClosingContext):
         decoder = msgspec.json.Decoder(_Line)
         manifest: Self | None = None
         whole_bytes = 0
+        torn = b""
         with open_input(path, ROWS, may_be_packed=False) as opened:
             for text in opened.lines():
                 if not text.endswith(b"\n"):
+                    torn = text
                     break
                 whole_bytes += len(text)
                 if manifest is None:
@@ -229,7 +233,10 @@ class SendManifest(ClosingContext):
                 else:
                     manifest._apply(opened.decode(decoder, text, "is damaged"))
         if manifest is None:
-            raise InputFileError(path, _NO_MANIFEST, line=1)
+            if torn[: len(_BEGIN)] != _BEGIN[: len(torn)]:
+                raise InputFileError(path, _NO_MANIFEST, line=1)
+            file.truncate(0)  # the disk was full, or the run was killed, before it had sent anything
+            return cls._begin(path, file, header)
         # a crash may have cut the last line off; nothing has relied on it yet
         file.truncate(whole_bytes)
         return manifest
@@ -260,7 +267,16 @@ class SendManifest(ClosingContext):
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise OutputError(f"cannot write {self._path}: {error.strerror or error}") from error
+            raise OutputError(
+                f"{self._path}: cannot write the manifest: {error.strerror or error}",
+                hint="free disk space, then run the same command again: it continues where this run stopped",
+            ) from error
+
+
+def _close(file: IO[bytes]) -> None:
+    # what is not on disk has been reported by the write that failed; closing tries once more, and fails in other words
+    with suppress(OSError):
+        file.close()
 
 
 def _part_line(part: Part) -> _PartLine:

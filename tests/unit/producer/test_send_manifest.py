@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+import signal
 from pathlib import Path
 
 import msgspec
@@ -56,6 +58,36 @@ def test_a_checkpoint_that_failed_is_written_by_the_next(path: Path, monkeypatch
         manifest.checkpoint(3, {0: 7})
     with SendManifest.open(path, HEADER) as manifest:
         assert (manifest.through, manifest.offsets) == (3, {0: 7})
+
+
+@pytest.mark.parametrize("room_bytes", [0, 1, 30])
+def test_a_full_disk_is_told_once_and_leaves_a_manifest_that_can_be_begun(tmp_path: Path, room_bytes: int) -> None:
+    """The file is named, in the words of the write and not of the close; with room again a run begins in it."""
+    path = tmp_path / "m"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room_bytes, limits[1]))
+    try:
+        with pytest.raises(OutputError, match=f"{path}: cannot write the manifest: File too large"):
+            SendManifest.open(path, HEADER)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert path.stat().st_size == room_bytes
+    with SendManifest.open(path, HEADER) as manifest:
+        manifest.checkpoint(1, {0: 6})
+    with SendManifest.open(path, HEADER) as manifest:
+        assert (manifest.header, manifest.through) == (HEADER, 1)
+
+
+def test_another_file_is_not_overwritten(tmp_path: Path) -> None:
+    """A file that is no manifest is refused, one line without an end too, and stays as it is."""
+    path = tmp_path / "notes.txt"
+    for text in ('{"kafka"}', "x", '{"kafkabal_manifesto":'):
+        path.write_text(text)
+        with pytest.raises(InputFileError, match="not a manifest"):
+            SendManifest.open(path, HEADER)
+        assert path.read_text() == text
 
 
 def test_a_new_manifest_starts_from_its_header(tmp_path: Path) -> None:
