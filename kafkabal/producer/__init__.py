@@ -1,4 +1,4 @@
-"""Records routed for real: a producer that asks a policy for every record, and sources to take records from."""
+"""Producers that ask a routing policy where each record goes, and the engine of ``kafkabal produce``."""
 
 import lazy_loader
 

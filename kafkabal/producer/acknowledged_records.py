@@ -1,4 +1,4 @@
-"""Which records are acknowledged, and from which offsets the others would have to be looked for."""
+"""Which records are acknowledged, and the offsets from which a later run must search the topic for the others."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ class _Mark(NamedTuple):
 
 
 class AcknowledgedRecords:
-    """Follows records, numbered in the order in which they are sent, until all below some number are done.
+    """Tracks records, numbered in send order, until all records below some number are done.
 
-    A partition's offsets only grow, so whatever is sent after a moment lies behind what its partition had acknowledged
-    at that moment. A mark is such a moment; once all records sent before a mark are done, those that are not done can
-    only lie behind the offsets of the mark.
+    Offsets of a partition only grow: whatever is sent after some moment has a higher offset than everything its
+    partition had acknowledged by then. A mark stores such a moment. Once all records sent before a mark are done, the
+    remaining ones can only be at or after the offsets of the mark.
 
     Parameters
     ----------
     through
-        All records below are done.
+        All records below this number are done.
     offsets
-        Records from ``through`` on that are in the topic lie at or after these.
+        Records from ``through`` on, if they are in the topic, are at or after these offsets.
     done
         Records from ``through`` on that are known to be done.
     """
@@ -41,18 +41,18 @@ class AcknowledgedRecords:
             self.finish(number)
 
     def is_done(self, number: int) -> bool:
-        """Whether a record needs not be sent."""
+        """Whether a record need not be sent."""
         at = number - self.through
         return at < 0 or (at < len(self._window) and self._window[at] == _DONE)
 
     def acknowledge(self, number: int, partition: int, offset: int) -> None:
-        """A record is in the topic."""
+        """Note that a record is in the topic."""
         if offset >= self._next_offset.get(partition, 0):
             self._next_offset[partition] = offset + 1
         self.finish(number)
 
     def acknowledge_all(self, numbers: Sequence[int], next_offsets: Mapping[int, int]) -> None:
-        """Records are in the topic, those of each partition before an offset.
+        """Note that records are in the topic, those of each partition before the given offset.
 
         Parameters
         ----------
@@ -65,7 +65,7 @@ class AcknowledgedRecords:
         self.finish_all(numbers)
 
     def finish_all(self, numbers: Sequence[int]) -> None:
-        """Records need no more attention; ascending."""
+        """Mark records as done, whatever their fate; numbers ascending."""
         if not numbers:
             return
         first, count = numbers[0], len(numbers)
@@ -81,7 +81,7 @@ class AcknowledgedRecords:
             self._advance()
 
     def finish(self, number: int) -> None:
-        """A record needs no more attention."""
+        """Mark a record as done, whatever its fate."""
         at = number - self.through
         if at < 0:
             return
@@ -93,17 +93,17 @@ class AcknowledgedRecords:
 
     @property
     def has_gaps(self) -> bool:
-        """Whether a record is done while one before it is not; ``through`` alone does not show it."""
+        """Whether a record is done while an earlier one is not; ``through`` alone does not show that."""
         return bool(self._window)
 
     def mark(self, handed_over: int) -> None:
-        """Remember this moment, at which all records below ``handed_over`` had been handed over or were done."""
-        # records that were found in the topic lie before these offsets too, though they may come after ``handed_over``
+        """Store the current offsets: all records below ``handed_over`` have been handed over or are done."""
+        # records found in the topic are before these offsets too, even if they are numbered above ``handed_over``
         self._marks.append(_Mark(max(handed_over, self.through + len(self._window)), dict(self._next_offset)))
 
     @property
     def offsets(self) -> Mapping[int, int]:
-        """Records that are not done lie at or after these, if they lie in the topic at all."""
+        """Records that are not done are at or after these offsets, if they are in the topic at all."""
         while self._marks and self._marks[0].handed_over <= self.through:
             self._safe = dict(self._marks.popleft().offsets)
         return self._safe

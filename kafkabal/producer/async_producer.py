@@ -1,4 +1,4 @@
-"""The drop-in producer for programs of asyncio: deliveries are futures, and nothing holds the event loop up."""
+"""The drop-in producer for asyncio programs: deliveries are futures, and no call blocks the event loop."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from kafkabal.producer.drop_in_producer import Producer
 from kafkabal.producer.producer_options import PREFIX
 
 _POLL_S: Final = 0.1
-"""How long a call of librdkafka may wait for delivery reports; closing waits for it."""
+"""How long a call of librdkafka may wait for delivery reports; closing the producer waits for that call."""
 _FULL_QUEUE_S: Final = 0.01
-"""A queue that is full frees a batch within milliseconds; a busy loop would take the processor from its sender."""
+"""Pause before retrying on a full queue: librdkafka frees a batch within milliseconds, and a busy loop would take the
+processor from its sender thread."""
 
 
 class AsyncProducer:
-    """Made and used within one event loop, in an ``async with`` block, which flushes at its end.
+    """Must be created and used within one event loop, in an ``async with`` block, which flushes at its end.
 
     Parameters
     ----------
@@ -40,13 +41,13 @@ class AsyncProducer:
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._producer = Producer({f"{PREFIX}first.view.ms": 0, **config})
         self._loop = asyncio.get_running_loop()
-        # one thread: callbacks of librdkafka run in it
+        # one thread: it runs librdkafka's callbacks
         self._poller = ThreadPoolExecutor(1, "kafkabal-poller")
         self._is_open = True
         self._polling = asyncio.create_task(self._poll())
 
     async def produce(self, topic: str, value: str | bytes | None = None, **more: Any) -> asyncio.Future[Message]:
-        """Queue a record, when there is room; a future of its delivery.
+        """Queue a record as soon as there is room; returns a future of its delivery.
 
         Parameters
         ----------
@@ -56,7 +57,7 @@ class AsyncProducer:
         Raises
         ------
         KafkaException
-            If librdkafka refuses the record. Awaiting the future raises it where the delivery fails.
+            If librdkafka refuses the record. If the delivery fails, awaiting the future raises it.
         """
         delivery: asyncio.Future[Message] = self._loop.create_future()
 
@@ -71,14 +72,14 @@ class AsyncProducer:
                 await asyncio.sleep(_FULL_QUEUE_S)
 
     async def flush(self, timeout_s: float | None = None) -> int:
-        """Wait until all are acknowledged or given up, or the time is over; how many are left."""
+        """Wait until all records are acknowledged or given up, or until the timeout; returns how many are left."""
         end_s = None if timeout_s is None else self._loop.time() + timeout_s
         while len(self._producer) and (end_s is None or self._loop.time() < end_s):
             await asyncio.sleep(_FULL_QUEUE_S)
         return len(self._producer)
 
     async def close(self) -> None:
-        """Stop; :meth:`flush` first to lose nothing."""
+        """Stop; call :meth:`flush` first to lose no records."""
         self._is_open = False
         await self._polling
         await self._loop.run_in_executor(self._poller, self._producer.close)
@@ -90,7 +91,7 @@ class AsyncProducer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Flush, unless an error is on its way, and close."""
+        """Flush unless the block raised an error, then close."""
         if kind is None:
             await self.flush()
         await self.close()

@@ -1,4 +1,4 @@
-"""Settings of librdkafka's producer that a user asks for: do they make sense, and do they leave what we promise?"""
+"""Checks the user's own librdkafka settings: are they valid, and which of our delivery guarantees do they break?"""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _FALSE: Final = frozenset({"false", "f", "0", "no"})
 _ALL: Final = frozenset({"all", "-1"})
 _ACKS: Final = frozenset({"acks", "request.required.acks"})
 _QUIET: Final = {"log_level": 2}
-"""Critical faults only: what librdkafka has to say of the rest comes as errors, which are reported."""
+"""Log critical faults only: librdkafka reports all others as errors, which we show."""
 
 
 def check_own_settings(settings: Mapping[str, str]) -> None:
-    """See that librdkafka takes these settings, each and together, before any broker is asked.
+    """Check that librdkafka accepts these settings, each and together, before any broker is contacted.
 
     Raises
     ------
     UsageError
-        Naming the setting that it does not take, or that is not the user's to set.
+        Naming the setting that librdkafka rejects, or that the user may not set.
     """
     for name, value in settings.items():
         if name in _OURS or name.endswith(_CALLBACK):
@@ -37,7 +37,7 @@ def check_own_settings(settings: Mapping[str, str]) -> None:
 
 
 def broken_promises(settings: Mapping[str, str]) -> Iterator[str]:
-    """What is no longer sure with these settings, a line each."""
+    """The guarantees that these settings break, one line each."""
     for name, value in settings.items():
         word = value.strip().lower()
         if name == "enable.idempotence" and word in _FALSE:
@@ -49,7 +49,7 @@ def broken_promises(settings: Mapping[str, str]) -> Iterator[str]:
 
 
 def _try(settings: Mapping[str, str | bool | int], what: str) -> None:
-    """Make a producer without brokers, and discard it."""
+    """Create a producer without brokers, and discard it."""
     try:
         Producer({**_QUIET, **settings})
     except KafkaException as error:

@@ -1,4 +1,4 @@
-"""The weights of topics, computed again with each reading of the cluster, for clients that route by them."""
+"""Partition weights of topics, recomputed at each reading of the cluster, for clients that route by them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from kafkabal.scoring import WeightedScore
 # what clients may write before the second reading shows how fast they are: 5 s at 50 MB/s. With a fifth of what
 # near-empty brokers held, 100 MB written within 2 s ended at 1.3 to 2.1 of the mean, 2026-11
 _LEAST_HORIZON_BYTES: Final = 256_000_000
-# buffer.memory of Java clients, by its default. A client that writes as fast as it can has all of it waiting for the
-# broker that takes least: with that taken for an imbalance, 700 MB within 10 s ended at 1.074 of the mean, 2026-11
+# default buffer.memory of a Java client. A client that writes at full speed has all of it queued for the slowest
+# broker; when that counted as an imbalance, 700 MB within 10 s ended at 1.074 of the mean, 2026-11
 _BUFFER_BYTES: Final = 33_554_432
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeighedTopic:
-    """Weights of a topic, and the view that they follow from."""
+    """Weights of a topic, and the view they were computed from."""
 
     record: WeightRecord
     view: RoutingView
@@ -33,19 +33,21 @@ class WeighedTopic:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sent:
-    """What clients that follow the weights of a topic have sent, as far as its log dirs tell."""
+    """What the clients that follow a topic's weights have sent, estimated from its log dirs."""
 
     weights: F64
-    """By which they send from now on."""
+    """Weights they send by from now on."""
     seen_bytes: F64
-    """float64, shape (n_partitions,): of one copy, in the log dirs."""
+    """float64, shape (n_partitions,): bytes of one replica that the log dirs show."""
     unseen_bytes: F64
-    """float64, shape (n_partitions,): not there yet."""
+    """float64, shape (n_partitions,): bytes sent that the log dirs do not show yet."""
 
     def unseen_by(self, view: RoutingView) -> F64:
-        """What a later view does not show: nothing of the partition that is furthest on, of others by their weights.
+        """Bytes that clients have sent and a later view does not show yet.
 
-        At most one client's buffer: what is missing beyond that is an imbalance. Where nothing came, nothing waits.
+        The partition that is furthest ahead, relative to its weight, counts as fully seen; what the others lack
+        compared to it is in flight. The sum is capped at one client's buffer: whatever else is missing is an imbalance.
+        If nothing arrived, nothing is.
         """
         nothing = np.zeros(view.n_partitions)
         if len(self.seen_bytes) != view.n_partitions:
@@ -61,28 +63,28 @@ class _Sent:
 
 
 class TopicWeights:
-    """One policy for each topic, which sees every reading: it bounds how much weights change from one to the next.
+    """One policy per topic, which sees every reading and limits how much weights change from one reading to the next.
 
-    It sends no records itself, so that the records of all clients count as those of others: it sees them in the log
-    dirs at the next reading, and its horizon is at least twice what arrives between two.
+    The policy sends no records itself. It counts the records of all clients as traffic of other producers: the log dirs
+    show them at the next reading, and its horizon is at least twice what arrives between two readings.
 
     Parameters
     ----------
     policy
-        One whose picks follow from weights.
+        Must pick by weights.
     valid_s
-        How long clients follow weights that are not renewed.
+        How long clients follow weights that are not renewed, in seconds.
     clock
-        Seconds; that of the views.
+        Seconds; the clock of the views.
     now
-        The time, for people.
+        Wall-clock time, written to the records for people.
     publisher
-        Who publishes, for people.
+        Name of the publisher, written to the records for people.
 
     Raises
     ------
     UsageError
-        If the picks of the policy do not follow from weights.
+        If the policy does not pick by weights.
     """
 
     def __init__(
@@ -112,7 +114,7 @@ class TopicWeights:
             )
 
     def weigh(self) -> tuple[list[WeighedTopic], Mapping[str, KafkabalError]]:
-        """Read the cluster, and weigh every topic; those that cannot be weighed, with the reason.
+        """Read the cluster and compute the weights of every topic; returns also the error of each topic that failed.
 
         Raises
         ------
@@ -129,7 +131,7 @@ class TopicWeights:
         return weighed, faults
 
     def follow(self, scores: Sequence[WeightedScore]) -> None:
-        """Weigh by these scores from the next reading on."""
+        """Use these scores from the next reading on."""
         self._scores = tuple(scores)
 
     def _weigh(self, topic: str, policy: Policy) -> WeighedTopic:

@@ -1,4 +1,4 @@
-"""Signals that wait until librdkafka's binding has returned."""
+"""Holds signals back until librdkafka's Python binding has returned."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def signals_held_back() -> Iterator[None]:
-    """Handle a signal that ends the process after the block, not amid it.
+    """Run a signal's handler after the block, not inside it.
 
-    A handler that raises inside a callback of confluent-kafka loses its exception (a ``SystemError`` takes its place)
-    and the delivery report that was being told.
+    If a handler raises inside a callback of confluent-kafka, the exception is lost (a ``SystemError`` replaces it), and
+    so is the delivery report being served.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -42,5 +42,6 @@ def signals_held_back() -> Iterator[None]:
 
 
 def hides_a_signal(error: Exception, headers: Headers) -> bool:
-    """Whether a name was refused that is one: the binding takes what a signal's handler raises meanwhile for that."""
+    """Whether this is a signal in disguise: if a signal's handler raises, the binding refuses a valid header name
+    instead."""
     return _NO_NAME in str(error) and all(isinstance(name, str) for name, _ in headers)

@@ -1,7 +1,7 @@
-"""confluent-kafka's producer, with the partition of every record picked by a routing policy.
+"""confluent-kafka's producer, with a routing policy that picks the partition of every record.
 
-A record between two slots of its policy costs, beside librdkafka's own call, a look-up and a subtraction; everything
-else is done once a slot, and what needs the cluster by a thread of its own.
+Within a slot, a record costs a look-up and a subtraction more than librdkafka's own call. Everything else happens once
+per slot, and whatever needs the cluster runs in a thread of its own.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _LIVE: Final[WeakSet[Producer]] = WeakSet()
 class Producer(Client):
     """A drop-in for ``confluent_kafka.Producer`` that keeps brokers evenly loaded.
 
-    The same constructor, methods and callbacks; without routing settings it routes records without keys by the score
-    ``disk``. Records with keys keep the partition that librdkafka's partitioner gives them, and an explicit partition
-    is obeyed. If the cluster cannot be read, routing continues by the last view, or by librdkafka's own partitioner;
-    the logger ``kafkabal.producer`` says so once.
+    It has the same constructor, methods and callbacks. Without routing settings it routes records without keys by the
+    score ``disk``. Records with keys keep the partition that librdkafka's partitioner gives them, and an explicit
+    partition is obeyed. If the cluster cannot be read, it keeps routing by the last view, or by librdkafka's own
+    partitioner if there is none, and logs that once to ``kafkabal.producer``.
 
     Parameters
     ----------
@@ -76,26 +76,27 @@ class Producer(Client):
     Raises
     ------
     UsageError, ConfigError
-        If a setting of ours is unknown or wrong.
+        If a ``kafkabal.`` setting is unknown or invalid.
     KafkaException, ValueError, TypeError
         As of ``confluent_kafka.Producer``.
 
     Notes
     -----
-    May be used by several threads, as ``confluent_kafka.Producer`` may; not by a process forked after it was made.
+    Like ``confluent_kafka.Producer`` it may be shared by threads, but not used in a process forked after it was
+    created.
     """
 
     __slots__ = ("__weakref__", "_is_forked", "_report", "_routing", "_slots")
 
     _slots: dict[str, Slot]
-    """By topic, what may be used up without asking."""
+    """By topic: the current slot, which :meth:`produce` uses up without asking the router."""
     _report: Report | None
-    """Of the configuration."""
+    """The delivery callback of the configuration."""
     _routing: TopicRouters | None
     _is_forked: bool
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
-        """Bare, so that a derived class that does not call ``__init__`` is refused as the bare client refuses it."""
+        """Allocate only: a subclass that does not call ``__init__`` is refused just as the bare client refuses it."""
         made = super().__new__(cls)
         made._slots = {}
         made._report = None
@@ -105,7 +106,7 @@ class Producer(Client):
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **more: Any) -> None:
         if config is None and not more:
-            super().__init__()  # which says what is missing
+            super().__init__()  # raises the client's own error for a missing configuration
         options, client = split_options({**(config or {}), **more})
         settings, connection, client = _settled(options, client)
         self._report = next((client[name] for name in _REPORTS if client.get(name)), None)
@@ -136,14 +137,14 @@ class Producer(Client):
         OperationError
             In a process that was forked after the producer was made.
         """
-        # every record pays for this, 0.18 us beside 0.4 of librdkafka's own call: no call of ours, a plain dictionary,
-        # and every condition a jump of its own
+        # this path costs every record 0.18 us, beside 0.4 us of librdkafka's own call: so no Python call, a plain
+        # dictionary, and one jump per condition
         if key is None and partition is None and headers is None and timestamp is None and type(value) is bytes:
             try:
                 slot, size_bytes = self._slots[topic], len(value)
             except KeyError:
                 slot, size_bytes = _USED_UP, 0
-            # no call from here to where it is written: between two calls no other thread cuts in
+            # no call between this read and the write: without one, no other thread can cut in
             left_bytes = slot.left_bytes
             if left_bytes > 0:
                 slot.left_bytes = left_bytes - size_bytes
@@ -167,7 +168,7 @@ class Producer(Client):
         Returns
         -------
         int
-            How many were queued; each of the others has its ``KafkaError`` as ``_error``.
+            How many were queued; each of the other messages gets its ``KafkaError`` as ``_error``.
         """
         report = on_delivery or callback
         router = None if partition >= 0 else self._router(topic)
@@ -181,7 +182,7 @@ class Producer(Client):
         return queued + self._batch(router, parts.plain, parts.sizes, report)
 
     def routing(self) -> tuple[RoutingStatus, ...]:
-        """How records are routed now, of each topic that was produced to; empty where nothing is routed."""
+        """How records are routed now, for each topic produced to; empty if nothing is routed."""
         return () if self._routing is None else self._routing.status()
 
     def close(self, *given: Any, **named: Any) -> Any:
@@ -212,7 +213,7 @@ class Producer(Client):
         timestamp: int | None,
         headers: Any,
     ) -> None:
-        """Ask the router, where the last slot does not do."""
+        """Ask the router, because the current slot is used up or the record has a key."""
         explicit, at_ms = UNROUTED if partition is None else partition, timestamp or 0
         router = None if explicit >= 0 else self._router(topic)
         if router is None or (key is not None and not router.routes_keys):
@@ -221,7 +222,7 @@ class Producer(Client):
         size_bytes = len(value) if type(value) is bytes else data_bytes(value)
         if key is not None or headers is not None:
             size_bytes += data_bytes(key) + headers_bytes(headers)
-        # a report of ours takes the place of the one in the configuration, and calls it
+        # our report replaces the one in the configuration, and calls it
         picked, on_delivery = router.route(
             key.encode() if isinstance(key, str) else key, size_bytes or 1, report or self._report
         )
@@ -235,7 +236,7 @@ class Producer(Client):
     def _batch(
         self, router: SlotRouter, messages: list[dict[str, Any]], sizes: list[int], report: Report | None
     ) -> int:
-        """Queue records without keys, a call for each run of records that go to one partition."""
+        """Queue records without keys, one call per run of records that go to one partition."""
         queued = 0
         for first, end, partition, first_report in router.runs(sizes):
             run = messages[first:end]
@@ -253,7 +254,7 @@ class Producer(Client):
         return queued
 
     def _one_of_batch(self, router: SlotRouter, message: dict[str, Any], report: Report | None) -> int:
-        """Queue a record of a batch that the policy routes by its key; how many were queued."""
+        """Queue a record that the policy routes by its key; returns how many were queued."""
         key, value = message.get("key"), message.get("value")
         size_bytes = (data_bytes(value) + data_bytes(key)) or 1
         picked, on_delivery = router.route(
@@ -277,13 +278,13 @@ class Producer(Client):
             routing.close()
 
     def _refuse_after_fork(self) -> None:
-        """The threads of librdkafka, and ours, are not in this process."""
+        """The threads of librdkafka, and our own, do not exist in a forked process."""
         self._is_forked, self._routing, self._slots = True, None, {}
 
 
-# the order of the two's parameters differs in confluent-kafka itself
+# confluent-kafka itself orders the parameters of these two methods differently
 class SerializingProducer(confluent_kafka.SerializingProducer[Any, Any], Producer):  # type: ignore[misc]
-    """A drop-in for ``confluent_kafka.SerializingProducer``: serializers first, then routing."""
+    """A drop-in for ``confluent_kafka.SerializingProducer``: it serializes first, then routes."""
 
 
 def _after_fork() -> None:
@@ -295,7 +296,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def open_cluster(connection: ConnectionSettings, settings: Settings | None) -> ClosableReader:
-    """The cluster that a producer reads, with what its profile states of disks."""
+    """Connect to the cluster that a producer reads, with the disk settings of its profile."""
     cluster = connect(connection)
     return cluster if settings is None else ClusterWithDisks(cluster, settings)
 
@@ -303,7 +304,7 @@ def open_cluster(connection: ConnectionSettings, settings: Settings | None) -> C
 def _settled(
     options: RoutingOptions, client: dict[str, Any]
 ) -> tuple[Settings | None, ConnectionSettings | None, dict[str, Any]]:
-    """The profile, how to reach the cluster if that can be known, and librdkafka's whole configuration."""
+    """The profile, the connection settings if they can be known, and the whole librdkafka configuration."""
     if options.profile is None:
         try:
             return None, connection_of(client), client
@@ -318,7 +319,7 @@ def _settled(
 
 
 def _with_statistics(client: Mapping[str, Any], read: Callable[[str], None]) -> dict[str, Any]:
-    """The configuration with statistics, which the caller's own reader gets too if it has one."""
+    """The configuration with statistics enabled; the caller's own ``stats_cb``, if any, still gets them."""
     theirs = client.get("stats_cb")
 
     def both(text: str) -> None:

@@ -1,14 +1,14 @@
-"""Tells brokers that respond late from brokers that only seem to: noise of a millisecond is nothing to route by.
+"""Tells slow brokers from noise: differences of a millisecond are no reason to route around a broker.
 
 ::
 
     centre = lower median of the brokers' latencies now
-    band = 3 standard deviations of what brokers inside the band measured one time after the other,
-           a fifth of the centre at least, and the whole centre until there were a few measurements
-    a broker within the band above the centre, or below the centre, counts as the centre
+    band   = 3 standard deviations of consecutive measurements of brokers inside the band,
+             at least a fifth of the centre; the whole centre during the first few measurements
+    a broker below the upper edge of the band counts as the centre
 
-Brokers outside the band keep their latency from the first measurement on, and teach nothing: a broker that falls behind
-is routed around at once, and does not widen the band that it is judged by.
+Brokers above the band keep their measured latency and do not feed the statistics: a broker that becomes slow is routed
+around at once, and does not widen the band it is judged by.
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-# a standard deviation over a mean absolute one, for normal noise
+# standard deviation over mean absolute deviation, for normal noise
 _DEVIATIONS: Final = 3 * 1.2533
 # the same fifth by which `watch` calls a broker slow
 _LEAST_PART: Final = 0.2
 _FEW: Final = 5
-"""Up to here a deviation is a matter of luck, and every difference counts as noise."""
+"""Until there are this many measurements the deviation is unreliable, and differences up to the centre count as
+noise."""
 # weight of the newest measurement: about the last ten count
 _NEWEST: Final = 0.2
 
 
 class LatencyNoise:
-    """Learns how far measurements of brokers that are alike differ, in turn for all of a cluster."""
+    """Learns how much the latency of a healthy broker varies, from one measurement of the whole cluster after
+    another."""
 
     def __init__(self) -> None:
         self._mean_s: dict[int, float] = {}
@@ -35,7 +37,7 @@ class LatencyNoise:
         self._measurements = 0
 
     def without(self, latencies_s: Mapping[int, float]) -> Mapping[int, float]:
-        """Latencies by broker, those that differ by noise alone made equal."""
+        """Latencies by broker; those that differ only by noise are made equal."""
         if not latencies_s:
             return latencies_s
         centre_s = _lower_median(latencies_s.values())

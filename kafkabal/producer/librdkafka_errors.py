@@ -1,4 +1,4 @@
-"""Errors of librdkafka in terms of our own tree."""
+"""Maps librdkafka's errors to our own."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _KAFKA_STORAGE_ERROR = 56
 
 
 def error_of(fault: KafkaError, topic: str) -> KafkabalError:
-    """The error for a fault that librdkafka reports about a topic."""
+    """Our error for an error that librdkafka reports about a topic."""
     code = fault.code()
     text = f"topic {topic}: {fault.str()}"
     if code in _MISSING:
@@ -61,10 +61,10 @@ def error_of(fault: KafkaError, topic: str) -> KafkabalError:
 
 
 def config_error_of(fault: KafkaError) -> UsageError:
-    """The error for a client setting that librdkafka does not take."""
+    """Our error for a client setting that librdkafka rejects."""
     return UsageError(f"client configuration: {one_line(fault)}")
 
 
 def one_line(fault: KafkaError) -> str:
-    """What librdkafka says of a fault, which may be several lines, in one."""
+    """librdkafka's error text, which may have several lines, as one line."""
     return " ".join(fault.str().split())

@@ -1,4 +1,4 @@
-"""Where the manifest of a topic and a source is kept."""
+"""The path of the manifest of a topic and a source."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -9,7 +9,7 @@ from kafkabal.producer.topic_facts import TopicFacts
 from kafkabal.sources import Source
 
 _DIGEST_CHARACTERS = 16
-"""64 bits: two of a million sources share a file with a chance of 1 in 37 million."""
+"""64 bits: among a million sources, two share a file with a probability of 1 in 37 million."""
 
 
 def default_manifest_path(facts: TopicFacts, source: Source, folder: Path) -> Path:
@@ -18,7 +18,7 @@ def default_manifest_path(facts: TopicFacts, source: Source, folder: Path) -> Pa
     Raises
     ------
     UsageError
-        If the only manifest is of an older version that does not record its options.
+        If the only manifest found is of an older version that does not record its options.
     """
     options = [f"{name} {value}" for name, value in source.options.items()]
     own = folder / _file_name(facts, source.name, *options)

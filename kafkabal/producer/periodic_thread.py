@@ -1,4 +1,4 @@
-"""A thread that does one thing every few seconds, another in between when asked, and survives their failures."""
+"""A thread that calls one function every few seconds and another on request, and survives their failures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from threading import Event, Thread, current_thread
 from time import monotonic
 
 CLOSING_S = 3.0
-"""A reading of a large cluster takes seconds; a broker that hangs must not keep a program from ending."""
+"""Reading a large cluster takes seconds; a broker that hangs must not keep a program from ending."""
 
 
 class PeriodicThread:
@@ -16,11 +16,11 @@ class PeriodicThread:
     Parameters
     ----------
     refresh
-        What to do; runs in a thread of its own.
+        Called periodically, in a thread of its own.
     revise
-        What to do in between when :meth:`revise` is called; runs in the same thread.
+        Called when :meth:`revise` asks for it; runs in the same thread.
     failed
-        Told of each error that they raised, those of a plug-in included; what was there before stays in force.
+        Called with each error that they raise, including errors of plug-ins; the previous state stays in use.
     """
 
     def __init__(
@@ -47,11 +47,12 @@ class PeriodicThread:
         self._wake.set()
 
     def revise(self) -> None:
-        """Do now what is done in between; the next refresh comes when it was to come."""
+        """Revise now; does not shift the next refresh."""
         self._wake.set()
 
     def close(self, wait_s: float = CLOSING_S) -> None:
-        """Stop; waits for a running refresh, though not forever, nor for itself. A later failure is ignored."""
+        """Stop, and wait up to ``wait_s`` for a running refresh, unless called by that refresh. Later failures are
+        ignored."""
         self._stop.set()
         self._wake.set()
         if current_thread() is not self._thread:

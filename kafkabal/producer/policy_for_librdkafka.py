@@ -1,4 +1,4 @@
-"""A policy for a client of librdkafka: it reckons with the batches that the client makes, and keeps what it must."""
+"""Sets up a policy for librdkafka: it takes the client's batch settings into account, and is checked for key order."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from kafkabal.errors import UsageError
 from kafkabal.routing import PolicyChoice
 
 LINGER_MS: Final = 5.0
-"""librdkafka's default, which is also what a policy's batches are cut by."""
+"""librdkafka's default; policies also assume it when they size batches."""
 _SETTINGS: Final = ("linger.ms", "queue.buffering.max.ms")
 
 
 def client_policy(choice: PolicyChoice, client: Mapping[str, Any]) -> PolicyChoice:
-    """The policy, for producers with this configuration."""
+    """The policy, set up for producers with this configuration."""
     linger_ms = next((float(client[name]) for name in _SETTINGS if name in client), LINGER_MS)
     return choice.reckoning_with(linger_ms=linger_ms)
 
 
 def expect_key_order(choice: PolicyChoice, why: str, option: str) -> None:
-    """See that a policy sends the records of a key to one partition.
+    """Check that a policy sends all records of a key to one partition.
 
     Parameters
     ----------
     why
-        Why that matters for these records.
+        Why key order matters for these records.
     option
-        What allows it not to.
+        The option that waives it.
 
     Raises
     ------
     UsageError
-        If it does not.
+        If the policy does not keep key order.
     """
     if not choice.about.keeps_key_order:
         raise UsageError(

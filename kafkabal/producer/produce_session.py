@@ -1,4 +1,4 @@
-"""From an order to records in a topic: checks first, then what earlier runs left, then the run itself."""
+"""Executes an order to produce: checks, then reads back what earlier runs left in the topic, then sends."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from kafkabal.sources import Source
 from kafkabal.telemetry import BrokerLatencies
 
 _BATCH_BYTES = 1_000_000
-"""librdkafka's default, and what one request to a broker may hold by default."""
+"""librdkafka's default, and the default limit of one request to a broker."""
 _QUEUE_BYTES = 256 * 2**20
-"""A second of a link of 2 Gbit/s: less empties while a refresh runs, more only delays a stop."""
+"""One second at 2 Gbit/s: a smaller queue would run empty during a refresh, a larger one only delays a stop."""
 _DELIVERY_MS = 120_000
-"""As in Kafka's own producer: a broker may be replaced within it, and a run that hangs ends."""
+"""As in Kafka's Java producer: long enough to replace a broker, and a run that hangs still ends."""
 _SETTLE_S = 2.0
-"""What a process that died had handed to its sockets reaches the brokers' logs within this time: a request is answered
-in milliseconds, in a second where brokers are busy."""
+"""Within this time, what a dead process had written to its sockets reaches the brokers' logs: brokers answer a request
+in milliseconds, or in a second when they are busy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,20 +48,20 @@ class ProduceOrder:
     scores: tuple[WeightedScore, ...] = ()
     refresh_s: float
     manifest_path: Callable[[TopicFacts], Path] | None = None
-    """Where the manifest of a topic is kept; None keeps nothing."""
+    """Where the manifest of a topic is stored; None stores none."""
     may_break_key_order: bool = False
     resend: bool = False
-    """Send files again that changed since they were sent."""
+    """Send files again if they changed since they were sent."""
     seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ProduceResult:
-    """The result of an order."""
+    """The result of an order to produce."""
 
     outcome: SendOutcome
     view: RoutingView
-    """The topic when all was sent."""
+    """The topic after everything was sent."""
 
 
 def produce_source(
@@ -77,18 +77,18 @@ def produce_source(
     latency: BrokerLatencies | None = None,
     prometheus: Callable[[], Mapping[int, float]] | None = None,
 ) -> ProduceResult:
-    """Send what an order asks for.
+    """Send what an order specifies.
 
     Parameters
     ----------
     cluster
-        Read by a thread of its own until this returns.
+        Read by a thread of its own until this function returns.
     brokers
-        Asked what the topic is; over connections of their own, so that no reading of the cluster delays them.
+        Describe the topic; over connections of their own, so that no reading of the cluster delays them.
     new_scores
-        Called about once a second: the scores to route by from then on, None to keep those in use.
+        Called about once a second; returns the scores to route by from now on, or None to keep the current ones.
     new_id
-        Makes a random name for a new manifest.
+        Makes a random id for a new manifest.
     latency, prometheus
         As of :class:`~kafkabal.producer.record_sender.RecordSender`.
 
@@ -168,7 +168,7 @@ def _read_back(
     clock: Callable[[], float],
     sleep: Callable[[float], None],
 ) -> dict[int, int]:
-    """Records that are in the topic though the manifest does not know them; see :func:`found_records`."""
+    """Records that are in the topic but not in the manifest; see :func:`found_records`."""
     if manifest.is_clean:
         return {}
     listener.reads_back()
@@ -177,7 +177,7 @@ def _read_back(
 
 
 def topic_settings(facts: TopicFacts) -> Mapping[str, ClientSetting]:
-    """Batches that the topic takes, compressed as it keeps them, and a queue that large records cannot exhaust."""
+    """Client settings for the topic: its batch size and compression, and a queue bounded in bytes for large records."""
     settings: dict[str, ClientSetting] = {
         "message.max.bytes": facts.max_record_bytes,
         "batch.size": min(_BATCH_BYTES, facts.max_record_bytes - OVERHEAD_BYTES),
@@ -192,7 +192,7 @@ def _following(
     new_scores: Callable[[], tuple[WeightedScore, ...] | None],
     sender: RecordSender,
 ) -> Callable[[DeliveryProgress], None]:
-    """Passes progress on, and new scores to the producer."""
+    """A callback that reports progress, and passes new scores to the sender."""
 
     def progressed(progress: DeliveryProgress) -> None:
         listener.progressed(progress)

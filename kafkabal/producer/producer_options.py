@@ -1,4 +1,4 @@
-"""What a producer's configuration says of routing: the keys that begin with ``kafkabal.``, apart from librdkafka's."""
+"""The routing part of a producer's configuration: splits the keys that begin with ``kafkabal.`` from librdkafka's."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RoutingOptions:
     profile: str | None
     refresh_s: float
     first_view_s: float
-    """For how long the first record of a topic waits for the first view."""
+    """How long the first record of a topic waits for the first view, in seconds."""
     any_key_order: bool
     seed: int
     metrics: Callable[[RoutingStatus], object]
@@ -49,14 +49,14 @@ class RoutingOptions:
 
 
 def split_options(config: Mapping[Any, Any]) -> tuple[RoutingOptions, dict[str, Any]]:
-    """Routing options, and what is left for librdkafka.
+    """Routing options, and the remaining settings for librdkafka.
 
     Raises
     ------
     UsageError
-        Naming the key that is unknown or has a wrong value.
+        Naming the key that is unknown or has an invalid value.
     """
-    # librdkafka refuses what is not text
+    # librdkafka refuses keys that are not text
     names = [name for name in config if isinstance(name, str) and name.startswith(PREFIX)]
     own = {name.removeprefix(PREFIX): config[name] for name in names}
     rest = {name: value for name, value in config.items() if name not in names}
@@ -127,4 +127,4 @@ def _callable(own: Mapping[str, Any], name: str) -> Callable[[RoutingStatus], ob
 
 
 def _ignore(_: RoutingStatus) -> None:
-    """What becomes of metrics that have no reader."""
+    """The default metrics callback."""

@@ -1,4 +1,4 @@
-"""Scores of a profile that is edited while records are sent."""
+"""The scores of a profile that may be edited while records are sent."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,16 +8,16 @@ from kafkabal.scoring import WeightedScore
 
 
 class ProfileWatcher:
-    """Loads the scores of a profile again each time its file changes.
+    """Reloads the scores of a profile whenever its file changes.
 
     Parameters
     ----------
     path
-        The file; None where no profile is used, so that nothing ever changes.
+        The file; None if no profile is used, so that nothing ever changes.
     load
-        Reads the scores; raises UsageError if the file is not valid.
+        Reads the scores; raises UsageError if the file is invalid.
     changed, ignored
-        Called with the new scores, and with the error of a file that is not valid.
+        Called with the new scores, or with the error of an invalid file.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class ProfileWatcher:
         self._modified_ns = self._modification_time_ns()
 
     def new_scores(self) -> tuple[WeightedScore, ...] | None:
-        """The scores of the profile, if its file has changed since the last call and is valid; else None."""
+        """The scores of the profile if its file has changed since the last call and is valid; else None."""
         modified_ns = self._modification_time_ns()
         if modified_ns == self._modified_ns:
             return None
@@ -52,4 +52,4 @@ class ProfileWatcher:
         try:
             return self._path.stat().st_mtime_ns if self._path else 0
         except OSError:
-            return 0  # an editor is replacing the file at this moment
+            return 0  # an editor is replacing the file right now

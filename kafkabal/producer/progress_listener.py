@@ -1,4 +1,4 @@
-"""Events of a delivery, for a display."""
+"""Progress events of a `produce` run, for a display."""
 
 from dataclasses import dataclass
 
@@ -10,34 +10,34 @@ class DeliveryProgress:
     """How far a run has come."""
 
     records: int
-    """In the topic, those of earlier runs included."""
+    """Records in the topic, including those of earlier runs."""
     bytes: int
-    """Of the source that are done with."""
+    """Bytes of the source that are finished."""
     sent: int
-    """Records that were acknowledged to this run."""
+    """Records of this run that were acknowledged."""
     handed_over: int
-    """Records that this run has taken on itself to send."""
+    """Records that this run has handed over to librdkafka."""
     skipped_bytes: int
-    """Of :attr:`bytes`, those of records that earlier runs had sent."""
+    """The part of :attr:`bytes` that earlier runs had sent."""
 
 
 class DeliveryListener:
-    """Receives the events of a delivery; does nothing by default."""
+    """Receives progress events; ignores them by default."""
 
     def starts(self, *, total_bytes: int, total_records: int | None) -> None:
-        """All checks are passed; 0 bytes where the source cannot know."""
+        """All checks passed; ``total_bytes`` is 0 if the source cannot know it."""
 
     def measures(self) -> None:
-        """Every record is read to see that it fits, and there are so many that it takes a while."""
+        """All records are read to check their sizes, and that takes a while."""
 
     def reads_back(self) -> None:
-        """An earlier run did not end in order: the topic is searched for its records."""
+        """An earlier run crashed: the topic is searched for its records."""
 
     def progressed(self, progress: DeliveryProgress) -> None:
         """Called about once a second."""
 
     def refresh_failed(self, error: Exception) -> None:
-        """The cluster could not be read; records go by the last view. Called by another thread."""
+        """The cluster could not be read; records are routed by the last view. Called by another thread."""
 
     def topic_unseen(self, error: KafkabalError) -> None:
-        """No broker could say whether the topic is still the same; sending continues."""
+        """No broker could confirm that the topic is still the same; sending continues."""

@@ -1,7 +1,7 @@
-"""A data set of Ray Data as records of a topic, routed by the policies of ``kafkabal produce``.
+"""Writes a Ray Data data set to a topic, routed by the policies of ``kafkabal produce``.
 
-Every write task has a producer of its own, which reads the cluster every few seconds as any other does. Ray repeats
-tasks that failed, so that a record may be sent twice; Kafka's transactions do not span tasks.
+Every write task has a producer of its own, which reads the cluster every few seconds. Ray retries failed tasks, so a
+record may be sent twice; Kafka's transactions do not span tasks.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from kafkabal.routing import Context, load_policy
 from kafkabal.scoring import load_scores
 from kafkabal.sources import Headers
 
-if TYPE_CHECKING:  # an extra, which need not be installed
+if TYPE_CHECKING:  # an optional extra, which may not be installed
     import ray.data
 
 _SEED_BITS = 32
 _AT_ONCE = 1000
-"""Records handed over together: the call costs some microseconds, shared by so many."""
+"""Records handed over per call: a call costs some microseconds, which they share."""
 _Record: TypeAlias = "tuple[bytes, bytes | None, Headers | None]"
 
 
@@ -55,22 +55,24 @@ def write_topic(
     Parameters
     ----------
     dataset
-        Column ``value`` (bytes or text), and perhaps ``key`` and ``headers`` (a list of ``name`` and ``value``).
+        Has a column ``value`` (bytes or text), and optionally ``key`` and ``headers`` (a list of ``name`` and
+        ``value``).
     profile, bootstrap_servers, command_config
-        How to reach the cluster: a profile, or ``host:port`` and a Java ``client.properties``; else the environment.
+        How to reach the cluster: a profile, or ``host:port`` and a Java ``client.properties``; by default the
+        environment.
     policy, scores, refresh_s
         As of ``kafkabal produce``.
     any_key_order
         Let a policy send records of one key to several partitions.
     concurrency
-        Most write tasks at once; None leaves it to Ray.
+        Maximum of concurrent write tasks; None leaves it to Ray.
 
     Raises
     ------
     UsageError
         If the topic is unknown, a column is missing, or the policy would break the order of keyed records.
     KafkabalError
-        If the brokers do not answer, or refuse.
+        If the brokers do not respond, or refuse.
     """
     try:
         from ray.data import Datasink
@@ -109,7 +111,7 @@ def write_topic(
 
 
 def _send(sender: RecordSender, records: list[_Record]) -> int:
-    """Queue records; how many."""
+    """Queue records; returns how many."""
     values, keys, headers = (list(column) for column in zip(*records, strict=True))
     named = [of_record or [] for of_record in headers]
     sizes = [

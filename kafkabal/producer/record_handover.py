@@ -1,4 +1,4 @@
-"""How records are handed over to librdkafka: those in a row that go to one partition at once, with one report."""
+"""Hands records over to librdkafka: consecutive records of one partition at once, with a shared delivery report."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ DeliveryCallback: TypeAlias = "Callable[[KafkaError | None, Message], None]"
 
 
 def runs_of_one_partition(partitions: I64 | Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Partitions one after the other, each with the number of records in a row that go there."""
+    """Partitions in order, each with the number of consecutive records that go there."""
     if not isinstance(partitions, np.ndarray):
-        # asked for one by one: each is decided after the one before was handed over
+        # one at a time: the policy decides each only after the previous record was handed over
         yield from ((partition, 1) for partition in partitions)
     elif len(partitions):
         firsts = np.concatenate(([0], np.flatnonzero(np.diff(partitions)) + 1))
@@ -29,7 +29,7 @@ def runs_of_one_partition(partitions: I64 | Iterable[int]) -> Iterator[tuple[int
 
 
 class RecordHandover:
-    """Hands records over in their order, in loops that run within the interpreter's own C code."""
+    """Hands records over in order, in loops that run inside the interpreter's C code."""
 
     def __init__(
         self,
@@ -50,12 +50,12 @@ class RecordHandover:
         return len(self._values) - length_hint(self._left)
 
     def hand_over(self, partition: int, count: int, report: DeliveryCallback) -> int:
-        """Hand over the next records, which go to one partition; how many there was room for.
+        """Hand over the next records, all of one partition; returns how many the queue had room for.
 
         Raises
         ------
         Exception
-            What the client raises for the first of the records that are left.
+            What the client raises for the first record that it does not take.
         """
         before = self.handed_over
         taken = map(
@@ -72,7 +72,7 @@ class RecordHandover:
         try:
             deque(taken, maxlen=0)
         except BaseException as error:
-            # the one that was not taken has left the iterators
+            # the record that was not taken has already left the iterators
             self._begin(max(0, self.handed_over - 1))
             if not isinstance(error, BufferError):
                 raise
@@ -85,7 +85,7 @@ class RecordHandover:
 
 
 class ReportsByPartition(dict[int, DeliveryCallback]):
-    """Reports by partition, each made when the first record goes there."""
+    """Delivery reports by partition, each created when the first record goes there."""
 
     def __init__(self, report_of: Callable[[int], DeliveryCallback]) -> None:
         super().__init__()

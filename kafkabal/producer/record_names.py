@@ -14,13 +14,14 @@ from kafkabal.sources import Headers
 RECORD_HEADER: Final = "kafkabal-record"
 """Header that names a record: the id of its manifest, a slash, and its number."""
 
-# names of records are made a thousand at a time: what stands before the last three digits is put in for each line break
+# names of records are made a thousand at a time: each line break is replaced by the digits before the last three
 _THOUSAND = b"".join(b"\n%03d" % number for number in range(1000))
 _LAST_DIGITS_BYTES = 4
 
 
 class NameHeaders(Sequence[Headers]):
-    """Headers of records that have none but their names, each made when it is sent: they are as many as the records."""
+    """The headers of records whose only header is their name. Each is made when it is sent, since there are as many as
+    records."""
 
     def __init__(self, names: list[bytes]) -> None:
         self._names = names
@@ -36,12 +37,13 @@ class NameHeaders(Sequence[Headers]):
         return NameHeaders(self._names[at]) if isinstance(at, slice) else [(RECORD_HEADER, self._names[at])]
 
     def __iter__(self) -> Iterator[Headers]:
-        # a list of one pair each, made within the interpreter's own C code
+        # each a list of one pair, made inside the interpreter's C code
         return map(list, zip(zip(repeat(RECORD_HEADER), self._names, strict=False), strict=False))
 
 
 def found_records(manifest: SendManifest, messages: Iterable[Message]) -> dict[int, int]:
-    """Numbers of the records of this manifest among some messages, each with the hash of its value in this process."""
+    """The numbers of this manifest's records among some messages, each with its value's hash (valid in this process
+    only)."""
     prefix = f"{manifest.header.id}/"
     found = {}
     for message in messages:

@@ -1,7 +1,7 @@
-"""Sends blocks of records to one topic, each where its router says, and accounts for every one of them.
+"""Sends blocks of records to one topic, each record where its router says, and tracks the fate of every one.
 
-librdkafka does the sending: it batches, retries, keeps records in order within a partition without duplicates
-(idempotence) and follows a partition to its new leader.
+librdkafka does the sending: it batches, retries, keeps the records of a partition in order without duplicates
+(idempotence), and follows a partition to its new leader.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from kafkabal.telemetry import BrokerLatencies
 from kafkabal.wording import counted_noun
 
 _FULL_QUEUE_POLL_S = 0.05
-"""How long delivery reports are waited for before a record that found no room is offered again: a batch is acknowledged
-in milliseconds, which ends the wait; this bounds it where none comes."""
+"""Longest wait for delivery reports before a record that found the queue full is offered again. A batch is usually
+acknowledged within milliseconds, which ends the wait earlier."""
 _FLUSH_SLICE_S = 0.1
-"""How long a signal may wait: less than a person notices."""
+"""The longest a signal may be delayed: too short for a person to notice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,50 +56,49 @@ class Deliveries:
     handed_over: int
     """Taken by :meth:`RecordSender.produce_many`."""
     acknowledged: int
-    """In the topic, by the brokers' word."""
+    """Acknowledged by the brokers."""
     failed: Mapping[str, int]
-    """Given up on, by reason."""
+    """Number of records given up, by reason."""
 
     @property
     def in_flight(self) -> int:
-        """Neither acknowledged nor given up on."""
+        """Number of records neither acknowledged nor given up."""
         return self.handed_over - self.acknowledged - sum(self.failed.values())
 
 
 class RecordSender:
     """Sends records to the partitions of one topic that a policy picks.
 
-    One thread produces, polls and flushes; the refresh runs in a thread of its own, which alone uses ``cluster`` once
-    the producer stands.
+    One thread produces, polls and flushes. A second thread refreshes the view; once the sender is created, only that
+    thread uses ``cluster``.
 
     Parameters
     ----------
     cluster
-        Read every ``refresh_s`` seconds; stays open when the producer is closed.
+        Read every ``refresh_s`` seconds; stays open when the sender is closed.
     policy
-        A new instance, for this producer alone.
+        A new instance, used by this sender only.
     client
-        Configuration of librdkafka, as :func:`~kafkabal.config.librdkafka_config.librdkafka_settings`
-        makes it, and whatever
-        is to differ from the defaults: idempotence, and 5 ms of linger.
+        Configuration of librdkafka, as :func:`~kafkabal.config.librdkafka_config.librdkafka_settings` makes it, and
+        settings that override the defaults (idempotence, 5 ms of linger).
     scores
-        What the ``score`` policy evens out.
+        What the ``score`` policy balances.
     refresh_s
         Seconds between two views of the cluster.
     latency
-        Where produce latencies come from; None takes this producer's own statistics.
+        Source of produce latencies; None uses this producer's own statistics.
     prometheus
         Value of the configured query by broker id.
     refresh_failed
-        Told when the cluster could not be read; records are routed by the last view meanwhile.
+        Called when the cluster could not be read; meanwhile records are routed by the last view.
     clock
         Seconds; must be the clock that the policy was given.
 
     Raises
     ------
     UsageError
-        If the topic is unknown, the cluster does not supply what a score needs, or librdkafka does not take
-        the configuration.
+        If the topic is unknown, the cluster does not supply what a score needs, or librdkafka rejects the
+        configuration.
     KafkabalError
         If the cluster cannot be read.
 
@@ -164,7 +163,7 @@ class RecordSender:
         on_acknowledged: Callable[[Acknowledged], None] = lambda _: None,
         on_failed: Callable[[KafkaError], None] = lambda _: None,
     ) -> None:
-        """Queue records in their order; waits only while librdkafka's queue is full.
+        """Queue records in order; waits only while librdkafka's queue is full.
 
         Parameters
         ----------
@@ -177,13 +176,13 @@ class RecordSender:
         on_acknowledged
             Called once all of them, or all that were queued before an error, are acknowledged.
         on_failed
-            Called for each that failed; ``on_acknowledged`` is not called then.
+            Called for each record that failed; ``on_acknowledged`` is not called then.
 
         Raises
         ------
         RefusedByClusterError, OperationError
-            If a record is larger than the client may send, the topic has lost the partition, or the sender is closed;
-            the records before the one that was refused are queued.
+            If a record is larger than the client may send, the partition is no longer in the topic, or the sender is
+            closed; the records before the refused one are queued.
         """
         router = self._router
         sizes = np.asarray(sizes, np.int64)
@@ -212,7 +211,7 @@ class RecordSender:
                 raise KeyboardInterrupt from error
             raise
         except BaseException:
-            # the record at hand may or may not be queued: these records must not count as all done
+            # the current record may or may not be queued, so these records must not count as all done
             self._close_flight(router, flight, handover.handed_over + 1, sizes)
             raise
         self._close_flight(router, flight, handover.handed_over, sizes)
@@ -221,7 +220,7 @@ class RecordSender:
     def _partitions(
         self, router: TopicRouter, flight: RecordsInFlight, sizes: I64, keys: list[bytes | None] | None
     ) -> I64 | Iterable[int]:
-        """Partition of each record: of all at once, or each when it is asked for."""
+        """The partition of each record: all picked at once, or one at a time as they are consumed."""
         if keys is not None or not router.picks_batches:
             return self._partitions_one_by_one(router, flight, sizes, keys)
         partitions = router.pick_batch(sizes, self._clock())
@@ -256,7 +255,7 @@ class RecordSender:
         router.settle(tally.partition, tally.size_bytes)
 
     def _partition_report(self, router: TopicRouter, tally: PartitionTally) -> DeliveryCallback:
-        """The report of the records of a partition, which a policy that learns hears of too."""
+        """The delivery report shared by a partition's records; it also informs a policy that learns from deliveries."""
         self._tallies.add(tally)
         if not router.learns:
             return tally.report
@@ -273,20 +272,20 @@ class RecordSender:
         on_failed(error)
 
     def poll(self, timeout_s: float = 0.0) -> None:
-        """Call what waits to be called back; at most for so long. A signal is handled when it is over."""
+        """Serve delivery reports for at most ``timeout_s``. Signals are handled when the call returns."""
         self._router.take_view()
         with self._faults_named(), signals_held_back():
             self._client.poll(timeout_s)
 
     def flush(self, timeout_s: float | None = None) -> Deliveries:
-        """Wait until the fate of all records is known, or the time is over; a signal ends it within a moment.
+        """Wait until the fate of all records is known, or until the timeout; a signal ends the wait within a moment.
 
-        Without a time librdkafka's ``delivery.timeout.ms`` bounds it.
+        Without a timeout, librdkafka's ``delivery.timeout.ms`` limits it.
 
         Raises
         ------
         PartialFailureError
-            If records were given up on, now or since the producer was made.
+            If records were given up, now or earlier.
         """
         end_s = inf if timeout_s is None else self._clock() + timeout_s
         while self._flush_slice(end_s - self._clock()) and self._clock() < end_s:
@@ -302,27 +301,27 @@ class RecordSender:
         return deliveries
 
     def reload(self, *, policy: Policy | None = None, scores: Iterable[WeightedScore] | None = None) -> None:
-        """Route by another policy or other scores from the next record on; what is queued goes where it was to go.
+        """Route by another policy or other scores from the next record on; queued records keep their partitions.
 
-        The new policy starts from the last view; new scores count from the next view, which is asked for at once.
-        A producer that was made without need of latencies measures them once a refresh only.
+        The new policy starts from the last view. New scores take effect with the next view, which is requested at once.
+        If the sender was created without need of latencies, it measures them only once per refresh.
         """
         if policy is not None:
             router = TopicRouter(self.topic, policy, self._refresh_failed)
-            # none of its records is in the last view
+            # the last view shows none of its records
             router.show(self.view, len(self._client))
             self._router = router
         self._refresher.reload(scores)
 
     def drop_queued(self) -> None:
-        """Give up records that are not on their way yet; they are reported as failed."""
+        """Give up records that have not been sent yet; they are reported as failed."""
         with self._faults_named(), signals_held_back():
             self._client.purge(in_queue=True, in_flight=False)
             self._client.poll(0)
 
     @property
     def deliveries(self) -> Deliveries:
-        """The fate of the records, as far as :meth:`poll` has reported."""
+        """The fate of the records, as far as :meth:`poll` has reported it."""
         acknowledged = sum(tally.records - tally.left - tally.failed for tally in self._tallies)
         return Deliveries(self._handed_over, self._acknowledged + acknowledged, dict(self._failed))
 
@@ -333,11 +332,11 @@ class RecordSender:
         return self._router.view
 
     def close(self) -> None:
-        """Drop what is not acknowledged, and stop; :meth:`flush` first to lose nothing."""
+        """Drop what is not acknowledged, and stop; call :meth:`flush` first to lose no records."""
         self._refresher.close()
         self._produce = self._refuse
         self._client.purge()
-        # a client that cannot go on says so again, to a caller that knows already
+        # a client with a fatal error raises it again here; the caller has it already
         with suppress(KafkaException):
             self._client.flush(0)
 
@@ -347,7 +346,7 @@ class RecordSender:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Flush, unless an error is on its way, and close."""
+        """Flush unless the block raised an error, then close."""
         try:
             if kind is None:
                 self.flush()
@@ -358,13 +357,13 @@ class RecordSender:
         raise OperationError(f"topic {self.topic}: the producer is closed")
 
     def _flush_slice(self, at_most_s: float) -> int:
-        """Flush for a moment, signals held back; how many records and events are left."""
+        """Flush briefly with signals held back; returns how many records and events are left."""
         with self._faults_named(), signals_held_back():
             return self._client.flush(min(_FLUSH_SLICE_S, max(0.0, at_most_s)))
 
     @contextmanager
     def _faults_named(self) -> Iterator[None]:
-        """Turn what ends an idempotent client, such as a permission that it lacks, into one of our errors."""
+        """Turn a fatal error of an idempotent client, such as a missing permission, into one of our errors."""
         try:
             yield
         except KafkaException as error:

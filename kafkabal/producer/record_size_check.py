@@ -1,4 +1,4 @@
-"""Whether every record of a source fits into the topic, before any is sent."""
+"""Checks that every record of a source fits into the topic, before any is sent."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from kafkabal.sources import Part, RecordSize, Source
 from kafkabal.wording import first_of
 
 OVERHEAD_BYTES: Final = 256
-"""At least what surrounds a record: its name, the head of a batch, and lengths and deltas within it."""
+"""Upper limit of what surrounds a record: its name, its part of the batch header, and lengths and deltas."""
 _CHUNK_HEADER_BYTES = 32
-"""Names and numbers of the headers by which pieces of a file are joined again, at most."""
+"""At most the names and numbers in the headers by which the pieces of a file are joined again."""
 _NAMED = 5
-"""Enough to look one up; a message is one line."""
+"""Records named in the error: enough to look one up, and still one line."""
 _MOMENT_S = 1.0
-"""What takes longer is announced; less would flicker."""
+"""A check that takes longer is announced; announcing shorter ones would flicker."""
 
 
 def check_sizes(
@@ -29,12 +29,12 @@ def check_sizes(
     clock: Callable[[], float] = monotonic,
     takes_long: Callable[[], None] = lambda: None,
 ) -> None:
-    """See that every record fits into the topic, before any is sent.
+    """Check that every record fits into the topic.
 
     Parameters
     ----------
     takes_long
-        Called once if it takes more than a moment: rows have to be read for it.
+        Called once if the check takes more than a moment, because rows have to be read for it.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def _once_after_a_moment(clock: Callable[[], float], takes_long: Callable[[], No
 
 
 def _smaller(large: Iterable[RecordSize], limit: int) -> str:
-    """What to do about records that are larger than this."""
+    """A hint for records that are larger than the limit."""
     around = [size.around_bytes for size in large if size.around_bytes is not None]
     chunk = limit - max(around, default=limit) - _CHUNK_HEADER_BYTES
     written = f"{chunk // 1024}KiB" if chunk >= 1024 else str(chunk)

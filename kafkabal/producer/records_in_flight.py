@@ -1,8 +1,8 @@
-"""Records that were queued together, until all of them are acknowledged.
+"""Records that were queued together (a flight), until all of them are acknowledged.
 
-What is done for each acknowledgement is done a million times a second, so it is next to nothing: of the records of a
-flight that go to one partition only how many are left is counted, in a tally, and everything else is done once for all
-of them. Brokers acknowledge the records of a partition in their order, so the last one has the highest offset.
+There are up to a million acknowledgements a second, so each must cost next to nothing: a tally only counts how many of
+its partition's records are left, and everything else happens once for all of them. Brokers acknowledge the records of a
+partition in order, so the last one has the highest offset.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Acknowledged(NamedTuple):
     """What became of records that were queued together."""
 
     records: int
-    """How many of them were sent: all, unless an error kept the last ones from being queued."""
+    """How many were sent: all, unless an error kept the last ones from being queued."""
     next_offsets: Mapping[int, int]
     """By partition: all of these records that went there are before this offset."""
     value_bytes: Mapping[int, int]
-    """By partition: bytes of their values."""
+    """By partition: bytes of the records' values."""
 
 
 class PartitionTally:
@@ -62,15 +62,15 @@ class RecordsInFlight:
     Parameters
     ----------
     values
-        Of all records that are to be queued.
+        Of all records to be queued.
     sizes
         Bytes of each, key and headers included.
     on_acknowledged
-        Called once the fate of all is known, if none failed.
+        Called once the fate of all records is known, if none failed.
     on_failed
-        Called for each that failed.
+        Called for each record that failed.
     on_finished
-        Called for each partition once the fate of its records is known, and the flight is complete.
+        Called for each partition once the fate of its records is known and the flight is complete.
     """
 
     def __init__(
@@ -96,11 +96,11 @@ class RecordsInFlight:
 
     @property
     def partitions(self) -> I64:
-        """Of each record that a partition was picked for."""
+        """The partitions of all records picked so far."""
         return np.array(self._picked, np.int64) if self._picked_at_once is None else self._picked_at_once
 
     def expect(self, partitions: I64) -> None:
-        """Count records that will be queued, in this order: all of the flight."""
+        """Count the records that will be queued, in this order; they are the whole flight."""
         self._picked_at_once = partitions
         for partition, records in enumerate(np.bincount(partitions).tolist()):
             if records:
@@ -109,7 +109,7 @@ class RecordsInFlight:
                 tally.left += records
 
     def expect_one(self, partition: int) -> PartitionTally:
-        """Count one record that will be queued next; the tally of its partition."""
+        """Count the one record that will be queued next; returns the tally of its partition."""
         self._picked.append(partition)
         tally = self.of_partition(partition)
         tally.records += 1
@@ -124,7 +124,7 @@ class RecordsInFlight:
         return tally
 
     def close(self, queued: int) -> None:
-        """No more records come; those from a position on were not queued."""
+        """No more records follow; those from position ``queued`` on were not queued."""
         partitions = self.partitions
         for partition in partitions[queued:].tolist():
             tally = self.by_partition[partition]
@@ -142,7 +142,7 @@ class RecordsInFlight:
                 self.finish(tally)
 
     def finish(self, tally: PartitionTally) -> None:
-        """The fate of the records of a partition is known, if no more of them come."""
+        """Report a partition as finished, unless more records of the flight may follow."""
         if not self._is_complete:
             return
         self._on_finished(tally)
@@ -151,14 +151,14 @@ class RecordsInFlight:
             self._on_acknowledged(self._acknowledged())
 
     def _acknowledged(self) -> Acknowledged:
-        # a broker that had a record already, from a retry, does not say where
+        # after a retry, a broker that already had a record does not report its offset
         offsets = {p: tally.last.offset() for p, tally in self.by_partition.items() if tally.last is not None}
         next_offsets = {p: offset + 1 for p, offset in offsets.items() if offset is not None and offset >= 0}
         return Acknowledged(self._queued, next_offsets, self._sent_bytes)
 
 
 def _sums(partitions: I64, n_bytes: I64) -> dict[int, int]:
-    """Bytes of records by partition; those that have none are left out."""
+    """Bytes of records by partition; partitions without records are left out."""
     if not len(partitions):
         return {}
     sums = np.bincount(partitions, n_bytes[: len(partitions)])

@@ -1,4 +1,4 @@
-"""What a producer routes, as metrics of Prometheus."""
+"""Prometheus metrics of what a producer routes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkabal.producer.slot_router import RoutingStatus
 
 
 class RoutingCollector(Collector):
-    """Metrics of one producer, to be registered with a registry of ``prometheus_client``.
+    """Metrics of one producer, to be registered with ``prometheus_client``.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class RoutingCollector(Collector):
         self._statuses = statuses
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics now."""
+        """The current metrics."""
         routed = CounterMetricFamily(
             "kafkabal_producer_routed_bytes",
             "Bytes routed to partitions that a broker leads",

@@ -1,4 +1,4 @@
-"""What policies see of a live cluster: read again and again, with whatever the scores to route by need."""
+"""Reads a live cluster repeatedly, and makes the views that policies see, with the data that the scores need."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from kafkabal.scoring import Need, WeightedScore, require, supplied
 from kafkabal.telemetry import BrokerLatencies, with_rates
 
 _COMES_LATER = frozenset({Need.CAPACITY, Need.RATES, Need.TELEMETRY})
-"""Needs that are met with assumptions, by a second sample, or once records have been sent."""
+"""Needs that are not met at the first reading: an assumption, a second sample or the first sent records meet them."""
 _COMES_ALONG = frozenset({Need.CAPACITY, Need.TELEMETRY})
-"""Of those, what a view can do without."""
+"""The ones among them that a view can do without."""
 
 
 class StateReader(Protocol):
-    """Something that reads the state of a cluster: every :class:`~kafkabal.clusters.cluster_protocol.Cluster` can."""
+    """Reads the state of a cluster; every :class:`~kafkabal.clusters.cluster_protocol.Cluster` does."""
 
     def read(self, request: ReadRequest) -> Reading:
         """The whole state."""
 
 
 class ClusterWithDisks:
-    """A cluster that is read again and again, with the volumes and capacities that a profile states."""
+    """A cluster read with the volumes and capacities that a profile states."""
 
     def __init__(self, cluster: Cluster, settings: Settings) -> None:
         self._cluster = cluster
@@ -43,25 +43,25 @@ class ClusterWithDisks:
 
 
 _PAUSES_S = (0.1, 0.4, 1.0)
-"""Before brokers that report no log dirs count as ones that never do: one that has just started reports within a
-second."""
+"""Pauses before brokers that report no log dirs count as never reporting any: a broker that has just started reports
+within a second."""
 
 
 class ViewReader:
-    """Reads a cluster and shows its topics as policies see them; one thread at a time may use it.
+    """Reads a cluster and makes views of its topics; used by one thread at a time.
 
-    A score whose rates or latencies are not known yet is left out of the view until they are.
+    A score is left out of the view until the rates or latencies it needs are known.
 
     Parameters
     ----------
     latency
         Produce latencies, as far as they are known.
     prometheus
-        Gives the value of the configured query by broker id; None where no Prometheus is configured.
+        Gives the value of the configured query by broker id; None if no Prometheus is configured.
     clock
-        The clock of the policies.
+        Seconds; the policies' clock.
     sleep
-        How brokers are given time.
+        Waits between requests to a busy broker.
     """
 
     def __init__(
@@ -84,12 +84,12 @@ class ViewReader:
         self._took_s = 0.0
 
     def read(self, scores: Iterable[WeightedScore]) -> None:
-        """Read the cluster once more, and measure.
+        """Read the cluster again, and measure latencies.
 
         Raises
         ------
         KafkabalError
-            Whatever the cluster or Prometheus raise when they are asked.
+            Whatever the cluster or Prometheus raises.
         """
         at_s = self._clock()
         self._latest = at_s, self._read(at_s, frozenset(need for weighted in scores for need in weighted.score.needs))
@@ -97,19 +97,19 @@ class ViewReader:
         self.measure()
 
     def measure(self) -> None:
-        """Take the latencies of now to what was read last, as old as it is.
+        """Combine the latencies of now with the last reading, however old it is.
 
         Raises
         ------
         KafkabalError
-            What Prometheus raises when it is asked.
+            Whatever Prometheus raises.
         """
         assert self._latest is not None
         at_s, state = self._latest
         self._latest = at_s, self._measured(state)
 
     def view(self, topic: str, scores: Iterable[WeightedScore]) -> RoutingView:
-        """A topic as it was read last.
+        """A topic as of the last reading.
 
         Raises
         ------
@@ -122,7 +122,8 @@ class ViewReader:
         for weighted in selected:
             if not weighted.score.needs <= known | _COMES_LATER:
                 require(weighted.score, state)
-        # one by latencies that are not measured yet changes no weight, and says that bytes need not be even
+        # a score whose latencies are not measured yet would change no weight, and would claim that bytes need not be
+        # even
         ready = [w for w in selected if w.score.needs <= known | _COMES_ALONG]
         return view_of(
             state,
@@ -143,7 +144,7 @@ class ViewReader:
         return with_rates(before[1], state, at_s - before[0], group_offsets=True)
 
     def _ask(self, request: ReadRequest, needs: frozenset[Need]) -> ClusterState:
-        """Ask brokers again that were too busy to report their log dirs."""
+        """Ask brokers again if they were too busy to report their log dirs."""
         state = self._cluster.read(request).state
         for pause_s in _PAUSES_S:
             if Need.LOG_DIRS not in needs - supplied(state):

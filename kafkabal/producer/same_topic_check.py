@@ -1,4 +1,4 @@
-"""Whether the topic that a run began with still exists, or was deleted and created again."""
+"""Checks that the topic a run started with still exists, and was not deleted and created again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafkabal.errors import KafkabalError, OperationError
 
 
 class TopicGoneError(OperationError):
-    """The topic that the run began with no longer exists."""
+    """The topic that the run started with no longer exists."""
 
 
 def same_topic_check(
@@ -17,14 +17,14 @@ def same_topic_check(
     topic: str,
     unanswered: Callable[[KafkabalError], None] = lambda _: None,
 ) -> Callable[[], None]:
-    """A check that the topic was neither deleted nor re-created since.
+    """A check that the topic was neither deleted nor re-created.
 
     Parameters
     ----------
     current_id
-        Gives the id of the topic now, None if there is none.
+        Returns the current id of the topic, None if it does not exist.
     unanswered
-        Told of what ``current_id`` raised: it says nothing about the topic, and what becomes of the records decides.
+        Called with what ``current_id`` raised. That says nothing about the topic: delivery reports will.
     """
 
     def check() -> None:

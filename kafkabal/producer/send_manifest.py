@@ -1,4 +1,4 @@
-"""The record of what a run has sent: which files it was given, in which order, and how far they are acknowledged.
+"""The manifest of what `produce` has sent: the files in their order, and how far they are acknowledged.
 
 An append-only file of JSON lines::
 
@@ -9,12 +9,12 @@ An append-only file of JSON lines::
     {"void":3}
     {"state":"clean"}
 
-Records are numbered from 0 over all parts in their order. All below ``through`` are acknowledged or given up for good;
-those from ``through`` on that are in the topic nevertheless are at or after ``offsets`` of their partition. A void part
-is not looked at again. Checksums are those of files that are in the topic, by the number of their part; ``rows`` is
-that of the first rows of a source of rows. A part that was touched has the same content as before. The bytes of a name
-that is not UTF-8 stand in ``raw_name``, in base64. A run writes ``running`` before its first record, and ``clean`` once
-nothing is in flight and nothing from ``through`` on is in the topic.
+Records are numbered from 0 over all parts in order. All below ``through`` are acknowledged or given up for good; those
+from ``through`` on that are in the topic anyway are at or after ``offsets`` of their partition. A void part is not
+considered again. ``checksums`` has the files that are in the topic, by the number of their part; ``rows`` has the
+checksum of the first rows of a source of rows. A touched part has a new time but the same content as before. A name
+that is not UTF-8 has its bytes in ``raw_name``, in base64. A run writes ``running`` before its first record, and
+``clean`` once nothing is in flight and nothing from ``through`` on is in the topic.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ class ManifestHeader(msgspec.Struct, frozen=True, kw_only=True):
 
     kafkabal_manifest: int = _VERSION
     id: str
-    """Random; together with its number it names a record, in the header ``kafkabal-record``."""
+    """Random; with its number it names a record, in the header ``kafkabal-record``."""
     cluster_id: str
     topic: str
     topic_id: str
     source: str
     options: dict[str, str] | None = None
-    """What else the records depend on; None in manifests that were begun before it was written down."""
+    """The other options that the records depend on; None in manifests of versions that did not record them."""
     offsets: dict[int, int]
-    """End of each partition when the run began."""
+    """End offset of each partition when the run began."""
 
 
 class _PartLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """A part with a name that fits into JSON."""
+    """A part, with its name in a form that fits into JSON."""
 
     name: str
     raw_name: bytes = b""
@@ -78,7 +78,7 @@ class _Line(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
 
 
 class SendManifest(ClosingContext):
-    """A manifest that is open for one run; :meth:`open` or :meth:`in_memory` make one."""
+    """A manifest that is open for one run; create it with :meth:`open` or :meth:`in_memory`."""
 
     def __init__(self, header: ManifestHeader, path: Path | None, file: IO[bytes] | None) -> None:
         self.header = header
@@ -97,19 +97,19 @@ class SendManifest(ClosingContext):
 
     @classmethod
     def in_memory(cls, header: ManifestHeader) -> Self:
-        """One that is dropped when the run ends."""
+        """A manifest that is dropped when the run ends."""
         return cls(header, None, None)
 
     @classmethod
     def open(cls, path: Path, header: ManifestHeader) -> Self:
-        """Begin a manifest, or continue the existing one.
+        """Create a manifest, or continue the existing one.
 
         Raises
         ------
         BusyError
             If another run has it open.
         InputFileError
-            If it is damaged, or belongs to another topic or source, or to the same one with other options.
+            If it is damaged, or belongs to another topic or source, or was begun with other options.
         OutputError
             If it cannot be written.
         """
@@ -128,7 +128,7 @@ class SendManifest(ClosingContext):
         return opened.releasing_at_close(lock)
 
     def releasing_at_close(self, lock: FileLock) -> Self:
-        """It, which releases a lock when it is closed."""
+        """This manifest, set to release a lock when it is closed."""
         self._lock = lock
         return self
 
@@ -138,25 +138,25 @@ class SendManifest(ClosingContext):
         return self._file is not None
 
     def add_parts(self, parts: Iterable[Part]) -> None:
-        """Append files to the list; they are numbered after all that is there."""
+        """Append files to the list; their records are numbered after all existing ones."""
         added = list(parts)
         self.parts += added
         self._append(*(_Line(part=_part_line(part)) for part in added))
 
     def touch_parts(self, touched: Mapping[int, Part]) -> None:
-        """Remember that parts have another time or, with more rows, size, but the content that was sent."""
+        """Record that parts have a new time or, with more rows, a new size, but still the content that was sent."""
         if touched:
             for index, part in touched.items():
                 self.parts[index] = part
             self._append(_Line(touched={index: _part_line(part) for index, part in touched.items()}))
 
     def start_over(self, new_id: str, offsets: Mapping[int, int]) -> None:
-        """Forget everything that was sent: under a new id all of it is sent again.
+        """Forget everything that was sent: all of it is sent again, under a new id.
 
         Parameters
         ----------
         offsets
-            End of each partition now.
+            Current end offset of each partition.
         """
         self.header = msgspec.structs.replace(self.header, id=new_id, offsets=dict(offsets))
         self.parts, self.void, self.checksums, self.rows = [], set(), {}, None
@@ -166,7 +166,7 @@ class SendManifest(ClosingContext):
             self._append(self.header)
 
     def void_parts(self, indexes: Sequence[int]) -> None:
-        """Give up parts: what is not sent of them will not be."""
+        """Give up parts: their unsent records will not be sent."""
         self.void.update(indexes)
         self._append(*(_Line(void=index) for index in indexes))
 
@@ -177,34 +177,34 @@ class SendManifest(ClosingContext):
         checksums: Mapping[int, str] | None = None,
         rows: RowChecksum | None = None,
     ) -> None:
-        """Remember how far the run has come; on disk when it returns.
+        """Record how far the run has come; on disk when the call returns.
 
         Parameters
         ----------
         checksums
-            Of files that are in the topic, and were not at the last checkpoint.
+            Of files that are in the topic and were not at the last checkpoint.
         rows
-            Of some of the records below ``through``; None without more than before.
+            Checksum of some of the records below ``through``; None if it covers no more than the last one.
         """
         if (through, offsets) != (self.through, self.offsets) or checksums or rows:
             line = _Line(through=through, offsets=dict(offsets), rows=rows)
             line.checksums = dict(checksums) if checksums else None
             self._append(line)
-            # only now: a line that failed, or that a signal cut short, is written again by the next checkpoint
+            # only after the write: the next checkpoint then repeats a line that failed or that a signal cut short
             self._apply(line)
 
     def mark_running(self) -> None:
-        """Remember that records may be on their way from now on."""
+        """Record that records may be in flight from now on."""
         self.is_clean = False
         self._append(_Line(state="running"))
 
     def mark_clean(self) -> None:
-        """Remember that nothing is on its way any more, and that none but the records below ``through`` is there."""
+        """Record that nothing is in flight any more, and that only records below ``through`` are in the topic."""
         self.is_clean = True
         self._append(_Line(state="clean"))
 
     def close(self) -> None:
-        """Let another run have it."""
+        """Release it for another run."""
         if self._file is not None:
             _close(self._file)
         if self._lock is not None:
@@ -237,7 +237,7 @@ class SendManifest(ClosingContext):
                 raise InputFileError(path, _NO_MANIFEST, line=1)
             file.truncate(0)  # the disk was full, or the run was killed, before it had sent anything
             return cls._begin(path, file, header)
-        # a crash may have cut the last line off; nothing has relied on it yet
+        # a crash may have cut off the last line; nothing has relied on it yet
         file.truncate(whole_bytes)
         return manifest
 
@@ -317,7 +317,7 @@ def _read_header(file: InputFile, line: bytes, expected: ManifestHeader) -> Mani
 
 
 def _difference(begun: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, str]:
-    """Options in which these differ, as the one and as the other has them."""
+    """The options that differ, as each of the two has them."""
     differing = [option for option in sorted({*begun, *now}) if begun.get(option) != now.get(option)]
 
     def text(options: Mapping[str, str]) -> str:
@@ -327,7 +327,7 @@ def _difference(begun: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, 
 
 
 def keeps_options_quiet(path: Path) -> bool:
-    """Whether this is a manifest that was begun before options were written down."""
+    """Whether this manifest was begun by a version that did not record its options."""
     try:
         with open_input(path, ROWS, may_be_packed=False) as file:
             first = next(file.lines(), b"")

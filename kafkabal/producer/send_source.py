@@ -1,6 +1,6 @@
-"""Send every record of a source once, however often the run is interrupted or repeated.
+"""Sends every record of a source once, however often the run is interrupted or repeated.
 
-What is promised, and what it rests on, stands in ``docs/produce.md``.
+``docs/produce.md`` says what is guaranteed, and on what conditions.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ from kafkabal.routing import PolicyFaultError
 from kafkabal.sources import Block, Headers, Listing, Part, RowChecksum, Source
 from kafkabal.wording import counted_noun
 
-# generations of Python's search for cycles: the objects that came since the last one. It takes 0.2 s with 100,000
-# records in flight, none of which is in a cycle; what is, comes from a few readings of the cluster
+# youngest generation of Python's cycle collector. A full collection takes 0.2 s with 100,000 records in flight, none of
+# which is in a cycle; the few cycles come from readings of the cluster
 _YOUNG = 1
 _COLLECTION_S = 30.0
-"""Cycles come with readings of the cluster, of which there are six in this time."""
+"""Only readings of the cluster create cycles, and six of them happen in this time."""
 _CHECKPOINT_S = 1.0
-"""How much a run that is killed sends once more at most; each one is a file written and synced."""
+"""A killed run resends at most this much; each checkpoint writes and syncs a file."""
 _SAME_TOPIC_S = 5.0
-"""A topic that was deleted and created again is noticed within this time; the question costs a request."""
+"""A topic that was deleted and re-created is noticed within this time; each check costs one request."""
 _LEAVING_S = 3.0
-"""Acknowledgements of records in flight come within it unless the cluster is in trouble; an impatient operator waits
-for it."""
+"""Records in flight are acknowledged within this time unless the cluster is in trouble; an operator who stops the run
+waits for it."""
 _POLL_S = 0.1
-"""A signal is obeyed within this time while nothing else happens."""
+"""While nothing else happens, a signal is handled within this time."""
 _GO_ON = "run the same command again to continue"
 
 
 class SendRun:
-    """One run over a source, on top of what a manifest records of earlier ones.
+    """One run over a source; continues from what a manifest records of earlier runs.
 
     Parameters
     ----------
     found
-        Records that were found in the topic though the manifest does not know them; see
+        Records that are in the topic but not in the manifest; see
         :func:`~kafkabal.producer.record_names.found_records`.
     resend
-        Send files again that changed since they were sent.
+        Send files again if they changed since they were sent.
     same_topic
         Raises an error if the topic is no longer the one that the run began with.
     progressed
@@ -100,19 +100,19 @@ class SendRun:
     def send(self, listing: Listing) -> SendOutcome:
         """Send what is not in the topic yet, and wait until it is acknowledged.
 
-        Python's search for cycles among objects is paused meanwhile: it takes a third of the time of small records,
-        none of which is in a cycle. What has come since is searched twice a minute.
+        Meanwhile Python's cycle collector is paused: with small records it takes a third of the time, and no record is
+        in a cycle. Twice a minute the youngest generation is collected.
 
         Parameters
         ----------
         listing
-            What the source holds now.
+            The current content of the source.
 
         Raises
         ------
         KafkabalError
-            If a record failed, or the topic is gone; the message says how much was sent. The next run with
-            the same manifest resumes there.
+            If a record failed, or the topic is gone; the message says how much was sent. The next run with the same
+            manifest resumes there.
         """
         self._outcome.failures += listing.left_out
         self._manifest.mark_running()
@@ -124,12 +124,12 @@ class SendRun:
             self._manifest.touch_parts(self._unsent.touched)
             self._same_topic()
         except TopicGoneError as error:
-            raise self._stopped(error) from error  # nothing will be acknowledged any more
+            raise self._stopped(error) from error  # no more acknowledgements will arrive
         except (OperationError, PolicyFaultError) as error:
             self._wait_for_acknowledgements(_LEAVING_S)
             raise self._stopped(self._cause_of(error)) from error
         except KeyboardInterrupt:
-            # the next run sends what waits in the queue; this one ends as soon as it may
+            # the next run sends what is queued; this one ends as early as it may
             self._sender.drop_queued()
             self._wait_for_acknowledgements(_LEAVING_S)
             raise
@@ -151,8 +151,8 @@ class SendRun:
     def _is_settled(self) -> bool:
         """Whether ``through`` is complete; if not, the next run must search the topic again.
 
-        A record behind a gap, which a read-back has found or which was acknowledged before another was dropped, is
-        known to this run only.
+        Only this run knows of a record behind a gap: one that was read back, or acknowledged before another was
+        dropped.
         """
         return not self._sender.deliveries.in_flight and self._fault is None and not self._done.has_gaps
 
@@ -190,12 +190,12 @@ class SendRun:
             self._given = block.numbers[-1] + 1
 
     def _named(self, block: Block) -> tuple[I64, Sequence[Headers] | None]:
-        """Bytes and headers of each record, with its name among them, by which a later run finds it."""
+        """Bytes and headers of each record, including its name, by which a later run finds it."""
         sizes: I64 = np.array(block.sizes, np.int64)
         if not self._manifest.is_kept:
             return sizes, block.headers
         names = record_names(self._name, block.numbers)
-        # names of a block are as long as the last, or a digit shorter
+        # names of a block are as long as the last one, or a digit shorter
         sizes += len(RECORD_HEADER) + len(names[-1])
         if block.headers is None:
             return sizes, NameHeaders(names)
@@ -204,7 +204,7 @@ class SendRun:
         return sizes, block.headers
 
     def _acknowledged(self, block: Block, acknowledged: Acknowledged) -> None:
-        """The first so many records of a block, which are all that were sent of it, are in the topic."""
+        """Note that the records of a block that were sent are in the topic."""
         self._done.acknowledge_all(block.numbers[: acknowledged.records], acknowledged.next_offsets)
         self._outcome.bytes_by_partition.update(acknowledged.value_bytes)
         if acknowledged.records == len(block):
@@ -219,7 +219,7 @@ class SendRun:
         self._fault = self._fault or error
 
     def _look(self) -> None:
-        """Stop at the first record that failed; now and then record how far it is."""
+        """Stop at the first failed record; now and then write a checkpoint."""
         if self._fault is not None:
             raise error_of(self._fault, self._sender.topic)
         now = self._clock()
@@ -228,7 +228,7 @@ class SendRun:
             self._same_topic()
         if now >= self._next_checkpoint_s:
             self._next_checkpoint_s = now + _CHECKPOINT_S
-            self._sender.poll()  # of few records the producer itself is not called back in time
+            self._sender.poll()  # with few records, the producer's own calls do not serve delivery reports in time
             self._checkpoint()
 
     def _checkpoint(self) -> None:
@@ -261,7 +261,7 @@ class SendRun:
             self._look()
 
     def _cause_of(self, error: OperationError | PolicyFaultError) -> OperationError | PolicyFaultError:
-        """What ended the run: librdkafka may hear first that the topic is gone, and calls it an unknown one."""
+        """The cause that ended the run: librdkafka may notice first that the topic is gone, and calls it unknown."""
         if type(error) is OperationError:
             try:
                 self._same_topic()
@@ -270,7 +270,7 @@ class SendRun:
         return error
 
     def _stopped(self, cause: OperationError | PolicyFaultError) -> OperationError | PolicyFaultError:
-        """The same error, with how far the run came and what to do then."""
+        """The same error, extended by how far the run came and what to do next."""
         goes_on = self._manifest.is_kept and not isinstance(cause, TopicGoneError)
         hints = [cause.hint, _GO_ON if goes_on else None]
         return type(cause)(
@@ -281,7 +281,7 @@ class SendRun:
 
 
 def totals(parts: Iterable[Part]) -> Mapping[str, int]:
-    """Bytes of some parts, and records where all are known."""
+    """Bytes of some parts, and their records if all counts are known."""
     listed = list(parts)
     known = all(part.records >= 0 for part in listed)
     return {"bytes": sum(part.size_bytes for part in listed)} | (

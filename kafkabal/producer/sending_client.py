@@ -1,4 +1,4 @@
-"""The librdkafka producer that ``kafkabal produce`` sends with: its defaults, and how often its statistics are read."""
+"""The librdkafka producer behind ``kafkabal produce``: its defaults, and how often its statistics are read."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from kafkabal.producer.policy_for_librdkafka import LINGER_MS
 from kafkabal.producer.view_refresher import STATISTICS_S
 from kafkabal.telemetry import StatisticsReader
 
-# a statistics text has about a kilobyte for each partition, and librdkafka works on it for milliseconds at full speed
+# a statistics text has about a kilobyte per partition, and keeps librdkafka busy for milliseconds
 _STATISTICS_S_A_PARTITION = 0.001
 
 _DEFAULTS: Mapping[str, ClientSetting] = {
     "enable.idempotence": True,
     "linger.ms": LINGER_MS,
     "log.connection.close": False,
-    # a topic that was deleted must not come back because we asked for it
+    # a deleted topic must not be re-created because we asked for it
     "allow.auto.create.topics": False,
 }
 
@@ -39,10 +39,10 @@ def sending_client(client: Mapping[str, ClientSetting], read: StatisticsReader, 
     Raises
     ------
     UsageError
-        If librdkafka does not take a setting.
+        If librdkafka rejects a setting.
     """
     statistics = {"statistics.interval.ms": max(1, round(interval_s * 1000)), "stats_cb": read}
-    # what ends the client is written at every log level; it reaches the user as the error that ends the command
+    # librdkafka logs fatal errors at every log level; the user gets them as the error that ends the command
     logged = {} if "debug" in client else {"logger": _LOGGER}
     try:
         return Producer({**statistics, **_DEFAULTS, **client, **logged})
@@ -51,5 +51,5 @@ def sending_client(client: Mapping[str, ClientSetting], read: StatisticsReader, 
 
 
 def statistics_interval_s(refresh_s: float, n_partitions: int) -> float:
-    """Seconds between two statistics texts where records are routed by latencies."""
+    """Seconds between two statistics texts if records are routed by latencies."""
     return min(refresh_s, max(STATISTICS_S, _STATISTICS_S_A_PARTITION * n_partitions))

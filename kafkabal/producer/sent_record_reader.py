@@ -16,8 +16,8 @@ from kafkabal.producer.librdkafka_errors import config_error_of, error_of
 
 _V = TypeVar("_V")
 _PAUSE_S = 0.2
-"""A new leader is elected within a second or so."""
-# what librdkafka says of a leader that has just died, until it knows the next one
+"""Pause between retries; a new leader is elected within about a second."""
+# transient errors of librdkafka after a leader died, until it learns of the next one
 _PASSING = frozenset(
     {
         KafkaError._TRANSPORT,  # noqa: SLF001 - no public name
@@ -27,11 +27,11 @@ _PASSING = frozenset(
     }
 )
 _SILENCE_S = 30.0
-"""Longer than a leader that stopped keeps its partitions."""
+"""Longer than a stopped leader keeps its partitions."""
 _RECORDS_A_READ = 1000
-"""A call of librdkafka costs microseconds: shared by a thousand records it is nothing."""
+"""A call of librdkafka costs microseconds: spread over a thousand records that is negligible."""
 _POLL_S = 0.5
-"""A signal is obeyed within this time; a read that ends early is asked again."""
+"""A signal is handled within this time; a read that ends early is repeated."""
 
 
 class SentRecordReader:
@@ -42,7 +42,7 @@ class SentRecordReader:
     client
         Configuration of librdkafka.
     clock
-        How to wait.
+        Used for waiting.
     """
 
     def __init__(self, client: Mapping[str, ClientSetting], topic: str, clock: Clock | None = None) -> None:
@@ -56,24 +56,24 @@ class SentRecordReader:
         Raises
         ------
         UsageError
-            If librdkafka does not take the configuration.
+            If librdkafka rejects the configuration.
         KafkabalError
-            If the brokers do not answer, or refuse.
+            If the brokers do not respond, or refuse.
         """
         with _consumer(self._settings) as consumer:
             return {p: end for p, (_, end) in self._watermarks(consumer).items()}
 
     def messages_since(self, offsets: Mapping[int, int], *, clock: Callable[[], float]) -> Iterator[Message]:
-        """All records at or after these offsets, up to the ends as they are now; a partition not named, from 0.
+        """All records at or after these offsets, up to the current end; partitions not listed start at offset 0.
 
         Raises
         ------
         UnsafeError
-            If some of them were deleted before they could be read.
+            If some of them were deleted before they were read.
         OperationError
             If a partition ends before its offset: the cluster has lost records.
         UnreachableError
-            If no record comes for 30 seconds although more must be there.
+            If no record arrives for 30 seconds although there must be more.
         """
         with _consumer({**self._settings, "enable.partition.eof": True}) as consumer:
             ranges = self._ranges(self._watermarks(consumer), offsets)
@@ -88,7 +88,7 @@ class SentRecordReader:
         }
 
     def _response(self, ask: Callable[..., _V]) -> _V:
-        """What librdkafka responds; asked again while a leader that died is being replaced."""
+        """librdkafka's response; retried while a dead leader is being replaced."""
         deadline = Deadline(ANSWER_S, self._clock)
         while True:
             try:
@@ -101,7 +101,7 @@ class SentRecordReader:
     def _ranges(
         self, marks: Mapping[int, tuple[int, int]], offsets: Mapping[int, int]
     ) -> Mapping[int, tuple[int, int]]:
-        """Offsets to read of every partition that has any."""
+        """The offsets to read, for every partition that has any."""
         ranges = {}
         for p, (first, end) in marks.items():
             start = offsets.get(p, 0)
@@ -152,7 +152,7 @@ class SentRecordReader:
 
 @contextmanager
 def _consumer(settings: Mapping[str, ClientSetting]) -> Iterator[Consumer]:
-    """A consumer that belongs to no group and commits nothing."""
+    """A consumer without a group, which commits nothing."""
     try:
         consumer = Consumer({**settings, "group.id": "kafkabal", "enable.auto.commit": False})
     except KafkaException as error:

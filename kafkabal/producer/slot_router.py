@@ -1,11 +1,11 @@
-"""Routes one record at a time for a caller that uses up slots itself, and reports which records have settled.
+"""Routes records for a caller that uses up slots itself, and reports which records have settled.
 
 ::
 
-    a record without a key goes where the last one went while the slot that the policy lends lasts: no call at all
+    while a slot lasts, a record without a key goes where the last one went: no call at all
     the first record of a slot asks for the next slot, and its delivery report says what has settled, once a batch:
-        brokers acknowledge the records of a partition in their order, so all that went there before have settled too
-    a policy that lends no slots picks for every record
+    brokers acknowledge the records of a partition in order, so all earlier ones have settled too
+    a policy without slots picks for every record
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from kafkabal.routing import Policy, RoutingView, Slot, SlotPolicy
 Report: TypeAlias = "Callable[[KafkaError | None, Message], None]"
 
 UNROUTED = -1
-"""Of a record that the client's own partitioner takes."""
-# librdkafka's batch: what has settled is not asked of every short slot of a topic that is still nearly empty
+"""Marks a record that the client's own partitioner routes."""
+# librdkafka's batch: the short slots of a nearly empty topic do not each need a report of what has settled
 _LEAST_SETTLING_BYTES = 16384
-# before there is a view: records that the client's own partitioner takes until the next look for one
+# before the first view: bytes that the client's own partitioner routes until the router checks for a view again
 _UNROUTED_BYTES = 65536
 
 
@@ -41,13 +41,13 @@ class RoutingStatus:
     topic: str
     policy: str
     view_age_s: float | None
-    """Of the view that records are routed by; None while the client's own partitioner routes them."""
+    """Age of the view that records are routed by; None while the client's own partitioner routes them."""
     switches: int
-    """How often the policy was asked for another slot; of a policy that lends none, for a partition."""
+    """How often the policy was asked for a slot or, if it has no slots, for a partition."""
     broker_bytes: dict[int, int]
-    """Routed bytes by the id of the broker that leads their partition now."""
+    """Bytes routed, by the broker that now leads their partition."""
     excluded_partitions: tuple[int, ...]
-    """Without a live leader: they get nothing."""
+    """Partitions without a live leader, which get no records."""
 
 
 class SlotRouter(TopicRouter):
@@ -62,7 +62,7 @@ class SlotRouter(TopicRouter):
     clock
         Seconds; the clock that the policy was given.
     failed
-        Called with what the policy raised when it was shown a view.
+        Called with the error of a policy that could not use a view.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class SlotRouter(TopicRouter):
         self._is_routing = False
         self._lock = Lock()
         self._switches = 0
-        # before there is a view, the last one counts what was not routed
+        # before the first view, only the last entry exists: it counts records that were not routed
         self._sent = [0]
         self._ask_at_bytes = [0]
         self._lent_bytes = 0
@@ -93,14 +93,14 @@ class SlotRouter(TopicRouter):
         """What may be used up without asking, for records without keys."""
 
     def route(self, key: bytes | None, size_bytes: int, report: Report | None) -> tuple[int, Report | None]:
-        """Partition of the next record, and who is to hear of its delivery.
+        """The partition of the next record, and the callback for its delivery report.
 
         Parameters
         ----------
         size_bytes
             Of key, value and headers.
         report
-            The caller's own delivery report, None where it wants none.
+            The caller's own delivery callback, None if it has none.
         """
         with self._lock:
             if self._unseen_view is not None:
@@ -114,9 +114,10 @@ class SlotRouter(TopicRouter):
             return self._next_slot(self._enter, size_bytes, report)
 
     def runs(self, sizes: Sequence[int]) -> Iterator[tuple[int, int, int, Report | None]]:
-        """Runs of records without keys that go to one partition: first, end, partition, and who hears of the first.
+        """Runs of records without keys that go to one partition: first, end, partition, and the report of the first
+        record.
 
-        Of a policy that lends no slots each record is a run.
+        If the policy has no slots, each record is a run.
         """
         before = [0, *accumulate(sizes)]
         done = 0
@@ -132,7 +133,7 @@ class SlotRouter(TopicRouter):
             done = end
 
     def not_sent(self, partition: int, size_bytes: int) -> None:
-        """A record that was routed was not taken by the client."""
+        """The client did not take a record that was routed."""
         with self._lock:
             if self._enter is not None:
                 self.slot.left_bytes += size_bytes
@@ -142,7 +143,7 @@ class SlotRouter(TopicRouter):
                 self.acked(partition, size_bytes, nan)
 
     def show(self, view: RoutingView, waiting_records: int) -> None:
-        """Route by a new view from the next slot on; by any thread."""
+        """Route by a new view from the next slot on; may be called by any thread."""
         super().show(view, waiting_records)
         if not self._is_routing:
             with self._lock:
@@ -194,12 +195,12 @@ class SlotRouter(TopicRouter):
         return partition, report
 
     def _enter_unrouted(self, _size_bytes: int) -> int:
-        """Until there is a view."""
+        """The slot while there is no view."""
         self.slot.left_bytes = _UNROUTED_BYTES
         return _UNROUTED_BYTES
 
     def _settling(self, partition: int, through_bytes: int, report: Report | None) -> Report:
-        """The report of the first record of a slot: what went to its partition up to it has settled."""
+        """The report of the first record of a slot: whatever went to its partition up to it has settled."""
 
         def settle(error: KafkaError | None, message: Message) -> None:
             self.settle(partition, max(0, through_bytes - self._settled[partition]))
@@ -209,7 +210,7 @@ class SlotRouter(TopicRouter):
         return settle
 
     def _learning(self, partition: int, size_bytes: int, report: Report | None) -> Report:
-        """The report of a record whose policy learns from each."""
+        """The report of a record for a policy that learns from each delivery."""
         start_s = self._clock()
 
         def learn(error: KafkaError | None, message: Message) -> None:
@@ -224,7 +225,7 @@ class SlotRouter(TopicRouter):
         self._sent = [0] * n_partitions
         self._ask_at_bytes = [0] * n_partitions
         self._lent_bytes = 0
-        # of a policy that lends none nothing is ever left: every record is picked for
+        # a policy without slots gets an empty one, so that it picks for every record
         self.slot = Slot(UNROUTED) if self._lends is None else self._lends.slot
         self._enter = None if self._lends is None else self._lends.enter_slot
         self._is_routing = True

@@ -1,4 +1,4 @@
-"""The records of a call of ``produce_batch``: who says where each goes, how long it is, who hears of its delivery."""
+"""Splits the records of a ``produce_batch`` call by who picks their partitions, and measures them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _ABSENT: Final[Any] = object()
 
 @dataclass(frozen=True, slots=True)
 class BatchParts:
-    """The records of a batch, by who says where they go."""
+    """The records of a batch, split by who picks their partitions."""
 
     apart: Mapping[int, list[dict[str, Any]]]
-    """By partition: the record's, or -1 where librdkafka's partitioner decides by its key."""
+    """By partition: the one that the record names, or -1 if librdkafka's partitioner decides by its key."""
     keyed: list[dict[str, Any]]
-    """With keys that the policy may see."""
+    """Records with keys that the policy routes."""
     plain: list[dict[str, Any]]
-    """Without keys."""
+    """Records without keys."""
     sizes: list[int]
-    """Bytes of the plain ones."""
+    """Sizes of the records in ``plain``."""
 
 
 def parts_of(messages: Any, *, routes_keys: bool) -> BatchParts | None:
-    """The parts of a batch; None where it is none, which librdkafka's binding refuses in its own words."""
+    """The parts of a batch; None for an invalid batch, which librdkafka's binding refuses with its own error."""
     if not isinstance(messages, list):
         return None
     try:
@@ -52,7 +52,7 @@ def parts_of(messages: Any, *, routes_keys: bool) -> BatchParts | None:
 
 @contextmanager
 def reported(message: dict[str, Any], first: Report, then: Report | None) -> Iterator[None]:
-    """Let another hear first of the delivery of a record of a batch; the caller's record is left as it was."""
+    """Call ``first``, then the message's own callback, on its delivery; the caller's message is not changed."""
     theirs = message.get("callback", _ABSENT)
     message["callback"] = _both(first, then if theirs is _ABSENT or theirs is None else theirs)
     try:
@@ -77,12 +77,12 @@ def _both(first: Report, then: Report | None) -> Report:
 
 
 def data_bytes(data: str | bytes | None) -> int:
-    """Bytes as they are sent."""
+    """The size of a key or value as it is sent."""
     return 0 if data is None else len(data.encode()) if isinstance(data, str) else len(data)
 
 
 def headers_bytes(headers: Any) -> int:
-    """Bytes of names and values; 0 of what is none, which librdkafka's binding refuses in its own words."""
+    """The size of the headers; invalid ones count 0, since librdkafka's binding refuses them with its own error."""
     try:
         pairs = headers.items() if isinstance(headers, Mapping) else headers or ()
         return sum(len(name) + data_bytes(data) for name, data in pairs)

@@ -1,4 +1,4 @@
-"""What must be known of a topic before records are sent to it: its ids, partitions and limits."""
+"""What must be known of a topic before records are sent to it: its id, partitions and limits."""
 
 from __future__ import annotations
 
@@ -12,49 +12,49 @@ from kafkabal.errors import UnreachableError, unknown_topic
 from kafkabal.model import CLEANUP_POLICY, COMPRESSION_TYPE, MAX_MESSAGE_BYTES
 
 _LOOK_S = 2.0
-"""A look during sending, which must not hold it up; the next one follows in seconds."""
+"""Timeout of a check during sending, which must not be delayed; the next check follows within seconds."""
 _DEFAULT_MAX_BYTES = 1_048_588
-"""Kafka's default of max.message.bytes: 1 MiB and the 12 bytes in front of a batch."""
-# compression.type of a topic: brokers compress again what comes otherwise, at their own cost
+"""Kafka's default of max.message.bytes: 1 MiB plus the 12 bytes in front of a batch."""
+# compression.type of a topic: brokers recompress, at their own cost, whatever is compressed otherwise
 _COMPRESSIONS = {name: name for name in ("gzip", "snappy", "lz4", "zstd")} | {"uncompressed": "none"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicFacts:
-    """A topic as it is now."""
+    """The current state of a topic."""
 
     cluster_id: str
     topic: str
     topic_id: str
     partitions: int
     max_record_bytes: int
-    """``max.message.bytes``, or Kafka's default where it may not be read."""
+    """``max.message.bytes``, or Kafka's default if it cannot be read."""
     is_compacted: bool
     compression: str | None = None
-    """What the topic compresses records with, by librdkafka's name; None leaves it to the producer."""
+    """The topic's compression, by librdkafka's name; None leaves it to the producer."""
 
 
 class TopicDescriber(Protocol):
-    """Live brokers; any of them can describe a topic."""
+    """Connections to live brokers; any of them can describe a topic."""
 
     def describe_topic(self, topic: str, deadline_s: float) -> TopicDescription | None:
-        """What some broker, whichever answers, says of a topic; None if there is none."""
+        """A topic as described by whichever broker responds; None if it does not exist."""
 
     def configs(
         self, resources: Collection[ConfigResource], keys: Collection[str]
     ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], Mapping[ConfigResource, Fault]]:
-        """Values of some keys, and the resources that did not answer."""
+        """Values of some keys, and the resources that did not respond."""
 
 
 def topic_facts(brokers: TopicDescriber, topic: str) -> TopicFacts:
-    """What the topic is now.
+    """The current state of the topic.
 
     Raises
     ------
     UsageError
         If the topic is unknown.
     KafkabalError
-        If no broker answers, or they refuse.
+        If no broker responds, or they refuse.
     """
     described = brokers.describe_topic(topic, ANSWER_S)
     if described is None:
@@ -72,19 +72,19 @@ def topic_facts(brokers: TopicDescriber, topic: str) -> TopicFacts:
 
 
 def current_topic_id(brokers: TopicDescriber, topic: str) -> str | None:
-    """Id of the topic as it is now, None if there is none; asked for in passing, so that it waits for seconds only.
+    """The current id of the topic, None if it does not exist; asked during sending, so it waits for seconds only.
 
     Raises
     ------
     KafkabalError
-        If no broker answers, or they refuse.
+        If no broker responds, or they refuse.
     """
     described = brokers.describe_topic(topic, _LOOK_S)
     return None if described is None else described.topic_id
 
 
 def _configs(brokers: TopicDescriber, topic: str) -> Mapping[str, str]:
-    """Those that matter here; none where the principal may write, but not see them."""
+    """The settings needed here; none if the principal may write but not describe them."""
     resource = ConfigResource(ResourceKind.TOPIC, topic)
     found, faults = brokers.configs([resource], [MAX_MESSAGE_BYTES, CLEANUP_POLICY, COMPRESSION_TYPE])
     if resource in faults and faults[resource].retriable:

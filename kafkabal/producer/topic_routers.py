@@ -1,7 +1,7 @@
-"""The routing of all topics that one program produces to: their routers, made when the first record of a topic comes.
+"""The routers of all topics that a program produces to; each is created with the first record of its topic.
 
-No record waits for the cluster, apart from the first one of a topic, and that one not for long. A cluster that cannot
-be read leaves records flowing: by the last view, or by the client's own partitioner where there was none.
+No record waits for the cluster, except briefly the first one of a topic. If the cluster cannot be read, records are
+routed by the last view, or by the client's own partitioner if there is none.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from kafkabal.routing import Context
 
 LOG: Final = logging.getLogger("kafkabal.producer")
 _CLOSING_S: Final = 0.2
-"""A program that flushes its last record ends at once; the connections that are read over are closed next."""
+"""A program that has flushed its last record should end at once; the connections of the reader are closed next."""
 
 
 class ClosableReader(StateReader, Protocol):
-    """A cluster that is read."""
+    """A cluster reader that can be closed."""
 
     def close(self) -> None:
-        """Drop connections."""
+        """Close its connections."""
 
 
 class TopicRouters:
-    """Routers by topic, and what renews their views.
+    """Routers by topic, and the thread that refreshes their views.
 
     Parameters
     ----------
     open_cluster
-        Called by the thread that reads, before the first view.
+        Called by the refresh thread before the first view.
     client
-        The librdkafka client, None once it is gone; asked how much waits in it, and for metadata.
+        The librdkafka client, None once it is gone; asked for its queue length and for metadata.
     """
 
     def __init__(
@@ -71,23 +71,23 @@ class TopicRouters:
 
     @property
     def needs_statistics(self) -> bool:
-        """Whether records are routed by what the client itself measures."""
+        """Whether records are routed by the client's own statistics."""
         return self._refresher.needs_latency(self._options.policy.about)
 
     def router(self, topic: str) -> SlotRouter:
-        """The router of a topic; at first its view is waited for, as long as the options allow."""
+        """The router of a topic; a new one waits for its first view, as long as the options allow."""
         router = self._routers.get(topic) or self._added_router(topic)
         if not router.first_look.is_set():
             router.first_look.wait(max(0.0, self._wait_until_s[topic] - self._clock()))
         return router
 
     def status(self) -> tuple[RoutingStatus, ...]:
-        """Of each topic that was produced to, by name."""
+        """Routing status of each topic produced to, by name."""
         return tuple(router.status() for _, router in sorted(self._routers.items()))
 
     def close(self) -> None:
-        """Stop reading; routing continues by the last views."""
-        # what is read meanwhile ends with the connections
+        """Stop reading the cluster; routing continues by the last views."""
+        # a reading in flight ends with its connections
         self._refresher.close(_CLOSING_S)
         if self._cluster is not None:
             self._cluster.close()
@@ -127,7 +127,7 @@ class TopicRouters:
             self._options.metrics(status)
 
     def _failed(self, error: Exception) -> None:
-        """Say it once, until it is over or another error; no record waits any longer."""
+        """Log an error once, until it is over or changes; records stop waiting for a first view."""
         for router in self._routers.values():
             router.first_look.set()
         if str(error) != self._fault:

@@ -1,4 +1,4 @@
-"""What of a source is not in the topic yet, by what a manifest records and what was found in the topic."""
+"""Which records of a source are not in the topic yet, by the manifest and by what was found in the topic."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class SendOutcome:
     sent: int = 0
     already_there: int = 0
     bytes_by_partition: Counter[int] = field(default_factory=Counter)
-    """Values that this run sent."""
+    """Value bytes that this run sent, by partition."""
     failures: list[tuple[str, str]] = field(default_factory=list)
     """Files that were not sent, and why."""
     changed: list[str] = field(default_factory=list)
@@ -32,7 +32,7 @@ class SendOutcome:
 
 
 def has_other_rows(source: Source, manifest: SendManifest, parts: Iterable[Part]) -> bool:
-    """Whether a file of rows no longer begins with the rows that were sent, as far as the manifest knows."""
+    """Whether a file of rows no longer begins with the rows that were sent, as far as the manifest can tell."""
     listed = list(parts)
     if source.is_stream or not manifest.through or not listed or listed[0].records >= 0:
         return False
@@ -40,18 +40,18 @@ def has_other_rows(source: Source, manifest: SendManifest, parts: Iterable[Part]
 
 
 class UnsentRecords:
-    """Brings a manifest and a source together, and says which records are to be read and sent.
+    """Compares a manifest with a source, and decides which records to read and send.
 
     Parameters
     ----------
     done
-        Which records are in the topic.
+        Records that are in the topic.
     found
-        Hashes of values by number: records in the topic that the manifest does not know.
+        By number, value hashes of records that are in the topic but not in the manifest.
     resend
-        Send files again that changed since they were sent.
+        Send files again if they changed since they were sent.
     outcome
-        Gets what is there already, what changed, and what cannot be sent.
+        Receives what is already in the topic, what changed, and what cannot be sent.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class UnsentRecords:
         """By index: parts whose time or size differs, though their content is in the topic."""
 
     def reconcile(self, listed: Sequence[Part]) -> None:
-        """Make the manifest's list of files equal the source's: append what is new, give up what changed or went."""
+        """Make the manifest's list of files match the source: append new files, void those that changed or vanished."""
         present = {part.name: part for part in listed}
         self._sizes_bytes = {part.name: part.size_bytes for part in listed}
         known = set()
@@ -100,7 +100,7 @@ class UnsentRecords:
             self._finish(first, part)
 
     def _is_same_content(self, index: int, first: int, part: Part, current: Part) -> bool:
-        """Whether a part with another time or size still has the content whose records are in the topic.
+        """Whether a part with another time or size still has the content that was sent.
 
         Raises
         ------
@@ -123,11 +123,11 @@ class UnsentRecords:
         return sent is not None and sent == self._source.checksum(current)
 
     def wanted(self) -> Iterator[WantedRecords]:
-        """What is to be read: parts, and rows of them, that are not known to be in the topic."""
+        """The parts, and rows of them, to be read: those that are not known to be in the topic."""
         for index, first, part in self._open_parts():
             if self._is_sent(first, part):
                 self._outcome.already_there += part.records
-                # of what is there now: files that went since they were sent do not count
+                # by current size: files that vanished since they were sent do not count
                 self.skipped_bytes += self._sizes_bytes.get(part.name, 0)
                 continue
             rows = self._manifest.rows if part.records < 0 else None
@@ -141,7 +141,7 @@ class UnsentRecords:
         Raises
         ------
         ChangedRowsError
-            If one that was found has another value now.
+            If one of those has another value now.
         """
         if not self._found:
             return block
@@ -177,7 +177,7 @@ class UnsentRecords:
         self._manifest.void_parts([wanted.part_index for wanted, _ in failures])
 
     def _numbered_parts(self, *, void: bool) -> Iterator[tuple[int, int, Part]]:
-        """Index, first record number and part, of the void ones or of the others."""
+        """Index, first record number and part, of either the void parts or the others."""
         first = 0
         for index, part in enumerate(list(self._manifest.parts)):
             if (index in self._manifest.void) is void:

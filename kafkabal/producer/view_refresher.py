@@ -1,6 +1,7 @@
-"""Keeps the views of a producer's topics new: a thread reads the cluster every few seconds and shows it to the routers.
+"""Keeps the views of a producer's topics fresh: a thread reads the cluster every few seconds and shows it to the
+routers.
 
-No record waits for it. A cluster that cannot be read leaves records flowing by the last view.
+No record waits for it. If the cluster cannot be read, records are routed by the last view.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ from kafkabal.scoring import Need, WeightedScore
 from kafkabal.telemetry import BrokerLatencies, LatencyTable, StatisticsReader
 
 STATISTICS_S: Final = 0.05
-"""Seconds between two statistics texts of the client where latencies count: often enough to notice a broker that falls
-behind before it has filled the client's queue."""
+"""Seconds between two statistics texts of the client if latencies count: often enough to notice a slow broker before it
+fills the client's queue."""
 _SOON_WRITTEN_BYTES: Final = 1e9
-"""What producers write at most while a cluster is read. Four that sent 10 MB each at once ended at 1.05 to 1.15 of the
-mean in three of ten runs: the last to come saw some brokers with and others without what the first had just sent."""
+"""The most that producers write while a cluster is read. A smaller topic may look unbalanced because the first reading
+missed part of a burst: four producers that sent 10 MB each at once ended at 1.05 to 1.15 of the mean in three of ten
+runs, because the last to start saw on some brokers only what the first had just sent."""
 _METADATA_S: Final = 5.0
-"""As long as a refresh: what is not known by then is asked for by the next one."""
+"""As long as a refresh: whatever is unknown by then, the next refresh asks for."""
 
 
 class ViewRefresher:
@@ -36,23 +38,23 @@ class ViewRefresher:
     Parameters
     ----------
     open_cluster
-        Called before the first reading, by the thread that makes it.
+        Called by the refresh thread before the first reading.
     routers
-        Those of all topics that records were produced to.
+        The routers of all topics produced to.
     scores
-        What views show.
+        What the views show.
     refresh_s
         Seconds between two readings.
     latency
-        Where produce latencies come from; None takes the client's own statistics, by :attr:`read_statistics`.
+        Source of produce latencies; None uses the client's own statistics, by :attr:`read_statistics`.
     prometheus
         Value of the configured query by broker id.
     clock
         Seconds; the clock that the policies were given.
     refreshed
-        Called after each reading by the thread.
+        Called by the refresh thread after each reading.
     failed
-        Called with the error of a reading by the thread; records are routed by the last view meanwhile.
+        Called by the refresh thread with the error of a reading; records are routed by the last view meanwhile.
     """
 
     def __init__(
@@ -86,16 +88,16 @@ class ViewRefresher:
         self._latency = latency or self.measured
 
     def needs_latency(self, about: About) -> bool:
-        """Whether a policy, or the scores, route by produce latencies."""
+        """Whether the policy or a score needs produce latencies."""
         return Input.LATENCY in about.inputs or self._scores_latency
 
     def start(self, client: Callable[[], Any]) -> None:
-        """Refresh every so often from now on.
+        """Start refreshing periodically.
 
         Parameters
         ----------
         client
-            The librdkafka client, None once it is gone; asked how much waits in it, and for metadata.
+            The librdkafka client, None once it is gone; asked for its queue length and for metadata.
         """
         self._client = client
         self._thread = PeriodicThread(
@@ -108,13 +110,13 @@ class ViewRefresher:
             self._thread.wake()
 
     def reload(self, scores: Iterable[WeightedScore] | None) -> None:
-        """Read the next view at once, and show these scores from then on; None leaves them."""
+        """Read the next view at once, and show these scores from then on; None keeps the current ones."""
         if scores is not None:
             self._scores = tuple(scores)
         self.wake()
 
     def close(self, wait_s: float = CLOSING_S) -> None:
-        """Stop reading, and wait for a reading at most so long; routers keep their last views."""
+        """Stop, and wait up to ``wait_s`` for a reading in flight; routers keep their last views."""
         if self._thread is not None:
             self._thread.close(wait_s)
 
@@ -142,7 +144,8 @@ class ViewRefresher:
         views.read(self._scores)
 
     def _preview(self, views: ViewReader, router: TopicRouter) -> bool:
-        """Preview a topic that may look uneven only since all that it holds came while it was read; whether it may."""
+        """Preview a small topic, which may look unbalanced only because records arrived during the reading; False if it
+        is not one."""
         try:
             view = views.view(router.topic, self._scores)
             if not 0 < float(view.partition_bytes.sum()) < _SOON_WRITTEN_BYTES:
@@ -157,7 +160,7 @@ class ViewRefresher:
         self._refreshed()
 
     def _revise(self) -> None:
-        """Route by the latencies of now: a broker that falls behind fills the buffer long before the next reading."""
+        """Route by the current latencies: a slow broker fills the client's queue long before the next reading."""
         if self._views is not None:
             self._views.measure()
             self._show(self._views, [router for router in self._routers() if router.view is not None])
@@ -187,12 +190,12 @@ class ViewRefresher:
 
 
 def _meet_partitions(client: Any, topic: str, n_partitions: int) -> None:
-    """Make the client know partitions that were added: it does not send to those it has not heard of.
+    """Make the client fetch metadata of added partitions: it cannot send to partitions that it does not know.
 
     Raises
     ------
     KafkabalError
-        If it does not hear of all of them; the view before stays in force until the next one.
+        If the client does not learn of all of them; the previous view stays in use until the next one.
     """
     if client is None:
         return

@@ -1,4 +1,5 @@
-"""Publishes weights of topics, one publisher a topic: a second one stands by and takes over when the first one ends."""
+"""Publishes weights of topics, one publisher per topic: a second one stands by and takes over when the first one
+ends."""
 
 from __future__ import annotations
 
@@ -14,30 +15,29 @@ from kafkabal.producer.compute_partition_weights import WeighedTopic
 
 WEIGHTS_CONFIGS: Final[Mapping[str, str]] = {
     CLEANUP_POLICY: "compact,delete",
-    # the time of the brokers: clients compare it with their own, and a publisher's clock would be a third one
+    # brokers' time: clients compare it with their own, and the publisher's clock would be a third one
     "message.timestamp.type": "LogAppendTime",
-    # who starts reads from the beginning: ten minutes of records, and what is published no longer is soon gone
+    # a new reader starts at the beginning: it has ten minutes of records to read, and obsolete weights soon disappear
     SEGMENT_MS: "600000",
     RETENTION_MS: "86400000",
     "min.cleanable.dirty.ratio": "0.1",
 }
-"""How the topic of weights is created."""
+"""Configuration of the weights topic."""
 LOCK_PURPOSE: Final = "route"
 _SESSION_S: Final = 30.0
-"""How long the lock outlives a publisher that was killed: as long as half of the time that its weights are
-followed."""
+"""How long the lock outlives a killed publisher: half as long as clients follow its weights."""
 
 
 class WeightPublisher:
-    """Writes weights to their topic as long as no other process does the same for that topic.
+    """Writes weights to their topic, unless another process publishes for the same topic.
 
     Parameters
     ----------
     store
         The topic of weights.
     warn
-        Called once where a principal may not take locks: two publishers would then overlap, and clients follow
-        whichever wrote last.
+        Called once if the principal may not take locks: two publishers could then overlap, and clients follow the last
+        writer.
     """
 
     def __init__(self, cluster: Cluster, store: RecordStore, warn: Callable[[str], None]) -> None:
@@ -49,7 +49,7 @@ class WeightPublisher:
         self._may_lock = True
 
     def publish(self, weighed: Iterable[WeighedTopic]) -> Mapping[str, BusyError]:
-        """Write the weights of each topic; those that another process publishes, with who it is.
+        """Write the weights of each topic; returns those that another process publishes, with that process.
 
         Raises
         ------
@@ -74,7 +74,7 @@ class WeightPublisher:
             try:
                 lock.release()
             except KafkabalError:
-                continue  # its session ends by itself
+                continue  # its session expires by itself
 
     def _hold(self, topic: str) -> None:
         lock = self._locks.get(topic)
