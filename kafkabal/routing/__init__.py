@@ -1,4 +1,4 @@
-"""Where records go: policies, simulator, workloads, and the live producer."""
+"""Routing policies, which pick a partition for each record, and what they share."""
 
 import lazy_loader
 

@@ -1,9 +1,9 @@
-"""Where a sequence of records is cut when a batch is full or has waited long enough.
+"""Finds where a sequence of records is cut into batches, because one is full or has lingered long enough.
 
-Where a batch ends depends on where it began, so that one would have to be found after the other. Where batches are
-long, that is what is done: each end is searched for, most of them near. Where they are short, every record is asked
-which one would open the next batch if it opened one itself, all at once; these pointers are doubled a few times, one
-chain is followed in long steps, and the rest comes from the shorter ones.
+Where a batch ends depends on where it began, so batches would have to be found one after the other. Long batches are:
+each end is searched for, usually nearby. For short batches, an array points from every record to the one that would
+open the next batch if this record opened one. The pointers are doubled a few times, one chain is followed in long
+steps, and shorter steps fill in the rest.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 
 from kafkabal.model import F64, I32, I64
 
-# batches of fewer records, and so many of them at least, are found all at once
+# batches of fewer records are found all at once, if there are at least this many
 _SHORT, _MANY = 32, 100
-# of a chain, so many or a few more steps are made one after the other
+# a chain is followed one step at a time for about this many steps
 _STEPS = 256
 _NEAR = 40
-"""Records that are compared with each before a search is quicker: with 20, batches of ten records take twice as long to
-find, with 80 no less time (2026-11)."""
+"""Records each one is compared with before a search is faster: with 20, finding batches of ten records takes twice as
+long, with 80 no less time (2026-11)."""
 
 
 def cuts_by_bytes(size_bytes: I64, room_bytes: int, batch_bytes: int) -> tuple[I64, int]:
@@ -30,18 +30,18 @@ def cuts_by_bytes(size_bytes: I64, room_bytes: int, batch_bytes: int) -> tuple[I
     Parameters
     ----------
     room_bytes
-        What the batch that is open at the start still takes; 0 or less if it is full.
+        Room left in the batch that is open at the start; 0 or less if it is full.
 
     Returns
     -------
     int64, int
-        Positions of the records that open a batch, and the room that is left in the last one.
+        Positions of the records that open a batch, and the room left in the last one.
     """
     n = len(size_bytes)
     before = np.zeros(n + 1, np.int64)
     np.cumsum(size_bytes, out=before[1:])
     total_bytes = int(before[n])
-    # a record may be as long as many batches
+    # one record may be as long as many batches
     about = min(total_bytes // batch_bytes, n)
     if _are_long(n, about):
         return _full_in_turn(before, room_bytes, batch_bytes)
@@ -53,12 +53,12 @@ def cuts_by_bytes(size_bytes: I64, room_bytes: int, batch_bytes: int) -> tuple[I
 
 
 def cuts_by_time(at_s: F64, opened_s: float, linger_s: float) -> tuple[I64, float]:
-    """Cut before each record that comes more than ``linger_s`` after its predecessors' batch was opened.
+    """Cut before each record that arrives more than ``linger_s`` after the open batch was opened.
 
     Parameters
     ----------
     linger_s
-        Above 0.
+        Must be above 0.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def cuts_by_time(at_s: F64, opened_s: float, linger_s: float) -> tuple[I64, floa
     """
     n = len(at_s)
     lingers = float(at_s[-1] - at_s[0]) / linger_s if n else 0.0
-    # and as far from the next as many linger times
+    # no more cuts than records or linger times
     about = int(min(lingers, n))
     if _are_long(n, about):
         return _waited_in_turn(at_s, opened_s, linger_s)
@@ -77,12 +77,12 @@ def cuts_by_time(at_s: F64, opened_s: float, linger_s: float) -> tuple[I64, floa
 
 
 def fill_batches(current: int, drawn: I32, cuts: I64, out: I32) -> int:
-    """Write the partition of every record, ``current`` up to the first cut, and return the last one's.
+    """Write the partition of every record, ``current`` up to the first cut; returns the last record's partition.
 
     Parameters
     ----------
     drawn
-        int32, of the shape of ``cuts``: partitions of the batches that begin there.
+        int32, same shape as ``cuts``: partition of each batch that a cut opens.
     """
     partitions = np.empty(len(cuts) + 1, np.int32)
     partitions[0], partitions[1:] = current, drawn
@@ -98,7 +98,7 @@ def _are_long(n: int, batches: int) -> bool:
 
 
 def _full_in_turn(before: I64, full_bytes: int, batch_bytes: int) -> tuple[I64, int]:
-    """See :func:`cuts_by_bytes`; ``before`` are the bytes before each record, and all at last."""
+    """See :func:`cuts_by_bytes`; ``before`` has the bytes before each record, and last the bytes of all."""
     n = len(before) - 1
     reach = 2 + 2 * batch_bytes * n // max(1, int(before[n]))
     bytes_before = before.tolist()
@@ -126,14 +126,14 @@ def _waited_in_turn(at_s: F64, opened_s: float, linger_s: float) -> tuple[I64, f
 
 
 def _following(place: Any, until: Any, side: Literal["left", "right"]) -> I64:
-    """int64, shape (n + 1,): which record opens the next batch if this one opens one; n where none does.
+    """int64, shape (n + 1,): which record opens the next batch if this one opens one; n if none does.
 
     Parameters
     ----------
     place
         Shape (n,), ascending: position of each record.
     until
-        Of the same shape: where its batch ends; a record just there belongs to it if the side is right.
+        Same shape: where the record's batch would end; ``side`` says whether a record exactly there belongs to it.
     """
     n = len(place)
     if n > _NEAR and (place[_NEAR:] > until[:-_NEAR]).all():
@@ -144,7 +144,7 @@ def _following(place: Any, until: Any, side: Literal["left", "right"]) -> I64:
 
 
 def _count_near(place: Any, until: Any, side: Literal["left", "right"]) -> I64:
-    """See :func:`_following`; for batches of fewer than :data:`_NEAR` records, which is quicker than to search."""
+    """See :func:`_following`; faster than a search if batches have fewer than :data:`_NEAR` records."""
     belongs = np.less if side == "left" else np.less_equal
     records = np.ones(len(place), np.uint8)
     for distance in range(1, _NEAR):
@@ -156,12 +156,12 @@ def _count_near(place: Any, until: Any, side: Literal["left", "right"]) -> I64:
 
 
 def _chain(following: I64, first: int, about: int) -> I64:
-    """``first``, ``following[first]`` and so on, ascending, those below the last value, which follows itself.
+    """``first``, ``following[first]`` and so on, ascending, up to the last value, which points to itself.
 
     Parameters
     ----------
     about
-        How many there are, roughly, and not more than there are records.
+        Approximate length, at most the number of records.
     """
     n = len(following) - 1
     steps = [following]

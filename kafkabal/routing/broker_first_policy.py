@@ -1,4 +1,4 @@
-"""Policies that choose a broker by what became of earlier records, then one of its partitions in turn."""
+"""Policies that choose a broker by the fate of earlier records, then take the broker's partitions in turn."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from kafkabal.routing.routing_view import RoutingView
 
 
 class InFlight(NamedTuple):
-    """Columns for kernels: what was sent and is not acknowledged yet."""
+    """Columns for kernels: what is sent and not yet acknowledged."""
 
     leader: list[int]
-    """Broker row of each partition, the last one known where it has none now."""
+    """Broker row of each partition's leader, or of its last known one."""
     by_partition: list[int]
-    """Of each partition; records or bytes, as the policy counts."""
+    """By partition, in records or bytes, as the policy counts."""
     pending: list[int]
-    """Of each broker row: the sum over the partitions that it leads."""
+    """By broker row: the sum over the partitions it leads."""
     broker_id: list[int]
-    """Of each broker row."""
+    """By broker row."""
 
 
 def in_flight_of(view: RoutingView, before: InFlight | None = None) -> InFlight:
-    """Take over what was in flight at an earlier view of the topic, with leaders, brokers and partitions of now."""
+    """Carry over what was in flight at an earlier view of the topic, with the current leaders, brokers and
+    partitions."""
     brokers = view.broker_id.tolist()
     if before is None:
         before = InFlight([], [], [], brokers)
     row = {broker: at for at, broker in enumerate(brokers)}
-    # acknowledgements of a partition that has lost its leader may still come
+    # a partition that lost its leader may still acknowledge records
     last = [row.get(before.broker_id[then], 0) for then in before.leader]
     now = view.leader.tolist()
     leader = [led if led >= 0 else then for led, then in zip(now, of_length(last, len(now), 0), strict=True)]
@@ -43,19 +44,19 @@ def in_flight_of(view: RoutingView, before: InFlight | None = None) -> InFlight:
 
 
 def carried(column: list[float], then: InFlight, now: InFlight, fresh: list[float]) -> list[float]:
-    """A column by broker row, with the rows of a later view; brokers that are new there get what is fresh."""
+    """A column by broker row, moved to the rows of a later view; brokers that are new get ``fresh``."""
     row = {broker: at for at, broker in enumerate(then.broker_id)}
     return [column[row[broker]] if broker in row else first for broker, first in zip(now.broker_id, fresh, strict=True)]
 
 
 def of_length(column: list[int], n_partitions: int, fresh: int) -> list[int]:
-    """A column by partition of a topic that may have got more of them."""
+    """A column by partition, extended if the topic has grown."""
     return [*column[:n_partitions], *([fresh] * (n_partitions - len(column)))]
 
 
 @kernel
 def count_in_flight(in_flight: InFlight, partition: int, amount: int) -> int:
-    """Note that so much is in flight to a partition; the broker that it goes to."""
+    """Count an amount as in flight to a partition; returns the row of its broker."""
     broker = in_flight.leader[partition]
     in_flight.by_partition[partition] += amount
     in_flight.pending[broker] += amount
@@ -63,14 +64,14 @@ def count_in_flight(in_flight: InFlight, partition: int, amount: int) -> int:
 
 
 class BrokerFirstPolicy(PerRecordPolicy, ABC):
-    """Keeps what it learnt of each broker from one view to the next.
+    """Keeps from one view to the next what it has learnt about each broker.
 
-    The state has the parts ``turns`` and ``in_flight``, and the columns by broker row that are :attr:`learnt`.
+    The state has the fields ``turns`` and ``in_flight``, and the columns by broker row that :attr:`learnt` names.
     """
 
     hash_seeds = ()
     learnt: ClassVar[tuple[str, ...]] = ()
-    """Columns of the state that outlive a view."""
+    """Names of the state's columns that outlive a view."""
 
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
@@ -90,7 +91,7 @@ class BrokerFirstPolicy(PerRecordPolicy, ABC):
 
 @kernel
 def send_to(turns: Turns, in_flight: InFlight, broker: int) -> int:
-    """Give one record to a broker; the partition that it goes to."""
+    """Give one record to a broker; returns its partition."""
     partition = next_partition(turns, broker)
     count_in_flight(in_flight, partition, 1)
     return partition
@@ -98,9 +99,9 @@ def send_to(turns: Turns, in_flight: InFlight, broker: int) -> int:
 
 @kernel
 def usual(brokers: Sequence[int], times_s: Sequence[float]) -> float:
-    """Mean of the times of these brokers that are known, those above 0; 1 where none is.
+    """Mean of the known times of these brokers, those above 0; 1 if none is known.
 
-    A broker that has not answered yet is taken for an average one, not for the quickest.
+    A broker that has not responded yet counts as average, not as the fastest.
     """
     total = 0.0
     known = 0

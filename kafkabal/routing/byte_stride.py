@@ -1,17 +1,17 @@
-"""Give partitions their weights in bytes, slot by slot: stride scheduling by what was sent, brokers first.
+"""Gives partitions bytes in proportion to their weights, slot by slot: stride scheduling by bytes, brokers first.
 
 ::
 
-    a slot is as long as a batch, but no longer than a hundredth of what each broker got so far
+    a slot is as long as a batch, but at most a hundredth of what each broker got so far
     at the end of a slot:
         book its bytes to its partition and to the broker that leads it
         take the broker with the least (bytes + half a slot) / weight,
         and of its partitions the one with the least (bytes + half a slot) / weight
-    all records whose first byte falls into the slot go there
+        all records whose first byte falls into the slot go there
 
-What a record was too large by counts at once, so that at any moment no broker is further ahead of another than by a
-slot and a record, over its weight, whatever the sizes. That holds across a change of weights too: what a partition is
-ahead of its old weight by counts in the new ones. Records that come one after the other share a batch.
+If a record overruns its slot, the excess is booked at once. So at any moment no broker is further ahead of another than
+one slot and one record, divided by its weight, whatever the record sizes. This also holds when weights change: what a
+partition is ahead of its old weight counts under the new ones. Consecutive records share a batch.
 
 Source: C. A. Waldspurger and W. E. Weihl, Stride Scheduling, MIT/LCS/TM-528, 1995 (hierarchical, with exact costs).
 """
@@ -29,31 +29,32 @@ import numpy as np
 from kafkabal.model import F64, I32, I64
 from kafkabal.routing.policy_protocol import Slot
 
-# slots of each partition at least before weights are looked at again. Of 1, 4, 8 and 16, 16 leaves chunks of 1 MB
-# uneven by 1.2 % where brokers held unequal bytes before, the others by 0.4 % at most (python -m benchmarks.evenness);
-# a look takes a millisecond at 1,000 partitions
+# minimum of slots per partition before weights are recomputed. Of 1, 4, 8 and 16, 16 leaves chunks of 1 MB unbalanced
+# by 1.2 % if brokers held unequal bytes before, the others by 0.4 % at most (python -m benchmarks.evenness);
+# recomputing takes a millisecond at 1,000 partitions
 _LEAST_SLOTS: Final = 4
-# a slot over the bytes of each broker: with 200 records a broker the fullest ends within 1.01 of the mean. With 1/200 a
-# run into an empty topic has twice as many slots, and the fullest broker is 0.02 % lower in the mean of the 204
-# workloads of benchmarks/routing_constants.py, 0.2 % in those of many equal records (2026-11)
+# length of a slot over the bytes of each broker: with 200 records per broker the fullest ends within 1.01 of the mean.
+# With 1/200 a run into an empty topic has twice as many slots, and the fullest broker is 0.02 % lower in the mean of
+# the 204 workloads of benchmarks/routing_constants.py, 0.2 % in those of many equal records (2026-11)
 SLOT_PART: Final = 1 / 100
-# of a unit, that a slot may be longer than it would be without units: what is twice a measured rate is seldom just two
+# fraction of a unit by which a slot may exceed its limit to reach a whole unit: twice a measured rate is seldom exactly
+# two
 _NEARLY_A_UNIT: Final = 0.1
-# records picked for at once, so that their columns stay in the cache
+# records picked in one go, so that their columns stay in the processor's cache
 _AT_ONCE: Final = 16384
 
 
 class ByteStride:
-    """Partitions of a stream of records of one producer.
+    """Partitions for the record stream of one producer.
 
     Parameters
     ----------
     slot_bytes
-        About how long a slot is at most, 1 or more: whole records of mean length, one at least.
+        Approximate maximum of a slot, 1 or more; a slot holds whole records of mean length, at least one.
     start
-        Which partition comes first of equals, 0 to 1; producers of one topic start in different places.
+        Which of equal partitions comes first, 0 to 1; the producers of one topic start at different places.
     when_used_up
-        Called before a slot once so much was sent as was asked for with the weights; may set new weights.
+        Called before a slot once the bytes that the weights were set for are sent; may set new weights.
     """
 
     def __init__(self, slot_bytes: int, start: float, when_used_up: Callable[[], None]) -> None:
@@ -65,13 +66,13 @@ class ByteStride:
         self._awaited: tuple[F64, float, I32 | None] | None = None
         self._span_bytes = 0.0
         self._used_up_at_bytes = 0.0
-        # a topic has one partition at least
+        # a topic has at least one partition
         self._sent = [0]
         self._total_bytes = 0
         self._counted_records = self._counted_bytes = 0
-        # what a slot had too much at most: nearly all of the largest record
+        # most bytes by which a slot was overrun: nearly the whole of the largest record
         self._largest_excess_bytes = 0
-        # together, so that another thread never sees weights of one and booked bytes of another time
+        # one tuple, so that no other thread sees the weights of one moment with the booked bytes of another
         self._weights_and_booked: tuple[list[float], list[float]] = [1.0], [0.0]
         self._broker_weights: list[float] = [1.0]
         self._broker_booked = [0.0]
@@ -85,39 +86,41 @@ class ByteStride:
 
     @property
     def sent_bytes(self) -> I64:
-        """int64, shape (n_partitions,): bytes of all records so far; of one partition before the first of them."""
+        """int64, shape (n_partitions,): bytes of all records so far; shape (1,) before the first record."""
         sent = np.array(self._sent, np.int64)
         sent[self.slot.partition] += self._slot_end_bytes - self.slot.left_bytes
         return sent
 
     @property
     def total_bytes(self) -> int:
-        """Of all records so far, on all partitions."""
+        """Bytes of all records so far."""
         return self._total_bytes + self._slot_end_bytes - self.slot.left_bytes
 
     @property
     def ahead_bytes(self) -> F64:
-        """float64, shape (n_partitions,): what each got beyond its weight; the next slots of others make up for it."""
+        """float64, shape (n_partitions,): bytes that each got beyond its weight; later slots of the others make up for
+        them."""
         weights, booked = (np.array(column) for column in self._weights_and_booked)
         booked[min(self.slot.partition, len(booked) - 1)] += self._slot_end_bytes - self.slot.left_bytes
-        # added up in turn, as the partitioner for Java does
+        # summed in order, as the Java partitioner does
         ahead: F64 = booked - weights * np.cumsum(booked)[-1]
         return ahead
 
     @property
     def mean_record_bytes(self) -> int:
-        """Of all records so far, the first of a slot standing for those that :meth:`pick` never saw; 0 before."""
+        """Mean of all records so far (the first of a slot stands for those that :meth:`pick` never saw); 0 before
+        any."""
         return self._counted_bytes // self._counted_records if self._counted_records else 0
 
     @property
     def is_even(self) -> bool:
-        """Whether a slot and what the largest record had too much are little beside what each broker has."""
+        """Whether a slot plus the largest overrun is small compared to what each broker has."""
         most_bytes = self._total_bytes * SLOT_PART / len(self._broker_weights)
         are_slots_short = self._most_part <= SLOT_PART or self._usual_slot_bytes <= most_bytes
         return are_slots_short and self._largest_excess_bytes <= most_bytes
 
     def set_weights(self, weights: F64, span_bytes: float, broker: I32 | None = None) -> None:
-        """Follow new weights from the next :meth:`pick` on, or from the next slot on where it is used up without.
+        """Use new weights from the next :meth:`pick` on, or from the next slot if the caller uses up slots itself.
 
         May be called by another thread.
 
@@ -126,27 +129,28 @@ class ByteStride:
         weights
             float64, shape (n_partitions,), >= 0, summing to 1.
         span_bytes
-            About how much is to be sent before ``when_used_up`` is called, some slots of each partition at least.
+            About how much to send before ``when_used_up`` is called; at least some slots per partition.
         broker
-            int32, shape (n_partitions,): broker that leads each partition, -1 where none does; None is one for all.
+            int32, shape (n_partitions,): broker that leads each partition, -1 if none does; None puts all on one
+            broker.
         """
         self._awaited = weights, span_bytes, broker
 
     def set_span(self, span_bytes: float) -> None:
-        """Call ``when_used_up`` after so many bytes next time, for the weights that there are."""
+        """Call ``when_used_up`` after this many bytes next time, with unchanged weights."""
         self._span_bytes = span_bytes
 
     def set_slot_bytes(self, slot_bytes: int, most_part: float, unit_bytes: float = 1.0) -> None:
-        """Take slots of about this length from the next one on. May be called as above.
+        """Use slots of about this length from the next one on. May be called by another thread.
 
         Parameters
         ----------
         most_part
-            They are shorter as long as they would be more than this part of what each broker got so far.
+            Slots are shorter while they would exceed this fraction of what each broker got so far.
         unit_bytes
-            What comes while the client keeps a batch open. A slot as long as this is a multiple of it: the records of
-            the rest would wait as long in a batch that gets no more. With batches that stay open for 5 ms, records wait
-            2.5 ms in slots of 5 ms and 2.9 in slots of 7.
+            What arrives while the client keeps a batch open. A slot of at least this length is a multiple of it:
+            otherwise the remaining records would linger in a batch that gets no more. With a linger of 5 ms, records
+            wait 2.5 ms in slots of 5 ms and 2.9 ms in slots of 7.
         """
         self._usual_slot_bytes, self._most_part, self._unit_bytes = slot_bytes, most_part, max(1.0, unit_bytes)
 
@@ -162,14 +166,15 @@ class ByteStride:
         return slot.partition
 
     def enter_slot(self, size_bytes: int) -> int:
-        """Begin the slot of the next record, which has this size and is the caller's to take off; its bytes."""
+        """Begin the slot of the next record, which has this size; returns the slot's bytes, from which the caller
+        subtracts the record."""
         self._enter_slot(size_bytes)
         self._counted_records += 1
         self._counted_bytes += size_bytes
         return self._slot_end_bytes
 
     def fill(self, size_bytes: I64, out: I32) -> None:
-        """Partitions of the next records: what as many calls of :meth:`pick` would give."""
+        """Partitions of the next records: the same as from one :meth:`pick` per record."""
         for start in range(0, len(out), _AT_ONCE):
             rows = slice(start, start + _AT_ONCE)
             self._fill(size_bytes[rows], out[rows])
@@ -192,23 +197,24 @@ class ByteStride:
         out[:] = np.array(partitions, np.int32).repeat(records)
 
     def _enter_slot(self, next_bytes: int) -> None:
-        """Book the slot that ends, and find the partition of the next one."""
+        """Book the finished slot, and choose the partition of the next one."""
         self._book()
         if self._awaited is not None or self._total_bytes >= self._used_up_at_bytes:
             self._take_weights(next_bytes)
-        # who is next stays in line until its slot is booked, and is put in line again by the same call
+        # the chosen broker and partition keep their places in the heaps until :meth:`_book`, which replaces their
+        # entries
         self._broker = broker = self._brokers[0][2]
         self.slot.partition = self._partitions[broker][0][2]
         self._slot_end_bytes = self.slot.left_bytes = self._slot_bytes(next_bytes)
 
     def _book(self) -> None:
-        """Count the bytes of the slot, and put its partition and broker in line again."""
+        """Count the bytes of the slot, and update the heap entries of its partition and broker."""
         slot, broker = self.slot, self._broker
         if broker < 0:
             return
         partition, n_bytes = slot.partition, self._slot_end_bytes - slot.left_bytes
         self._largest_excess_bytes = max(self._largest_excess_bytes, -slot.left_bytes)
-        # what is in the slot counts once only, whenever it is asked for
+        # so that calling it again does not count the slot twice
         self._slot_end_bytes = slot.left_bytes = 0
         self._broker = -1
         self._total_bytes += n_bytes
@@ -226,7 +232,7 @@ class ByteStride:
         return (self._broker_booked[broker] + self._half_bytes) / self._broker_weights[broker]
 
     def _take_weights(self, next_bytes: int) -> None:
-        """Start over by the weights that wait; ask for some if none do and those in force are used up."""
+        """Switch to the pending weights; if there are none and the current ones are used up, ask for some."""
         if self._awaited is None:
             self._when_used_up()
         if self._awaited is not None:
@@ -235,7 +241,7 @@ class ByteStride:
         self._set_end_of_span(next_bytes)
 
     def _start_over(self, weights: F64, broker: I32 | None, next_bytes: int) -> None:
-        """Follow new weights, and make up for what partitions are ahead of the old ones."""
+        """Switch to new weights, and make up for what partitions are ahead of the old ones."""
         n = len(weights)
         ahead = self.ahead_bytes
         ahead = np.where(weights > 0, ahead, 0.0) if len(ahead) == n else np.zeros(n)
@@ -263,7 +269,7 @@ class ByteStride:
         self._used_up_at_bytes = self._total_bytes + max(self._span_bytes, least_bytes)
 
     def _slot_bytes(self, next_bytes: int) -> int:
-        """Whole records: slots of a record and a quarter would give two to every fourth."""
+        """Whole records: a slot of one and a quarter records would give two to every fourth slot."""
         mean_bytes = self.mean_record_bytes or next_bytes
         slot_bytes = float(self._usual_slot_bytes)
         if self._most_part < inf:

@@ -1,8 +1,8 @@
-"""Compile plain functions over columns with numba where it is installed (extra ``fast``); the results are the same.
+"""Compiles functions over columns with numba if it is installed (extra ``fast``); results are the same without it.
 
-A kernel is an ordinary Python function over lists or arrays of numbers. Uncompiled it runs on lists; compiled, the
-same source runs on arrays. Kernels add, multiply, divide, compare and take roots only: operations that IEEE 754 rounds
-the same everywhere.
+A kernel is an ordinary Python function over lists or arrays of numbers. Uncompiled it runs on lists; compiled, the same
+source runs on arrays. Kernels only add, multiply, divide, compare and take square roots: operations that IEEE 754
+rounds the same everywhere.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MARK = "is_kernel"
 
 
 def kernel(function: _Function) -> _Function:
-    """Mark a function that may be compiled; kernels may call each other."""
+    """Mark a function as a kernel, which may be compiled; kernels may call each other."""
     setattr(function, _MARK, True)
     return function
 
@@ -35,8 +35,8 @@ def is_available() -> bool:
 
 @cache
 def compiled(function: Any, *, inline: bool = False) -> Any:
-    """Machine code of a kernel, and of the kernels that it calls, which become part of it."""
-    # kernels allocate nothing: without counting references to their many arrays they are ten times as quick
+    """Machine code of a kernel, with the kernels it calls inlined or compiled too."""
+    # kernels allocate nothing: without reference counts for their many arrays they are ten times as fast
     names = {name: function.__globals__[name] for name in function.__code__.co_names if name in function.__globals__}
     inner = {name: compiled(value, inline=True) for name, value in names.items() if hasattr(value, _MARK)}
     bound = FunctionType(function.__code__, {**function.__globals__, **inner}, function.__name__)
@@ -44,12 +44,12 @@ def compiled(function: Any, *, inline: bool = False) -> Any:
 
 
 def as_arrays(state: _State) -> _State:
-    """The same named tuple with every list as an array; whole numbers as int64, others as float64."""
+    """The same named tuple with every list as an array: integers as int64, others as float64."""
     return type(state)(*(as_arrays(part) if isinstance(part, tuple) else _as_array(part) for part in state))
 
 
 def write_back(arrays: tuple[Any, ...], state: tuple[Any, ...]) -> None:
-    """Put what compiled code left in arrays back into the lists that they were made of."""
+    """Copy the arrays that compiled code changed back into the lists they were made from."""
     for array, part in zip(arrays, state, strict=True):
         if isinstance(part, tuple):
             write_back(array, part)

@@ -1,4 +1,4 @@
-"""Sequences that are replayed in a circle, so that a weighted choice costs a look-up."""
+"""Weighted choices as sequences that are replayed cyclically, so that each choice costs a look-up."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from kafkabal.routing.policy_protocol import Context, PolicyBase, RecordBatch
 
 
 class CyclicSequencePolicy(PolicyBase):
-    """Goes round a ring of partitions; derive from it and give the ring of a view."""
+    """Walks round a ring of partitions; derive from it and supply the ring of a view."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._count = context.seed
 
     def go_round(self, ring: I32) -> None:
-        """Follow this ring from now on, at the position where the last one was left."""
+        """Switch to this ring, at the current position."""
         self._ring = ring
         self._turns: list[int] = ring.tolist()
 
@@ -45,12 +45,13 @@ def replay(ring: I32, start: int, out: I32) -> None:
 def smooth_weighted(weights: F64, length: int) -> I32:
     """Smooth weighted round-robin: weights 5, 1, 1 give a a b a c a a.
 
-    Each turn every candidate gains its weight; the one that has most, the first of equals, is taken and pays the sum.
+    In each turn every candidate gains its weight; the one with the most, the first of equals, is picked and pays the
+    sum.
 
     Returns
     -------
     int32, shape (length,)
-        Indexes of the candidates.
+        Indexes of the picked candidates.
 
     References
     ----------

@@ -1,15 +1,15 @@
-"""Weights of partitions under which every broker gets what it still lacks to its fair share.
+"""Computes weights of partitions under which every broker gets what it lacks to its fair share.
 
-Let w be the part of the traffic that each partition gets. After ``horizon`` more bytes the load of a holder is
-linear in w (see :mod:`kafkabal.routing.marginal_load`), and so is its share of the mean. The weights minimise::
+Let w be the part of the traffic that each partition gets. After ``horizon`` more bytes, the load of a holder is linear
+in w (see :mod:`kafkabal.routing.marginal_load`), and so is its share of the mean. The weights minimise::
 
     sum over scores of weight x mean over holders of (share - 1)^2  +  0.001 x mean over partitions of (w / even - 1)^2
 
-subject to sum w = 1 and a floor and a ceiling for each w: accelerated projected gradient (Beck and Teboulle 2009),
-started from the weights that are in use.
+subject to sum w = 1 and lower and upper bounds for each w. Method: accelerated projected gradient (Beck and Teboulle
+2009), started from the current weights.
 
-The horizon decides how hard an imbalance is fought: the shorter, the more of the traffic goes to those that lack
-most. It must not be shorter than what is written before the next measurement, or the correction overshoots.
+The horizon decides how aggressively an imbalance is corrected: the shorter it is, the more traffic goes to the holders
+that lack most. It must cover at least what is written before the next measurement, or the correction overshoots.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ import numpy as np
 from kafkabal.model import F64, I32, I64, Bools
 from kafkabal.routing.routing_view import RoutingView
 
-if TYPE_CHECKING:  # listing policies needs no scores
+if TYPE_CHECKING:  # listing policies must not import scoring
     from kafkabal.routing.marginal_load import MarginalLoad
 
 _ITERATIONS = 200
-"""An end for cases that converge slowly: the loop stops as soon as the weights are close enough."""
-# importance of even weights where the scores do not care, as with followers in a circle. 1e-4 changes ten of 144
-# imbalanced workloads of benchmarks/routing_constants.py, to the better as often as to the worse; with 1e-2, 22 of them
-# end up to 1 % less even and four up to 0.6 % more, and three of the 20 published ones up to 0.6 % less (2026-11)
+"""Limit for cases that converge slowly: normally the loop stops once the weights are close enough."""
+# weight of even w where the scores do not care, as with followers placed round-robin. 1e-4 changes ten of 144
+# imbalanced workloads of benchmarks/routing_constants.py, as many for better as for worse; with 1e-2, 22 of them end up
+# to 1 % less balanced and four up to 0.6 % more, and three of the 20 published ones up to 0.6 % less (2026-11)
 _EVENNESS = 1e-3
 _SHIFTS = 100
-"""Halving a bracket of float64 ends after 53 steps, and the Newton steps in between only shorten that."""
+"""Bisecting a bracket of float64 ends after 53 steps, and the Newton steps in between only shorten it."""
 _EXACT = 1e-12
-"""Of the sum of the weights, which is 1: some times what adding up 1,000 of them rounds."""
+"""Relative to the sum of the weights, which is 1: a few times the rounding error of adding 1,000 of them."""
 
 
 class FairWeights:
-    """Finds the weights that even out the loads of a view, as often as is asked while bytes are written.
+    """Computes the weights that balance the loads of a view, repeatedly as bytes are written.
 
     Parameters
     ----------
     view
-        What depends on it alone is computed once.
+        Whatever depends only on it is computed once.
 
     Raises
     ------
@@ -69,17 +69,17 @@ class FairWeights:
         Parameters
         ----------
         written_bytes
-            float64, shape (n_partitions,): what was written and the view does not show.
+            float64, shape (n_partitions,): bytes that were written and that the view does not show.
         horizon_bytes
-            Bytes of one copy, > 0, over which the shares are to become equal.
+            Bytes of one replica, > 0, after which the shares are to be equal.
         start
-            float64, shape (n_partitions,): weights in use, summing to 1; > 0 for partitions that are available, 0 for
-            the others.
+            float64, shape (n_partitions,): current weights, summing to 1; > 0 for available partitions, 0 for the
+            others.
         low, high
-            float64, shape (n_partitions,): bounds; ``low <= start <= high`` need not hold, but some weights within
-            the bounds must sum to 1.
+            float64, shape (n_partitions,): bounds; ``low <= start <= high`` need not hold, but some weights within the
+            bounds must sum to 1.
         close_enough
-            Weights of which a step changes none by so much of an even share are left, > 0.
+            > 0; the search stops when a step changes no weight by this fraction of an even share.
         """
         weights = _onto_simplex(start, low, high)
         if not self._reaches:
@@ -105,32 +105,32 @@ class FairWeights:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Reach:
-    """The replicas by which the topic can load the holders of a score; the same for all weights."""
+    """The replicas through which the topic can load the holders of a score; the same for all weights."""
 
     marginal: MarginalLoad
     replica_partition: I32
-    """Of each replica of the topic."""
+    """By replica of the topic."""
     leads: tuple[I64, I64]
-    """Holder and partition of each replica that leads; none where no load follows the traffic."""
+    """Holder and partition of each leader replica; none if no load follows the traffic."""
     does_lead: Bools
-    """Of each replica that counts."""
+    """By replica that counts."""
     partition: I64
-    """Of each replica that counts."""
+    """By replica that counts."""
     holder: I64
-    """Of each replica that counts, numbered over the holders that are reached."""
+    """By replica that counts, numbered over the reached holders."""
     per_byte: F64
     per_fraction: F64
     reached: I64
     capacity: F64
-    """Of each holder that is reached."""
+    """By reached holder."""
     group: I64
-    """Of each holder that is reached."""
+    """By reached holder."""
     group_capacity: F64
     n_partitions: int
 
     @classmethod
     def of(cls, marginal: MarginalLoad, view: RoutingView) -> _Reach | None:
-        """None where no replica that may be written to loads a holder that counts."""
+        """None if no replica that may be written to loads a holder that counts."""
         leader = view.leader[view.replica_partition]
         leads = leader == view.replica_broker
         follows = leads & marginal.follows_traffic[marginal.holder]
@@ -176,7 +176,7 @@ class _Reach:
         )
 
     def _following(self, load: F64, start: F64) -> tuple[F64, F64]:
-        """Load that each holder has for its part of the traffic, over that part, and the load that it has anyway."""
+        """Per unit of traffic, the load that follows a holder's traffic; and the load that the holder has anyway."""
         holder, partition = self.leads
         traffic = np.bincount(holder, start[partition], len(load))
         follows = self.marginal.follows_traffic & (traffic > 0)
@@ -189,14 +189,14 @@ class _Term:
 
     reach: _Reach
     gain: F64
-    """Utilisation that each replica that counts adds to its holder at weight 1."""
+    """Utilisation that each counted replica adds to its holder at weight 1."""
     fixed: F64
-    """Utilisation of each holder without that."""
+    """Utilisation of each holder without those."""
     coupling: float
-    """Largest row sum of ``G^T G``, where G is the gain of each partition on each holder."""
+    """Largest row sum of ``G^T G``, where G has the gain of each partition on each holder."""
 
     def slope(self, weights: F64) -> tuple[F64, float]:
-        """Gradient of the term, the mean taken as given, and an upper bound of its curvature."""
+        """Gradient of the term, with the mean held constant, and an upper bound of its curvature."""
         reach = self.reach
         added = np.bincount(reach.holder, self.gain * weights[reach.partition], len(self.fixed))
         utilisation = self.fixed + added
@@ -214,7 +214,7 @@ class _Term:
 
 
 def _onto_simplex(values: F64, low: F64, high: F64) -> F64:
-    """The nearest point whose parts are within their bounds and sum to 1: all moved by one shift, then clipped."""
+    """Project onto the weights within their bounds that sum to 1: shift all by the same amount, then clip."""
     below, above = float((values - high).min()), float((values - low).max())
     shift = 0.0
     for _ in range(_SHIFTS):
@@ -223,7 +223,7 @@ def _onto_simplex(values: F64, low: F64, high: F64) -> F64:
         if abs(excess) < _EXACT:
             break
         below, above = (shift, above) if excess > 0 else (below, shift)
-        # the parts that are not clipped share the excess; a step that leaves the bracket is halved into it
+        # the parts that are not clipped share the excess; a step that leaves the bracket is replaced by bisection
         free = int(((point > low) & (point < high)).sum())
         shift += excess / free if free else np.inf
         if not below < shift < above:

@@ -1,4 +1,17 @@
-"""How many partitions a heavy key needs: the constraint that D-Choices solves.
+"""How many partitions a heavy key needs: solves the constraint of D-Choices.
+
+References
+----------
+Nasir et al., *When Two Choices Are not Enough*, ICDE 2016 (arXiv 1510.05714), section IV.
+
+Notes
+-----
+With n partitions, head keys of frequencies p_1 >= p_2 >= ... and d choices for each, the first h head keys reach about
+``b_h = 1 - ((n - 1) / n)^(h d)`` of the partitions. For every h, those partitions must have room for all that falls
+only on them: the h keys, the share of the other head keys whose d choices are all among them, and the share of the tail
+whose two choices both are::
+
+    sum(p_1..p_h) + b_h^d sum(p_h+1..) + b_h^2 tail <= b_h + epsilon
 
 References
 ----------
@@ -21,7 +34,7 @@ from collections.abc import Sequence
 from kafkabal.routing.compiled_kernels import kernel
 
 _EPSILON = 1e-4
-"""The imbalance that a number of choices may leave, as in the paper."""
+"""Imbalance that a number of choices may leave, as in the paper."""
 
 
 @kernel
@@ -31,9 +44,9 @@ def choices_needed(counts: Sequence[int], head: int, total: int, n: int) -> int:
     Parameters
     ----------
     counts
-        Ascending; the last ``head`` of them are those of the head keys.
+        Ascending; the last ``head`` of them belong to head keys.
     total
-        Records counted altogether.
+        Number of records counted.
     """
     d = max(2, int(counts[len(counts) - 1] * n / total))
     while d < n and not _fits(counts, head, total, n, d):
@@ -62,7 +75,7 @@ def _fits(counts: Sequence[int], head: int, total: int, n: int, d: int) -> bool:
 
 @kernel
 def _power(base: float, exponent: int) -> float:
-    """By repeated multiplication, which every machine rounds alike."""
+    """Repeated multiplication, which every machine rounds alike."""
     result = 1.0
     for _ in range(exponent):
         result *= base

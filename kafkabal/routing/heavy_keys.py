@@ -1,4 +1,14 @@
-"""The heaviest keys of a stream, counted in bounded memory: Space-Saving.
+"""Finds the heaviest keys of a stream in bounded memory: Space-Saving.
+
+References
+----------
+Metwally, Agrawal, El Abbadi, *Efficient Computation of Frequent and Top-k Elements in Data Streams*, ICDT 2005.
+
+Notes
+-----
+The counters are sorted by count. When a counted key occurs again, it swaps places with the last counter of the same
+count and is then incremented, so that one binary search preserves the order. A new key takes over the first counter,
+which has the lowest count. An open-addressing hash table finds a key's counter.
 
 References
 ----------
@@ -27,20 +37,20 @@ class HeavyKeys(NamedTuple):
     """Ascending; a count is never too low, and too high by at most (records / counters)."""
     key: list[int]
     bucket: list[int]
-    """Where each counter is in the hash table."""
+    """Bucket of each counter in the hash table."""
     table: list[int]
-    """The hash table: the counter in each bucket, -1 where it is free; a power of two of them."""
+    """The hash table: the counter in each bucket, -1 if it is free; its length is a power of two."""
 
     @classmethod
     def empty(cls, n_counters: int) -> HeavyKeys:
-        """No key counted yet."""
+        """No keys counted yet."""
         n_buckets = 1 << (4 * n_counters - 1).bit_length()
         return cls([0] * n_counters, [_FREE] * n_counters, [_FREE] * n_counters, [_FREE] * n_buckets)
 
 
 @kernel
 def count_key(heavy: HeavyKeys, key: int) -> int:
-    """Count a key (a number from 0 to 2^31 - 1), and return how often it came."""
+    """Count a key (a number from 0 to 2^31 - 1); returns its count."""
     bucket = _find(heavy, key)
     at = heavy.table[bucket]
     if at < 0:
@@ -58,7 +68,7 @@ def count_key(heavy: HeavyKeys, key: int) -> int:
 
 @kernel
 def _find(heavy: HeavyKeys, key: int) -> int:
-    """Bucket that holds the key, or the free one where it belongs."""
+    """The bucket that holds the key, or the free one where it belongs."""
     mask = len(heavy.table) - 1
     bucket = _home(key, mask)
     while heavy.table[bucket] >= 0 and heavy.key[heavy.table[bucket]] != key:
@@ -73,7 +83,7 @@ def _home(key: int, mask: int) -> int:
 
 @kernel
 def _release(heavy: HeavyKeys, bucket: int) -> None:
-    """Free a bucket; those that were pushed past it move up, so that searches still find them."""
+    """Free a bucket; entries that had been pushed past it move up, so that searches still find them."""
     mask = len(heavy.table) - 1
     heavy.table[bucket] = -1
     probe = (bucket + 1) & mask

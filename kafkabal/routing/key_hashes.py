@@ -1,6 +1,6 @@
-"""Hashes of record keys, bit-equal to Kafka's clients: murmur2 (Java) and CRC-32 (librdkafka), one by one or in bulk.
+"""Hashes of record keys, bit-equal to Kafka's clients: murmur2 (Java) and CRC-32 (librdkafka), singly or in bulk.
 
-Keys of a simulated workload live in a :class:`KeyTable`; records name them by row, so that a key is hashed once.
+The keys of a simulated workload are in a :class:`KeyTable`; records refer to them by row, so that each is hashed once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ U8 = NDArray[np.uint8]
 U32 = NDArray[np.uint32]
 
 KAFKA_SEED: Final = 0x9747B28C
-"""Of murmur2 in Kafka's Java client, as the next but one."""
+"""Seed of murmur2 in Kafka's Java client."""
 _MASK: Final = 0xFFFFFFFF
 _MIX: Final = 0x5BD1E995
 
@@ -39,13 +39,13 @@ def murmur2(key: bytes, seed: int = KAFKA_SEED) -> int:
 
 
 def key_partition(key: bytes, n_partitions: int) -> int:
-    """Partition that the Java client gives a key: ``toPositive(murmur2(key)) % numPartitions``."""
+    """The partition that the Java client picks for a key: ``toPositive(murmur2(key)) % numPartitions``."""
     return (murmur2(key) & 0x7FFFFFFF) % n_partitions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyTable:
-    """Distinct keys by row, padded to one width."""
+    """Distinct keys by row, padded to the same width."""
 
     text: U8
     """uint8, shape (n_keys, width)."""
@@ -60,7 +60,7 @@ class KeyTable:
 
     @classmethod
     def of(cls, keys: Sequence[bytes]) -> KeyTable:
-        """Keep these keys."""
+        """Store these keys."""
         length = np.fromiter((len(key) for key in keys), np.int64, len(keys))
         width = int(length.max(initial=1))
         padded = b"".join(key.ljust(width, b"\0") for key in keys)
@@ -68,7 +68,7 @@ class KeyTable:
 
     @classmethod
     def numbered(cls, n_keys: int, digits: int = 10, first: int = 0) -> KeyTable:
-        """Keys ``0000000000``, ``0000000001``, and so on, or from another number on."""
+        """Keys ``0000000000``, ``0000000001`` and so on, or starting at another number."""
         text = np.empty((n_keys, digits), np.uint8)
         left = np.arange(first, first + n_keys, dtype=np.int64)
         for column in range(digits - 1, -1, -1):

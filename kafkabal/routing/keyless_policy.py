@@ -1,4 +1,4 @@
-"""Policies that leave keyed records to the hash of the key, and pick only where a record has none."""
+"""Policies that leave keyed records to the hash of the key, and pick only for records without one."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kafkabal.routing.policy_protocol import Context, PolicyBase, RecordBatch
 from kafkabal.routing.routing_view import RoutingView
 
 _REMEMBERED_KEYS = 65536
-"""Some 10 MB with keys of 100 bytes; to look a key up takes 0.14 us, to hash 30 bytes in Python 6.5 us (2026-11)."""
+"""Some 10 MB with keys of 100 bytes; a look-up takes 0.14 us, hashing 30 bytes in Python 6.5 us (2026-11)."""
 
 
 class KeylessPolicy(PolicyBase, ABC):
-    """Keyed records go where Kafka's clients put them, over all partitions, whether they have a leader or not."""
+    """Sends keyed records where Kafka's clients would, to any partition whether it has a leader or not."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -54,24 +54,24 @@ class KeylessPolicy(PolicyBase, ABC):
             out[keyless] = rest
 
     def hash_key(self, key: bytes) -> int:
-        """Partition of a key."""
+        """The partition of a key."""
         return key_partition(key, self.n_partitions)
 
     def hash_keys(self, keys: KeyTable) -> I32:
-        """Partitions of many keys: what :meth:`hash_key` gives each of them, -1 for one that counts as none."""
+        """The partitions of many keys, as :meth:`hash_key` would pick them; -1 for a key that counts as none."""
         return keys.partitions(self.n_partitions)
 
     @abstractmethod
     def refresh_keyless(self, view: RoutingView) -> None:
-        """Take a new view for the records without a key."""
+        """Take a new view, for records without a key."""
 
     @abstractmethod
     def pick_keyless(self, size_bytes: int) -> int:
-        """Partition of the next record without a key."""
+        """The partition of the next record without a key."""
 
     @abstractmethod
     def pick_keyless_batch(self, records: RecordBatch, out: I32) -> None:
-        """Partitions of the next records, without keys."""
+        """The partitions of the next records, none of which has a key."""
 
     def _hashed(self, keys: KeyTable) -> I32:
         if keys is not self._table:

@@ -1,4 +1,4 @@
-"""The partitions of a topic by the broker that leads them, for policies that choose the broker first."""
+"""Partitions of a topic by their leader, for policies that choose the broker first."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from kafkabal.routing.routing_view import RoutingView
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LedPartitions:
-    """Partitions that have a live leader, grouped by it."""
+    """Partitions with a live leader, grouped by leader."""
 
     broker: I32
-    """int32, ascending: rows of the brokers that lead some partition."""
+    """int32, ascending: rows of the brokers that lead at least one partition."""
     first: I64
     """int64, shape (n_brokers + 1,): partitions of broker row b are ``partition[first[b]:first[b + 1]]``."""
     partition: I32
@@ -42,18 +42,18 @@ class LedPartitions:
 
 
 class Turns(NamedTuple):
-    """Columns for kernels: which partition of a broker is next."""
+    """Columns for kernels: which of a broker's partitions is next."""
 
     broker: list[int]
-    """Rows of the brokers that lead some partition."""
+    """Rows of the brokers that lead at least one partition."""
     first: list[int]
     partition: list[int]
     turn: list[int]
-    """Of each broker row: how often it was taken."""
+    """By broker row: how often it was picked."""
 
 
 def turns_of(view: RoutingView, before: Turns | None = None) -> Turns:
-    """Group the partitions of a view for kernels, continuing from an earlier view of the same brokers."""
+    """Group the partitions of a view for kernels, continuing the turns of an earlier view of the same brokers."""
     led = LedPartitions.of(view)
     same = before is not None and len(before.turn) == view.n_brokers
     turn = before.turn if before is not None and same else [0] * view.n_brokers

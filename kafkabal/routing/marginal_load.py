@@ -1,9 +1,9 @@
-"""A score as routing sees it: what one more byte, or a fraction of the traffic, does to the load of each holder.
+"""A score as routing sees it: what one more byte, or a fraction of the traffic, adds to the load of each holder.
 
-Scores are declared as loads of a whole cluster. A router needs their slope: each score is evaluated once as it is
-and once with every log of the topic one probe longer and every rate one probe higher; the differences are the gains.
-A score whose load comes from no replica at all (latency, a metric of the broker) is taken to follow the traffic that
-the broker leads.
+Scores are defined as loads of a whole cluster; a router needs their slope. So each score is evaluated once as it is,
+and once with every log of the topic one probe longer and every rate one probe higher; the differences are the slopes. A
+score whose load comes from no replica (latency, a broker metric) is assumed to be proportional to the traffic that the
+broker leads.
 """
 
 from __future__ import annotations
@@ -15,55 +15,55 @@ import numpy as np
 from kafkabal.model import F64, I32, Bools, ClusterState, replica_bytes
 from kafkabal.scoring import Grain, Score, WeightedScore, counted_holders, due_of, holder_load, rules_of
 
-# a power of two, so that the difference of two sums of bytes is exact
+# a power of two, so that differences of sums of bytes are exact
 _PROBE = float(2**20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MarginalLoad:
-    """A weighted score, linear in the bytes and the traffic that one topic gets.
+    """A weighted score, linear in the bytes and the traffic of one topic.
 
-    ``load + (bytes x per_byte + fraction x per_fraction)`` summed over the replicas on a holder is its load after so
-    many bytes and with such a fraction of the traffic.
+    The load of a holder is ``load`` plus the sum over its replicas of ``bytes x per_byte + fraction x per_fraction``,
+    for the bytes written to their partitions and the fractions of traffic that these get.
     """
 
     name: str
     weight: float
     holder: I32
-    """int32, shape (n_replicas,): holder of each replica of the topic, -1 where not known."""
+    """int32, shape (n_replicas,): holder of each replica of the topic, -1 if unknown."""
     load: F64
     """float64, shape (n_holders,): load now, without the topic's present traffic."""
     capacity: F64
-    """float64, shape (n_holders,): what each holder is due is proportional to it."""
+    """float64, shape (n_holders,): a holder's fair load is proportional to it."""
     counted: Bools
-    """bool, shape (n_holders,): has a fair share."""
+    """bool, shape (n_holders,): whether the holder has a fair share."""
     group: I32
-    """int32, shape (n_holders,): shares are taken within a group."""
+    """int32, shape (n_holders,): shares are computed within a group."""
     per_byte: F64
-    """float64, shape (n_replicas,): load that a byte written to its partition adds."""
+    """float64, shape (n_replicas,): load that one byte written to the partition adds."""
     per_fraction: F64
-    """float64, shape (n_replicas,): load if all of the topic's traffic went to its partition."""
+    """float64, shape (n_replicas,): load if all of the topic's traffic went to the partition."""
     follows_traffic: Bools
-    """bool, shape (n_holders,): the whole load grows and shrinks with the traffic led from the holder."""
+    """bool, shape (n_holders,): the whole load is proportional to the traffic that the holder leads."""
 
     @property
     def is_moved_by_routing(self) -> bool:
-        """False for a score that no decision of a router can change, such as a count of replicas."""
+        """False for a score that routing cannot change, such as a count of replicas."""
         return bool(self.per_byte.any() or self.per_fraction.any() or self.follows_traffic.any())
 
     def after(self, partition_bytes: F64, replica_partition: I32) -> MarginalLoad:
-        """The same after ``partition_bytes`` (float64, shape (n_partitions,)) more were written."""
+        """The same after ``partition_bytes`` (float64, shape (n_partitions,)) more are written."""
         return replace(self, load=self.load_after(partition_bytes, replica_partition))
 
     def load_after(self, partition_bytes: F64, replica_partition: I32) -> F64:
-        """float64, shape (n_holders,): load after so many bytes more, without the topic's present traffic."""
+        """float64, shape (n_holders,): load after that many more bytes, without the topic's present traffic."""
         placed = self.holder >= 0
         added = self.per_byte[placed] * partition_bytes[replica_partition[placed]]
         return np.asarray(self.load + np.bincount(self.holder[placed], added, len(self.load)), np.float64)
 
 
 def marginal_load_of(weighted: WeightedScore, state: ClusterState, first: int, end: int) -> MarginalLoad:
-    """Take the slope of a score at a cluster, for the topic whose partitions are rows ``first:end``."""
+    """The slope of a score for the topic whose partitions are rows ``first:end`` of the cluster."""
     score = weighted.score
     known = _with_known_sizes(state)
     rows = slice(int(state.partitions.first[first]), int(state.partitions.first[end]))
@@ -93,7 +93,7 @@ def marginal_load_of(weighted: WeightedScore, state: ClusterState, first: int, e
 
 
 def _loads(score: Score, state: ClusterState, rows: slice) -> F64:
-    """Load that each replica of the topic puts on its holder, what leading adds included."""
+    """Load that each replica of the topic puts on its holder, including what leadership adds."""
     load = np.array(score.replica_load(state)[rows], np.float64)
     broker, partition = state.replicas.broker[rows], state.replicas.partition[rows]
     leads = broker == state.partitions.leader[partition]

@@ -1,4 +1,4 @@
-"""Policies that pick record by record: a kernel over their state, run one by one or compiled over a batch."""
+"""Policies that pick record by record: a kernel over their state, called per record or compiled over a batch."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from kafkabal.routing.policy_protocol import Context, Feedback, PolicyBase, Reco
 from kafkabal.routing.random_stream import RandomStream
 
 _SLICE = 65536
-"""Arrays of a slice stay in the cache of the processor; a call a slice costs nothing at this length."""
+"""Arrays of a slice fit into the processor's cache; at this length the cost of one call per slice is negligible."""
 NO_KEY = -1
 _REMEMBERED_KEYS = 65536
-"""Some 10 MB with keys of 100 bytes; to look a key up takes 0.14 us, to hash 30 bytes in Python 6.5 us (2026-11)."""
+"""Some 10 MB with keys of 100 bytes; a look-up takes 0.14 us, hashing 30 bytes in Python 6.5 us (2026-11)."""
 
 
 class PerRecordPolicy(PolicyBase):
-    """A policy whose pick is a kernel over columns; derive from it and give the class attributes and the state.
+    """A policy whose pick is a kernel over columns; derive from it and supply the class attributes and the state.
 
-    The state is a named tuple of lists of numbers, none empty, each all int or all float; ``refresh`` makes or renews
-    it.
+    The state is a named tuple of non-empty lists, each all int or all float; ``refresh`` creates or renews it.
     """
 
     pick_kernel: ClassVar[Any]
     """Kernel ``pick_kernel(state, size_bytes, hashes, uniforms, now_s) -> partition``; counts the record as sent."""
     learn: ClassVar[Any] = None
-    """Kernel ``learn(state, partition, size_bytes, latency_s, now_s)`` of an acknowledgement; None where none is."""
+    """Kernel ``learn(state, partition, size_bytes, latency_s, now_s)`` called with each acknowledgement; None if
+    unused."""
     hash_seeds: ClassVar[tuple[int, ...]] = (KAFKA_SEED,)
-    """Seeds of the key hashes that a pick takes, each a number from 0 to 2^31 - 1, or :data:`NO_KEY`."""
+    """Seeds of the key hashes that a pick takes; a hash is from 0 to 2^31 - 1, or :data:`NO_KEY`."""
     draws: int = 1
-    """Random numbers that each pick takes."""
+    """Random numbers per pick."""
 
     state: Any
 
@@ -42,7 +42,7 @@ class PerRecordPolicy(PolicyBase):
         super().__init__(context)
         self._uniforms = RandomStream(context.seed)
         self._hashes_of_key = lru_cache(_REMEMBERED_KEYS)(self._hash)
-        # without feedback time does not count: float() is 0
+        # without feedback, time does not matter: float() is 0
         self._now_s = context.clock if self.about.feedback is Feedback.ACKS else float
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
@@ -75,7 +75,7 @@ class PerRecordPolicy(PolicyBase):
         out[:] = picks
 
     def columns(self, records: RecordBatch) -> tuple[I64, F64, F64]:
-        """What the kernel takes of each record: hashes (n, seeds), uniforms (n, draws) and times (n,)."""
+        """What the kernel gets for each record: hashes (n, seeds), uniforms (n, draws) and times (n,)."""
         n = len(records)
         hashes = np.full((n, len(self.hash_seeds)), NO_KEY, np.int64)
         if records.key is not None and records.keys is not None:
@@ -92,11 +92,11 @@ class PerRecordPolicy(PolicyBase):
 
 @kernel
 def learn_nothing(state: Any, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
-    """The acknowledgement of a policy that takes no feedback."""
+    """``learn`` of a policy that takes no feedback."""
 
 
 @kernel
 def pick_each(pick_kernel: Any, state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any, out: Any) -> None:
-    """Pick for each record in turn."""
+    """Pick for each record in order."""
     for i in range(len(size_bytes)):
         out[i] = pick_kernel(state, size_bytes[i], hashes[i], uniforms[i], now_s[i])

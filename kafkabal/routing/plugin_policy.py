@@ -1,6 +1,6 @@
-"""A plug-in policy behind checks: its faults are named, and what it picks are partitions.
+"""Guards a plug-in policy: its errors name the plug-in, and whatever it picks must be a partition.
 
-Policies that are built in are not guarded: nothing of this is done for their records.
+Built-in policies are not guarded: their records cost nothing extra.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from kafkabal.scoring import telling_faults
 
 _NONE: Final = -1
 _LONGEST: Final = 300
-"""Compilers of kernels have much to say."""
+"""Longest error text in characters: kernel compilers are verbose."""
 _HINT: Final = "see 'kafkabal help routing'"
 
 
 class PolicyFaultError(UsageError):
-    """A policy of a plug-in raised an error, or picked something that is not a partition."""
+    """A plug-in policy raised an error, or picked something that is not a partition."""
 
 
 def naming_policy_faults(name: str, part: str) -> AbstractContextManager[None]:
-    """Run code of a policy; what it raises becomes one line that names policy and part.
+    """Run code of a policy; an error becomes one line that names the policy and the method.
 
     Raises
     ------
     PolicyFaultError
-        If it raises anything but an error of ours or a signal, or ends the process.
+        If it raises anything but one of our errors or a signal, or tries to end the process.
     """
     return telling_faults(f"policy {name!r}: its {part}", hint=_HINT, kind=PolicyFaultError, longest=_LONGEST)
 
 
 class _Picks(np.ndarray[Any, np.dtype[np.int32]]):
-    """Takes whole numbers only, where an array would cut off what follows the point."""
+    """Accepts whole numbers only, where an array would silently truncate fractions."""
 
     def __setitem__(self, rows: Any, picks: Any) -> None:
         given = np.asarray(picks)
@@ -55,14 +55,14 @@ class _Picks(np.ndarray[Any, np.dtype[np.int32]]):
 
 
 class PluginPolicy:
-    """Stands before a :class:`~kafkabal.routing.policy_protocol.Policy` of a plug-in.
+    """Wraps a :class:`~kafkabal.routing.policy_protocol.Policy` of a plug-in.
 
     Parameters
     ----------
     name
-        As it was asked for.
+        As the user wrote it.
     about
-        What is known of it, checked.
+        The plug-in's description, already checked.
     """
 
     def __init__(self, policy: Policy, name: str, about: About) -> None:
@@ -74,7 +74,7 @@ class PluginPolicy:
 
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
-        # first: as soon as it has seen the view, another thread may get a partition that is new
+        # before the policy sees the view: then another thread may at once pick a partition that is new
         self._n_partitions = view.n_partitions
         with naming_policy_faults(self.name, "refresh"):
             self.policy.refresh(view)
@@ -99,7 +99,7 @@ class PluginPolicy:
     def acked(self, partition: int, size_bytes: int, latency_s: float) -> None:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.acked`.
 
-        What it raises is reported at the next pick: counting acknowledgements must not fail.
+        An error is reported at the next pick: counting acknowledgements must not fail.
         """
         try:
             with naming_policy_faults(self.name, "acked"):
@@ -124,13 +124,13 @@ class PluginPolicy:
         return pick_kernel, learn
 
     def compiled_kernels(self) -> tuple[Any, Any]:
-        """The same in machine code; a pick that is not a partition is a ValueError there."""
+        """The same in machine code; an invalid partition raises ValueError there."""
         with naming_policy_faults(self.name, "kernels"):
             pick_kernel, learn = _kernels(self.policy)
             return compiled(_within(pick_kernel, self._n_partitions)), compiled(learn)
 
     def _expect_partition(self, part: str, picked: Any) -> int:
-        """What was picked, as a number.
+        """The picked partition as an int.
 
         Raises
         ------
@@ -152,12 +152,12 @@ class PluginPolicy:
 
 
 def plugin_policy(make: Callable[[], Policy], name: str, about: About) -> Policy:
-    """Make an instance and guard it.
+    """Create an instance and guard it.
 
     Raises
     ------
     UsageError
-        If an option is out of its range, or it cannot be made.
+        If an option is out of its range, or the instance cannot be created.
     """
     with naming_policy_faults(name, "class"):
         policy = make()
@@ -165,7 +165,7 @@ def plugin_policy(make: Callable[[], Policy], name: str, about: About) -> Policy
 
 
 def expect_about(about: object, name: str) -> None:
-    """See that a plug-in says what is to be known of a policy.
+    """Check that a plug-in describes its policy completely.
 
     Raises
     ------
@@ -182,13 +182,13 @@ def expect_about(about: object, name: str) -> None:
 
 
 def per_record_policy_of(policy: Policy) -> PerRecordPolicy | None:
-    """The policy, guarded or not, if it picks by kernels."""
+    """The policy, guarded or not, if it picks by kernels; else None."""
     inner = policy.policy if isinstance(policy, PluginPolicy) else policy
     return inner if isinstance(inner, PerRecordPolicy) else None
 
 
 def kernels_of(policy: Policy, *, compile_it: bool) -> tuple[Any, Any]:
-    """``pick_kernel`` and ``learn`` of a policy that picks by kernels; those of a plug-in are guarded."""
+    """``pick_kernel`` and ``learn`` of a policy that picks by kernels; a plug-in's are guarded."""
     if isinstance(policy, PluginPolicy):
         return policy.compiled_kernels() if compile_it else policy.kernels()
     pick_kernel, learn = _kernels(policy)
@@ -196,7 +196,7 @@ def kernels_of(policy: Policy, *, compile_it: bool) -> tuple[Any, Any]:
 
 
 def blaming(policy: Policy, part: str) -> AbstractContextManager[None]:
-    """Name the faults of a plug-in where its code runs among ours; built-in policies have none to name."""
+    """Name the plug-in in errors raised by its code among ours; no-op for built-in policies."""
     return naming_policy_faults(policy.name, part) if isinstance(policy, PluginPolicy) else nullcontext()
 
 
@@ -207,12 +207,12 @@ def _kernels(policy: Policy) -> tuple[Any, Any]:
 
 @cache
 def _within(pick_kernel: Any, n_partitions: int) -> Any:
-    """A kernel that gives what another one picks, if it is a partition."""
+    """A kernel that checks what another one picks."""
     names = {**_pick_within.__globals__, "_pick_kernel": pick_kernel, "_partitions": n_partitions}
     return kernel(FunctionType(_pick_within.__code__, names, _pick_within.__name__))
 
 
-# stand for what _within puts in their place
+# placeholders that _within replaces
 _pick_kernel: Any = None
 _partitions: int = 0
 

@@ -1,8 +1,8 @@
-"""What a routing policy is: it picks the partition of every record by what the last view of the cluster left.
+"""The interface of a routing policy: it picks the partition of every record, based on the last view of the cluster.
 
 One implementation serves the live producer and the simulator. The producer calls :meth:`Policy.pick` for each record;
 the simulator calls :meth:`Policy.pick_batch` for all records between two views. Both give the same partitions, bit for
-bit: randomness comes from a stream that does not care how many numbers are drawn at a time, bytes are counted in
+bit: random numbers come from a stream that does not depend on how many are drawn at a time, bytes are counted in
 integers, and the clock is passed in.
 """
 
@@ -21,32 +21,32 @@ from kafkabal.routing.routing_view import RoutingView
 
 
 class Input(StrEnum):
-    """What a policy must be fed with to be what it claims."""
+    """Data that a policy needs to work as described."""
 
     KEYS = "keys"
     LOG_DIRS = "log-dirs"
-    """Bytes of brokers and partitions, and what the brokers can hold."""
+    """Bytes of brokers and partitions, and the brokers' capacity."""
     LATENCY = "latency"
-    """How long each broker takes to answer: client telemetry or a client's own statistics."""
+    """How long each broker takes to respond, from client telemetry or a client's own statistics."""
     RACKS = "racks"
     ACKS = "acks"
     """A call of :meth:`Policy.acked` for every record."""
 
 
 class Feedback(StrEnum):
-    """How much of what happened to earlier records a pick depends on."""
+    """How a pick depends on what happened to earlier records."""
 
     NONE = "none"
-    """Nothing between two views, but how many records and bytes came: all of it can be computed at once."""
+    """Between two views, only on how many records and bytes there were: a whole batch can be picked at once."""
     SENT = "sent"
-    """Where the producer's own earlier records went."""
+    """On where the producer's own earlier records went."""
     ACKS = "acks"
-    """Also when they were acknowledged."""
+    """Also on when they were acknowledged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What is known of a policy without making one."""
+    """The description of a policy, known without creating one."""
 
     name: str
     """Unique, lower case, with dashes."""
@@ -56,20 +56,21 @@ class About:
     """Paper, KIP or program that describes it."""
     inputs: frozenset[Input] = frozenset()
     keeps_key_order: bool = False
-    """All records of a key go to one partition, as long as the number of partitions stays."""
+    """All records of a key go to one partition, as long as the number of partitions does not change."""
     feedback: Feedback = Feedback.NONE
     asks_what_settled: bool = False
-    """Views are to say which of its own records had reached the brokers; not for a policy that hears of each."""
+    """Views must say which of its own records had reached the brokers; not for a policy that gets each
+    acknowledgement."""
     ranges: Mapping[str, Range] = field(default_factory=dict)
-    """What options that are numbers may be, by their names as they are written."""
+    """Allowed ranges of numeric options, by option name."""
 
     def expect(self, **options: float) -> None:
-        """See that options are within their ranges.
+        """Check that options are within their ranges.
 
         Raises
         ------
         UsageError
-            Naming one that is not, and what it may be.
+            Naming an option that is not, and its range.
         """
         for parameter, value in options.items():
             option = parameter.replace("_", "-")
@@ -81,26 +82,26 @@ class Context:
     """What a policy gets from its creator."""
 
     seed: int = 0
-    """The same seed, views and records give the same partitions; producers of one topic take different seeds."""
+    """The same seed, views and records give the same partitions; the producers of one topic use different seeds."""
     clock: Callable[[], float] = monotonic
-    """Seconds; only policies whose pick depends on time call it."""
+    """Seconds; called only by policies whose picks depend on time."""
     rack: str | None = None
-    """Rack of the reader that records should be close to."""
+    """Rack of the reader whose records should be near."""
     compiled: bool = False
-    """Decide batches in machine code (needs numba); the partitions are the same."""
+    """Pick batches in machine code (needs numba); the partitions are the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RecordBatch:
-    """Records of one producer in the order in which they are sent."""
+    """Records of one producer, in send order."""
 
     size_bytes: I64
     """int64, shape (n,), > 0: key, value and headers."""
     key: I32 | None = None
-    """int32, shape (n,): row of the key in :attr:`keys`, -1 for a record without one; None where no record has one."""
+    """int32, shape (n,): row of the key in :attr:`keys`, -1 for a record without one; None if no record has one."""
     keys: KeyTable | None = None
     at_s: F64 | None = None
-    """float64, shape (n,): when each record is sent, ascending; policies that need the clock need it."""
+    """float64, shape (n,): when each record is sent, ascending; required by policies that use the clock."""
 
     def __len__(self) -> int:
         return len(self.size_bytes)
@@ -115,26 +116,27 @@ class RecordBatch:
 
 
 class Pick(Protocol):
-    """What :meth:`Policy.pick` is, for a policy that hands out another object's."""
+    """The type of :meth:`Policy.pick`, for a policy that exposes another object's method."""
 
     def __call__(self, key: bytes | None, size_bytes: int) -> int:
         """See :meth:`Policy.pick`."""
 
 
 class Policy(Protocol):
-    """Decides the partition of each record; one instance serves one producer and one topic.
+    """Picks the partition of each record; one instance serves one producer and one topic.
 
-    Apart from :meth:`refresh`, its methods are called by one thread at a time.
+    All methods except :meth:`refresh` are called by one thread at a time.
     """
 
     @property
     def about(self) -> About:
-        """What is known of it; of a class, without making an instance."""
+        """The policy's description; a class attribute, so no instance is needed."""
 
     def refresh(self, view: RoutingView) -> None:
         """Take a new view of the cluster; must be called once before the first record.
 
-        May be called by another thread than :meth:`pick`: what is new is computed first and put in place at once.
+        May be called by another thread than :meth:`pick`: compute the new state first, then replace the old one in one
+        step.
 
         Raises
         ------
@@ -143,7 +145,7 @@ class Policy(Protocol):
         """
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
-        """Partition of the next record, which counts as sent there; O(1) from what the last view left.
+        """The partition of the next record, which counts as sent there; O(1), prepared by the last view.
 
         Parameters
         ----------
@@ -152,23 +154,24 @@ class Policy(Protocol):
         """
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
-        """Partitions of the next records, written to ``out``: what as many calls of :meth:`pick` would give.
+        """The partitions of the next records, written to ``out``: the same as from one call of :meth:`pick` per record.
 
-        A policy with feedback from acknowledgements takes none in between.
+        A policy that learns from acknowledgements gets none in between.
         """
 
     def acked(self, partition: int, size_bytes: int, latency_s: float) -> None:
-        """A record picked earlier is done with; called for each only where :attr:`About.feedback` is ``acks``.
+        """A record picked earlier is acknowledged or failed; called for each record, only if :attr:`About.feedback` is
+        ``acks``.
 
         Parameters
         ----------
         latency_s
-            From the pick to the acknowledgement, NaN where the delivery failed.
+            Time from the pick to the acknowledgement, NaN if the delivery failed.
         """
 
 
 class Slot:
-    """Where records go, one after the other, until so many bytes are used up."""
+    """The partition of consecutive records, and how many bytes it may still get."""
 
     __slots__ = ("left_bytes", "partition")
 
@@ -180,21 +183,22 @@ class Slot:
 
 @runtime_checkable
 class SlotPolicy(Protocol):
-    """A policy that leaves records to the caller as long as they go where the last one went.
+    """A policy that lets the caller route records on its own as long as they go where the last one went.
 
-    Without keys, and between two slots, a record costs no call of it: the caller takes the bytes of each off the slot.
+    Within a slot, a record without a key costs no call of the policy: the caller subtracts its bytes from the slot.
     """
 
     @property
     def slot(self) -> Slot:
-        """The slot in use, always the same object."""
+        """The current slot, always the same object."""
 
     def enter_slot(self, size_bytes: int) -> int:
-        """Begin the slot of a record of this size, which finds the slot used up and is not taken off; its bytes."""
+        """Begin a new slot, when the old one is used up, for a record of this size; returns its bytes, from which the
+        caller subtracts the record."""
 
 
 class PolicyBase:
-    """Keeps what every policy keeps; derive from it and give what differs."""
+    """What all policies share; derive from it and add what differs."""
 
     about: ClassVar[About]
 
@@ -202,4 +206,4 @@ class PolicyBase:
         self.context = context
 
     def acked(self, partition: int, size_bytes: int, latency_s: float) -> None:
-        """Nothing is learnt from it."""
+        """Ignore the acknowledgement."""

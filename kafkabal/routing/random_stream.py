@@ -1,4 +1,4 @@
-"""A stream of random numbers that is the same whether it is drawn one by one or many at a time."""
+"""A stream of random numbers that is the same whether drawn one by one or many at a time."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import numpy as np
 from kafkabal.model import F64
 
 _BLOCK = 1024
-"""Numpy draws a block in about the time of ten single numbers; a longer one would be drawn in vain by a short run."""
+"""Numpy draws a block in about the time of ten single numbers; short runs would waste a longer block."""
 
 
 class RandomStream:
-    """Uniform float64 in [0, 1) from a seed; ``salt`` keeps two streams of one seed apart."""
+    """Uniform float64 in [0, 1) from a seed; ``salt`` separates two streams of one seed."""
 
     def __init__(self, seed: int, salt: int = 0) -> None:
         self._generator = np.random.Generator(np.random.PCG64([seed, salt]))
@@ -28,7 +28,7 @@ class RandomStream:
         return self._block[at]
 
     def row(self, n: int) -> list[float]:
-        """The next ``n`` numbers, a few."""
+        """The next ``n`` numbers, for small ``n``."""
         end = self._at + n
         row = self._block[self._at : end]
         if len(row) < n:

@@ -1,4 +1,4 @@
-"""Find policies by name: built-in, from the entry-point group ``kafkabal.policies``, or ``package.module:object``."""
+"""Finds policies by name: built-in, from the entry-point group ``kafkabal.policies``, or ``package.module:object``."""
 
 from __future__ import annotations
 
@@ -43,34 +43,35 @@ BUILT_IN: Mapping[str, str] = {
 }
 
 _LONGEST_NUMBER = 40
-"""Characters: no float needs more than 24 to be told from its neighbours."""
+"""Characters: no float needs more than 24 to be distinct from its neighbours."""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyChoice:
-    """A policy with the options that were given for it; makes as many instances as there are producers."""
+    """A policy with the options given for it; creates one instance per producer."""
 
     make: Any
     options: Mapping[str, OptionValue]
     label: str
-    """As it was written, such as ``power-of-d:d=3``."""
+    """As the user wrote it, such as ``power-of-d:d=3``."""
     plug_in: str | None = None
-    """Name of a policy that is not built in: its faults are reported as its own."""
+    """Name of a policy that is not built in; its errors name it."""
 
     @property
     def about(self) -> About:
-        """What is known of the policy."""
+        """The policy's description."""
         about: About = self.make.about
         return about
 
     def reckoning_with(self, **settings: OptionValue) -> PolicyChoice:
-        """The same policy with settings of its clients as options, where it has such options and none was given."""
+        """The same policy with its clients' settings as options, where it has such options and none was given."""
         known = options_of(self.make) if self.plug_in is None else {}
         missing = {name: value for name, value in settings.items() if name.replace("_", "-") in known}
         return replace(self, options={**missing, **self.options})
 
     def tried(self) -> PolicyChoice:
-        """The same, made once and thrown away, so that a wrong option is refused before there are records.
+        """The same, after creating and discarding an instance, so that a wrong option is refused before there are
+        records.
 
         Raises
         ------
@@ -86,14 +87,14 @@ class PolicyChoice:
         Raises
         ------
         UsageError
-            If an option is out of its range, or a plug-in cannot make it.
+            If an option is out of its range, or a plug-in cannot create it.
         """
         make: Callable[[], Policy] = partial(self.make, context, **self.options)
         return make() if self.plug_in is None else plugin_policy(make, self.plug_in, self.about)
 
 
 def policy_names() -> tuple[str, ...]:
-    """Names of the built-in policies and of those that installed packages offer, sorted."""
+    """Sorted names of the built-in policies and of those in installed packages."""
     return tuple(sorted(_locations()))
 
 
@@ -105,7 +106,7 @@ def load_policy(text: str) -> PolicyChoice:
     Raises
     ------
     UsageError
-        If there is none of that name, it has no such option, or a value is of the wrong kind.
+        If the policy or an option is unknown, or a value has the wrong type.
     """
     name, _, settings = text.partition(":")
     location = BUILT_IN.get(name) or _locations().get(name)
@@ -147,7 +148,7 @@ def _parse_value(setting: str, value: str, default: OptionValue) -> OptionValue:
         raise UsageError(f"{setting!r}: expected true or false")
     try:
         if not value.isascii() or "_" in value or len(value) > _LONGEST_NUMBER:
-            raise ValueError  # Python would take more than people write
+            raise ValueError  # Python would accept more than people write
         if kind is float and value.endswith("%"):
             return float(value.removesuffix("%")) / 100
         return kind(value)
@@ -163,7 +164,7 @@ def _unknown(message: str, name: str, known: Iterable[str]) -> UsageError:
 
 
 def _locations() -> dict[str, str]:
-    # looking through every installed package takes longer than all else that a command does before its work
+    # scanning every installed package takes longer than anything else a command does before its work
     from importlib.metadata import entry_points
 
     offered = {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}
@@ -176,7 +177,7 @@ def _import_policy(location: str) -> Any:
         make = getattr(import_module(module_name), attribute)
     except ImportError as error:
         raise UsageError(f"cannot load policy {location!r}: {error}", hint=import_hint(error)) from error
-    except (Exception, SystemExit) as error:  # a plug-in may fail in any way, and that is the user's to mend
+    except (Exception, SystemExit) as error:  # a plug-in may fail in any way, and the user has to fix that
         raise UsageError(f"cannot load policy {location!r}: {described(error)}") from error
     missing = [part for part in ("about", "refresh", "pick", "pick_batch", "acked") if not hasattr(make, part)]
     if missing:

@@ -1,4 +1,4 @@
-"""A topic and its brokers as a routing policy sees them at one moment, with the scores of the registry."""
+"""A topic and its brokers as a routing policy sees them at one moment, with the registered scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkabal.errors import OperationError, unknown_topic
 from kafkabal.model import F64, I32, I64, Bools
 
 if TYPE_CHECKING:
-    # every policy names views, and listing policies needs neither clusters nor scores
+    # every policy imports views, and listing policies must import neither clusters nor scores
     from kafkabal.model import ClusterState
     from kafkabal.routing.marginal_load import MarginalLoad
     from kafkabal.scoring import Need, WeightedScore
@@ -20,41 +20,41 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RoutingView:
-    """Columns of one topic's partitions and replicas, and of all brokers of its cluster, by row."""
+    """Columns by row: the partitions and replicas of one topic, and all brokers of its cluster."""
 
     topic: str
     at_s: float
-    """When it was measured, on the clock of the policies."""
+    """When it was measured, on the policies' clock."""
     took_s: float = 0.0
-    """How long that took: of what came meanwhile some brokers' log dirs may show more than others'."""
+    """How long the reading took: of what arrived meanwhile, log dirs of some brokers may show more than others'."""
     broker_id: I32
     racks: tuple[str, ...]
     rack: I32
-    """int32, shape (n_brokers,): index into :attr:`racks`, -1 where the broker has none."""
+    """int32, shape (n_brokers,): index into :attr:`racks`, -1 if the broker has none."""
     live: Bools
     """bool, shape (n_brokers,)."""
     leader: I32
-    """int32, shape (n_partitions,): row of the broker that leads it, -1 where no live broker does."""
+    """int32, shape (n_partitions,): row of the broker that leads it, -1 if no live broker does."""
     replica_partition: I32
     """int32, shape (n_replicas,): partition number of each replica of the topic."""
     replica_broker: I32
     used_bytes: F64
     """float64, shape (n_brokers,): bytes of all replicas on the broker, of any topic."""
     capacity_bytes: F64
-    """float64, shape (n_brokers,), > 0: equal for all where not every live broker's is known."""
+    """float64, shape (n_brokers,), > 0: equal for all unless every live broker's capacity is known."""
     partition_bytes: F64
-    """float64, shape (n_partitions,): bytes of one copy."""
+    """float64, shape (n_partitions,): bytes of one replica."""
     latency_s: F64
-    """float64, shape (n_brokers,): mean time that a produce request takes, NaN where not known."""
+    """float64, shape (n_brokers,): mean time of a produce request, NaN if unknown."""
     marginal_loads: tuple[MarginalLoad, ...] = ()
-    """The scores to route by, seen as what a routed byte does to them."""
+    """The scores to route by, as the effect of a routed byte on them."""
     settled_bytes: F64 | None = None
-    """float64, shape (n_partitions,): of the records that the asking policy picked, those that were acknowledged or
-    given up on before it was measured; None where it shows all of them."""
+    """float64, shape (n_partitions,): bytes of records that the asking policy picked and that were acknowledged or
+    given up before the reading; None if the view shows all of them."""
     unseen_bytes: F64 | None = None
-    """float64, shape (n_partitions,): what other clients have probably sent there and the log dirs do not show yet."""
+    """float64, shape (n_partitions,): bytes that other clients have probably sent and the log dirs do not show yet."""
     waiting_records: int = 0
-    """Records of the asking producer that are not acknowledged, at the time of asking."""
+    """Unacknowledged records of the asking producer, at the time of asking."""
 
     @property
     def n_partitions(self) -> int:
@@ -63,7 +63,7 @@ class RoutingView:
 
     @property
     def n_brokers(self) -> int:
-        """Number of brokers, dead ones included."""
+        """Number of brokers, including dead ones."""
         return len(self.broker_id)
 
     @property
@@ -82,7 +82,7 @@ class RoutingView:
 
     @property
     def used_ratio(self) -> F64:
-        """float64, shape (n_brokers,): used over capacity."""
+        """float64, shape (n_brokers,): used bytes over capacity."""
         return self.used_bytes / self.capacity_bytes
 
 
@@ -96,20 +96,20 @@ def view_of(
     latency_s: F64 | None = None,
     supplied: Collection[Need] = (),
 ) -> RoutingView:
-    """See a topic of a cluster as policies do.
+    """The view of a topic of a cluster.
 
     Parameters
     ----------
     scores
-        What the ``score`` policy evens out; one whose needs this cluster does not supply is refused.
+        What the ``score`` policy balances; a score whose needs this cluster does not supply is refused.
     at_s
-        When the cluster was measured, on the clock that the policies are given.
+        When the cluster was measured, on the policies' clock.
     took_s
-        How long that took.
+        How long that took, in seconds.
     latency_s
-        float64, shape (n_brokers,): produce latency by broker row, NaN where not known.
+        float64, shape (n_brokers,): produce latency by broker row, NaN if unknown.
     supplied
-        What the caller will supply of what scores need.
+        Needs of scores that the caller will supply.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def _live_leader(leader: I32, live: Bools) -> I32:
 
 
 def _capacity(state: ClusterState) -> F64:
-    """Bytes of each broker's volumes; all 1 where some live broker's are not known."""
+    """Bytes of each broker's volumes; all 1 if any live broker's are unknown."""
     from kafkabal.model import broker_capacity_bytes
 
     known = broker_capacity_bytes(state)

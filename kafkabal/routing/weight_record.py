@@ -1,4 +1,4 @@
-"""The record in which the weights of a topic are published, see docs/formats.md."""
+"""The record that publishes the weights of a topic; see docs/formats.md."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafkabal.routing.routing_view import RoutingView
 from kafkabal.routing.weights_for_clients import ClientWeights
 
 WEIGHTS_TOPIC: Final = "__kafkabal_weights"
-"""Where weights are published, the latest of each topic under its name."""
+"""Topic of the weights; the latest record of each topic has the topic's name as key."""
 
 _Share = Annotated[float, Meta(ge=0, le=1)]
 _Row = Annotated[int, Meta(ge=-1)]
@@ -21,7 +21,7 @@ _Positive = Annotated[int, Meta(ge=1)]
 
 
 class WeightRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Weights of a topic; its numbers come back from JSON bit for bit, so that all clients pick alike."""
+    """Weights of a topic; its numbers survive JSON bit for bit, so that all clients pick alike."""
 
     kafkabal_weights: Literal[1] = 1
     """Version of the format."""
@@ -47,18 +47,18 @@ class WeightRecord(msgspec.Struct, frozen=True, kw_only=True):
         published_at: str,
         publisher: str,
     ) -> Self:
-        """The record of the weights that a policy made of a view.
+        """The record of the weights that a policy computed from a view.
 
         Parameters
         ----------
         scores
-            Weights of the scores by which it was made.
+            The scores, with their weights, that it balances.
         valid_s
-            After so long without a newer record clients stop following it.
+            Clients stop following the record after this time without a newer one.
         published_at
             ISO 8601, UTC.
         publisher
-            Who publishes it, for people.
+            Name of the publisher, for people.
         """
         return cls(
             topic=view.topic,

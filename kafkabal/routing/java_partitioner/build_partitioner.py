@@ -1,4 +1,4 @@
-"""Build the partitioner that Java clients load, which follows the weights that ``kafkabal route`` publishes."""
+"""Builds the partitioner for Java clients, which follows the weights that ``kafkabal route`` publishes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from kafkabal.build_java_jar import build_jar
 
 PARTITIONER_CLASS: Final = "kafkabal.routing.ScorePartitioner"
-"""What ``partitioner.class`` of a producer is to name."""
+"""Value for ``partitioner.class`` of a Java producer."""
 
 
 def build_partitioner(jar: Path, class_path: Sequence[Path], *, java: Path, compiler: Path) -> None:
@@ -19,8 +19,8 @@ def build_partitioner(jar: Path, class_path: Sequence[Path], *, java: Path, comp
     Parameters
     ----------
     class_path
-        ``kafka-clients`` and ``slf4j-api``. What it uses of them is the same in all clients since Kafka 3.0, so one jar
-        serves them all.
+        ``kafka-clients`` and ``slf4j-api``. The parts it uses have not changed since Kafka 3.0, so one jar serves all
+        clients.
     """
     with resources.as_file(resources.files("kafkabal.routing.java_partitioner") / "java") as source:
         build_jar(jar, source, class_path, title="kafkabal routing partitioner", java=java, compiler=compiler)

@@ -1,1 +1,1 @@
-"""The built-in policies, one a file."""
+"""The built-in policies, one per file."""

@@ -1,4 +1,4 @@
-"""``adaptive``: sticky partitions drawn the less often the longer their queue (KIP-794 as it comes)."""
+"""``adaptive``: sticky partitions, drawn less often the longer their queue (KIP-794 with its defaults)."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ class AdaptiveState(NamedTuple):
 
     available: list[int]
     in_flight: InFlight
-    """In records."""
+    """Counted in records."""
     pending_bytes: list[int]
-    """Of each partition: sent and not acknowledged."""
+    """By partition: sent and not acknowledged."""
     moved_s: list[float]
-    """When each broker last acknowledged something, or was first given something after it had nothing to do."""
+    """When each broker last acknowledged a record, or last got one after being idle."""
     current: list[int]
-    """Two items: the partition that is stuck to, and the room in bytes that its batch has left."""
+    """Two items: the current partition, and the room left in its batch in bytes."""
     batch_bytes: list[int]
     timeout_s: list[float]
-    """One item; 0 is none."""
+    """One item; 0 for no timeout."""
 
 
 @kernel
 def pick_kernel(
     state: AdaptiveState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
 ) -> int:
-    """The partition of the key, else the current one until its batch is full."""
+    """The partition of the key, or the current one until its batch is full."""
     if hashes[0] >= 0:
         partition = hashes[0] % len(state.in_flight.leader)
     else:
@@ -52,7 +52,7 @@ def pick_kernel(
 
 @kernel
 def draw(state: AdaptiveState, uniform: float, now_s: float) -> int:
-    """A partition drawn with weight ``longest queue + 1 - own queue``, in batches; unresponsive brokers left out."""
+    """Draw a partition with weight ``longest queue + 1 - own queue``, in batches, without unresponsive brokers."""
     longest = 0
     total = 0
     usable = 0
@@ -75,7 +75,7 @@ def draw(state: AdaptiveState, uniform: float, now_s: float) -> int:
 
 @kernel
 def is_responsive(state: AdaptiveState, partition: int, now_s: float) -> bool:
-    """Whether the leader acknowledged something within the timeout, or owes nothing."""
+    """Whether the leader acknowledged a record within the timeout, or has none in flight."""
     broker = state.in_flight.leader[partition]
     if state.timeout_s[0] <= 0.0 or state.in_flight.pending[broker] == 0:
         return True
@@ -84,21 +84,21 @@ def is_responsive(state: AdaptiveState, partition: int, now_s: float) -> bool:
 
 @kernel
 def learn(state: AdaptiveState, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
-    """The queue is shorter."""
+    """Shorten the queue."""
     broker = count_in_flight(state.in_flight, partition, -1)
     state.pending_bytes[partition] -= size_bytes
     state.moved_s[broker] = now_s
 
 
 class Adaptive(PerRecordPolicy):
-    """The Java client's partitioner; its queue of batches is taken as the bytes not yet acknowledged.
+    """The Java client's partitioner; unacknowledged bytes stand for its queue of batches.
 
     Parameters
     ----------
     batch_size
         Bytes, 1 to 2^31 - 1; ``batch.size``.
     availability_timeout_ms
-        ``partitioner.availability.timeout.ms``, up to 900,000; 0 is none.
+        ``partitioner.availability.timeout.ms``, up to 900,000; 0 for none.
     """
 
     about: ClassVar = About(

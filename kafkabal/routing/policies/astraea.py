@@ -1,4 +1,4 @@
-"""``astraea``: the strict cost partitioner as published, its T-score included."""
+"""``astraea``: the strict cost partitioner as published, including its T-score."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from kafkabal.routing.random_stream import RandomStream
 from kafkabal.routing.routing_view import RoutingView
 
 _RING = 400
-"""Turns of Astraea's own ring: weights are kept to a quarter of a percent."""
+"""Length of Astraea's own ring: weights are exact to a quarter of a percent."""
 _ANY = -1
 
 
 class Astraea(PolicyBase):
-    """Brokers by cost in a smooth weighted round-robin of 400 turns; all records of a broker to its smallest partition.
+    """Smooth weighted round-robin over brokers by cost, 400 turns; a broker's records all go to its smallest partition.
 
-    A broker that leads no partition of the topic has its turns all the same; their records go to random partitions.
+    A broker that leads no partition of the topic gets turns all the same; their records go to random partitions.
 
     Parameters
     ----------
     cost
-        ``latency``: of produce requests, the published default, an unknown one as the highest; ``size``: bytes of
-        all replicas.
+        ``latency`` of produce requests, the published default (an unknown one counts as the highest), or ``size``,
+        bytes of all replicas.
     t_score
-        Normalise costs as published; without it, costs keep their magnitude.
+        Normalise costs as published; otherwise costs keep their magnitude.
     lease_s
-        Seconds for which weights and partitions are kept, 0 to 86,400.
+        For how many seconds weights and partitions are kept, 0 to 86,400.
     """
 
     about: ClassVar = About(
@@ -86,11 +86,11 @@ class Astraea(PolicyBase):
         out[anywhere] = self._available[drawn]
 
     def _costs(self, view: RoutingView) -> F64:
-        """Costs of all brokers of the cluster, lower is better."""
+        """Costs of all brokers of the cluster; lower is better."""
         costs = view.used_bytes if self._by_size else view.latency_s
         known = costs[~np.isnan(costs)]
         costs = np.where(np.isnan(costs), known.max() if known.size else 1.0, costs)
-        # the weighted sum of the costs is normalised as every single cost is
+        # the published code normalises the weighted sum of costs, like every single cost
         return t_score(t_score(costs)) if self._t_score else costs
 
 
@@ -101,14 +101,14 @@ def turn_weights(costs: F64) -> F64:
 
 
 def t_score(costs: F64) -> F64:
-    """``(10 z + 50) / 100`` within 0 and 1, two decimals: keeps the order, loses how far apart the costs are."""
+    """``(10 z + 50) / 100`` within 0 and 1, two decimals: keeps the order, but not how far apart the costs are."""
     spread = float(costs.std())
     z = (costs - costs.mean()) / spread if spread > 0 else np.zeros(len(costs))
     return np.asarray(np.round(np.clip((10 * z + 50) / 100, 0, 1), 2), np.float64)
 
 
 def _smallest_partitions(view: RoutingView) -> I32:
-    """The partition with the fewest bytes of each broker row, :data:`_ANY` where it leads none."""
+    """By broker row, the partition with the fewest bytes; :data:`_ANY` if it leads none."""
     smallest = np.full(view.n_brokers, _ANY, np.int32)
     by_size = view.available[np.argsort(-view.partition_bytes[view.available], kind="stable")]
     smallest[view.leader[by_size]] = by_size

@@ -15,7 +15,7 @@ from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
 from kafkabal.routing.routing_view import RoutingView
 
 _POINTS_A_PARTITION = 64
-"""Arcs differ by 1/sqrt(64), an eighth, which the bound on the load then cuts off; fewer send more keys onward."""
+"""Arcs differ by 1/sqrt(64), an eighth, which the bound on the load cuts off; fewer points make more keys move on."""
 _CIRCLE_BITS = 31
 _CIRCLE = 2.0**_CIRCLE_BITS
 
@@ -24,11 +24,11 @@ class BoundedLoadState(NamedTuple):
     """Columns of the kernel."""
 
     point: list[int]
-    """Places on the circle, ascending, from 0 to 2^31 - 1."""
+    """Positions on the circle, ascending, from 0 to 2^31 - 1."""
     owner: list[int]
-    """Partition at each place."""
+    """Partition at each position."""
     first: list[int]
-    """The first of those places in or behind each of equal arcs of the circle, a power of two of them."""
+    """For each of equal arcs, a power of two of them: the first position in or after it."""
     sent_bytes: list[int]
     total_bytes: list[int]
     limit: list[float]
@@ -39,7 +39,7 @@ class BoundedLoadState(NamedTuple):
 def pick_kernel(
     state: BoundedLoadState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
 ) -> int:
-    """The first partition on the circle after the key's place that is below the bound."""
+    """The first partition clockwise from the key's position that is below the bound."""
     point, owner, first, sent_bytes, total_bytes, limit = state
     place = hashes[0] if hashes[0] >= 0 else int(uniforms[0] * _CIRCLE)
     at = first[place * len(first) >> _CIRCLE_BITS]
@@ -48,7 +48,7 @@ def pick_kernel(
     total_bytes[0] += size_bytes
     bound = limit[0] * total_bytes[0]
     at = at % len(point)
-    # some partition is at or below the average, and c is above 1, so that this ends
+    # this ends: some partition is at or below the average, and c is above 1
     while sent_bytes[owner[at]] > bound:
         at = (at + 1) % len(point)
     best = owner[at]
@@ -57,12 +57,12 @@ def pick_kernel(
 
 
 class BoundedLoad(PerRecordPolicy):
-    """A key stays where the circle puts it, unless that partition already has c times its share.
+    """A key goes where the circle puts it, unless that partition already has c times the average.
 
     Parameters
     ----------
     c
-        Bound on a partition's bytes over the average of all, above 1 and at most 1,000,000.
+        Bound on a partition's bytes relative to the average, above 1 and at most 1,000,000.
     """
 
     about: ClassVar = About(

@@ -1,4 +1,4 @@
-"""``c3``: the broker that will answer soonest, long queues punished by their cube."""
+"""``c3``: the broker expected to respond soonest; long queues are penalised by their cube."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class C3State(NamedTuple):
     turns: Turns
     in_flight: InFlight
     response_s: list[float]
-    """Moving average of the time to the acknowledgement, 0 where none came yet."""
+    """Moving average of the time to acknowledgement, 0 before the first one."""
     service_s: list[float]
-    """Moving average of that time over the records that waited, the best guess of a client without a broker's word."""
+    """Moving average of that time per waiting record: the client's best estimate, as brokers do not report it."""
     clients: list[int]
     """One item."""
 
 
 @kernel
 def pick_kernel(state: C3State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
-    """Least ``R - s + (1 + pending x clients)^3 x s``; of equals the one met first from a random start.
+    """Least ``R - s + (1 + pending x clients)^3 x s``; of equals the first one, from a random start.
 
-    A broker that has not answered yet is taken for an average one; where none has, what is pending counts.
+    A broker that has not responded yet counts as average; if none has, only what is pending counts.
     """
     turns, in_flight, response_s, service_s, clients = state
     brokers, pending, each = turns.broker, in_flight.pending, clients[0]
@@ -59,7 +59,7 @@ def pick_kernel(state: C3State, size_bytes: int, hashes: Sequence[int], uniforms
 
 @kernel
 def learn(state: C3State, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
-    """Average the time that it took in; a failure says nothing about it."""
+    """Average the response time; a failure says nothing about it."""
     broker = count_in_flight(state.in_flight, partition, -1)
     waiting = state.in_flight.pending[broker] + 1
     if latency_s == latency_s:
@@ -69,12 +69,12 @@ def learn(state: C3State, partition: int, size_bytes: int, latency_s: float, now
 
 
 class C3(BrokerFirstPolicy):
-    """Cubic replica selection; brokers of Kafka report no queue, so that their part of the formula is the client's.
+    """Cubic replica selection; Kafka's brokers report no queue length, so the client's own records stand in for it.
 
     Parameters
     ----------
     clients
-        Producers that write to the topic, 1 to 100,000.
+        Number of producers that write to the topic, 1 to 100,000.
     """
 
     about: ClassVar = About(

@@ -12,8 +12,8 @@ from kafkabal.routing.policies.pkg import PartialKeyGrouping
 from kafkabal.routing.policy_protocol import About, Feedback, Input
 
 _ANEW = 1000
-"""d is computed again after so many keyed records: it takes 30 µs for 12 partitions and 230 µs for 300, of a pick a
-tenth or less."""
+"""d is recomputed after this many keyed records: it takes 30 µs for 12 partitions and 230 µs for 300, at most a tenth
+of a pick per record."""
 
 
 class DChoicesState(NamedTuple):
@@ -22,7 +22,7 @@ class DChoicesState(NamedTuple):
     available: list[int]
     sent_bytes: list[int]
     head: list[int]
-    """Two items: keyed records so far, and the choices that a heavy key has now."""
+    """Two items: keyed records so far, and the current number of choices of a heavy key."""
     heavy: HeavyKeys
 
 
@@ -30,7 +30,7 @@ class DChoicesState(NamedTuple):
 def pick_kernel(
     state: DChoicesState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
 ) -> int:
-    """The emptiest of d partitions for a heavy key, of all where it needs them, of two for any other."""
+    """The emptiest of d partitions for a heavy key (of all if it needs them), of two for any other."""
     available = state.available
     n = len(available)
     if hashes[0] < 0:
@@ -47,7 +47,7 @@ def pick_kernel(
 
 @kernel
 def emptiest_of_d(state: DChoicesState, hashes: Sequence[int], best: int) -> int:
-    """The emptiest partition that d hashes of the key give, which may coincide; the first of equals."""
+    """The emptiest of the partitions that d hashes of the key give, which may coincide; the first of equals."""
     available = state.available
     n = len(available)
     for i in range(2, state.head[1]):
@@ -67,21 +67,21 @@ def emptiest(state: DChoicesState, best: int) -> int:
 
 @kernel
 def emptier(state: DChoicesState, a: int, b: int) -> int:
-    """The partition of two that this producer sent fewer bytes to; the first of equals."""
+    """The one of two partitions that this producer sent fewer bytes to; the first of equals."""
     sent_bytes = state.sent_bytes
     return b if sent_bytes[b] < sent_bytes[a] else a
 
 
 @kernel
 def is_heavy(state: DChoicesState, key: int, n: int) -> bool:
-    """Count a key; whether it makes up more than 1 / (5 n) of the keyed records."""
+    """Count a key; returns whether it makes up more than 1 / (5 n) of the keyed records."""
     state.head[0] += 1
     return count_key(state.heavy, key) * 5 * n > state.head[0]
 
 
 @kernel
 def heavy_keys(state: DChoicesState, n: int) -> int:
-    """How many keys are heavy now."""
+    """The current number of heavy keys."""
     found = 0
     at = len(state.heavy.counts) - 1
     while at >= 0 and state.heavy.counts[at] * 5 * n > state.head[0]:
@@ -91,10 +91,10 @@ def heavy_keys(state: DChoicesState, n: int) -> int:
 
 
 class DChoices(PartialKeyGrouping):
-    """Partial key grouping, with d choices for keys that two partitions cannot carry.
+    """Partial key grouping, with d choices for keys that are too heavy for two partitions.
 
-    Where only as many choices as there are partitions would do, those keys may go anywhere, as in W-Choices: so many
-    hashes would meet in some partitions and miss others.
+    If they need as many choices as there are partitions, they may go anywhere, as in W-Choices: that many hashes would
+    meet in some partitions and miss others.
     """
 
     about: ClassVar = About(
@@ -107,5 +107,5 @@ class DChoices(PartialKeyGrouping):
     pick_kernel = staticmethod(pick_kernel)
 
     def _empty_state(self, n_partitions: int) -> Any:
-        # a key of frequency f is surely counted with 1 / f counters; twice that keeps the counts close
+        # 1 / f counters are enough to count every key of frequency f; twice as many keep the counts close
         return DChoicesState([], [0] * n_partitions, [0, 0], HeavyKeys.empty(10 * n_partitions))

@@ -1,4 +1,4 @@
-"""``join-idle-queue``: to a broker that has nothing left to do, else to any."""
+"""``join-idle-queue``: to a random idle broker, or any if none is idle."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class JoinIdleQueueState(NamedTuple):
 def pick_kernel(
     state: JoinIdleQueueState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
 ) -> int:
-    """A broker drawn from the idle ones, from all where none is."""
+    """A broker drawn from the idle ones, or from all if none is idle."""
     brokers, pending = state.turns.broker, state.in_flight.pending
     idle = 0
     for broker in brokers:
@@ -43,12 +43,12 @@ def pick_kernel(
 
 @kernel
 def learn(state: JoinIdleQueueState, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
-    """One record less to wait for."""
+    """One record less in flight."""
     count_in_flight(state.in_flight, partition, -1)
 
 
 class JoinIdleQueue(BrokerFirstPolicy):
-    """Idle is a broker that owes this producer no acknowledgement."""
+    """A broker is idle if none of this producer's records is in flight to it."""
 
     about: ClassVar = About(
         name="join-idle-queue",

@@ -1,4 +1,4 @@
-"""``key-hash``: the murmur2 hash of the key decides, bit-equal to the Java client."""
+"""``key-hash``: the murmur2 hash of the key, bit-equal to the Java client."""
 
 from __future__ import annotations
 

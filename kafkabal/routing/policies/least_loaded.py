@@ -1,4 +1,4 @@
-"""``least-loaded``: every record to the least used broker, as far as it is known."""
+"""``least-loaded``: every record to the least used broker known."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class LeastLoadedState(NamedTuple):
     used_bytes: list[float]
     capacity_bytes: list[float]
     own: list[int]
-    """One item: 1 where the producer's own records count as soon as they are sent."""
+    """One item: 1 if the producer's own records count as soon as they are sent."""
 
 
 @kernel
@@ -41,8 +41,7 @@ def pick_kernel(
 class LeastLoaded(PerRecordPolicy):
     """Least used ratio as of the last view, with or without what this producer has sent since.
 
-    Without, every producer sends all it has to one broker until the next view comes: the herding that stale
-    measurements are known for.
+    Without, every producer sends everything to one broker until the next view: the herd effect of stale measurements.
 
     Parameters
     ----------

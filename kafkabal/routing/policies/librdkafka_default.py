@@ -1,4 +1,4 @@
-"""``default``: what a librdkafka producer does when nothing is configured."""
+"""``default``: what a librdkafka producer does without configuration."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from kafkabal.routing.policy_protocol import About, Context, Input, RecordBatch
 from kafkabal.routing.random_stream import RandomStream
 from kafkabal.routing.routing_view import RoutingView
 
-# records picked for at once, so that their columns stay in the cache
+# records picked in one go, so that their columns stay in the processor's cache
 _AT_ONCE = 16384
 
 
 class Default(KeylessPolicy):
-    """``consistent_random``: CRC-32 of the key; without one, a random partition for each linger interval.
+    """``consistent_random``: CRC-32 of the key; without a key, a random partition per linger interval.
 
-    An empty key counts as none, as it does in librdkafka.
+    An empty key counts as no key, as in librdkafka.
 
     Parameters
     ----------
@@ -49,15 +49,15 @@ class Default(KeylessPolicy):
         self._current = -1
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
-        """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick`; an empty key counts as none."""
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick`; an empty key counts as no key."""
         return super().pick(key or None, size_bytes)
 
     def hash_key(self, key: bytes) -> int:
-        """Partition of a key."""
+        """The partition of a key."""
         return zlib.crc32(key) % self.n_partitions
 
     def hash_keys(self, keys: KeyTable) -> I32:
-        """Partitions of many keys; an empty key counts as none."""
+        """The partitions of many keys; an empty key counts as no key."""
         hashed = (keys.crc32() % np.uint32(self.n_partitions)).astype(np.int32)
         return np.where(keys.length > 0, hashed, np.int32(-1))
 

@@ -1,4 +1,4 @@
-"""``pkg``: partial key grouping, every key has two partitions and each record takes the emptier."""
+"""``pkg``: partial key grouping; each record takes the emptier of its key's two partitions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PkgState(NamedTuple):
 
     available: list[int]
     sent_bytes: list[int]
-    """Of each partition, by this producer alone."""
+    """By partition, counting this producer only."""
 
 
 @kernel
@@ -39,7 +39,7 @@ def pick_kernel(
 
 
 class PartialKeyGrouping(PerRecordPolicy):
-    """Two choices by two hashes of the key, judged by what the producer itself has sent; without a key, by chance."""
+    """Two choices by two hashes of the key, compared by what the producer itself has sent; random without a key."""
 
     about: ClassVar = About(
         name="pkg",
@@ -60,5 +60,6 @@ class PartialKeyGrouping(PerRecordPolicy):
         self.state = before._replace(available=view.available.tolist())
 
     def _empty_state(self, n_partitions: int) -> Any:
-        """Of a policy that has sent nothing; has ``available`` and ``sent_bytes`` whatever else a sub-class counts."""
+        """The state of a policy that has sent nothing; it has ``available`` and ``sent_bytes``, whatever a subclass
+        adds."""
         return PkgState([], [0] * n_partitions)

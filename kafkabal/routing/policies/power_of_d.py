@@ -1,4 +1,4 @@
-"""``power-of-d``: of d partitions drawn at random, the one whose broker is fuller loses."""
+"""``power-of-d``: of d partitions drawn at random, the one with the least used broker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PowerOfDState(NamedTuple):
     available: list[int]
     leader: list[int]
     used_bytes: list[float]
-    """Of each broker: as of the last view, and what this producer sent since."""
+    """By broker: as of the last view, plus what this producer sent since."""
     capacity_bytes: list[float]
 
 
@@ -43,12 +43,12 @@ def pick_kernel(
 
 
 class PowerOfD(PerRecordPolicy):
-    """Least used ratio of d draws with replacement, own records counted as soon as they are sent.
+    """Least used ratio among d draws with replacement; own records count as soon as they are sent.
 
     Parameters
     ----------
     d
-        Draws a record, 1 to 100; 1 is random.
+        Draws per record, 1 to 100; 1 is random.
     """
 
     about: ClassVar = About(

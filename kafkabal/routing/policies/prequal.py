@@ -1,4 +1,4 @@
-"""``prequal``: of some brokers drawn at random the quickest that is not hot, else the one with the least in flight."""
+"""``prequal``: of some brokers drawn at random, the fastest that is not hot, else the one with the least in flight."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
 from kafkabal.routing.routing_view import RoutingView
 
 _MEMORY = 0.9
-"""About the last ten responses count, so that one slow answer condemns no broker and a slow broker shows in ten."""
+"""About the last ten responses count: one slow response condemns no broker, and a slow broker shows within ten."""
 
 
 class PrequalState(NamedTuple):
@@ -24,9 +24,9 @@ class PrequalState(NamedTuple):
     turns: Turns
     in_flight: InFlight
     response_s: list[float]
-    """Moving average of the time to the acknowledgement, 0 where none came yet."""
+    """Moving average of the time to acknowledgement, 0 before the first one."""
     quantile: list[float]
-    """One item: a broker is hot if so large a part of all brokers has less in flight."""
+    """One item: a broker is hot if this fraction of all brokers has less in flight."""
 
 
 @kernel
@@ -76,7 +76,7 @@ def _expected_s(state: PrequalState, broker: int) -> float:
 
 @kernel
 def learn(state: PrequalState, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
-    """Average the time that it took in; a failure says nothing about it."""
+    """Average the response time; a failure says nothing about it."""
     broker = count_in_flight(state.in_flight, partition, -1)
     if latency_s == latency_s:
         response_s = state.response_s
@@ -85,15 +85,15 @@ def learn(state: PrequalState, partition: int, size_bytes: int, latency_s: float
 
 
 class Prequal(BrokerFirstPolicy):
-    """Prequal's rule with a client's own records in flight in place of probes.
+    """Prequal's rule, with the client's own records in flight in place of probes.
 
     Parameters
     ----------
     probes
-        Brokers drawn for a record, 1 to 100.
+        Brokers drawn per record, 1 to 100.
     quantile
-        Of the records in flight, above which a broker is hot; 0 to 1. At 0 it is the least in flight that counts, at
-        1 the latency alone.
+        Quantile of records in flight above which a broker is hot; 0 to 1. At 0 only the records in flight count, at 1
+        only the latency.
     """
 
     about: ClassVar = About(

@@ -15,19 +15,19 @@ from kafkabal.routing.routing_view import RoutingView
 
 
 class RackLocal(CyclicSequencePolicy):
-    """Round-robin over the nearest partitions that there are.
+    """Round-robin over the nearest available partitions.
 
-    Nearest are those whose leader is in the rack, then those with any live replica there, which readers may fetch from
-    (KIP-392), then all. Brokers that are fuller than the mean by more than ``max_skew`` are skipped, near or far, so
-    that the skew that locality causes ends there, but for what is written between two views.
+    Nearest are those whose leader is in the rack, then those with any live replica there, from which readers may fetch
+    (KIP-392), then all others. Brokers that are fuller than the mean by more than ``max_skew`` are skipped, near or
+    far; this limits the skew that locality causes, except for what is written between two views.
 
     Parameters
     ----------
     rack
-        Rack of the reader; the command's or producer's where it is empty.
+        Rack of the reader; if empty, the rack given to the command or producer.
     max_skew
-        Used ratio over the mean, less 1, above which a broker gets nothing while others are below it: 0 to 1,000,000;
-        ``2%`` or 0.02. Where as much is written in each rack, 2 % leave nearly all records near.
+        Used ratio over the mean, minus 1, above which a broker gets nothing while others are below it: 0 to 1,000,000;
+        ``2%`` or 0.02. If the same volume is written in each rack, 2 % keeps nearly all records near.
     """
 
     about: ClassVar = About(

@@ -1,4 +1,4 @@
-"""``random``: every record to a partition drawn uniformly."""
+"""``random``: a uniformly random partition for every record."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from kafkabal.routing.routing_view import RoutingView
 
 
 class RoundRobin(PolicyBase):
-    """One after the other; with ``over=brokers`` each broker's partitions take turns within its turns.
+    """In turn; with ``over=brokers``, brokers take turns, and so do the partitions of each broker.
 
     Parameters
     ----------

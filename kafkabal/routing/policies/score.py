@@ -1,4 +1,4 @@
-"""``score``: to every broker what it still lacks to its fair share, by the scores of the registry."""
+"""``score``: gives every broker what it lacks to its fair share, by the registered scores."""
 
 from __future__ import annotations
 
@@ -16,78 +16,80 @@ from kafkabal.routing.random_stream import RandomStream
 from kafkabal.routing.routing_view import RoutingView
 from kafkabal.routing.weights_for_clients import ClientWeights
 
-# batches that a slot takes at most, by the time that they take and where records come so fast that time is no matter.
-# At speed 4 for the second cost 1.3 times the processor time, 1 1.7 times, and 64 ends within 0.001 of the same; 1, 4
-# and 8 for the first change nothing (four workloads of benchmarks/routing_constants.py, of 300,000 records, 2026-11)
+# batches per slot at most: by the time they take, and if records come too fast for time to matter. At speed, 4 for the
+# second cost 1.3 times the processor time, 1 cost 1.7 times, and 64 ends within 0.001 of the same; 1, 4 and 8 for the
+# first change nothing (four workloads of benchmarks/routing_constants.py, of 300,000 records, 2026-11)
 _LONGEST_SLOT, _LONGEST_AT_SPEED = 2, 16
-# librdkafka's batch.size; a partition's requests are not longer
+# librdkafka's batch.size; requests for one partition are not longer
 _LONGEST_BATCH_BYTES = 1_000_000
-# what a batch holds of a record beside its value, at most: slots of a whole batch of values take two requests, of which
-# the second carries ten records of 1 kB. 80,000 of these took 175 requests with 1000 in a slot, 125 with 950 to 980
+# most that a batch adds to a record's value: slots of a whole batch of values take two requests, the second with ten
+# records of 1 kB. 80,000 of these took 175 requests with 1000 in a slot, 125 with 950 to 980
 _FORMAT_BYTES = 12
-# a slot over what waits for the partition that gets least, which must not get much at once. With 1, 2, 16 and 1,000 a
-# producer that routes by latency, beside a broker that stands still for 7/8 of the time, is as fast within the noise
-# (medians of four runs as in benchmarks/slow_broker.py differ by 30 %, 2026-11)
+# slot length over what waits for the partition with the least weight, which must not get much at once. With 1, 2, 16
+# and 1,000, a producer that routes by latency beside a broker that stalls for 7/8 of the time is as fast within the
+# noise (medians of four runs as in benchmarks/slow_broker.py differ by 30 %, 2026-11)
 _MOST_AT_ONCE = 4
-# seconds over which the rate is counted at least
+# the shortest time in seconds over which the rate is measured
 _LEAST_COUNTED_S = 0.05
-# seconds after which a third of a rate that was higher still counts
+# seconds after which a third of an earlier, higher rate still counts
 _RATE_MEMORY_S = 0.5
 # librdkafka's sticky.partitioning.linger.ms
 _STICKY_S = 0.01
-# slots of each partition within a horizon, where they are longer than a batch: with 4 the fullest of twelve brokers of
-# 300 partitions ends at 1.0023 of the mean, with 16 at 1.0008. With 16 two of the 144 imbalanced workloads of
-# benchmarks/routing_constants.py end 0.1 % more even and five as much less; 30,000 records of 10 kB into four empty
+# slots per partition within a horizon, if they are longer than a batch: with 4, the fullest of twelve brokers of 300
+# partitions ends at 1.0023 of the mean, with 16 at 1.0008. With 16, two of the 144 imbalanced workloads of
+# benchmarks/routing_constants.py end 0.1 % more balanced and five as much less; 30,000 records of 10 kB into four empty
 # partitions take 5,000 slots in place of 3,000, at 8 us each (2026-11)
 _LEAST_ROOM = 4
-# part of a horizon that is written before weights are looked at again, and where they have nothing to make up for. With
-# 1/4 for the first, 13 of 144 imbalanced workloads of benchmarks/routing_constants.py end up to 2.6 % less even, none
-# more; with 1 as with 1/2, but up to 0.2 % less in two. 1/4 and 4 for the second change 0.1 % at most (2026-11)
+# fraction of a horizon after which weights are recomputed: usually, and with nothing to make up for. With 1/4 for the
+# first, 13 of 144 imbalanced workloads of benchmarks/routing_constants.py end up to 2.6 % less balanced, none more; 1
+# gives the same as 1/2, except up to 0.2 % less in two. 1/4 and 4 for the second change 0.1 % at most (2026-11)
 _PART_AT_ONCE, _PART_IN_CALM = 1 / 2, 1.0
-# over so many horizons an imbalance of today is nothing. With 100, 25 of the 144 imbalanced workloads end up to 11 %
-# less even, four up to 2 % more; 1,000 and 10^6 change none of the 20 published ones
+# over this many horizons, today's imbalance is negligible. With 100, 25 of the 144 imbalanced workloads end up to 11 %
+# less balanced, four up to 2 % more; 1,000 and 10^6 change none of the 20 published ones
 _FAR = 1e4
-# weights are left when they would change by less than this part of an even share: between two views, and by a view.
+# weights stay if they would change by less than this fraction of an even share: between two views, and with a new view.
 # 0.001 and 0.1 for the first, 10^-6 and 0.001 for the second change the 20 published workloads by 0.003 at most
 _CALM, _CLOSE_ENOUGH = 1e-2, 1e-4
-# a slot over the bytes of each broker where time closes batches: nothing but whole linger times fills them. Of 36 slow
-# workloads of benchmarks/routing_constants.py, 1/200 makes brokers 0.1 % more even for 1.2 times the batches, 1/100
-# 0.04 % for 1.07 times; with 1/10 there are 2 % fewer, and brokers as even in the mean, 0.5 % less at most (2026-11)
+# slot length over the bytes of each broker, if linger and not size closes batches: only whole linger times then fill
+# them. Of 36 slow workloads of benchmarks/routing_constants.py, 1/200 makes brokers 0.1 % more balanced for 1.2 times
+# the batches, 1/100 0.04 % for 1.07 times; with 1/10 there are 2 % fewer batches, and brokers are as balanced in the
+# mean, 0.5 % less at most (2026-11)
 _SLOT_PART_IN_LINGERS = 1 / 40
-# so near to what a balanced cluster gets, weights become just that until a view shows another imbalance: 0.0002 and
-# 0.05 change none of the 20 published workloads; without it two of 4 million records take 1.1 times the time
+# this close to the weights of a balanced cluster, exactly those are used until a view shows another imbalance: 0.0002
+# and 0.05 change none of the 20 published workloads; without it, two of 4 million records take 1.1 times the time
 _AT_EASE = 2e-3
-# what may not show yet over what others sent in the time of a reading: log dirs are read one after the other, and
-# brokers fall behind. Four producers that sent 10 MB each at once ended at 1.02 to 1.06 of the mean in 5 of 24 runs
-# with 1, at 1.02 and 1.03 in 2 of 32 with 3, the others within 1.012 and 1.003 (2026-11)
+# what views may miss, over what others sent during a reading: log dirs are read one after the other, and brokers lag.
+# Four producers that sent 10 MB each at once ended at 1.02 to 1.06 of the mean in 5 of 24 runs with 1, at 1.02 and 1.03
+# in 2 of 32 with 3; the others within 1.012 and 1.003 (2026-11)
 _LATE = 3
 
 
 class ScoreWeighted(PolicyBase):
-    """Weights from the marginal loads of the view, given out in bytes.
+    """Computes weights from the marginal loads of the view, and gives out bytes by them.
 
     Parameters
     ----------
     floor
-        Least weight of a partition over an even one, above 0 and at most 1: a broker that got one bad measurement is
-        measured again.
+        Least weight of a partition relative to an even one, above 0 and at most 1: a broker with one bad measurement
+        still gets records, and so is measured again.
     max_change
-        How much a weight may grow from one view to the next, above 0 and at most 1000; 0.5 is by half, or down by a
-        third.
+        How much a weight may grow from one view to the next, above 0 and at most 1000; 0.5 allows half more, or a third
+        less.
     horizon
-        Part of the bytes now on the brokers that may be written until all have their fair share, above 0 and
-        at most 1000. The shorter, the fewer brokers take most of the writes meanwhile. At a twentieth no other policy
-        was more even by 0.005 in any of the 20 workloads of ``python -m benchmarks.evenness``; at a tenth one was.
+        Bytes until all brokers have their fair share, as a fraction of what the brokers hold now; above 0 and at most
+        1000. The shorter, the fewer brokers take most of the writes meanwhile. With a twentieth, no other policy was
+        more balanced by 0.005 in any of the 20 workloads of ``python -m benchmarks.evenness``; with a tenth one was.
     least_horizon_bytes
-        The horizon is at least so many bytes, 1 to 2^50: what is written before an imbalance can be seen to be gone.
+        Lower limit of the horizon in bytes, 1 to 2^50: what is written before a view can show that an imbalance is
+        gone.
     batch_size
-        Bytes, 1 to 2^31 - 1, that go to one partition before the next is considered; up to sixteen times as many where
-        they are little beside what a partition gets within the horizon, and what waits for it, or comes in 10 ms,
-        where that is more.
+        Bytes, 1 to 2^31 - 1, that go to one partition before the next is considered. Up to sixteen times as many, or
+        what is queued for it or arrives in 10 ms if that is more, as long as it is little compared to what a partition
+        gets within the horizon.
     linger_ms
-        For how long the client keeps a batch open, 0 to 900,000. Where records come so slowly that time closes batches
-        and not their size, a partition is kept for whole such times: a batch that was opened just before the change
-        would make its records wait for no others.
+        How long the client keeps a batch open, 0 to 900,000. If records come so slowly that linger and not size closes
+        batches, a partition is kept for whole linger times: the records of a batch opened just before a switch would
+        linger for no others.
     """
 
     about: ClassVar = About(
@@ -135,7 +137,7 @@ class ScoreWeighted(PolicyBase):
         self._stride = ByteStride(batch_size, RandomStream(context.seed).next(), self._weigh_again)
         self._weights: F64 = np.empty(0)
         self._calm: F64 = self._weights
-        # derived once, since every slot of a topic that is still nearly empty asks for them
+        # computed once, because every slot of a nearly empty topic asks for them
         self._from_calm = inf
         self._most_at_once = 0.0
         self._evens_bytes = self._scores_bytes = False
@@ -183,14 +185,15 @@ class ScoreWeighted(PolicyBase):
         """See :class:`~kafkabal.routing.weights_for_clients.WeightsPolicy`."""
         assert self._fair is not None
         view = self._fair.view
-        # one batch: how fast other clients are is not known, and requests of the Java client have one a partition.
-        # A sixteenth less, so that whole records of it fit into a batch with what the format adds
+        # one batch: the rate of other clients is unknown, and a request of the Java client has one per partition. A
+        # sixteenth less, so that whole records fit into a batch with what the format adds
         slot_bytes = max(1, self._batch_bytes - self._batch_bytes // 16)
         return ClientWeights(self._weights, view.leader, slot_bytes, SLOT_PART if self._evens_bytes else inf)
 
     @property
     def pick(self) -> Pick:
-        """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick`; the stride's own: a record costs one call."""
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick`; the stride's own method, so that a record costs
+        one call."""
         return self._stride.pick
 
     @property
@@ -201,7 +204,7 @@ class ScoreWeighted(PolicyBase):
     def enter_slot(self, size_bytes: int) -> int:
         """See :class:`~kafkabal.routing.policy_protocol.SlotPolicy`.
 
-        A rate counted between two views would show a burst too late: it has passed before the next one.
+        The rate is measured here, because between two views a burst would come and go unnoticed.
         """
         if self._fair is not None and self.context.clock() - self._counted_s >= _LEAST_COUNTED_S:
             self._count_rate()
@@ -218,7 +221,7 @@ class ScoreWeighted(PolicyBase):
         self._stride.set_slot_bytes(self._slot_bytes(view), part if self._evens_bytes else inf, in_linger_bytes)
 
     def _slot_bytes(self, view: RoutingView) -> int:
-        """By the rate of late, by what waits, or else a few batches if bytes stay as even with so long slots."""
+        """Length by the recent rate and by what is queued, or some batches if bytes stay as balanced with them."""
         if self._in_lingers_bytes:
             return max(self._in_lingers_bytes, self._in_requests_bytes)
         batches = _LONGEST_AT_SPEED if self._stride.is_even else 1
@@ -226,20 +229,20 @@ class ScoreWeighted(PolicyBase):
         return max(self._batch_bytes, int(min(longest, self._room_bytes(view))))
 
     def _room_bytes(self, view: RoutingView) -> float:
-        """The longest slot: one request, and if bytes are to be even, short enough for some of every partition."""
+        """Limit of a slot: one request; if bytes are to be balanced, short enough for some slots of every partition."""
         if self._scores_bytes:
             return min(self._request_bytes(), self._horizon_bytes / (_LEAST_ROOM * view.n_partitions))
         return self._request_bytes()
 
     def _request_bytes(self) -> int:
-        """Values of about the mean length that the longest request carries: whole ones, which counts where few do."""
+        """Most bytes of values in one request, as whole records of mean length; that matters if only few fit."""
         record_bytes = self._stride.mean_record_bytes or self._batch_bytes
         return max(1, _LONGEST_BATCH_BYTES // (record_bytes + _FORMAT_BYTES)) * record_bytes
 
     def _count_rate(self) -> None:
-        """How fast records have come since this was asked for the last time.
+        """Measure how fast records came since the last call.
 
-        A rate that falls is believed slowly: a full buffer holds a producer up for moments, however fast it is.
+        A lower rate is adopted slowly: a full buffer stalls even a fast producer for moments.
         """
         now_s, sent_bytes = self.context.clock(), float(self._stride.total_bytes)
         elapsed_s = now_s - self._counted_s
@@ -252,10 +255,10 @@ class ScoreWeighted(PolicyBase):
         self._in_lingers_bytes = self._in_lingers()
 
     def _in_lingers(self) -> int:
-        """The number of linger times that comes closest to a batch at the rate of late, in bytes; 0 at a high rate.
+        """Bytes of the whole number of linger times that comes closest to a batch at the recent rate; 0 at a high rate.
 
-        And a record more: time is counted from the first one, and the one that comes just after a batch was closed
-        would open another for itself.
+        Plus one record: linger starts with the first record, and one that arrives just after a batch was closed would
+        open another batch for itself.
         """
         in_linger = self._bytes_per_s * self._linger_s
         if 0 < in_linger <= _LONGEST_SLOT * self._batch_bytes:
@@ -264,36 +267,36 @@ class ScoreWeighted(PolicyBase):
         return 0
 
     def _in_time_bytes(self) -> float:
-        """What comes while librdkafka's own partitioner would stay, in as few requests as its own."""
+        """What arrives while librdkafka's own partitioner would stay, so that requests are as few as with it."""
         return self._most_at_once * len(self._weights) * self._bytes_per_s * _STICKY_S
 
     def _in_requests(self, view: RoutingView) -> int:
-        """What waits for a partition: its requests are as long as that, unless slots are shorter.
+        """What is queued for a partition: its requests are that long, unless slots are shorter.
 
-        Where bytes are to be evened out, there must still be room for slots of all partitions.
+        If bytes are to be balanced, slots of all partitions must still fit.
         """
         waiting_bytes = view.waiting_records * self._stride.mean_record_bytes
         return int(min(self._most_at_once * waiting_bytes, self._room_bytes(view)))
 
     def _seen_by(self, view: RoutingView, sent: I64) -> F64:
-        """What of this producer's own bytes the view shows: no less than was settled before, no more than was sent.
+        """What the view shows of this producer's own bytes: at least what had settled before, at most what was sent.
 
-        Brokers report log dirs one after the other while records arrive. Within those bounds it is what leaves the
-        bytes of others as they were: taken for theirs, own bytes would be made up for elsewhere.
+        Brokers report log dirs one after the other while records arrive. Within those bounds, assume the value that
+        leaves other producers' bytes as they were: own bytes mistaken for theirs would be made up for elsewhere.
         """
         n = view.n_partitions
         own = _of_length(sent, n)
-        # a view may have been asked for by the policy before this one
+        # the previous policy may have asked for this view
         settled = own if view.settled_bytes is None else np.minimum(view.settled_bytes, own)
         seen: F64 = np.clip(view.partition_bytes - _of_length(self._of_others_bytes, n), settled, own)
         self._of_others_bytes = view.partition_bytes - seen
         return seen
 
     def _late_of_others(self, meanwhile_bytes: float) -> F64:
-        """What others have probably sent and the view does not show yet, of all that may not show yet.
+        """What others have probably sent and the view does not show yet, out of what it may be missing.
 
-        As much as makes their bytes even, if so much can be late: else every producer would make up for an imbalance
-        that is none.
+        As much of it as makes their bytes even: otherwise every producer would correct an imbalance that does not
+        exist.
         """
         others, n = self._of_others_bytes, len(self._of_others_bytes)
         if not meanwhile_bytes or len(self._calm) != n:
@@ -303,7 +306,7 @@ class ScoreWeighted(PolicyBase):
         return np.minimum(meanwhile_bytes * self._calm, np.maximum(level * self._calm - others, 0.0))
 
     def _weigh_again(self) -> None:
-        """Recompute weights as soon as own records make the view too old, before another comes."""
+        """Recompute weights once own records have made the view too old, without waiting for the next one."""
         if self._fair is None or self._stride.total_bytes < self._weigh_at_bytes:
             return
         if self._stride.is_even and self._from_calm < _AT_EASE:
@@ -316,7 +319,7 @@ class ScoreWeighted(PolicyBase):
     def _weigh(self, fair: FairWeights, close_enough: float) -> None:
         n, sent = fair.view.n_partitions, self._stride.sent_bytes
         self._horizon_bytes = self._bytes_ahead()
-        # the stride makes up at once for what partitions are ahead of their weights: new weights are for the rest
+        # the stride itself corrects what partitions are ahead of their weights: new weights must not correct it again
         ahead = _of_length(self._stride.ahead_bytes, n)
         written = _of_length(sent, n) - ahead - _of_length(self._seen, n) + _of_length(self._late_bytes, n)
         if fair.view.unseen_bytes is not None:
@@ -325,7 +328,8 @@ class ScoreWeighted(PolicyBase):
         self._follow(weights, _distance(weights, self._weights), close_enough, fair.view)
 
     def _follow(self, weights: F64, distance: float, close_enough: float, view: RoutingView) -> None:
-        """Write by new weights until they are to be looked at again, or by those in use where no farther than that."""
+        """Switch to new weights until they are due again; keep the current ones if they differ by no more than
+        ``close_enough``."""
         is_new = distance >= close_enough
         if is_new:
             self._weights, self._from_calm = weights, _distance(weights, self._calm)
@@ -338,10 +342,10 @@ class ScoreWeighted(PolicyBase):
             self._stride.set_span(span_bytes)
 
     def _bounds(self, fair: FairWeights) -> tuple[F64, F64, F64]:
-        """Weights to start from, and the least and the most that each may become.
+        """Weights to start from, and the bounds of each.
 
-        The bounds always leave the way back to the weights that an even cluster would get: what was tilted against an
-        imbalance must not tilt on when that is gone.
+        The bounds always allow a return to the weights of a balanced cluster: a tilt against an imbalance must end with
+        it.
         """
         even, floor, top = self._widest(fair)
         if len(self._weights) != len(even):
@@ -353,29 +357,30 @@ class ScoreWeighted(PolicyBase):
         return start, low, np.maximum(calm, start * (1 + self._max_change))
 
     def _widest(self, fair: FairWeights) -> tuple[F64, F64, F64]:
-        """Even weights, and the bounds of a policy that comes to a topic afresh."""
+        """Even weights, and the bounds of a policy that has just started on a topic."""
         return fair.even, self._floor * fair.even, fair.available
 
     def _bytes_ahead(self) -> float:
-        """Horizon in bytes of one copy; at least twice what comes between two views, so that nothing overshoots."""
+        """Horizon in bytes of one replica; at least twice what arrives between two views, so that nothing
+        overshoots."""
         own_bytes = self._stride.total_bytes - self._seen_bytes
         return max(self._horizon * (self._held_bytes + own_bytes), 2 * self._grown_bytes, self._least_horizon_bytes)
 
 
 def _distance(weights: F64, others: F64) -> float:
-    """How much two differ at most, in even shares; infinite where they are not for as many partitions."""
+    """The largest difference of two weights, in even shares; infinite if their numbers of partitions differ."""
     n = len(weights)
     return float(np.abs(weights - others).max()) * n if len(others) == n else inf
 
 
 def _most_at_once(weights: F64) -> float:
-    """Part of the traffic that goes to a partition in one go: one that is to get little must not get much."""
+    """Part of the traffic that a partition gets in one go; small for a partition with a low weight."""
     used = weights[weights > 0]
     return min(1 / len(used), _MOST_AT_ONCE * float(used.min()))
 
 
 def _held_bytes(view: RoutingView) -> float:
-    """Bytes of one copy, of any topic, on the brokers that hold the view's topic."""
+    """Bytes of one replica, of any topic, on the brokers that hold the view's topic."""
     holds = np.zeros(view.n_brokers, np.bool_)
     holds[view.replica_broker] = True
     copies = len(view.replica_broker) / view.n_partitions
@@ -383,7 +388,7 @@ def _held_bytes(view: RoutingView) -> float:
 
 
 def _of_length(column: I64 | F64, n: int) -> F64:
-    """float64, shape (n,): a column by partition of a topic that had another number of partitions then."""
+    """float64, shape (n,): a column by partition, fitted to another number of partitions."""
     result = np.zeros(n)
     result[: len(column)] = column[:n]
     return result

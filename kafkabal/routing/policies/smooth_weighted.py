@@ -1,4 +1,4 @@
-"""``smooth-weighted``: smooth weighted round-robin by what the brokers can hold."""
+"""``smooth-weighted``: smooth weighted round-robin by the brokers' disk space."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from kafkabal.routing.routing_view import RoutingView
 
 
 class SmoothWeighted(CyclicSequencePolicy):
-    """A broker's weight is shared by the partitions that it leads; weights are rounded to parts of the ring.
+    """The partitions that a broker leads share its weight; weights are rounded to parts of the ring.
 
     Parameters
     ----------
     weight
-        ``capacity``: bytes that the broker can hold; ``free``: bytes that are left.
+        ``capacity``: the broker's disk capacity in bytes; ``free``: its free bytes.
     ring
-        Turns until the sequence repeats, 1 to 10,000; at least one for each partition are taken.
+        Turns until the sequence repeats, 1 to 10,000; at least one per partition is used.
     """
 
     about: ClassVar = About(
@@ -50,7 +50,7 @@ class SmoothWeighted(CyclicSequencePolicy):
         self.go_round(available[smooth_weighted(turns.astype(np.float64), int(turns.sum()))])
 
     def _broker_weights(self, view: RoutingView) -> F64:
-        """Above 0 for every broker, so that a full one is still tried now and then."""
+        """Above 0 for every broker, so that a full one still gets a record now and then."""
         if not self._by_free:
             return view.capacity_bytes
         free = view.capacity_bytes - view.used_bytes
@@ -58,7 +58,7 @@ class SmoothWeighted(CyclicSequencePolicy):
 
 
 def apportion(weights: F64, total: int) -> I64:
-    """Whole numbers that add up to ``total``, in proportion to weights >= 0, by largest remainder."""
+    """Integers that add up to ``total``, proportional to weights >= 0, by largest remainder."""
     exact = weights * (total / weights.sum())
     counts: I64 = np.floor(exact).astype(np.int64)
     short = total - int(counts.sum())

@@ -1,4 +1,4 @@
-"""``sticky``: stay with a partition until its batch is closed (KIP-480)."""
+"""``sticky``: stays with a partition until its batch is closed (KIP-480)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkabal.routing.per_record_policy import PerRecordPolicy
 from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
 from kafkabal.routing.routing_view import RoutingView
 
-# max.in.flight.requests.per.connection: a connection that has so many takes no further batch
+# max.in.flight.requests.per.connection: a connection with this many takes no further batch
 _IN_FLIGHT = 5
 
 
@@ -21,13 +21,13 @@ class StickyState(NamedTuple):
 
     available: list[int]
     in_flight: InFlight
-    """In bytes."""
+    """Counted in bytes."""
     current: list[int]
-    """Two items: the partition that is stuck to, and the room in bytes that its batch has left."""
+    """Two items: the current partition, and the room left in its batch in bytes."""
     mean_bytes: list[float]
-    """Of each broker's latest batches, 0 before the first."""
+    """Of each broker's recent batches, 0 before the first."""
     opened_s: list[float]
-    """One item: when that batch was opened."""
+    """One item: when the current batch was opened."""
     batch_bytes: list[int]
     linger_s: list[float]
 
@@ -36,7 +36,7 @@ class StickyState(NamedTuple):
 def pick_kernel(
     state: StickyState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
 ) -> int:
-    """The partition of the key, else the current one until its batch is full or was sent."""
+    """The partition of the key, or the current one until its batch is full or sent."""
     if hashes[0] >= 0:
         partition = hashes[0] % len(state.in_flight.leader)
     else:
@@ -54,18 +54,18 @@ def pick_kernel(
 
 @kernel
 def was_sent(state: StickyState, now_s: float) -> bool:
-    """The batch lingered long enough and its connection took it: a busy one leaves it open to grow."""
+    """Whether the batch has lingered and its connection takes it: on a busy connection a batch stays open and grows."""
     if now_s - state.opened_s[0] <= state.linger_s[0]:
         return False
     own = state.batch_bytes[0] - state.current[1]
     broker = state.in_flight.leader[state.current[0]]
-    # so many batches of the usual size are in flight
+    # that many batches of the usual size are in flight
     return state.in_flight.pending[broker] - own < _IN_FLIGHT * max(state.mean_bytes[broker], 1.0)
 
 
 @kernel
 def close(state: StickyState) -> None:
-    """Learn from the batch that is left how large this broker's are."""
+    """Update the broker's mean batch size with the finished batch."""
     own = state.batch_bytes[0] - state.current[1]
     if state.current[0] >= 0 and own > 0:
         broker = state.in_flight.leader[state.current[0]]
@@ -75,7 +75,7 @@ def close(state: StickyState) -> None:
 
 @kernel
 def another(state: StickyState, uniform: float) -> int:
-    """A partition other than the current one, where there is another."""
+    """A partition other than the current one, if there is one."""
     n = len(state.available)
     at = -1
     for i in range(n):
@@ -88,7 +88,7 @@ def another(state: StickyState, uniform: float) -> int:
 
 @kernel
 def learn(state: StickyState, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
-    """Less to wait for."""
+    """Fewer bytes in flight."""
     count_in_flight(state.in_flight, partition, -size_bytes)
 
 

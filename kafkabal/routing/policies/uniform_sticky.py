@@ -1,4 +1,4 @@
-"""``uniform-sticky``: a random partition for every full batch (KIP-794 without adaptive partitioning)."""
+"""``uniform-sticky``: a random partition for each full batch (KIP-794 without adaptive partitioning)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kafkabal.routing.policy_protocol import About, Context, Input, RecordBatch
 from kafkabal.routing.random_stream import RandomStream
 from kafkabal.routing.routing_view import RoutingView
 
-# records picked for at once, so that their columns stay in the cache
+# records picked in one go, so that their columns stay in the processor's cache
 _AT_ONCE = 16384
 
 
 class UniformSticky(KeylessPolicy):
-    """Stay until ``batch_size`` bytes went to a partition, however long that takes; then draw the next.
+    """Stays until ``batch_size`` bytes went to a partition, however long that takes; then draws the next.
 
     Parameters
     ----------
