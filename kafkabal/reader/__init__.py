@@ -1,8 +1,8 @@
-"""From a topic to the trainer: one deterministic order of samples, shared by any number of readers.
+"""Reads a topic for training: one deterministic order of samples, shared by any number of readers.
 
-``manifest`` pins what is read, ``epoch_order`` says which sample stands where, ``epoch_progress`` how far an epoch
-has got, and ``reader_shard`` what one of many readers takes. ``block_schedule`` brings these together, ``prefetch``
-loads blocks ahead of it, and ``dataset`` is what a trainer iterates over.
+``manifest`` pins what is read, ``epoch_order`` defines which sample is at each position, ``epoch_progress`` says how
+far an epoch has come, and ``reader_shard`` which part one of many readers gets. ``block_schedule`` combines these,
+``prefetch`` loads blocks ahead of it, and ``dataset`` is what a trainer iterates over.
 """
 
 import lazy_loader

@@ -1,8 +1,9 @@
-"""Blocks kept on a local disk, so that later epochs and other jobs do not ask the brokers.
+"""Caches blocks on a local disk, so that later epochs and other jobs need not fetch them from the brokers.
 
-A file a block, named by topic id, partition and offsets: complete or absent (it is renamed into place), and checked
-when it is read, its name included. Readers of several processes and jobs share a folder; a lock file orders what
-changes its total. The least recently used blocks make room. A full disk ends caching, not reading.
+There is one file per block, named by topic id, partition and offsets. It is complete or absent (it is renamed into
+place), and a checksum that covers its name is verified when it is read. Readers of several processes and jobs share a
+folder; a lock file serialises changes of its total. The least recently used blocks are evicted. A full disk ends
+caching, not reading.
 """
 
 from __future__ import annotations
@@ -29,19 +30,20 @@ from kafkabal.reader.manifest import Manifest
 
 _MAGIC: Final = b"kafkabal-block-3"
 _HEAD: Final = struct.Struct(">QQQ")
-"""Checksum of the name and the rest, and the numbers of batches and of records."""
+"""Checksum of the name and everything after it, number of batches, and number of records."""
 _COLUMNS: Final = 5
-"""Of a batch: partition, base offset, first timestamp, timestamp of all its records or -1, and how many they are."""
+"""Per batch: partition, base offset, first timestamp, common timestamp of its records or -1, and their number."""
 _WORD_BYTES: Final = 8
 _KEPT_FRACTION: Final = 0.9
-"""Of the limit, once blocks had to make room: so that not every further block looks through the folder."""
+"""Fraction of the limit that an eviction leaves, so that not every further block has to scan the folder."""
 _SUFFIX: Final = ".block"
 _TURNS: Final = 256
-"""Lock files for all blocks, more than are loaded at once: blocks of one file are loaded one after the other."""
+"""Lock files shared by all blocks, more than are loaded at once; two blocks with the same lock file are loaded one
+after the other."""
 _TURN_S: Final = 10.0
-"""How long others are waited for: a block of 8 MiB takes 2 s at the 4 MB/s of a tight quota."""
+"""How long to wait for another loader: a block of 8 MiB takes 2 s at the 4 MB/s of a tight quota."""
 _LEFTOVER_AGE_S: Final = 600.0
-"""No block takes so long to write."""
+"""No block takes this long to write."""
 
 
 class BlockCache:
@@ -50,14 +52,14 @@ class BlockCache:
     Parameters
     ----------
     limit_bytes
-        Of all blocks in the folder, of any process.
+        Limit for all blocks in the folder, of all processes.
     on_fault
-        Gets the reason once, when nothing is added any more, such as a full disk.
+        Called once with the reason when caching ends, such as a full disk.
 
     Raises
     ------
     OutputError
-        If nothing can be written there.
+        If the folder is not writable.
     """
 
     def __init__(self, folder: Path, limit_bytes: int, on_fault: Callable[[str], None] = lambda _: None) -> None:
@@ -76,10 +78,10 @@ class BlockCache:
             raise OutputError(f"{folder}: not usable as a cache: {error.strerror or error}") from error
 
     def get(self, name: str) -> LoadedBlock | None:
-        """A block; None where it is absent, or its file is damaged, which removes it.
+        """A block; None if it is absent, or damaged, in which case its file is removed.
 
-        The file is mapped: its bytes are copied once, when a record is given out, and not into memory of this process
-        first. It stays readable where another process removes it.
+        The file is memory-mapped: its bytes are copied only once, when a record is given out. It stays readable even if
+        another process removes it.
         """
         path = self._path(name)
         try:
@@ -87,7 +89,7 @@ class BlockCache:
                 size = os.fstat(file.fileno()).st_size
                 mapped = memoryview(mmap.mmap(file.fileno(), size, prot=mmap.PROT_READ)) if size else memoryview(b"")
             block = _unpacked(mapped, name)
-            os.utime(path)  # it was used now
+            os.utime(path)  # marks it as recently used
         except OSError:
             return None
         if block is None:
@@ -96,10 +98,11 @@ class BlockCache:
 
     @contextmanager
     def turn(self, name: str) -> Iterator[None]:
-        """Hold up others that want to fetch a block, of any process, so that one fetches it and they find it here.
+        """Make other loaders of a block, in any process, wait, so that one of them fetches it and the others find it
+        here.
 
-        A reader that is ahead is in the next epoch while another one still loads the last blocks of this one: of two
-        epochs of four readers a fifth was fetched twice.
+        One reader may be in the next epoch while another still loads the last blocks of this one: without this, a fifth
+        of the blocks was fetched twice in two epochs of four readers.
         """
         with ExitStack() as held:
             if self.fault is None:
@@ -107,13 +110,13 @@ class BlockCache:
                 try:
                     held.enter_context(acquire_file_lock(lock, lambda: BusyError(f"{name}: is being loaded"), _TURN_S))
                 except BusyError:
-                    pass  # whoever loads it was stopped, or waits for a broker: it may take another one as long
+                    pass  # its loader was stopped, or waits for a broker: it may take just as long again
                 except OutputError as error:
                     self._give_up(error.message)
             yield
 
     def put(self, name: str, block: LoadedBlock) -> None:
-        """Add a block; nothing happens where it does not fit, is there already, or the disk is full."""
+        """Add a block; does nothing if it does not fit, is already there, or the disk is full."""
         packed = _packed(block, name)
         path = self._path(name)
         if self.fault is not None or len(packed) > self._limit_bytes or path.exists():
@@ -130,7 +133,7 @@ class BlockCache:
         self._on_fault(fault)
 
     def _remove_leftovers(self) -> None:
-        """Files that a process was writing when it was killed."""
+        """Remove files that a killed process had not finished."""
         now_s = time.time()
         for path in self.folder.rglob(f".*{_SUFFIX}.*"):
             with suppress(OSError):
@@ -152,7 +155,7 @@ class BlockCache:
             temporary.unlink(missing_ok=True)
 
     def _made_room(self, newest: Path) -> int:
-        """Remove the least recently used; returns the bytes that stay."""
+        """Evict the least recently used blocks; returns the bytes that remain."""
         found = self._files()
         total = sum(size for _, size, _ in found)
         for _, size, path in sorted(found, key=lambda each: (each[2] == newest, each[0])):
@@ -163,7 +166,7 @@ class BlockCache:
         return total
 
     def _files(self) -> list[tuple[int, int, Path]]:
-        """When each block was used last, its bytes, and its file."""
+        """For each block: when it was last used, its bytes, and its file."""
         found = []
         for path in self.folder.rglob(f"*{_SUFFIX}"):
             with suppress(OSError):
@@ -181,9 +184,9 @@ class BlockCache:
 
     @contextmanager
     def _total(self) -> Iterator[_Total]:
-        """Bytes of all blocks, for as long as no other process may change them."""
+        """Bytes of all blocks; no other process can change them inside this block."""
         path = self.folder / "total"
-        # written in place: another file of that name would be another lock
+        # written in place: a replaced file would be a different lock
         with acquire_file_lock(path), path.open("r+b", buffering=0) as file:
             text = file.read(32).strip()
             total = _Total(int(text) if text.isdigit() else sum(size for _, size, _ in self._files()))
@@ -198,12 +201,12 @@ class _Total:
 
 
 class CachedBlocks:
-    """Blocks from a cache, or else from another loader, which fills it.
+    """Loads blocks from a cache, or else from another loader, and then adds them to the cache.
 
     Parameters
     ----------
     joins
-        As for :class:`~kafkabal.reader.block_loader.BrokerBlocks`.
+        As in :class:`~kafkabal.reader.block_loader.BrokerBlocks`.
     """
 
     def __init__(self, manifest: Manifest, cache: BlockCache, loader: BlockLoader, *, joins: bool = True) -> None:
@@ -232,11 +235,11 @@ class CachedBlocks:
 
     def _cached(self, name: str, block: int) -> LoadedBlock | None:
         cached = self._cache.get(name)
-        # a topic that was compacted and pinned again has other records at the same offsets
+        # if a topic was compacted and pinned again, the same offsets hold other records
         if cached is None or len(cached.records) != self._manifest.blocks.samples[block]:
             return None
         if self._joins and self._manifest.files is None:
-            cached.whole_files_of = self._manifest.topic  # it may have been put there by a reader of pieces
+            cached.whole_files_of = self._manifest.topic  # a reader of pieces may have cached it
         return cached
 
     def close(self) -> None:
@@ -270,9 +273,9 @@ def _packed(block: LoadedBlock, name: str) -> bytes:
 
 
 def _checksum(body: bytes | memoryview, name: str) -> int:
-    """The sum of its words of 8 bytes: finds any one damaged word, at ten times the speed of CRC-32.
+    """Sum of its 8-byte words: detects any single damaged word, ten times as fast as CRC-32.
 
-    The name is part of it: a file that was copied over another would give samples twice and leave out others.
+    The name is included: a file copied over another would repeat some samples and omit others.
     """
     return int(np.frombuffer(body, np.uint64).sum(dtype=np.uint64)) ^ len(body) ^ crc32(name.encode())
 

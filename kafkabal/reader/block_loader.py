@@ -1,4 +1,4 @@
-"""Loads blocks from the brokers, and checks that each is whole."""
+"""Loads blocks from the brokers, and checks that each is complete."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from kafkabal.wording import counted_noun
 
 
 class BlockLoader(Protocol):
-    """Loads blocks; for one thread."""
+    """Loads blocks; used by one thread."""
 
     def load(self, block: int, only: int | None = None) -> LoadedBlock:
-        """A whole block, or of a dense one the record at one place."""
+        """A whole block, or only the record at one place of a dense block."""
 
     def close(self) -> None:
         """Drop all connections."""
 
 
 class BlocksOnDemand:
-    """A loader that is opened when the first block is asked of it: most threads never do, nor a cache that has all."""
+    """Opens a loader when the first block is requested: most threads never need one, nor does a reader whose cache has
+    everything."""
 
     def __init__(self, open_loader: Callable[[], BlockLoader]) -> None:
         self._open = open_loader
@@ -43,7 +44,7 @@ class BlocksOnDemand:
 
 
 class Fetcher(Protocol):
-    """What reads ranges of offsets: a :class:`~kafkabal.clusters.kafka.range_fetcher.RangeFetcher`."""
+    """Reads ranges of offsets; :class:`~kafkabal.clusters.kafka.range_fetcher.RangeFetcher` does."""
 
     def fetch(self, partition: int, begin: int, end: int, size_bytes: int) -> FetchedRecords:
         """All records of a range."""
@@ -53,7 +54,7 @@ class Fetcher(Protocol):
 
 
 class FetchedRecords(Protocol):
-    """Records of a range, and what they cost."""
+    """Records of a range, and the cost of fetching them."""
 
     records: LazyRecords
     bytes_by_broker: dict[int, int]
@@ -61,12 +62,12 @@ class FetchedRecords(Protocol):
 
 
 class BrokerBlocks:
-    """Blocks from the brokers, each checked to hold as many samples as the manifest says.
+    """Loads blocks from the brokers, and checks that each holds as many samples as the manifest says.
 
     Parameters
     ----------
     joins
-        Whether a sample is a whole file; then a piece of one is an error where the manifest lists records.
+        Whether a sample is a whole file; then a piece of a file is an error in a manifest that lists records.
     """
 
     def __init__(self, manifest: Manifest, fetcher: Fetcher, *, joins: bool = True) -> None:
@@ -82,7 +83,7 @@ class BrokerBlocks:
         DriftError
             If records are missing.
         OperationError
-            If the pieces of a file are not those that were sent.
+            If the pieces of a file differ from those that were sent.
         UsageError
             If a record is a piece of a file, and the topic was pinned as whole records.
         """

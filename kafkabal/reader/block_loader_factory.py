@@ -1,4 +1,4 @@
-"""Where the blocks of a topic come from: its brokers, and a cache on a local disk before them."""
+"""Opens the loaders of a topic's blocks: from its brokers, through a cache on a local disk."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from kafkabal.reader.reader_options import ReaderOptions
 from kafkabal.reader.retention_guard import expires_at_s
 
 if TYPE_CHECKING:
-    # Kafka's protocol takes 30 ms to import, which only who makes a reader has to wait for
+    # importing Kafka's protocol takes 30 ms; only programs that create a reader should wait for that
     from kafkabal.clusters.kafka import BufferPool, OverfetchedBatches, RangeFetcher
 
 _KEPT_FRACTION = 0.25
-"""Of the prefetch, at most as much again for parts of batches that neighbouring blocks want: 64 batches of 1 MB."""
+"""Of the prefetch memory, what may be used in addition for parts of batches that neighbouring blocks share: 64 batches
+of 1 MB."""
 
 
 class BlockLoaderFactory:
-    """Opens loaders of blocks, one for each thread that loads.
+    """Opens loaders of blocks, one per loading thread.
 
     Parameters
     ----------
     metrics
-        Gets the racks of brokers, and a cache that fails.
+        Receives the brokers' racks, and the fault of a failed cache.
 
     Raises
     ------
     OutputError
-        If the folder of the cache cannot be written.
+        If the cache folder is not writable.
     """
 
     def __init__(self, options: ReaderOptions, metrics: ReaderMetrics) -> None:
@@ -42,21 +43,22 @@ class BlockLoaderFactory:
         self.manifest = options.manifest
         self._brokers: Mapping[int, int] = {}
         if options.cache is not None:
-            self._cache(options.cache)  # a folder that cannot be written is a mistake to be seen now
+            self._cache(options.cache)  # reports a folder that is not writable right away
 
     def loaders(self) -> Callable[[], BlockLoader]:
-        """What opens a loader for each thread of an iteration; they share memory, parts of batches and the cache."""
+        """A function that opens a loader for each thread of an iteration; they share buffers, parts of batches and the
+        cache."""
         from kafkabal.clusters.kafka import BufferPool, OverfetchedBatches
 
         memory = BufferPool()
         kept = OverfetchedBatches(int(_KEPT_FRACTION * self._options.prefetch_bytes), memory)
-        # made once: each one takes the lock of the folder, for which threads that begin together would wait
+        # created once: creating it takes the folder's lock, and threads that start together would wait for it
         cache = None if self._options.cache is None else self._cache(self._options.cache)
         return lambda: self._open(kept, memory, cache)
 
     def _open(self, kept: OverfetchedBatches, memory: BufferPool, cache: BlockCache | None) -> BlockLoader:
         joins = self._options.join
-        # an epoch that is cached as a whole needs no broker, not even one that is up
+        # a fully cached epoch needs no broker, not even a live one
         brokers = BlocksOnDemand(lambda: BrokerBlocks(self.manifest, self._fetcher(kept, memory), joins=joins))
         if cache is None:
             return brokers
@@ -65,7 +67,7 @@ class BlockLoaderFactory:
         return CachedBlocks(self.manifest, cache, brokers, joins=joins)
 
     def broker_of(self, block: int) -> int:
-        """From which broker a block will come; of whole files, the first piece."""
+        """The broker that a block will be read from; for whole files, the broker of the first piece."""
         files = self.manifest.files
         partition = int(self.manifest.blocks.partition[block]) if files is None else files[block].ranges[0][0]
         return self._brokers.get(partition, UNKNOWN_BROKER)
@@ -75,7 +77,7 @@ class BlockLoaderFactory:
         self._metrics.racks = racks
 
     def expires_at_s(self) -> float:
-        """When retention deletes the first record that is read, in seconds since 1970."""
+        """When retention deletes the first record to be read, in seconds since 1970."""
         from kafkabal.clusters.kafka import KafkaCluster
 
         fetcher = self._fetcher()
@@ -91,7 +93,7 @@ class BlockLoaderFactory:
         return BlockCache(folder, self._options.cache_bytes, self._note_cache_fault)
 
     def _note_cache_fault(self, fault: str) -> None:
-        if self._metrics.cache_fault is None:  # each thread that loads blocks meets it
+        if self._metrics.cache_fault is None:  # every loading thread runs into it
             self._metrics.cache_fault = fault
             warnings.warn(f"{fault}: no further blocks are cached", stacklevel=2)
 

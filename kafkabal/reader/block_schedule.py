@@ -1,15 +1,15 @@
-"""Which blocks one reader opens, and which records it takes of them, in order; no record is read for that.
+"""Which blocks a reader opens, and in which order it takes their records; computed without reading any record.
 
 ::
 
     for each of the reader's positions:
         (block, number) = locate(position)
-        if its lane does not have that block open: open it in place of the one before
+        if its lane does not have that block open: open it in place of the previous one
         take the record with that number
 
-A reader has one block open in each of its lanes. Of the last few positions of an epoch, where some lanes have no sample
-left, those whose block is open come from it, and the others are fetched one by one: to open a block of another reader's
-lane for one sample would fetch the block twice.
+A reader has one block open per lane. At the last few positions of an epoch some lanes have no sample left. There, a
+sample comes from its block if that is open and is fetched individually otherwise: opening a block of another reader's
+lane for a single sample would fetch the block twice.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ from kafkabal.reader.reader_shard import ReaderShard
 
 
 class Opening(NamedTuple):
-    """A block to be fetched."""
+    """A block to fetch."""
 
     block: int
     only: int | None
-    """Place in the block of the one record that is wanted; None: all of them."""
+    """Place in the block of the only record to fetch; None for all."""
 
 
 class Run(NamedTuple):
-    """Visits of a piece to one open block."""
+    """The visits of a piece to one open block."""
 
     visits: I64
-    """Which visits of the piece they are, ascending."""
+    """Indexes of the visits in the piece, ascending."""
     numbers: I64
-    """Of the records in the block, in the order of the epoch."""
+    """For each visit, the number of its record in the block, in epoch order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visits:
-    """A piece of a schedule, and the blocks that are opened on the way."""
+    """A piece of the schedule, and the blocks it opens."""
 
     order: EpochOrder
     lane: list[int]
     """Of each visit."""
     continued: dict[int, Run]
-    """By lane: the visits to blocks that are open before the piece."""
+    """By lane: the visits to a block that was open before the piece."""
     opens: list[int]
-    """Which visits open a block, ascending."""
+    """Indexes of the visits that open a block, ascending."""
     openings: list[Opening]
-    """What each of them opens."""
+    """What each of those visits opens."""
     opened: list[Run]
-    """The visits to it, in this piece."""
+    """For each opening, the piece's visits to the block."""
 
 
 def schedule(
@@ -69,18 +69,18 @@ def schedule(
     skip: int,
     until: int | None = None,
 ) -> Iterator[Visits]:
-    """Yield what a reader does in what is left of the epoch of ``progress``.
+    """Yield the schedule of a reader for the rest of the epoch of ``progress``.
 
     Parameters
     ----------
     skip
-        How many samples of its own it has had.
+        How many of its own samples the reader has had.
     until
-        At which of its own samples to end; None: at the end of the epoch.
+        Which of its own samples to stop before; None for the end of the epoch.
     """
     samples = manifest.blocks.samples
     order = epoch_order(manifest.blocks, manifest.lanes, seed, progress.epoch)
-    is_open = np.full(order.lanes + 1, -1, np.int64)  # the last is for samples that are fetched one by one
+    is_open = np.full(order.lanes + 1, -1, np.int64)  # the last entry is for samples that are fetched individually
     for position in shard.positions(progress, order.samples, skip, until):
         block, number = order.locate(position)
         lane = _slots(order, position, block, is_open)
@@ -112,23 +112,23 @@ def schedule(
 
 
 def _slots(order: EpochOrder, position: I64, block: I64, is_open: I64) -> I64:
-    """The lane in which each visit finds its block; the one after the last lane where it is fetched for it alone."""
+    """The lane in which each visit finds its block; ``order.lanes`` if the record is fetched individually."""
     lane = order.lane_of(position)
     late = order.is_late(position)
     if late.any():
         then_open = is_open.copy()
-        then_open[lane[~late]] = block[~late]  # of several in a lane the last one stays
+        then_open[lane[~late]] = block[~late]  # numpy keeps the last of several values for one lane
         lane[late & (then_open[lane] != block)] = order.lanes
     return lane
 
 
 def _runs(lane: I64, block: I64, alone: Bools, is_open: I64) -> tuple[list[int], Bools]:
-    """Where visits that are sorted by lane turn to another lane or block, and whether they open one there.
+    """Where visits sorted by lane switch to another lane or block, and whether each switch opens a block.
 
-    ``is_open`` is brought up to date.
+    Updates ``is_open``.
     """
     is_first = np.diff(lane, prepend=-1) != 0
     before = np.where(is_first, is_open[lane], np.roll(block, 1))
     opens = alone | (before != block)
-    is_open[lane] = np.where(alone, -1, block)  # of several in a lane the last one stays
+    is_open[lane] = np.where(alone, -1, block)  # numpy keeps the last of several values for one lane
     return np.flatnonzero(is_first | opens).tolist(), opens

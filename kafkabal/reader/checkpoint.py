@@ -1,4 +1,4 @@
-"""Where a reader is, as a few plain numbers that go with the trainer's own checkpoint."""
+"""The position of a reader, as a few numbers to store with the trainer's own checkpoint."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from kafkabal.reader.epoch_progress import MOST_READERS, EpochProgress, Ranges
 from kafkabal.reader.reader_shard import ReaderShard
 
 FORMAT: Final = 2
-"""1 was of an order in which the blocks of a lane came in another sequence."""
+"""Format 1 had the blocks of a lane in another order."""
 _STATE: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """What a reader has had."""
+    """What a reader has had so far."""
 
     identity: str
-    """Of the manifest."""
+    """Identity of the manifest."""
     seed: int | None
     progress: EpochProgress
-    """When the readers began."""
+    """Where the epoch stood when the readers started."""
     reader: int
     readers: int
     taken: int
     """Samples that this reader has had since."""
     ranges: Ranges | None = None
-    """Which they are, where readers take work from each other."""
+    """Which samples those are, if readers take work from each other."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Numbers, texts and lists; less than 1 kB as JSON."""
+        """As numbers, texts and lists; less than 1 kB as JSON."""
         return {
             "kafkabal_reader": FORMAT,
             "identity": self.identity,
@@ -52,12 +52,12 @@ class Checkpoint:
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> Checkpoint:
-        """The opposite of :meth:`as_dict`.
+        """The inverse of :meth:`as_dict`.
 
         Raises
         ------
         UsageError
-            If it is something else.
+            If ``state`` is not such a dict.
         """
         try:
             if state["kafkabal_reader"] != FORMAT:
@@ -81,23 +81,23 @@ class Checkpoint:
         return found
 
     def check_within(self, samples: int) -> None:
-        """Refuse numbers that an epoch of so many samples cannot lead to.
+        """Refuse numbers that cannot occur in an epoch of this many samples.
 
         Raises
         ------
         UsageError
-            If there are any: memory would be filled with gaps, or the data set look as if it had been read.
+            If there are any: they would fill memory with gaps, or make the data set look fully read.
         """
         ranges = [after for each in self.ranges or () for _, after in each]
         most = max(self.taken, self.progress.furthest, *ranges, 0)
-        if most > samples + MOST_READERS:  # the samples that are repeated at the end count on
+        if most > samples + MOST_READERS:  # samples that are repeated at the end have higher numbers
             raise UsageError(f"not a state of this data set: sample {most} of {samples}")
 
     def resumed_by(self, shard: ReaderShard) -> tuple[EpochProgress, int]:
         """Where a reader resumes: the progress it starts from, and how many of its samples it has had.
 
-        The same reader of as many resumes where it was. For another number of readers all of these are taken to be
-        where this one is, as they are where the trainer keeps them in step; :func:`combine_states` is for the others.
+        If the number of readers is unchanged, each resumes exactly where it was. Otherwise all readers are assumed to
+        be where this one is, which holds if the trainer keeps them in step; if not, use :func:`combine_states`.
         """
         if self.ranges is not None:
             if self.readers > 1:
@@ -112,7 +112,7 @@ class Checkpoint:
 
 
 def combine_states(states: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """One state from those of all readers, which need not be in step; it is valid for any number of readers.
+    """Combine the states of all readers, which need not be in step; the result is valid for any number of readers.
 
     Raises
     ------

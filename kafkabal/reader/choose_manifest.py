@@ -1,4 +1,4 @@
-"""Which manifest readers of a topic go by: one that is given, that of a file that all ranks share, or a new one."""
+"""Chooses the manifest for the readers of a topic: a given one, that of a file shared by all ranks, or a new one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def pin(
     count: bool | None = None,
     join: bool = True,
 ) -> Manifest:
-    """Pin what a topic holds now, for so many readers; see :func:`~kafkabal.reader.pin_offsets.pin_topic`."""
+    """Pin the current content of a topic, for this many readers; see :func:`~kafkabal.reader.pin_offsets.pin_topic`."""
     from kafkabal.clusters.kafka import KafkaCluster, RangeFetcher
     from kafkabal.reader.pin_offsets import pin_topic
 
@@ -42,19 +42,19 @@ def manifest_of(
     readers: int,
     ranks: int,
 ) -> Manifest:
-    """The manifest that readers of a topic go by: the one given, that of the file, or one pinned now.
+    """The manifest for the readers of a topic: the given one, that of the file, or one pinned now.
 
     Parameters
     ----------
     given
-        A manifest, or the file of one; a file that is missing is written, by the first rank that comes.
+        A manifest, or the path of one; a missing file is written by the first rank that needs it.
     readers, ranks
-        Readers in all, and the processes that they are in.
+        Number of all readers, and of the processes they run in.
 
     Raises
     ------
     UsageError
-        If it is of another topic, or several ranks have no file to agree by.
+        If the manifest is of another topic, or several ranks have no common file.
     """
     path = Path(given) if isinstance(given, str | Path) else None
     if isinstance(given, Manifest):

@@ -32,66 +32,68 @@ from kafkabal.reader.work_stealing_iterator import WorkStealingIterator
 from kafkabal.wording import counted_noun
 
 _ASYNC_SAMPLES = 64
-"""A hop to a thread costs 0.1 ms: shared by 64 samples it is less than reading one."""
+"""A hop to a thread costs 0.1 ms: spread over 64 samples that is less than reading one."""
 
 
 class TopicReader:
-    """The samples of a topic, in one order that no number of readers changes.
+    """The samples of a topic, in an order that does not depend on the number of readers.
 
-    Iterating gives the samples of this reader, ``epochs`` epochs of them; iterating again gives the next epochs. What
-    is read is pinned when the object is made, so that later records change nothing.
+    Iterating gives this reader's samples, ``epochs`` epochs of them; iterating again gives the next epochs. The content
+    is pinned when the object is created, so later records change nothing.
 
     Parameters
     ----------
     topic
         Name.
     profile, bootstrap_servers, command_config
-        How to reach the cluster: a profile, or ``host:port`` and a Java ``client.properties``; else the environment.
+        How to reach the cluster: a profile, or ``host:port`` and a Java ``client.properties``; by default the
+        environment.
     connection
-        The same, once it is known.
+        The same, already resolved.
     shuffle_seed
-        Of the order; None reads blocks in stored order.
+        Seed of the order; None reads in stored order.
     epochs
-        How many each iteration gives, 1 or more.
+        Epochs per iteration, 1 or more.
     decode
-        ``image``, ``numpy``, ``text``, ``json``, ``package.module:function``, or a function from a sample to anything.
+        ``image``, ``numpy``, ``text``, ``json``, ``package.module:function``, or a function that takes a sample.
     on_error
-        What becomes of a sample that the decoder refuses: ``raise``, ``skip`` or ``count``.
+        What to do with a sample that the decoder refuses: ``raise``, ``skip`` or ``count``.
     prefetch
-        Memory for blocks that are open or loaded ahead, such as ``256MiB``.
+        Memory for open and prefetched blocks, such as ``256MiB``.
     cache, cache_bytes
-        A folder for blocks on a local disk, and its limit; many readers may share it.
+        A folder to cache blocks in on a local disk, and its limit; readers may share it.
     rack
-        Replicas in this rack are read from where they are in sync.
+        Read from replicas in this rack if they are in sync.
     rank, world_size
-        Of this process among those that share the topic.
+        Rank of this process, and number of processes that share the topic.
     num_workers
-        Of the data loader around it; each worker is a reader of its own.
+        Workers of the data loader around it; each is a reader of its own.
     tail
         ``drop``, ``repeat`` or ``keep``: see :class:`Tail`.
     manifest
-        A manifest, or a file that all ranks see: the first one writes it, the others read it. Needed where
-        ``world_size`` is above 1, for ranks that pin by themselves may pin different offsets.
+        A manifest, or a file that all ranks see: the first rank writes it, the others read it. Required if
+        ``world_size`` is above 1, because ranks that pin independently may pin different offsets.
     count
-        Whether to read the topic once to find missing offsets; None: where there must be some.
+        Whether to read the topic once to find missing offsets; None does so only if some must be missing.
     join
-        A file that was split (``produce --chunk``) is one sample, its SHA-256 checked; False gives its pieces.
+        Whether a file that was split (``produce --chunk``) is one sample, with its SHA-256 checked; False gives its
+        pieces.
     state
-        A state, or a file of one, to resume from; a missing file is the beginning.
+        A state, or a file with one, to resume from; a missing file means the beginning.
     group
-        Consumer group under which reader 0 commits how far all of them are, for others to see.
+        Consumer group in which reader 0 commits the progress of all readers, for monitoring.
     balance
-        ``static``: every reader has its share. ``dynamic``: one that has finished takes work from those that are late,
-        so that readers get unequal numbers of samples; needs a ``manifest`` file, beside which they keep their ledger.
+        ``static``: every reader keeps its share. ``dynamic``: a reader that has finished takes work from slow ones, so
+        that readers get unequal numbers of samples; needs a ``manifest`` file, next to which they keep their ledger.
     metrics_file, on_metrics
-        A textfile for Prometheus, and a function that gets a :class:`ReaderMetrics`, every 5 seconds.
+        A Prometheus textfile to write, and a function to call with a :class:`ReaderMetrics`, every 5 seconds.
 
     Raises
     ------
     UsageError
-        If an option is wrong, the topic unknown or empty, or the state one of another data set.
+        If an option is invalid, the topic is unknown or empty, or the state is of another data set.
     KafkabalError
-        If brokers do not answer or refuse, or a file cannot be written.
+        If brokers do not respond or refuse, or a file cannot be written.
     """
 
     def __init__(
@@ -185,12 +187,12 @@ class TopicReader:
         return self._options.manifest
 
     def __len__(self) -> int:
-        """Samples of a whole iteration that this rank gets, before any are left out by the decoder."""
+        """Samples of a whole iteration on this rank, before the decoder leaves any out."""
         shard = ReaderShard(self._rank, self._world_size, self._options.tail)
         return shard.count(self.manifest.samples) * self._epochs
 
     def set_epoch(self, epoch: int) -> None:
-        """Begin the next iteration with this epoch, from 0 on; within it where a state of this epoch was loaded."""
+        """Start the next iteration with this epoch, counted from 0; inside it if a state of this epoch was loaded."""
         self._first_epoch, self._is_finished = epoch, False
         self._drop_sequence()
         if self._resumed is None or self._resumed.progress.epoch != epoch:
@@ -227,7 +229,8 @@ class TopicReader:
     def _sequences(
         self, shard: ReaderShard, each_portion: Callable[[], None]
     ) -> Iterator[SampleIterator | WorkStealingIterator]:
-        """Yield one after the other: a single one, or where readers take work from each other, one an epoch."""
+        """Yield the iterators one after the other: a single one, or one per epoch if readers take work from each
+        other."""
         options, until_epoch = self._options, max(self._first_epoch + self._epochs, self._progress.epoch + 1)
         supply = Supply(
             open_loader=self._blocks.loaders(),
@@ -248,10 +251,10 @@ class TopicReader:
             )
             return
         assert options.ledgers is not None
-        if isinstance(self._sequence, WorkStealingIterator):  # left in the middle
+        if isinstance(self._sequence, WorkStealingIterator):  # stopped in mid-epoch
             yield self._sequence
             self._progress = EpochProgress(self._sequence.progress.epoch + 1)
-        elif self._taken:  # a state of readers that were in step
+        elif self._taken:  # resuming a state of readers that were in step
             self._progress, self._taken = self._progress.after([self._taken] * shard.readers), 0
         while self._progress.epoch < until_epoch:
             yield WorkStealingIterator(
@@ -267,7 +270,7 @@ class TopicReader:
             self._progress = EpochProgress(self._progress.epoch + 1)
 
     async def __aiter__(self) -> AsyncIterator[Sample]:
-        """Yield the same samples; blocks are waited for in a thread, and the event loop runs on."""
+        """Yield the same samples asynchronously; a thread waits for blocks while the event loop runs on."""
         samples = iter(self)
         while batch := await asyncio.to_thread(lambda: list(islice(samples, _ASYNC_SAMPLES))):
             for sample in batch:
@@ -278,7 +281,7 @@ class TopicReader:
         return chunked(self, batch_size)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where this reader is: what was given out, to the sample; for the checkpoint of the trainer."""
+        """The position of this reader, exact to the sample given out last; for the trainer's checkpoint."""
         if self._resumed is not None:
             return self._resumed.as_dict()
         shard = self._shard()
@@ -294,14 +297,15 @@ class TopicReader:
         ).as_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state, of as many readers as now or of any other number.
+        """Resume from a state, saved with any number of readers.
 
-        A state that was saved when an iteration had ended gives an empty one; the next gives the next epochs.
+        If it was saved at the end of an iteration, the next iteration is empty, and the one after it gives the next
+        epochs.
 
         Raises
         ------
         UsageError
-            If it is none, or one of other data.
+            If it is not a state, or one of other data.
         """
         checkpoint = Checkpoint.from_dict(state)
         if checkpoint.identity != self.manifest.identity:
@@ -317,12 +321,12 @@ class TopicReader:
         self._resumed, self._is_finished = checkpoint, False
 
     def save(self) -> None:
-        """Write the state to the file that was given as ``state``.
+        """Write the state to the file given as ``state``.
 
         Raises
         ------
         UsageError
-            If none was given.
+            If no file was given.
         OutputError
             If it cannot be written.
         """
@@ -332,7 +336,7 @@ class TopicReader:
 
     @property
     def progress(self) -> EpochProgress:
-        """When the readers began the current part of an epoch."""
+        """Where the epoch stood when the readers started it or resumed."""
         return self._progress
 
     @property
@@ -341,7 +345,7 @@ class TopicReader:
         return self._taken
 
     def _adopt(self) -> None:
-        """Go on where the last iteration was left."""
+        """Continue where the last iteration stopped."""
         if self._sequence is not None:
             self._progress, self._taken = self._sequence.progress, self._sequence.taken
             self._ranges = self._sequence.ranges if isinstance(self._sequence, WorkStealingIterator) else None
@@ -373,7 +377,7 @@ class TopicReader:
 
 
 def _data_loader_worker() -> tuple[int, int]:
-    """Number of this worker of a torch DataLoader, and how many there are."""
+    """Index of this worker of a torch DataLoader, and the number of workers."""
     torch = sys.modules.get("torch.utils.data")
     info = torch.get_worker_info() if torch is not None else None
     return (0, 1) if info is None else (info.id, info.num_workers)

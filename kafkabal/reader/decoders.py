@@ -1,4 +1,4 @@
-"""Decoders: from a sample to what the trainer computes with."""
+"""Decoders: turn a sample into what the trainer computes with."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Decoder: TypeAlias = "Callable[[Sample], Any]"
 
 
 class OnError(StrEnum):
-    """What becomes of a sample that the decoder refuses."""
+    """What to do with a sample that the decoder refuses."""
 
     RAISE = "raise"
     SKIP = "skip"
-    """Left out, and counted: readers may then get unequal numbers of samples."""
+    """Leave it out, and count it; readers may then get unequal numbers of samples."""
     COUNT = "count"
-    """Given out with ``decoded`` None, and counted."""
+    """Give it out with ``decoded`` None, and count it."""
 
 
 def _image(sample: Sample) -> Any:
@@ -38,25 +38,25 @@ def _image(sample: Sample) -> Any:
     try:
         with Image.open(io.BytesIO(sample.value)) as image:
             return np.asarray(image.convert("RGB"))
-    except UnidentifiedImageError as error:  # its own text names an object in memory
+    except UnidentifiedImageError as error:  # Pillow's text names an object in memory
         raise ValueError("not an image that Pillow knows") from error
 
 
 def _numpy(sample: Sample) -> Any:
-    """An array that ``numpy.save`` wrote."""
+    """An array written by ``numpy.save``."""
     try:
         return np.load(io.BytesIO(sample.value), allow_pickle=False)
-    except (EOFError, OSError, ValueError) as error:  # its own text advises to load such bytes unsafely
+    except (EOFError, OSError, ValueError) as error:  # numpy's text suggests loading such bytes unsafely
         raise ValueError("not an array in NumPy's .npy format") from error
 
 
-# functions with names, since data loaders that start workers afresh pickle what is given to them
+# named functions, because data loaders that spawn workers pickle what they pass to them
 def _text(sample: Sample) -> Any:
     return sample.value.decode()
 
 
 def _json(sample: Sample) -> Any:
-    return json.loads(sample.value.decode())  # bytes it takes for UTF-16 where the first one is 0xff
+    return json.loads(sample.value.decode())  # json would take the bytes for UTF-16 if the first one is 0xff
 
 
 DECODERS: Final[Mapping[str, Decoder]] = MappingProxyType(
@@ -70,7 +70,7 @@ DECODERS: Final[Mapping[str, Decoder]] = MappingProxyType(
 
 
 def load_decoder(name: str | Decoder | None) -> Decoder | None:
-    """A decoder by its name, as ``package.module:function``, or as it is.
+    """A decoder by its name, by ``package.module:function``, or a function, which is returned as it is.
 
     Raises
     ------
@@ -99,12 +99,12 @@ def load_decoder(name: str | Decoder | None) -> Decoder | None:
 def decoded(
     samples: Iterable[Sample], decode: Decoder, on_error: OnError, topic: str, metrics: ReaderMetrics
 ) -> Iterator[Sample]:
-    """Yield samples with what a decoder makes of each; those that it refuses are counted.
+    """Yield samples with their decoded values; count those that the decoder refuses.
 
     Raises
     ------
     OperationError
-        If it refuses one, and that is to be raised.
+        If the decoder refuses one, and ``on_error`` is to raise.
     """
     for sample in samples:
         try:

@@ -1,4 +1,4 @@
-"""The one order of all samples of an epoch, which no number of readers changes.
+"""The order of all samples of an epoch, the same for any number of readers.
 
 ::
 
@@ -12,13 +12,14 @@
     sample j of a block:
         the j-th in a random order of the block's records
 
-So at any moment L blocks are open, one a lane, and neighbours in the order come from L different ones; they are as
-many of each partition as its part of the topic says, so that no broker has to send more now and less later
-(a shuffle that left that to chance took 1.4 times as long where brokers are held to a rate and nothing is read ahead).
-Reader r of R takes the positions r, r + R, r + 2R, ...: where R divides L these are whole lanes, and every block is
-fetched by one reader only. A single integer says how far an epoch has got, whatever R is next.
+So at any moment L blocks are open, one per lane, and consecutive samples come from L different blocks. The open blocks
+are spread over the partitions in proportion to their sizes, so that each broker sends at a constant rate (a shuffle
+that left this to chance took 1.4 times as long if brokers are throttled and nothing is prefetched).
 
-The lanes are the canonical nodes of MosaicML Streaming, except that any number of readers may follow any other.
+Reader r of R takes the positions r, r + R, r + 2R, ...: if R divides L these are whole lanes, and every block is
+fetched by one reader only. A single integer says how far an epoch has come, whatever R is next.
+
+The lanes are the canonical nodes of MosaicML Streaming, except that the number of readers may change to any other.
 """
 
 from __future__ import annotations
@@ -31,30 +32,30 @@ from kafkabal.model import I32, I64, Bools
 from kafkabal.reader.manifest import Blocks
 from kafkabal.reader.permutation import keys, permutation
 
-# what keeps the random numbers of one seed and epoch apart
+# separate the random numbers drawn for different purposes from one seed and epoch
 _DEAL, _LANE, _BLOCK, _ROW, _PHASE = 1, 2, 3, 4, 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EpochOrder:
-    """Which sample stands at each position of an epoch; made by :func:`epoch_order`."""
+    """Which sample is at each position of an epoch; created by :func:`epoch_order`."""
 
     samples: int
     """Positions are 0 to ``samples - 1``."""
     lanes: int
     even: int
-    """Samples that every lane has; what lanes have above that comes last, lane by lane."""
+    """Samples that every lane has; the surplus of longer lanes comes last, lane by lane."""
     block: I64
-    """shape (n_blocks,): blocks in the order of the lanes, those of lane 0 first."""
+    """shape (n_blocks,): blocks in lane order, those of lane 0 first."""
     first: I64
-    """shape (n_blocks + 1,): how many samples come before each of them."""
+    """shape (n_blocks + 1,): number of samples before each block."""
     lane_first: I64
-    """shape (lanes + 1,): how many samples come before each lane."""
+    """shape (lanes + 1,): number of samples before each lane."""
     seed: int | None
     epoch: int
 
     def locate(self, positions: I64) -> tuple[I64, I64]:
-        """Where the samples at these positions are.
+        """The block of the sample at each position, and its number in the block.
 
         Parameters
         ----------
@@ -64,7 +65,7 @@ class EpochOrder:
         Returns
         -------
         int64, int64, shape (n,)
-            The block of each, and its number in the order of :meth:`within`.
+            The block of each, and its number in the order given by :meth:`within`.
         """
         position = np.asarray(positions, np.int64)
         lane, turn = self._lane_and_turn(position)
@@ -73,22 +74,22 @@ class EpochOrder:
         return self.block[row], at - self.first[row]
 
     def lane_of(self, positions: I64) -> I64:
-        """int64, shape (n,): the lane that the sample at each of these positions is in."""
+        """int64, shape (n,): the lane of the sample at each position."""
         return self._lane_and_turn(positions)[0]
 
     def is_late(self, positions: I64) -> Bools:
-        """bool, shape (n,): whether some lanes have no sample left at each of these positions."""
+        """bool, shape (n,): whether some lanes have no sample left at the position."""
         found: Bools = positions >= self.even * self.lanes
         return found
 
     def within(self, block: int, samples: int) -> I64:
-        """int64, shape (samples,): in which order the records of a block come."""
+        """int64, shape (samples,): the order of the records of a block."""
         if self.seed is None:
             return np.arange(samples, dtype=np.int64)
         return permutation(samples, self.seed, self.epoch, _BLOCK, block)
 
     def _lane_and_turn(self, position: I64) -> tuple[I64, I64]:
-        """The lane of each, and its number among the samples of that lane."""
+        """The lane of each position, and its number among the samples of that lane."""
         turn, lane = np.divmod(position, self.lanes)
         late = self.is_late(position)
         if late.any():
@@ -106,9 +107,9 @@ def epoch_order(blocks: Blocks, lanes: int, seed: int | None, epoch: int) -> Epo
     Parameters
     ----------
     seed
-        None leaves the blocks, and the records in them, in the order of the topic.
+        None keeps the blocks, and the records in them, in topic order.
     epoch
-        From 0 on; every epoch has an order of its own.
+        Counted from 0; every epoch has an order of its own.
     """
     count = len(blocks)
     natural = np.arange(count, dtype=np.uint64)
@@ -138,7 +139,7 @@ def epoch_order(blocks: Blocks, lanes: int, seed: int | None, epoch: int) -> Epo
 def _turns(partition_of_row: I32, seed: int, epoch: int) -> I64:
     """int64, shape (n_rows,): the place of each row in the cycle, those of a partition at equal distances.
 
-    Row j of n, in random order, stands at (j + a random phase of its partition) / n of the way around.
+    Row j of n, in random order, is at (j + a random phase of its partition) / n of the cycle.
     """
     count = len(partition_of_row)
     random = keys(count, seed, epoch, _ROW)
@@ -148,18 +149,18 @@ def _turns(partition_of_row: I32, seed: int, epoch: int) -> I64:
     )
     number = (np.arange(count) - first[index]).astype(np.uint64)
     phase = keys(len(of), seed, epoch, _PHASE)[index] >> np.uint64(32)
-    way = ((number << np.uint64(32)) + phase) // n[index].astype(np.uint64)  # integers, the same on every machine
+    way = ((number << np.uint64(32)) + phase) // n[index].astype(np.uint64)  # integers: exact on every machine
     turns = np.empty(count, np.int64)
     turns[by_partition[np.lexsort((random[by_partition], way))]] = np.arange(count)
     return turns
 
 
 def _starts(lanes: int, seed: int, epoch: int) -> I64:
-    """int64, shape (lanes,): where in the cycle each lane starts, each place once.
+    """int64, shape (lanes,): where in the cycle each lane starts; all places are different.
 
-    A random order of the remainders by 2, within each of them one of the remainders by 4, and so on through the factors
-    of ``lanes``: so the lanes of one of 2, 4 or 8 readers, which are those of one remainder, start at neighbouring
-    places, and its blocks are of all partitions at any moment too.
+    The remainders modulo 2 are ordered at random, within each of them those modulo 4, and so on through the factors of
+    ``lanes``. Thus the lanes of one of 2, 4 or 8 readers, which share a remainder, start at neighbouring places, and
+    the reader's open blocks are spread over all partitions too.
     """
     lane, divisors = np.arange(lanes), [1]
     for factor in range(2, lanes + 1):

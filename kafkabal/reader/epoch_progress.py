@@ -1,9 +1,9 @@
-"""How far an epoch has got: a few integers, valid for any number of readers.
+"""How far an epoch has come: a few integers, valid for any number of readers.
 
-R readers share what is left of an epoch: the i-th sample that is left goes to reader i mod R. As long as all of them
-have taken equally many, what is left is everything from one position on, and that position is the whole state. Where
-some are ahead (workers of a data loader are by a batch, readers of unequal speed by any number), the state keeps how
-many each one took, as a *round*; the next readers share the gaps and the rest in the same way.
+R readers share the rest of an epoch: the i-th remaining sample goes to reader i mod R. As long as all have taken
+equally many, the rest is everything from one position on, and that position is the whole state. If some are ahead (data
+loader workers by one batch, readers of unequal speed by any number), the state keeps how many each has taken, as a
+*round*; the next readers share the gaps and the rest in the same way.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ import numpy as np
 from kafkabal.model import I64
 
 Taken: TypeAlias = "tuple[int, ...]"
-"""How many samples each reader of a round took."""
+"""How many samples each reader of a round has taken."""
 Ranges: TypeAlias = "tuple[tuple[tuple[int, int], ...], ...]"
-"""Which samples of each reader's share were taken, by whichever reader: first number and the one after the last."""
+"""The taken samples of each reader's share, whoever took them: pairs of the first number and the one after the last."""
 
 MOST_READERS = 100_000
-"""A file with more is damaged."""
+"""A file with more readers is damaged."""
 
 
 @dataclass(frozen=True)
 class EpochProgress:
-    """Which samples of an epoch are taken: all before ``position``, and those of the rounds that began there."""
+    """Which samples of an epoch are taken: all before ``position``, and those of the rounds that started there."""
 
     epoch: int = 0
     position: int = 0
@@ -37,14 +37,14 @@ class EpochProgress:
 
     @cached_property
     def open_positions(self) -> tuple[I64, int]:
-        """Positions that were skipped, ascending, and the position from which on all are left."""
+        """Positions in gaps, ascending, and the position from which on everything remains."""
         gaps, frontier = np.empty(0, np.int64), self.position
         for taken in self.rounds:
             gaps, frontier = _after(taken, gaps, frontier)
         return gaps, frontier
 
     def positions(self, numbers: I64) -> I64:
-        """int64, shape (n,): positions of these of the samples that are left, counted from 0."""
+        """int64, shape (n,): positions of the remaining samples with these numbers, counted from 0."""
         gaps, frontier = self.open_positions
         number = np.asarray(numbers, np.int64)
         if not len(gaps):
@@ -53,18 +53,18 @@ class EpochProgress:
         return np.where(number < len(gaps), within, number - len(gaps) + frontier)
 
     def left(self, samples: int) -> int:
-        """How many of an epoch of ``samples`` are left, 0 or more."""
+        """How many samples of an epoch of ``samples`` remain, 0 or more."""
         gaps, frontier = self.open_positions
         return int(np.searchsorted(gaps, samples)) + max(0, samples - frontier)
 
     def after(self, taken: Sequence[int]) -> EpochProgress:
-        """The progress once as many readers as there are numbers have each taken so many of what is left."""
+        """The progress after one reader per entry of ``taken`` has taken that many of the remaining samples."""
         if not any(taken):
             return self
         return self._with_round(tuple(taken))
 
     def after_ranges(self, ranges: Ranges) -> EpochProgress:
-        """The progress once these samples of each reader's part of what is left were taken, by whichever reader."""
+        """The progress after these samples of each reader's share were taken, whoever took them."""
         joined = tuple(_joined(each) for each in ranges)
         if all(not each or (len(each) == 1 and each[0][0] == 0) for each in joined):
             return self.after([each[0][1] if each else 0 for each in joined])
@@ -72,7 +72,7 @@ class EpochProgress:
 
     @property
     def furthest(self) -> int:
-        """The largest number of a sample in it."""
+        """The largest sample number in it."""
         numbers: list[int] = [n for each in self.rounds for t in each for n in _numbers(t)]
         return max([self.position, *numbers])
 
@@ -82,7 +82,7 @@ class EpochProgress:
         return longer if len(gaps) else EpochProgress(self.epoch, frontier)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain numbers and lists; equal neighbours of a round are written once, with their count."""
+        """As plain numbers and lists; runs of equal numbers in a round are written once, with a count."""
         rounds = [
             [[len(list(same)), list(map(list, t)) if isinstance(t, tuple) else t] for t, same in groupby(each)]
             for each in self.rounds
@@ -91,12 +91,12 @@ class EpochProgress:
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> EpochProgress:
-        """The opposite of :meth:`as_dict`.
+        """The inverse of :meth:`as_dict`.
 
         Raises
         ------
         ValueError
-            If it is something else.
+            If ``state`` is not such a dict.
         """
         try:
             if any(sum(n for n, _ in each) > MOST_READERS for each in state["rounds"]):
@@ -126,7 +126,7 @@ def _numbers(taken: Any) -> Iterator[Any]:
 
 
 def _joined(ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """The same, ascending, neighbours as one."""
+    """The same ranges, sorted, with adjacent ones merged."""
     found: list[tuple[int, int]] = []
     for first, after in sorted(each for each in ranges if each[0] < each[1]):
         if found and found[-1][1] == first:
@@ -137,12 +137,12 @@ def _joined(ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 def _after(taken: Taken | Ranges, gaps: I64, frontier: int) -> tuple[I64, int]:
-    """What is left once the i-th sample of what was left went to the part of reader i mod R, and of each some."""
+    """What remains after reader i mod R was given the i-th remaining sample, and each reader took as many as stated."""
     readers = len(taken)
     ranges = [((0, t),) if isinstance(t, int) else t for t in taken]
     most = max((after for each in ranges for _, after in each), default=0)
     least = min(each[0][1] if each and each[0][0] == 0 else 0 for each in ranges)
-    is_taken = np.zeros((most - least, readers), np.bool_)  # up to the least, all are
+    is_taken = np.zeros((most - least, readers), np.bool_)  # up to the least count, all are taken
     for reader, each in enumerate(ranges):
         for first, after in each:
             is_taken[max(0, first - least) : max(0, after - least), reader] = True

@@ -1,4 +1,4 @@
-"""Records of a topic as they come, partition by partition in turn."""
+"""Yields records of a topic as they arrive, from its partitions in turn."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from kafkabal.clusters.kafka import RawRecord
 from kafkabal.reader.sample import Sample
 
 _MAX_BYTES = 2**20
-"""Kafka's own default for a partition (max.partition.fetch.bytes): new records are shown soon, and memory is
-bounded."""
+"""Kafka's own default per partition (max.partition.fetch.bytes): new records show soon, and memory is bounded."""
 
 
 class TopicFollower(Protocol):
-    """What reads on from an offset: a :class:`~kafkabal.clusters.kafka.range_fetcher.RangeFetcher`."""
+    """Reads on from an offset; :class:`~kafkabal.clusters.kafka.range_fetcher.RangeFetcher` does."""
 
     def ranges(self) -> Mapping[int, tuple[int, int]]:
-        """First offset and last stable offset of every partition."""
+        """First offset and last stable offset of each partition."""
 
     def follow(self, partition: int, begin: int, max_bytes: int) -> tuple[list[RawRecord], int]:
         """Records from an offset on, and the offset to continue from."""
@@ -33,24 +32,24 @@ def follow(
     sleep: Callable[[float], None],
     pause_s: float = 0.2,
 ) -> Iterator[Sample]:
-    """Yield committed records as they come, those of a partition in their order.
+    """Yield committed records as they arrive, in order within each partition.
 
     Parameters
     ----------
     from_start
-        Begin with what is there, not with what comes.
+        Start with the existing records, not with new ones.
     is_over
-        Asked between requests.
+        Called between requests; ends the loop if it is true.
     pause_s
-        How long to wait once no partition has more.
+        Pause in seconds once no partition has more records.
     """
     at = {p: begin if from_start else end for p, (begin, end) in follower.ranges().items()}
     is_allowed = False
     while not is_over():
         ends = follower.ranges()
-        at = {p: at.get(p, begin) for p, (begin, _) in ends.items()}  # partitions may be added
+        at = {p: at.get(p, begin) for p, (begin, _) in ends.items()}  # partitions may be added meanwhile
         late = [p for p, (_, end) in ends.items() if at[p] < end]
-        # of a topic without new records one partition is asked, so that one that may not be read is refused at once
+        # even if no partition has new records, ask one, so that a missing permission shows at once
         for p in late if late or is_allowed else [min(ends)]:
             records, at[p] = follower.follow(p, at[p], _MAX_BYTES)
             for record in records:
@@ -62,12 +61,12 @@ def follow(
 
 
 def ends_after(seconds: float | None, now_s: Callable[[], float]) -> Callable[[], bool]:
-    """Whether so many seconds are over since it was first asked: reaching the brokers may take longer than all of them.
+    """Whether the time since the first call exceeds ``seconds``: connecting to the brokers may take longer than that.
 
     Parameters
     ----------
     seconds
-        None: never.
+        None for never.
     """
     end_s: float | None = None
 
@@ -81,7 +80,7 @@ def ends_after(seconds: float | None, now_s: Callable[[], float]) -> Callable[[]
 
 
 def as_json(sample: Sample) -> str:
-    """A line for programs; bytes that are not UTF-8 stand under ``value_base64`` and its like."""
+    """A JSON line for programs; bytes that are not UTF-8 are in ``value_base64`` and similar fields."""
     line: dict[str, Any] = {"partition": sample.partition, "offset": sample.offset, "timestamp_ms": sample.timestamp}
     line |= _text("key", sample.key) | _text("value", sample.value)
     headers = [{"name": name} | _text("value", value) for name, value in sample.headers]

@@ -1,4 +1,4 @@
-"""How far the readers are, as offsets of a consumer group, so that lag and rates show where operators look for them."""
+"""Commits the readers' progress as offsets of a consumer group, so that the usual tools show lag and rates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkabal.config import ConnectionSettings, librdkafka_settings
 from kafkabal.reader.manifest import Manifest
 
 _CLOSING_S = 5.0
-"""A commit takes milliseconds; a coordinator that moves, seconds. An epoch that ends must not hang for it."""
+"""A commit takes milliseconds, or seconds while the coordinator moves. The end of an epoch must not hang on it."""
 _POLL_S = 0.05
 """Closing and failed commits are noticed within this time."""
 _LASTING = frozenset(
@@ -22,11 +22,11 @@ _LASTING = frozenset(
         KafkaError.INVALID_GROUP_ID,
     }
 )
-"""Errors that the next commit meets too; others pass, such as a coordinator that moves."""
+"""Errors that would also fail the next commit; others are transient, such as a coordinator that moves."""
 
 
 class GroupProgress:
-    """Commits the same part of every partition; shuffled readers are nowhere in particular in any of them."""
+    """Commits the same fraction of every partition; shuffled readers have no real offset in any of them."""
 
     def __init__(self, connection: ConnectionSettings, group: str, manifest: Manifest) -> None:
         self._consumer = Consumer(
@@ -46,7 +46,7 @@ class GroupProgress:
         self._is_refused = False
 
     def commit(self, fraction: float) -> None:
-        """Commit that this part of the epoch is done, 0 to 1; where that is not allowed, that is warned of once."""
+        """Commit that this fraction of the epoch is done, 0 to 1; warns once if that is not allowed."""
         self._consumer.poll(0)
         self._send(
             [
@@ -56,7 +56,7 @@ class GroupProgress:
         )
 
     def close(self) -> None:
-        """Wait for what is in flight, try again what failed and may succeed, and leave."""
+        """Wait for commits in flight, retry transient failures, and close."""
         end_s = time.monotonic() + _CLOSING_S
         while (self._in_flight or self._unsent is not None) and time.monotonic() < end_s:
             if not self._in_flight and self._unsent is not None:

@@ -1,4 +1,4 @@
-"""Files that were split into several records (``kafkabal produce --chunk``), joined again and checked."""
+"""Joins and checks files that were split into several records (``kafkabal produce --chunk``)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CHUNK = CHUNK_HEADER.encode()
 _NUMBER_OF = re.compile(rb"(\d{1,9})/(\d{1,9})")
 
 FileKey = tuple[bytes, bytes]
-"""Path and checksum; of a record that is not a file, its partition and offset."""
+"""Path and checksum; for a record that is not a file, its partition and offset."""
 
 
 @dataclass(slots=True)
@@ -23,13 +23,13 @@ class PiecedFile:
     """A file, as far as its pieces are known."""
 
     of: int
-    """How many pieces it has."""
+    """Number of its pieces."""
     pieces: dict[int, tuple[int, RawRecord]] = field(default_factory=dict)
-    """Partition and record of each, by its number from 1 on."""
+    """Partition and record of each piece, by its number from 1 on."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether all pieces are there."""
+        """Whether all pieces are present."""
         return len(self.pieces) == self.of
 
     @property
@@ -39,12 +39,12 @@ class PiecedFile:
         return record[1], partition, record[0]
 
     def record(self) -> RawRecord:
-        """The first piece with the value of all.
+        """The first piece, with the value of the whole file.
 
         Raises
         ------
         OperationError
-            If their checksum differs from the sent file's.
+            If its checksum differs from that of the sent file.
         """
         partition, (offset, stamp, key, _, headers) = self.pieces[1]
         if self.of == 1:
@@ -62,19 +62,19 @@ class PiecedFile:
 
 def is_piece(headers: bytes) -> bool:
     """Whether a record with these headers is one of several pieces of a file."""
-    # nearly all records have no such header, and this is asked of every one of them
+    # called for every record, and nearly none has such a header
     if len(headers) <= len(_CHUNK) or _CHUNK not in headers:
         return False
     return any(name == CHUNK_HEADER for name, _ in unpack_headers(headers))
 
 
 def place_of(partition: int, record: RawRecord) -> tuple[FileKey, int, int]:
-    """Which file a record belongs to, its number in it from 1 on, and how many there are.
+    """The file that a record belongs to, the record's number in it from 1 on, and the number of pieces.
 
     Raises
     ------
     OperationError
-        If its header is not what ``kafkabal produce`` writes.
+        If its header is not one that ``kafkabal produce`` writes.
     """
     alone = (b"", b"%d@%d" % (partition, record[0]))
     if _CHUNK not in record[4]:
@@ -88,12 +88,12 @@ def place_of(partition: int, record: RawRecord) -> tuple[FileKey, int, int]:
 
 
 def parse_chunk(chunk: bytes, partition: int, offset: int) -> tuple[int, int]:
-    """The number of a piece in its file, from 1 on, and how many there are.
+    """The number of a piece in its file, from 1 on, and the number of pieces.
 
     Raises
     ------
     OperationError
-        If the header is not what ``kafkabal produce`` writes.
+        If the header is not one that ``kafkabal produce`` writes.
     """
     found = _NUMBER_OF.fullmatch(chunk)
     if found is None or not 1 <= int(found[1]) <= int(found[2]):
@@ -102,7 +102,7 @@ def parse_chunk(chunk: bytes, partition: int, offset: int) -> tuple[int, int]:
 
 
 def joined(records: Iterable[tuple[int, RawRecord]]) -> list[PiecedFile]:
-    """The whole files among records, by when their first piece was sent; a piece that is there twice counts once."""
+    """The whole files among records, by when their first piece was sent; duplicate pieces count once."""
     files: dict[FileKey, PiecedFile] = {}
     for partition, record in records:
         key, number, of = place_of(partition, record)

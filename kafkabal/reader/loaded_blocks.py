@@ -1,4 +1,4 @@
-"""Blocks as they are in memory, and the samples that are made of them."""
+"""Blocks in memory, and the samples made from them."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from kafkabal.reader.sample import Sample
 
 @dataclass(slots=True)
 class LoadedBlock:
-    """Records of a block, ascending by offset, as they were received; each is copied when it is given out."""
+    """Records of a block as received, ascending by offset; each is copied when it is given out."""
 
     records: LazyRecords
     size_bytes: int
-    """Memory that it takes."""
+    """Memory it takes."""
     bytes_by_broker: Mapping[int, int] = field(default_factory=dict)
-    """What came over the network for it."""
+    """Bytes fetched over the network for it."""
     seconds_by_broker: Mapping[int, float] = field(default_factory=dict)
-    """How long that took."""
+    """Time taken by those fetches."""
     is_cached: bool = False
     """Whether it came from the cache on disk."""
     whole_files_of: str | None = None
-    """The topic, where a record that is a piece of a file is an error."""
+    """The topic, if a record that is a piece of a file is an error."""
 
 
 class SampleBlock:
-    """A loaded block whose records have been looked through; samples are made of them when they are given out.
+    """A loaded block whose records were parsed; samples are made when they are given out.
 
     Raises
     ------
     RefusedByClusterError
-        If the bytes of a record are not those of one.
+        If the bytes of a record are malformed.
     UsageError
-        If one is a piece of a file, where whole files are wanted.
+        If a record is a piece of a file, where whole files are expected.
     """
 
     def __init__(self, loaded: LoadedBlock) -> None:
@@ -54,7 +54,7 @@ class SampleBlock:
         return len(self._columns)
 
     def samples(self, places: I64) -> Iterator[Sample]:
-        """The records at these places; no step of it runs in the interpreter, which would take as long as the copy."""
+        """The records at these places; runs entirely in C, because interpreted steps would take as long as the copy."""
         columns = self._columns
         return map(
             Sample,
@@ -68,7 +68,7 @@ class SampleBlock:
 
     def _refuse_pieces(self, topic: str) -> None:
         columns = self._columns
-        rows = np.flatnonzero(columns.has_headers)  # nearly all topics have none
+        rows = np.flatnonzero(columns.has_headers)  # nearly no topic has any
         for row, headers in zip(rows.tolist(), columns.packed_headers(rows), strict=False):
             if is_piece(headers):
                 where = f"{topic}-{columns.partition[row]}: offset {columns.offset[row]}"

@@ -1,9 +1,9 @@
 """What is read, pinned once: the topic's id, the offsets of every partition, and how they are cut into blocks.
 
-Every reader and every later run works from the same manifest, so that they agree on each sample. A block is a range of
-offsets of one partition that is fetched as a whole. In a *dense* partition every offset holds a record, and its blocks
-follow from three numbers; where offsets are missing (compaction, transactions) the records were counted, and
-every block is listed with the number of records in it.
+All readers and later runs use the same manifest, so that they agree on each sample. A block is a range of offsets of
+one partition that is fetched as a whole. In a *dense* partition every offset holds a record, and three numbers define
+its blocks. If offsets are missing (compaction, transactions), the records were counted, and every block is listed with
+its number of records.
 """
 
 from __future__ import annotations
@@ -28,36 +28,37 @@ from kafkabal.wording import counted_noun
 
 FORMAT: Final = 1
 LANES: Final = 24
-"""Fewest blocks that are open at any moment, over all readers together: 24 of 8 MiB fit into the default prefetch of
-256 MiB, and 24 is divided by 1, 2, 3, 4, 6, 8 and 12 readers."""
+"""Fewest blocks open at any moment, over all readers: 24 of 8 MiB fit into the default prefetch of 256 MiB, and 24 is
+divisible by 1, 2, 3, 4, 6, 8 and 12 readers."""
 BLOCK_BYTES: Final = 8 * 2**20
-"""Largest block. Brokers send whole batches, of up to 1 MB: half of one is wasted at either end of a block."""
+"""Largest block. Brokers send whole batches of up to 1 MB: at either end of a block, half of one is wasted on
+average."""
 _IDENTITY_DIGITS: Final = 16
-"""64 bits: enough to tell the versions of one topic apart."""
+"""64 bits: enough to distinguish the versions of one topic."""
 _MOST: Final = 10_000_000
-"""Lanes, and blocks of a partition: 80 TB in one."""
+"""Limit of lanes, and of blocks per partition: 80 TB in one partition."""
 _MOST_IN_BLOCK: Final = 2**24
-"""Records: of half a byte each."""
+"""Limit of records in a block: half a byte each."""
 
 
 class CountedBlock(msgspec.Struct, frozen=True, array_like=True):
     """A block whose records were counted."""
 
     end: int
-    """First offset after it; it begins where the one before ends."""
+    """First offset after it; it begins where the previous one ends."""
     samples: int
     size_bytes: int
 
 
 class FileBlock(msgspec.Struct, frozen=True, array_like=True):
-    """A block of whole files where files were split: their pieces may be in any partition."""
+    """A block of whole files, if files were split: their pieces may be in any partition."""
 
     first: tuple[int, int, int]
-    """Timestamp, partition and offset of the first piece of its first file; its files come before those of the next."""
+    """Timestamp, partition and offset of the first piece of its first file; later blocks have later files."""
     samples: int
     size_bytes: int
     ranges: tuple[tuple[int, int, int], ...]
-    """Partition, begin and end of the offsets that hold all pieces of its files, and perhaps those of others."""
+    """Partition, first offset and end of ranges that hold all pieces of its files, and perhaps pieces of others."""
 
 
 class PartitionRange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -69,7 +70,7 @@ class PartitionRange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     size_bytes: int
     blocks: int
     counted: tuple[CountedBlock, ...] | None = None
-    """The blocks themselves, where offsets are missing."""
+    """The blocks, if offsets are missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -80,16 +81,16 @@ class Blocks:
     begin: I64
     end: I64
     samples: I64
-    """Records in it."""
+    """Number of records."""
     size_bytes: I64
-    """Estimated where the partition is dense."""
+    """An estimate if the partition is dense."""
 
     def __len__(self) -> int:
         return len(self.begin)
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """A data set: a topic between two sets of offsets."""
+    """A data set: the records of a topic between two sets of offsets."""
 
     kafkabal_manifest: int = FORMAT
     cluster_id: str
@@ -98,16 +99,16 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     lanes: int = LANES
     partitions: tuple[PartitionRange, ...]
     files: tuple[FileBlock, ...] | None = None
-    """The blocks, where a sample is a file that was split (``produce --chunk``)."""
+    """The blocks, if a sample is a file that was split (``produce --chunk``)."""
 
     @cached_property
     def identity(self) -> str:
-        """16 hex digits; two manifests with the same one give the same samples in the same order."""
+        """16 hex digits; manifests with the same identity give the same samples in the same order."""
         return sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()[:_IDENTITY_DIGITS]
 
     @cached_property
     def blocks(self) -> Blocks:
-        """All blocks; those without any record are left out."""
+        """All blocks that hold at least one record."""
         if self.files is not None:
             table = np.array([[i, i + 1, f.samples, f.size_bytes] for i, f in enumerate(self.files)], np.int64)
             return _columns(table.reshape(-1, 4).T, np.zeros(len(self.files), np.int32))
@@ -131,15 +132,15 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def is_dense(self) -> bool:
-        """Whether every offset is taken to hold a record, which fetching then verifies."""
+        """Whether every offset is assumed to hold a record; fetching verifies that."""
         return self.files is None and all(p.counted is None for p in self.partitions)
 
 
 def block_counts(records: list[int], size_bytes: list[int], lanes: int) -> list[int]:
-    """In how many blocks to cut each partition, given its records and bytes.
+    """The number of blocks of each partition, given its records and bytes.
 
-    Each partition is cut into a multiple of ``lanes``, so that every lane gets the same part of it; a small topic into
-    small blocks, so that there is one for every lane.
+    It is a multiple of ``lanes``, so that every lane gets the same part of each partition; a small topic gets small
+    blocks, so that there is one for every lane.
     """
     return [
         min(n, lanes * max(1, -(-size // (BLOCK_BYTES * lanes)))) for n, size in zip(records, size_bytes, strict=True)
@@ -147,7 +148,7 @@ def block_counts(records: list[int], size_bytes: list[int], lanes: int) -> list[
 
 
 def lanes_for(readers: int) -> int:
-    """The fewest lanes that so many readers share without fetching any block twice."""
+    """The smallest number of lanes with which this many readers fetch no block twice."""
     return readers * -(-LANES // readers)
 
 
@@ -157,7 +158,7 @@ def load_manifest(path: Path) -> Manifest:
     Raises
     ------
     InputFileError
-        If the file cannot be read, or holds something else.
+        If the file cannot be read, or is not a manifest.
     """
     manifest = decode_json(msgspec.json.Decoder(Manifest), read_bytes(path), path, "not a manifest of a reader")
     if manifest.kafkabal_manifest != FORMAT:
@@ -171,7 +172,7 @@ def load_manifest(path: Path) -> Manifest:
 
 
 def _faults(manifest: Manifest) -> Iterator[str]:
-    """Yield what no reader writes, and would fill memory or read other records."""
+    """Yield everything that no reader writes and that would fill memory or read other records."""
     if not 1 <= manifest.lanes <= _MOST:
         yield f"lanes: {manifest.lanes}"
     if len({p.partition for p in manifest.partitions}) != len(manifest.partitions):
@@ -200,20 +201,20 @@ def _faults_of(p: PartitionRange) -> Iterator[str]:
 
 
 def publish_manifest(manifest: Manifest, path: Path) -> Manifest:
-    """Write a manifest unless there is one already, and return the one that is there: the first of many writers wins.
+    """Write a manifest unless one exists, and return the existing one: the first of several writers wins.
 
     Raises
     ------
     OutputError
         If it cannot be written.
     InputFileError
-        If the one that is there cannot be read.
+        If the existing one cannot be read.
     """
     temporary = temporary_name(path)
     try:
         try:
             temporary.write_bytes(msgspec.json.encode(manifest) + b"\n")
-            os.link(temporary, path)  # fails where the file exists, unlike a rename
+            os.link(temporary, path)  # unlike a rename, this fails if the file exists
         finally:
             temporary.unlink(missing_ok=True)
     except FileExistsError:

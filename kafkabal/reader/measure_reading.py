@@ -1,4 +1,4 @@
-"""How fast a topic can be read by several readers at once, each in a process of its own as in training."""
+"""Measures how fast several readers can read a topic at once, each in a process of its own as in training."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.prefetch import DEFAULT_PREFETCH_BYTES
 
 BATCH_SAMPLES = 32
-"""A usual training batch; the time of one is what a training step waits for."""
+"""A usual training batch; a training step waits for one of these."""
 _EPOCHS = 10**6
-"""More than anybody waits for."""
+"""More than any measurement lasts."""
 _STARTING_S = 60.0
-"""Importing torch in many processes takes seconds, on a loaded machine tens of them; so does connecting them."""
+"""Importing torch in many processes takes seconds, or tens of seconds on a loaded machine; so does connecting."""
 _LOOKED_AFTER_S = 0.5
-"""A reader that the kernel killed reports nothing."""
+"""Interval of checks for readers that the kernel killed: those report nothing."""
 _ENDING_S = 30.0
-"""A process that was killed is gone at once, unless the kernel is writing its memory to a full disk."""
+"""A killed process is gone at once, unless the kernel is writing its memory to a full disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureRequest:
-    """What is read, and how."""
+    """What to read, and how."""
 
     connection: ConnectionSettings
     manifest: Manifest
     readers: int = 1
     seconds: float = 30.0
-    """One epoch after the other is read for so long, by each reader from its first sample on."""
+    """Each reader reads whole epochs in a row for this long, from its first sample on."""
     prefetch_bytes: int = DEFAULT_PREFETCH_BYTES
-    """Of each reader."""
+    """Per reader."""
     cache: Path | None = None
     cache_bytes: int = 0
     rack: str | None = None
@@ -58,11 +58,11 @@ class ReaderResult:
     reader: int
     metrics: ReaderMetrics
     batch_s: list[float] = field(default_factory=list)
-    """How long each batch of 32 samples took to come."""
+    """How long each batch of 32 samples took to arrive."""
 
     @property
     def batch_p99_s(self) -> float | None:
-        """99 of 100 batches came within that; None where there was none."""
+        """99th percentile of the batch times; None without batches."""
         return float(np.quantile(self.batch_s, 0.99)) if self.batch_s else None
 
 
@@ -74,31 +74,31 @@ class Measurement:
 
     @property
     def elapsed_s(self) -> float:
-        """Of the reader that took longest."""
+        """Time of the slowest reader."""
         return max(each.metrics.elapsed_s for each in self.readers)
 
     @property
     def samples(self) -> int:
-        """Of all readers."""
+        """Samples of all readers."""
         return sum(each.metrics.samples for each in self.readers)
 
     @property
     def size_bytes(self) -> int:
-        """Of these samples."""
+        """Bytes of these samples."""
         return sum(each.metrics.size_bytes for each in self.readers)
 
     @property
     def bytes_per_s(self) -> float:
-        """Of all readers together."""
+        """Rate of all readers together."""
         return self.size_bytes / self.elapsed_s if self.elapsed_s else 0.0
 
     @property
     def waiting_fraction(self) -> float:
-        """Part of their time that readers waited, mean."""
+        """Mean fraction of their time that readers waited."""
         return float(np.mean([each.metrics.waiting_fraction for each in self.readers]))
 
     def network_bytes(self) -> Mapping[int, int]:
-        """By broker."""
+        """Bytes received, by broker."""
         total: dict[int, int] = {}
         for each in self.readers:
             for broker, count in each.metrics.network_bytes.items():
@@ -106,10 +106,10 @@ class Measurement:
         return dict(sorted(total.items()))
 
     def broker_rates(self) -> Mapping[int, float]:
-        """Bytes a second that each broker delivers while it is asked.
+        """Bytes per second that each broker delivers while requests to it are in flight.
 
-        A broker that always had a request to answer was read as fast as it can be; one that had not is taken by the
-        time that its answers took.
+        A broker that always had a request in flight was read at its full rate; for others the time that their responses
+        took counts.
         """
         busy: dict[int, float] = {}
         for each in self.readers:
@@ -123,12 +123,12 @@ class Measurement:
 
     @property
     def cache_faults(self) -> Sequence[str]:
-        """Why readers cached no further blocks, each reason once."""
+        """Why readers stopped caching blocks, each reason once."""
         return sorted({each.metrics.cache_fault for each in self.readers if each.metrics.cache_fault is not None})
 
     @property
     def racks(self) -> Mapping[int, str | None]:
-        """Of the brokers."""
+        """Racks of the brokers."""
         return self.readers[0].metrics.racks
 
 
@@ -138,7 +138,7 @@ def measure(request: MeasureRequest) -> Measurement:
     Raises
     ------
     KafkabalError
-        What the first reader that failed met.
+        The error of the first reader that failed.
     """
     context = mp.get_context("spawn")
     start = context.Barrier(request.readers)
@@ -160,7 +160,8 @@ def measure(request: MeasureRequest) -> Measurement:
 
 
 def training_file(measured: Measurement) -> dict[str, Any]:
-    """What ``route-simulate --training`` takes: a storage profile ``measured``, the rate of each broker, the record."""
+    """The file for ``route-simulate --training``: a storage profile ``measured``, the rate of each broker, and the
+    result."""
     rates = {broker: f"{round(rate)}B/s" for broker, rate in measured.broker_rates().items()}
     mean = round(np.mean(list(measured.broker_rates().values()) or [measured.bytes_per_s]))
     document: dict[str, Any] = {
@@ -173,7 +174,7 @@ def training_file(measured: Measurement) -> dict[str, Any]:
 
 
 def _collect(results: Any, processes: Sequence[Any], patience_s: float) -> list[ReaderResult]:
-    """What all readers report; ends at the first that fails or dies."""
+    """The results of all readers; ends with the first that fails or dies."""
     import queue
 
     end_s = time.monotonic() + patience_s
@@ -200,8 +201,8 @@ def _collect(results: Any, processes: Sequence[Any], patience_s: float) -> list[
 
 
 def _read(request: MeasureRequest, reader: int, start: Any, results: Any) -> None:
-    """Run in a process of its own."""
-    # as in the process that started this one, a library's warning is not a message for a user
+    """Main function of a reader process."""
+    # as in the parent process: warnings of libraries are not messages for users
     logging.getLogger().addHandler(logging.NullHandler())
     try:
         results.put(_measured(request, reader, start))
@@ -211,18 +212,18 @@ def _read(request: MeasureRequest, reader: int, start: Any, results: Any) -> Non
     except (KeyboardInterrupt, BrokenPipeError):
         start.abort()
     except BrokenBarrierError:
-        return  # another reader failed, and says why
+        return  # another reader failed, and reports why
 
 
 def _plain(error: KafkabalError) -> KafkabalError:
-    """The error as it can be pickled for another process."""
+    """The error in a form that can be pickled for another process."""
     picklable = OperationError(error.message, hint=error.hint)
     picklable.exit_code = error.exit_code
     return picklable
 
 
 def _measured(request: MeasureRequest, reader: int, start: Any) -> ReaderResult:
-    warnings.simplefilter("ignore")  # epochs without end outlast every retention
+    warnings.simplefilter("ignore")  # a measurement without end would always exceed retention
     data = TopicReader(
         request.manifest.topic,
         connection=request.connection,
@@ -241,16 +242,16 @@ def _measured(request: MeasureRequest, reader: int, start: Any) -> ReaderResult:
     start.wait(_STARTING_S)
     if not len(data):
         return ReaderResult(reader=reader, metrics=data.metrics)
-    with closing(iter(data)) as samples:  # what was given out is counted at the latest when it is closed
+    with closing(iter(data)) as samples:  # samples given out are counted on close at the latest
         first = next(samples)
-        data.metrics.waited_s = 0.0  # for connections, which a training run opens once
+        data.metrics.waited_s = 0.0  # subtracts the time for connections, which training opens only once
         batch_s = _batch_times(chain([first], samples), request.seconds, time.monotonic)
     data.metrics.elapsed_s = sum(batch_s)
     return ReaderResult(reader=reader, metrics=data.metrics, batch_s=batch_s)
 
 
 def _batch_times(samples: Iterator[Any], seconds: float, now_s: Callable[[], float]) -> list[float]:
-    """How long each batch takes to come, of those that begin within so many seconds from now; the last may be short."""
+    """How long each batch takes to arrive, of those that start within this many seconds; the last may be short."""
     found: list[float] = []
     began_s = last_s = now_s()
     while last_s - began_s < seconds and (count := sum(1 for _ in islice(samples, BATCH_SAMPLES))):

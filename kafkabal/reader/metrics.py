@@ -1,4 +1,4 @@
-"""What a reader did: bytes by broker and rack, waiting, cache; for a callback or a Prometheus textfile."""
+"""Metrics of a reader: bytes by broker and rack, waiting time, cache hits; for a callback or a Prometheus textfile."""
 
 from __future__ import annotations
 
@@ -10,52 +10,52 @@ from kafkabal.atomic_files import replacing
 
 _PREFIX = "kafkabal_reader"
 _EVERY_S = 5.0
-"""As often as a scrape of Prometheus at its shortest usual interval."""
+"""The shortest usual scrape interval of Prometheus."""
 
 
 @dataclass(slots=True)
 class ReaderMetrics:
-    """Counted since the reader began."""
+    """Counts since the reader started."""
 
     samples: int = 0
     size_bytes: int = 0
-    """Of keys, values and headers that were given out."""
+    """Bytes of keys, values and headers given out."""
     elapsed_s: float = 0.0
     waited_s: float = 0.0
-    """How long the trainer has waited for samples."""
+    """How long the trainer has waited for samples, in seconds."""
     blocks: int = 0
     blocks_from_cache: int = 0
     cache_fault: str | None = None
-    """Why no further blocks are cached, such as a full disk."""
+    """Why no more blocks are cached, such as a full disk."""
     corrupt: int = 0
     """Records that the decoder refused."""
     network_bytes: dict[int, int] = field(default_factory=dict)
-    """By broker, as fetched."""
+    """Bytes fetched, by broker."""
     network_s: dict[int, float] = field(default_factory=dict)
-    """By broker, from request to answer, of all threads together."""
+    """Time from request to response by broker, summed over all threads."""
     racks: Mapping[int, str | None] = field(default_factory=dict)
-    """Of the brokers, once one was asked."""
+    """Racks of the brokers, once one was contacted."""
     rack: str | None = None
-    """Of the reader."""
+    """Rack of the reader."""
 
     @property
     def waiting_fraction(self) -> float:
-        """Part of the time that the trainer waited, 0 to 1."""
+        """Fraction of the time that the trainer waited, 0 to 1."""
         return self.waited_s / self.elapsed_s if self.elapsed_s else 0.0
 
     @property
     def bytes_per_s(self) -> float:
-        """Given out, mean."""
+        """Mean rate of bytes given out."""
         return self.size_bytes / self.elapsed_s if self.elapsed_s else 0.0
 
     @property
     def samples_per_s(self) -> float:
-        """Given out, mean."""
+        """Mean rate of samples given out."""
         return self.samples / self.elapsed_s if self.elapsed_s else 0.0
 
     @property
     def cross_rack_bytes(self) -> int:
-        """Fetched from brokers of other racks; 0 where the reader has none."""
+        """Bytes fetched from brokers in other racks; 0 if the reader has no rack."""
         if self.rack is None:
             return 0
         return sum(count for broker, count in self.network_bytes.items() if self.racks.get(broker) != self.rack)
@@ -63,7 +63,7 @@ class ReaderMetrics:
     def count_block(
         self, bytes_by_broker: Mapping[int, int], seconds_by_broker: Mapping[int, float], *, is_cached: bool
     ) -> None:
-        """Add a block that was opened, with what came over the network for it."""
+        """Count an opened block, and what was fetched for it."""
         self.blocks += 1
         self.blocks_from_cache += is_cached
         for broker, count in bytes_by_broker.items():
@@ -73,12 +73,12 @@ class ReaderMetrics:
 
 
 def write_textfile(metrics: ReaderMetrics, path: Path, labels: Mapping[str, str]) -> None:
-    """Write what the textfile collector of the node exporter of Prometheus reads.
+    """Write a file for the textfile collector of the Prometheus node exporter.
 
     Raises
     ------
     OutputError
-        If it cannot be written; the earlier file stays.
+        If it cannot be written; the previous file stays.
     """
     own = ",".join(f'{name}="{value}"' for name, value in labels.items())
     values = {
@@ -101,7 +101,7 @@ def write_textfile(metrics: ReaderMetrics, path: Path, labels: Mapping[str, str]
 
 
 def called_at_times(listeners: Sequence[Callable[[], None]], metrics: ReaderMetrics) -> Callable[[], None]:
-    """What to call often, so that listeners are called every few seconds."""
+    """A function to call often, which calls the listeners every few seconds."""
     next_s = metrics.elapsed_s + _EVERY_S
 
     def look() -> None:

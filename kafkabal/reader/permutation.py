@@ -1,7 +1,7 @@
-"""Random orders that depend on nothing but integers, and are the same on every machine and version of numpy.
+"""Random orders that depend only on integers, and are the same on every machine and with every version of numpy.
 
-numpy may change what its generators draw from a seed (NEP 19), so orders come from a hash: SplitMix64 (Steele, Lea,
-Flood, *Fast Splittable Pseudorandom Number Generators*, OOPSLA 2014) of each number, sorted.
+numpy may change what its generators draw from a seed (NEP 19), so each number is hashed with SplitMix64 (Steele, Lea,
+Flood, *Fast Splittable Pseudorandom Number Generators*, OOPSLA 2014), and the hashes are sorted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MASK = (1 << 64) - 1
 
 
 def keys(count: int, *seeds: int) -> NDArray[np.uint64]:
-    """uint64, shape (count,): a random number for each of 0, 1, ..., other ones for other seeds."""
+    """uint64, shape (count,): a random number for each of 0, 1, ...; they depend on the seeds."""
     state = np.uint64(0)
     for seed in seeds:
         state = _mixed(np.array([state ^ np.uint64(seed & _MASK)]))[0]

@@ -1,4 +1,4 @@
-"""From a topic as it is now to a manifest."""
+"""Makes a manifest of the current content of a topic."""
 
 from __future__ import annotations
 
@@ -29,29 +29,28 @@ from kafkabal.reader.join_file_pieces import FileKey, is_piece, place_of
 from kafkabal.reader.manifest import LANES, CountedBlock, FileBlock, Manifest, PartitionRange, block_counts
 
 _PROBE_BYTES = 2**20
-"""Sixteen records of a usual size, from which the mean is estimated."""
+"""Sixteen records of usual size, to estimate the mean from."""
 _COUNTED_AT_ONCE_BYTES = 4 * 2**20
-"""Counting needs offsets and sizes only, so blocks are dropped at once; a few MiB keep the connection busy."""
+"""Counting needs only offsets and sizes, so blocks are dropped at once; a few MiB keep the connection busy."""
 _COUNTING_THREADS = 4
-"""Brokers answer in turn while others are unpacked; with the interpreter's lock more do not help."""
+"""While some threads unpack, others wait for brokers; because of the interpreter's lock, more threads do not help."""
 _PROBED = 64
-"""Records read at either end: enough to see whether the topic holds pieces of files."""
+"""Records read at either end of a partition: enough to detect pieces of files and markers of transactions."""
 _LEAST_PROBED = 4
-"""Even where records are large: a few tell whether the last offsets hold records at all."""
+"""Minimum even if records are large: a few are enough to tell whether the last offsets hold records at all."""
 _PROBED_BYTES = 2 * 2**20
-"""At either end of a partition; 64 records of 100 kB each would be a twelfth of a topic of 600 MB."""
-"""Records at either end: files in pieces and markers of transactions show in the last few."""
+"""Limit at either end of a partition; 64 records of 100 kB each would be a twelfth of a topic of 600 MB."""
 _CLEANUP_KEY = "cleanup.policy"
 
 
 class TopicReporter(Protocol):
-    """What a live cluster says of a topic: a :class:`~kafkabal.clusters.kafka.cluster.KafkaCluster`."""
+    """Describes a topic of a live cluster; :class:`~kafkabal.clusters.kafka.cluster.KafkaCluster` does."""
 
     def describe_topic(self, topic: str, deadline_s: float) -> TopicDescription | None:
-        """What some broker says of a topic; None where it is unknown."""
+        """A topic as described by some broker; None if it is unknown."""
 
     def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
-        """Leader, replicas and ISR of every partition."""
+        """Leader, replicas and ISR of each partition."""
 
     def replica_logs(
         self, brokers: Collection[int], partitions: Collection[TopicPartition]
@@ -65,10 +64,10 @@ class TopicReporter(Protocol):
 
 
 class TopicFetcher(Protocol):
-    """Reads one topic: a :class:`~kafkabal.clusters.kafka.range_fetcher.RangeFetcher`."""
+    """Reads one topic; :class:`~kafkabal.clusters.kafka.range_fetcher.RangeFetcher` does."""
 
     def ranges(self) -> Mapping[int, tuple[int, int]]:
-        """First offset and last stable offset of every partition."""
+        """First offset and last stable offset of each partition."""
 
     def fetch(self, partition: int, begin: int, end: int, size_bytes: int) -> FetchedRecords:
         """All committed records of a range."""
@@ -106,16 +105,16 @@ def pin_topic(
     count: bool | None = None,
     join: bool = True,
 ) -> Manifest:
-    """Pin what a topic holds now.
+    """Pin the current content of a topic.
 
     Parameters
     ----------
     fetcher
-        Makes a fetcher for a topic id.
+        Creates a fetcher for a topic id.
     count
-        Whether to read the topic once to see which offsets hold records, and which pieces of files. None: where it is
-        compacted, the last offset of a partition holds no record, as after a transaction, or a piece is among the
-        first or last 64 records of one, or as many as 2 MiB hold.
+        Whether to read the topic once to find out which offsets hold records, and which hold pieces of files. None
+        reads it if it is compacted, if the last offset of a partition holds no record (as after a transaction), or if a
+        piece is among the first or last 64 records of a partition, or among as many as 2 MiB hold.
     join
         Whether a file that was split (``produce --chunk``) is one sample.
 
@@ -124,7 +123,7 @@ def pin_topic(
     UsageError
         If the topic is unknown or empty.
     KafkabalError
-        If the brokers do not answer, or refuse.
+        If the brokers do not respond, or refuse.
     """
     described = brokers.describe_topic(topic, ANSWER_S)
     if described is None:
@@ -191,7 +190,7 @@ def _counted(
 def _files(
     fetcher: Callable[[], TopicFetcher], ranges: Mapping[int, tuple[int, int]], sizes: Mapping[int, int], lanes: int
 ) -> tuple[FileBlock, ...] | None:
-    """Blocks of whole files; None where no file was split. Files with missing pieces are left out."""
+    """Blocks of whole files; None if no file was split. Files with missing pieces are left out."""
 
     def find(p: int) -> list[_Piece]:
         reader = fetcher()
@@ -236,7 +235,7 @@ def _piece(partition: int, record: RawRecord) -> _Piece:
 
 
 def _ends(reader: TopicFetcher, p: int, begin: int, end: int, size_bytes: int) -> tuple[list[int], bool]:
-    """Offsets of the last few records of a partition, and whether pieces of files are among them or the first few."""
+    """Offsets of the last few records of a partition, and whether pieces of files are among the first or last few."""
     within = _PROBED_BYTES * (end - begin) // max(size_bytes, 1)
     few = min(end - begin, max(_LEAST_PROBED, min(_PROBED, within)))
     size = size_bytes * few // (end - begin)
@@ -246,7 +245,7 @@ def _ends(reader: TopicFetcher, p: int, begin: int, end: int, size_bytes: int) -
 
 
 def _listed(p: int, offsets: tuple[int, int], found: _Found, blocks: int) -> PartitionRange:
-    """The blocks of a partition: equal counts of records, each up to the first record of the next."""
+    """The blocks of a partition: equal numbers of records, each block ending at the first record of the next."""
     count = len(found.offset)
     cut = np.arange(blocks + 1, dtype=np.int64) * count // max(blocks, 1)
     ends = [*found.offset[cut[1:-1]].tolist(), offsets[1]]
@@ -284,7 +283,7 @@ def _steps(reader: TopicFetcher, p: int, offsets: tuple[int, int], size_bytes: i
 def _sizes(
     brokers: TopicReporter, reader: TopicFetcher, topic: str, ranges: Mapping[int, tuple[int, int]]
 ) -> Mapping[int, int]:
-    """Bytes of each partition in the log dir of its leader, or where that is hidden, estimated from a few records."""
+    """Bytes of each partition in its leader's log dir; estimated from a few records if that is not accessible."""
     leaders = {key: status.leader for key, status in brokers.partition_status([topic]).items()}
     try:
         logs, _ = brokers.replica_logs(set(leaders.values()) - {-1}, leaders.keys())
@@ -313,5 +312,5 @@ def _is_compacted(brokers: TopicReporter, topic: str) -> bool:
 
 
 def _record_bytes(record: RawRecord) -> int:
-    """What a record takes in memory, about."""
+    """Approximate memory of a record."""
     return len(record[2] or b"") + len(record[3] or b"") + len(record[4])

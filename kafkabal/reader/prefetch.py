@@ -1,11 +1,11 @@
-"""Blocks are loaded by threads, about in the order in which they will be opened, as many as fit into memory.
+"""Threads load blocks about in the order in which they will be opened, as many as fit into memory.
 
-A broker that is slow, or held back by a quota, would soon have all threads waiting for it while others have nothing to
-do. So a thread takes the first block of a broker that no other thread is asking, of those for which there is memory
-besides all that come before; more than two threads work only where each asks a broker of its own.
+A slow or throttled broker would soon have all threads waiting for it while the others are idle. So a thread takes the
+first block of a broker that no other thread is reading from, if there is memory for it and for all blocks before it.
+More than two threads work only if each reads from a different broker.
 
-Memory is counted by what has been loaded and not been given out yet. A block that the reader waits for is loaded
-even where that exceeds the limit: without it nothing would ever be given out.
+A loaded block counts against the memory limit until its records are given out. A block that the reader waits for is
+loaded even beyond the limit: otherwise nothing would ever be given out.
 """
 
 from __future__ import annotations
@@ -22,35 +22,36 @@ from kafkabal.reader.block_schedule import Opening, Visits
 from kafkabal.reader.loaded_blocks import SampleBlock
 
 DEFAULT_PREFETCH_BYTES = 256 * 2**20
-"""Of each reader: 24 open blocks of 8 MiB, and some of the next."""
+"""Per reader: 24 open blocks of 8 MiB, and some of the next."""
 _LEAST_BUSY = 2
-"""Threads, be it with one broker: one receives, the other unpacks (2 read 1.3 x as much as 1, 4 no more than 2)."""
+"""Threads even with one broker: one receives while the other unpacks (2 read 1.3 x as much as 1, 4 no more than 2)."""
 _MOST_THREADS = 8
-"""Each holds a block that is on its way."""
+"""Each holds a block that is being loaded."""
 _PLANNED_AHEAD = 64
-"""Pieces of the schedule, of 4096 samples, that are searched for blocks of brokers that no thread asks."""
+"""Pieces of the schedule, of 4096 samples each, that are searched for blocks of idle brokers."""
 UNKNOWN_BROKER = -1
 _CLOSING_S = 5.0
-"""A thread ends with the fetch that it waits for, half a second without data; a hanging broker delays no end."""
+"""A thread ends with its current fetch, after half a second without data; a broker that hangs does not delay the
+end."""
 
 
 class Prefetch:
-    """Runs ahead of the reader; used as a context, within which its threads live.
+    """Loads blocks ahead of the reader; a context manager, inside which its threads live.
 
     Parameters
     ----------
     visits
         The schedule.
     open_loader
-        Makes a loader of blocks for each thread.
+        Creates a loader for each thread.
     expected_bytes
-        What a block will take in memory.
+        Memory that a block will take.
     broker_of
-        From which broker a block will come, as far as that is known.
+        The broker that a block will come from, if known.
     limit_bytes
-        Of all blocks together.
+        Memory limit for all blocks.
     brokers
-        Most of them that there may be.
+        Maximum number of brokers.
     """
 
     def __init__(
@@ -111,18 +112,18 @@ class Prefetch:
             with self._lock:
                 if not self._planned and not self._plan():
                     if self._error is not None:
-                        raise self._error  # a schedule that failed in a thread must not look like its end
+                        raise self._error  # if the schedule failed in a thread, that must not look like its end
                     return
                 piece = self._planned.popleft()
             yield piece
 
     def next_block(self) -> SampleBlock:
-        """The next block in the order of opening, once it is there.
+        """The next block to be opened; waits until it is loaded.
 
         Raises
         ------
         KafkabalError
-            What loading it, or one before it, ended with.
+            The error of loading it, or a block before it.
         """
         with self._lock:
             self._wanted += 1
@@ -137,15 +138,15 @@ class Prefetch:
             return self._loaded.pop(self._wanted)
 
     def release(self, size_bytes: int) -> None:
-        """Say that so many bytes were given out, or will never be."""
+        """Note that these bytes were given out, or never will be."""
         with self._lock:
             self._held_bytes -= size_bytes
-            # threads that wake up in vain take turns of the interpreter: 2 µs for every sample, measured
+            # threads that wake up in vain compete for the interpreter: 2 µs for every sample, measured
             if self._waiting and self._choice() is not None:
                 self._room.notify()
 
     def _plan(self) -> bool:
-        """Continue the schedule; False at its end."""
+        """Extend the plan by a piece of the schedule; False at its end."""
         piece = next(self._visits, None)
         if piece is None:
             return False
@@ -176,12 +177,12 @@ class Prefetch:
                 self._arrived.notify()
 
     def _next_task(self) -> tuple[int, Opening, int, int] | None:
-        """A block to load, as soon as one may be; None at the end."""
+        """A block to load, as soon as one may be loaded; None at the end."""
         with self._lock:
             while not self._is_over and self._error is None:
                 while not self._upcoming:
                     if not self._plan():
-                        self._room.notify_all()  # others wait for a broker, and nothing is left of any
+                        self._room.notify_all()  # others wait for a broker, and no block is left for them
                         return None
                 number = self._choice(plans=True)
                 if number is not None:
@@ -189,7 +190,7 @@ class Prefetch:
                     expected, broker = self._expected_bytes(opening), self._broker_of(opening.block)
                     self._held_bytes += expected
                     self._asked.append(broker)
-                    self._room.notify()  # there may be a block for another one too
+                    self._room.notify()  # another thread may find a block, too
                     return number, opening, expected, broker
                 self._waiting += 1
                 self._room.wait()
@@ -197,7 +198,7 @@ class Prefetch:
             return None
 
     def _choice(self, *, plans: bool = False) -> int | None:
-        """The block to be loaded next, by its number, if one may be."""
+        """Number of the block to load next, if one may be loaded."""
         first = next(iter(self._upcoming), None)
         if first is None:
             return None

@@ -1,4 +1,5 @@
-"""Who hears every few seconds how far a reader is: the guard of retention, Prometheus, a callback, a consumer group."""
+"""What is called every few seconds with a reader's progress: retention guard, Prometheus, a callback, a consumer
+group."""
 
 from __future__ import annotations
 
@@ -15,11 +16,11 @@ from kafkabal.reader.retention_guard import RetentionGuard
 
 
 class Position(Protocol):
-    """How far a reader is."""
+    """The position of a reader."""
 
     @property
     def progress(self) -> EpochProgress:
-        """When the readers began the current part of an epoch."""
+        """Where the epoch stood when the readers started it or resumed."""
 
     @property
     def taken(self) -> int:
@@ -36,24 +37,24 @@ def progress_listeners(
     expires_at_s: Callable[[], float],
     at_end: ExitStack,
 ) -> list[Callable[[], None]]:
-    """What to call every few seconds, and at the end of an iteration.
+    """Functions to call every few seconds, and at the end of an iteration.
 
     Parameters
     ----------
     expires_at_s
         When retention deletes the first record, in seconds since 1970.
     at_end
-        Gets what has to be closed.
+        Receives what has to be closed.
     """
     samples = options.manifest.samples
 
     def left() -> float:
-        """Samples that this reader has still to give out."""
+        """Samples that this reader has yet to give out."""
         epochs = max(0, until_epoch - position().progress.epoch)
         return max(0.0, epochs * samples / shard.readers - position().taken)
 
     def fraction_done() -> float:
-        """Part of the epoch that is done, if all readers are where this one is."""
+        """Fraction of the epoch that is done, assuming that all readers are where this one is."""
         had = samples - position().progress.left(samples)
         return min(1.0, (had + position().taken * shard.readers) / samples)
 

@@ -1,7 +1,8 @@
-"""A topic as a data set of Ray Data: pinned once, read in equal tasks that cut through partitions, retried exactly.
+"""A topic as a Ray Data data set: pinned once, read in tasks of equal size, exactly repeatable.
 
-``ray.data.read_kafka`` has a task a partition at most, so that one fat partition is the length of the job. Here the
-blocks of the manifest are dealt to the tasks in runs of equal bytes; a task that is repeated reads the same offsets.
+``ray.data.read_kafka`` has at most one task per partition, so that one large partition determines the job's duration.
+Here each task gets a run of the manifest's blocks, cut into equal bytes across partitions; a retried task reads the
+same offsets.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from kafkabal.reader.choose_manifest import pin
 from kafkabal.reader.manifest import BLOCK_BYTES, Manifest, load_manifest
 from kafkabal.wording import counted_noun
 
-if TYPE_CHECKING:  # an extra, which need not be installed
+if TYPE_CHECKING:  # an optional extra, which may not be installed
     import pyarrow as pa
     import ray.data
 
 _LEAST_TASK_BYTES = 64 * 2**20
-"""A task of Ray costs tens of milliseconds; 64 MiB take some tenths of a second to fetch."""
+"""A Ray task costs tens of milliseconds; fetching 64 MiB takes some tenths of a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockRun:
-    """Neighbouring blocks of a partition, read in one go."""
+    """Adjacent blocks of a partition, read in one go."""
 
     partition: int
     begin: int
@@ -55,32 +56,32 @@ def read_topic(
     override_num_blocks: int | None = None,
     **options: Any,
 ) -> ray.data.Dataset:
-    """The committed records that a topic holds now; a file that was split is as many rows as it has pieces.
+    """The committed records that a topic holds now; a file that was split has one row per piece.
 
     Columns: ``partition`` (int32), ``offset`` (int64), ``timestamp`` (ms), ``key`` and ``value`` (binary), ``headers``
-    (a list of names and values, in their order, also those that occur twice).
+    (a list of names and values in their order, duplicates included).
 
     Parameters
     ----------
     profile, bootstrap_servers, command_config
-        As of :class:`~kafkabal.reader.TopicReader`; tasks on other machines get what they come to.
+        As in :class:`~kafkabal.reader.TopicReader`; resolved here and passed to tasks on other machines.
     manifest
-        To read what was pinned before; None pins the topic now.
+        Reads what was pinned before; None pins the topic now.
     count
-        As of :class:`~kafkabal.reader.TopicReader`.
+        As in :class:`~kafkabal.reader.TopicReader`.
     rack
-        In-sync replicas in this rack are preferred by all tasks.
+        All tasks prefer in-sync replicas in this rack.
     headers
-        False leaves that column out.
+        False leaves this column out.
     override_num_blocks, options
-        Of ``ray.data.read_datasource``: number of tasks, resources of each.
+        As in ``ray.data.read_datasource``: number of tasks, and resources of each.
 
     Raises
     ------
     MissingCapabilityError
         If Ray is not installed.
     KafkabalError
-        As making a :class:`~kafkabal.reader.TopicReader`.
+        As when creating a :class:`~kafkabal.reader.TopicReader`.
     """
     try:
         import ray.data
@@ -95,15 +96,15 @@ def read_topic(
         raise UsageError("the manifest is one of whole files, and rows are records: pin the topic with join=False")
     source = _datasource(connection, manifest, rack, headers=headers)
     if override_num_blocks is None:
-        # left to itself Ray asks for 200 tasks at least, and cuts the output of fewer ones into as many pieces: each
-        # of them an object in its store, which takes longer than reading (docs/benchmarks/reader.md)
+        # by default Ray asks for at least 200 tasks, and cuts the output of fewer tasks into that many objects in its
+        # store, which takes longer than reading (docs/benchmarks/reader.md)
         override_num_blocks = len(block_runs(manifest, len(manifest.blocks)))
     dataset: ray.data.Dataset = ray.data.read_datasource(source, override_num_blocks=override_num_blocks, **options)
     return dataset
 
 
 def block_runs(manifest: Manifest, tasks: int) -> list[list[BlockRun]]:
-    """What each task reads: equal bytes but for one block, neighbours in one run; no more tasks than blocks."""
+    """What each task reads: equal bytes to within one block, adjacent blocks as one run; at most one task per block."""
     blocks = manifest.blocks
     total = int(blocks.size_bytes.sum())
     tasks = max(1, min(tasks, len(blocks), total // _LEAST_TASK_BYTES))
@@ -178,7 +179,7 @@ def as_table(records: RecordColumns, *, headers: bool) -> pa.Table:
 
 
 def _binary(records: RecordColumns, field: I64) -> pa.LargeBinaryArray:
-    """A field as an array of Arrow: every byte is copied once, from where it was received."""
+    """A field as an Arrow array; every byte is copied once, from the receive buffer."""
     import pyarrow as pa
 
     count = len(records)
@@ -195,7 +196,7 @@ def _datasource(connection: ConnectionSettings, manifest: Manifest, rack: str | 
 
     def task(wanted: list[BlockRun], row_limit: int | None) -> ReadTask:
         def read() -> Iterator[pa.Table]:
-            kept = OverfetchedBatches(BLOCK_BYTES)  # the batch that a step ends in is the one that the next begins in
+            kept = OverfetchedBatches(BLOCK_BYTES)  # a batch in which one step ends may begin the next
             fetcher = RangeFetcher(connection, manifest.topic, manifest.topic_id, rack=rack, kept=kept)
             try:
                 yield from read_block_runs(fetcher, manifest.topic, wanted, headers=headers)
@@ -211,7 +212,7 @@ def _datasource(connection: ConnectionSettings, manifest: Manifest, rack: str | 
         return ReadTask(read, metadata, per_task_row_limit=row_limit)
 
     class TopicDatasource(Datasource):  # type: ignore[misc] # untyped where Ray is not installed
-        """The pinned topic."""
+        """The pinned topic, as Ray's data source."""
 
         def get_name(self) -> str:
             return f"Kafka topic {manifest.topic}"

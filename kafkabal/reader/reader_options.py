@@ -1,4 +1,4 @@
-"""What does not change while a topic is read, and how it is read from arguments."""
+"""The fixed options of a reader, and how they are parsed."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ class ReaderOptions:
     on_metrics: Callable[[ReaderMetrics], None] | None
     balance: Balance
     ledgers: Path | None
-    """Folder of the ledgers by which readers take work from each other."""
+    """Folder of the ledgers through which readers take work from each other."""
 
 
 def bytes_of(name: str, given: str | int) -> int:
-    """A size as a number, or as text such as ``256MiB``.
+    """A size given as a number, or as text such as ``256MiB``.
 
     Raises
     ------
     UsageError
-        If it is none.
+        If it is neither.
     """
     found = parse_bytes(given) if isinstance(given, str) else given
     if found < 0:
@@ -54,12 +54,12 @@ def bytes_of(name: str, given: str | int) -> int:
 
 
 def choice_of(kind: Any, name: str, given: str) -> Any:
-    """A member of an enumeration by its value.
+    """The member of an enumeration with this value.
 
     Raises
     ------
     UsageError
-        If there is none of that value.
+        If there is none.
     """
     try:
         return kind(given)

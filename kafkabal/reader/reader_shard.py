@@ -1,4 +1,4 @@
-"""What one of many readers takes of an epoch, and how all of them come to equally many samples."""
+"""Which part of an epoch one of many readers gets, and how all of them get equally many samples."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from kafkabal.model import I64
 from kafkabal.reader.epoch_progress import EpochProgress
 
 _CHUNK = 4096
-"""Positions worked out at once: enough for numpy to be faster than a loop, few enough to start at once."""
+"""Positions computed at once: enough for numpy to be faster than a loop, few enough to start immediately."""
 
 
 class Tail(StrEnum):
-    """What becomes of the last few samples of an epoch, fewer than there are readers."""
+    """What to do with the last samples of an epoch, fewer than there are readers."""
 
     DROP = "drop"
-    """Left out: every reader gets as many as the least."""
+    """Leave them out: every reader gets as many as the least."""
     REPEAT = "repeat"
-    """Completed with the first samples of the epoch: every reader gets as many as the most."""
+    """Fill up with the first samples of the epoch: every reader gets as many as the most."""
     KEEP = "keep"
-    """Given out once each: some readers get one sample more."""
+    """Give them out once each: some readers get one sample more."""
 
 
 class Balance(StrEnum):
-    """What becomes of the part of a reader that is late."""
+    """What to do with the share of a slow reader."""
 
     STATIC = "static"
-    """It stays its own: readers in step, as synchronous training keeps them, wait for the slowest."""
+    """It keeps it: readers in step, as in synchronous training, wait for the slowest."""
     DYNAMIC = "dynamic"
     """Readers that have finished take parts of it."""
 
@@ -44,7 +44,7 @@ class ReaderShard:
     tail: Tail = Tail.DROP
 
     def count(self, left: int) -> int:
-        """How many samples it gets of those that are left."""
+        """How many of the remaining samples it gets."""
         whole, over = divmod(left, self.readers)
         if self.tail is Tail.DROP or not over:
             return whole
@@ -53,16 +53,16 @@ class ReaderShard:
     def positions(
         self, progress: EpochProgress, samples: int, skip: int = 0, until: int | None = None
     ) -> Iterator[I64]:
-        """Yield the positions of its samples in their order, in pieces.
+        """Yield the positions of its samples in order, in pieces.
 
         Parameters
         ----------
         samples
-            Of the epoch.
+            Samples of the epoch.
         skip
-            How many of its own samples to leave out at the beginning.
+            How many of its own samples to skip at the start.
         until
-            How many of its own samples to end before; None: all.
+            Number of its own samples to stop before; None for all.
         """
         left = progress.left(samples)
         count = self.count(left) if until is None else until

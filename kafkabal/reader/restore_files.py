@@ -1,8 +1,8 @@
-"""The files of a folder that ``kafkabal produce`` sent, written again, bit for bit.
+"""Writes the files of a folder that ``kafkabal produce`` sent back to disk, bit for bit.
 
-A file that is one record is written as it comes. The pieces of one that was split (``produce --chunk``) may be in any
-partition: they are kept in a folder beside the files until all are there. Every file is checked against its SHA-256
-and renamed into place, so that an interrupted run leaves whole files only, and the same command continues.
+A file that is one record is written when it arrives. The pieces of a split file (``produce --chunk``) may be in any
+partition: they are kept in a folder beside the files until all are there. Every file is checked against its SHA-256 and
+renamed into place, so that an interrupted run leaves only whole files, and the same command continues it.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from kafkabal.sources import CHECKSUM_HEADER, CHUNK_HEADER, PATH_HEADER
 _PIECES: Final = ".kafkabal-pieces"
 _SHA256: Final = re.compile(rb"[0-9a-f]{64}")
 _SHOWN_BYTES: Final = 80
-"""Of a header in a message, which is one line."""
+"""Length of a header in a message, which is one line."""
 
 
 @dataclass(slots=True)
 class RestoreResult:
-    """What became of the files."""
+    """The result for all files."""
 
     written: int = 0
     already_there: int = 0
     size_bytes: int = 0
-    """Of all of them."""
+    """Of all files."""
     failures: list[tuple[str, str]] = field(default_factory=list)
-    """Path, and what is wrong, of files that are not as they were sent."""
+    """Path and reason of each file that was not restored as it was sent."""
 
 
 class FolderRestore:
-    """Writes the files of samples below a folder; as a context it leaves no folder behind where there were none.
+    """Writes the files of samples to a folder; if nothing was restored, exiting removes the folder that it created.
 
     Raises
     ------
     OutputError
-        If the folder cannot be made.
+        If the folder cannot be created.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -59,13 +59,13 @@ class FolderRestore:
         self._is_new = not folder.exists()
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            if self._pieces.exists():  # of a run that was killed, the last one perhaps half written
+            if self._pieces.exists():  # left by a killed run, the last one perhaps half written
                 shutil.rmtree(self._pieces)
         except OSError as error:
             raise OutputError(f"{folder}: cannot be written: {error.strerror or error}") from error
 
     def write_all(self, samples: Iterable[Sample]) -> RestoreResult:
-        """Write every file of these samples; of one that was sent again, what was sent last.
+        """Write every file of these samples; of a file that was sent more than once, the last version.
 
         Raises
         ------
@@ -82,7 +82,7 @@ class FolderRestore:
         return self.finish()
 
     def add(self, sample: Sample) -> None:
-        """Write the file of a sample, or keep the piece."""
+        """Write the file of a sample, or store the piece."""
         headers = {name: value or b"" for name, value in sample.headers}
         where = f"partition {sample.partition}, offset {sample.offset}"
         if PATH_HEADER not in headers:
@@ -105,7 +105,7 @@ class FolderRestore:
             self._keep(path, target, checksum, number, of, sample)
 
     def finish(self) -> RestoreResult:
-        """Name the files with missing pieces, and leave no piece behind."""
+        """Report files with missing pieces, and remove all pieces."""
         if self._pieces.exists():
             for folder in sorted(self._pieces.iterdir()):
                 there = len([piece for piece in folder.iterdir() if piece.name.isdigit()])
@@ -121,7 +121,7 @@ class FolderRestore:
 
     def __exit__(self, *error: object) -> None:
         if self._is_new:
-            with suppress(OSError):  # it is not empty
+            with suppress(OSError):  # it may not be empty
                 self._folder.rmdir()
 
     def _target(self, path: str, where: str) -> Path:
@@ -175,7 +175,7 @@ class FolderRestore:
 
 
 def _checksum_in(headers: Mapping[str, bytes], where: str, *, is_needed: bool) -> str:
-    """The SHA-256 of the file; empty where it has none. It names the folder of the pieces, so nothing else may pass."""
+    """The SHA-256 of the file; empty if it has none. It names the folder of the pieces, so it must be nothing else."""
     given = headers.get(CHECKSUM_HEADER, b"")
     if not (_SHA256.fullmatch(given) or (not given and not is_needed)):
         raise UsageError(f"{where}: malformed header {CHECKSUM_HEADER}: {given[:_SHOWN_BYTES]!r}")

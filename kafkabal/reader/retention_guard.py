@@ -1,4 +1,4 @@
-"""Will the records still be there when training ends? Retention, against the end that the rate so far predicts."""
+"""Warns if retention will delete records before training reads them, extrapolating the rate so far."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def expires_at_s(brokers: TopicReporter, fetcher: TopicFetcher, manifest: Manife
     Raises
     ------
     KafkabalError
-        If the brokers do not answer, or refuse.
+        If the brokers do not respond, or refuse.
     """
     resource = ConfigResource(ResourceKind.TOPIC, manifest.topic)
     found = brokers.configs([resource], [_RETENTION_KEY, _CLEANUP_KEY])[0].get(resource, {})
@@ -41,16 +41,16 @@ def _in_background(task: Callable[[], None]) -> None:
 
 
 class RetentionGuard:
-    """Warns once, if what is left takes longer than the records are kept.
+    """Warns once if reading the rest takes longer than the records are retained.
 
     Parameters
     ----------
     expires_at_s
-        Asked when the first rate is known; without permission or answer nothing is guarded.
+        Called when the first rate is known; without permission or response there is no guard.
     now_s
         Seconds since 1970.
     start
-        Runs what asks. Training is not to wait for brokers that do not answer, which takes half a minute.
+        Runs that call: training must not wait half a minute for brokers that do not respond.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class RetentionGuard:
         self._has_warned = False
 
     def look(self, left_samples: float, samples_per_s: float) -> None:
-        """Compare, with what is left for this reader and the rate at which it has been read so far."""
+        """Compare, given what remains for this reader and its rate so far."""
         if self._has_warned or samples_per_s <= 0 or left_samples <= 0:
             return
         if not self._is_asked:

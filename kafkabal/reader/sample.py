@@ -12,9 +12,9 @@ from kafkabal.wording import counted_noun
 
 
 class Sample(msgspec.Struct, eq=False):
-    """A record, and what was made of it; headers are unpacked when they are asked for.
+    """A record and its decoded value; headers are unpacked on access.
 
-    A struct of msgspec, since a class of Python takes five times as long to make, and one is made for every record.
+    A msgspec struct, because a Python class takes five times as long to create, and there is one per record.
     """
 
     partition: int
@@ -23,23 +23,23 @@ class Sample(msgspec.Struct, eq=False):
     """In milliseconds."""
     key: bytes | None
     value: bytes
-    """Empty for a record without value."""
+    """Empty for a record without a value."""
     packed_headers: bytes
     """As they are in the record."""
     decoded: Any = None
-    """What the decoder returned, None without one."""
+    """What the decoder returned; None without a decoder."""
 
     def __repr__(self) -> str:
         return f"Sample({self.partition}@{self.offset}, {counted_noun(len(self.value), 'byte')})"
 
     @property
     def headers(self) -> Headers:
-        """Names and values, in the order of the record; a name may occur twice."""
+        """Names and values in record order; a name may occur twice."""
         return unpack_headers(self.packed_headers)
 
     @property
     def path(self) -> str | None:
-        """Path of the file within its data set, where ``kafkabal produce`` sent it."""
+        """Path of the file in its data set, if ``kafkabal produce`` sent it."""
         return self._text(PATH_HEADER)
 
     @property

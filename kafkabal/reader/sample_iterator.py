@@ -1,4 +1,4 @@
-"""The samples of one reader, one after the other: the schedule, the blocks loaded ahead, and what is counted."""
+"""Iterates over the samples of one reader: follows the schedule, takes prefetched blocks, and counts."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from kafkabal.reader.reader_shard import ReaderShard
 from kafkabal.reader.sample import Sample
 
 _PORTION: Final = 32
-"""Clocks are read, samples counted, and given-out memory released once for so many samples: a lock and a clock for each
-of them would cost as much as the sample."""
+"""Samples per clock reading, count and memory release: a lock and a clock per sample would cost as much as the
+sample."""
 
 
 @dataclass(slots=True)
@@ -34,31 +34,31 @@ class _OpenBlock:
     order: I64
     """Places of its records, in the order in which they are given out."""
     each_bytes: int
-    """Of its memory, what counts for one record."""
+    """Its memory, divided by its records."""
     given: int = 0
-    """Samples of it that were given out, or will be in this piece."""
+    """Samples given out so far, including the current piece."""
 
     @property
     def left_bytes(self) -> int:
-        """Of its memory, what has not been released."""
+        """Memory of it that has not been released."""
         return self.block.loaded.size_bytes - self.given * self.each_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supply:
-    """Where blocks come from, and how much of them is held."""
+    """Where blocks come from, and how much memory they may take."""
 
     open_loader: Callable[[], BlockLoader]
-    """Makes one for each thread."""
+    """Creates one for each thread."""
     limit_bytes: int
     broker_of: Callable[[int], int] = lambda _: UNKNOWN_BROKER
-    """From which broker a block will come."""
+    """The broker that a block will come from."""
 
 
 class SampleIterator:
-    """An iterator over the samples of a reader, from some progress to the end of some epoch; for one thread.
+    """An iterator over the samples of a reader, from a given progress to the end of a given epoch; for one thread.
 
-    Its :attr:`progress` and :attr:`taken` say at any moment what has been given out.
+    Its :attr:`progress` and :attr:`taken` are always exact.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class SampleIterator:
 
     @property
     def _given(self) -> int:
-        """Of the portion."""
+        """Samples of the current portion that were given out."""
         return len(self._portion) - length_hint(self._left)
 
     def __iter__(self) -> Iterator[Sample]:
@@ -132,7 +132,7 @@ class SampleIterator:
 
     def _piece(self, piece: Visits, prefetch: Prefetch) -> Iterator[Sample]:
         samples: dict[int, Iterator[Sample]] = {}
-        counted = np.zeros((2, len(piece.lane)), np.int64)  # of each visit, bytes given out and memory released
+        counted = np.zeros((2, len(piece.lane)), np.int64)  # for each visit: bytes given out, and memory released
         for lane, run in piece.continued.items():
             samples[lane] = _samples(self._open[lane], run, counted)
         begin = 0
@@ -155,7 +155,7 @@ class SampleIterator:
             self._portion = list(map(samples.__getitem__, lanes[begin : begin + _PORTION]))
             self._left = iter(self._portion)
             try:
-                # no step of this runs in the interpreter but the one to whoever takes the samples
+                # runs in C; only the consumer of the samples is interpreted
                 yield from map(next, self._left)
             finally:
                 given = self._given
@@ -184,7 +184,7 @@ class SampleIterator:
 
 
 def _samples(opened: _OpenBlock, run: Run, counted: I64) -> Iterator[Sample]:
-    """What a run of visits gives; ``counted`` gets what each of them counts for."""
+    """The samples of a run of visits; fills ``counted`` with the bytes of each."""
     places = opened.order[run.numbers]
     counted[:, run.visits] = opened.block.sample_bytes[places], np.full(len(places), opened.each_bytes)
     opened.given += len(places)

@@ -1,14 +1,15 @@
-"""Who reads what of an epoch, kept in a file that all readers share, so that fast readers take work from slow ones.
+"""A ledger of who reads what of an epoch, in a file that all readers share, so that fast readers take work from slow
+ones.
 
 ::
 
     each stripe of the epoch (what reader v of R has in a static share) begins as one segment, its reader's own
     a reader reserves the next few samples of its segment before it gives them out
-    one whose segment has ended takes the later part of the segment that would take its owner longest,
+    a reader whose segment is finished takes the later part of the segment that would take its owner longest,
         cut in proportion to the rates of both; what is reserved stays with its owner
 
-So no sample is given out twice, even if a reader dies or stalls between two calls: a sample belongs to the reader that
-reserved it. The file is replaced whole, under a lock of the kernel that ends with its process.
+A sample belongs to the reader that reserved it, so none is given out twice, even if a reader dies or stalls between two
+calls. The file is replaced as a whole, under a kernel lock that ends with its process.
 """
 
 from __future__ import annotations
@@ -27,67 +28,67 @@ from kafkabal.errors import BusyError, InputFileError, OperationError, OutputErr
 from kafkabal.file_locks import acquire_file_lock
 
 _FIRST_PORTION: Final = 16
-"""Before the rate of a reader is known: a small one, since what a slow reader reserves cannot be handed over."""
+"""Until a reader's rate is known: small, because what a slow reader reserves cannot be taken from it."""
 _PORTION_S: Final = 0.25
-"""Samples are reserved for so long: a lock costs 0.1 ms, and what is reserved cannot be handed over."""
+"""Samples are reserved for this long: a lock costs 0.1 ms, and reserved samples cannot be taken over."""
 _LEAST_TAKEN: Final = 4
-"""Fewer samples are not worth a block that is fetched again."""
+"""Fewer samples are not worth fetching a block again."""
 
 
 class _Segment(msgspec.Struct, array_like=True):
     stripe: int
     reserved: int
-    """Samples before this number of the stripe are given out, or will be by the owner."""
+    """Samples before this number of the stripe were given out, or will be by the owner."""
     end: int
     owner: int
 
 
 class _Board(msgspec.Struct):
     run: str
-    """Drawn for every start of the readers."""
+    """Random; different for every start of the readers."""
     segments: list[_Segment]
     joined: list[int] = []
     finished: list[int] = []
     rates: dict[int, float] = {}
-    """Samples a second, by reader."""
+    """Samples per second, by reader."""
 
 
 @dataclass(slots=True)
 class Segment:
-    """A part of a stripe that a reader works on."""
+    """A part of a stripe that one reader works on."""
 
     stripe: int
     begin: int
     end: int
-    """Another reader may take the last part of it meanwhile."""
+    """Another reader may take its last part meanwhile."""
     number: int
-    """In the ledger."""
+    """Its number in the ledger."""
 
 
 class SharedWorkLedger:
-    """One reader's hand on the ledger of an epoch.
+    """One reader's access to the ledger of an epoch.
 
     Parameters
     ----------
     folder
-        On a file system that all readers share, with locks.
+        On a file system that all readers share, with support for locks.
     name
-        Of the epoch and of what was left of it when the readers began.
+        Identifies the epoch and what remained of it when the readers started.
     reader, readers
-        Number of this reader, and of how many.
+        Number of this reader, and number of readers.
     count
-        How many samples each stripe has.
+        Number of samples in each stripe.
     now_s
-        A clock.
+        The clock, in seconds.
 
     Raises
     ------
     OutputError
         If the folder cannot be used.
     InputFileError
-        If the file holds something else.
+        If the file is not a ledger.
     BusyError
-        If another process is this reader.
+        If another process is already this reader.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class SharedWorkLedger:
         self._join()
 
     def claim(self) -> Segment | None:
-        """The own segment, or a part of another's; None where nothing is left to take."""
+        """The reader's own segment, or a part of another's; None if nothing is left to take."""
         with self._board() as board:
             for number, segment in enumerate(board.segments):
                 if segment.owner == self._reader and segment.reserved < segment.end:
@@ -123,7 +124,7 @@ class SharedWorkLedger:
             return taken
 
     def reserve(self, segment: Segment) -> int:
-        """Reserve the next samples of a segment; returns the number of the first that is not reserved."""
+        """Reserve the next samples of a segment; returns the number of the first sample that is not reserved."""
         with self._board() as board:
             own = board.segments[segment.number]
             elapsed_s = self._now_s() - self._began_s
@@ -135,7 +136,7 @@ class SharedWorkLedger:
             return own.reserved
 
     def close(self) -> None:
-        """Let others see that this reader is gone."""
+        """Let other readers see that this one is gone."""
         self._alive.release()
 
     def _taken_from_slowest(self, board: _Board) -> Segment | None:
@@ -190,7 +191,7 @@ class SharedWorkLedger:
 
     @contextmanager
     def _board(self) -> Iterator[_Board]:
-        """The ledger, for as long as no other reader may change it."""
+        """The ledger; no other reader can change it inside this block."""
         with acquire_file_lock(self._path.with_suffix(".lock")):
             board = self._load()
             if self._run and board.run != self._run:

@@ -1,4 +1,5 @@
-"""The class that a data loader of torch accepts; torch is imported only where it is installed and this is asked for."""
+"""The class for torch's data loader; torch is imported only when this class is requested, and only if it is
+installed."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkabal.reader.dataset import TopicReader
 
-if TYPE_CHECKING:  # a name that is there would be taken, and __getattr__ never asked
+if TYPE_CHECKING:  # a defined name would be used directly, and __getattr__ never called
     from kafkabal.reader.dataset import TopicReader as TopicDataset
 
 __all__ = ["TopicDataset", "topic_dataset_type"]
@@ -16,7 +17,7 @@ __all__ = ["TopicDataset", "topic_dataset_type"]
 
 @cache
 def topic_dataset_type() -> type[TopicReader]:
-    """:class:`TopicReader`, derived from torch's ``IterableDataset`` as well where torch is installed."""
+    """:class:`TopicReader`, also derived from torch's ``IterableDataset`` if torch is installed."""
     if find_spec("torch") is None:
         return TopicReader
     from torch.utils.data import IterableDataset
@@ -27,7 +28,7 @@ def topic_dataset_type() -> type[TopicReader]:
 
 
 def __getattr__(name: str) -> Any:
-    """``TopicDataset``, made when it is asked for: importing torch takes seconds."""
+    """``TopicDataset``, created on access: importing torch takes seconds."""
     if name != "TopicDataset":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return topic_dataset_type()

@@ -1,4 +1,4 @@
-"""The samples of one reader where readers take work from each other: segments of stripes, as the ledger gives them."""
+"""Iterates over the samples of one reader if readers take work from each other, in segments that the ledger assigns."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from kafkabal.reader.shared_work_ledger import Segment, SharedWorkLedger
 
 
 class WorkStealingIterator:
-    """An iterator over what one reader gets of what is left of one epoch; iterating again continues.
+    """An iterator over one reader's samples of the rest of an epoch; iterating again continues.
 
     Parameters
     ----------
     folder
-        Of the ledger, on a file system that all readers share.
+        Folder of the ledger, on a file system that all readers share.
     """
 
     def __init__(
@@ -65,18 +65,18 @@ class WorkStealingIterator:
 
     @property
     def ranges(self) -> Ranges:
-        """Of each stripe, what this reader has had."""
+        """By stripe, the samples that this reader has had."""
         return tuple(
             tuple((first, after) for of, first, after in self._had if of == stripe and first < after)
             for stripe in range(self._shard.readers)
         )
 
     def close(self) -> None:
-        """Let others see that this reader is gone."""
+        """Let other readers see that this one is gone."""
         self._ledger.close()
 
     def __iter__(self) -> Iterator[Sample]:
-        if self._current is not None:  # the trainer had left the loop in the middle
+        if self._current is not None:  # the trainer left the loop early
             yield from self._samples(self._current)
         while (segment := self._ledger.claim()) is not None:
             self._current = segment
@@ -103,7 +103,7 @@ class WorkStealingIterator:
             if had[2] == self._reserved:
                 self._reserved = self._ledger.reserve(segment)
                 if had[2] == self._reserved:
-                    break  # the rest was taken by another reader
+                    break  # another reader took the rest
             had[2] += 1
             yield sample
         self._current = None
