@@ -1,4 +1,4 @@
-"""Where records come from: a folder of files, or the rows of one file or of standard input."""
+"""Sources of records: a folder of files, or the rows of one file or of standard input."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Rows of Parquet and Arrow files, by pyarrow."""
+"""Reads rows of Parquet and Arrow files with pyarrow."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from kafkabal.errors import UsageError
 from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, WantedFields, expect_columns
 
 _ROWS_A_BATCH = 1024
-"""A batch of rows of some kB fits the cache; one at a time would cost a call of Arrow each."""
+"""A batch of rows of a few kB fits the cache; single rows would each cost an Arrow call."""
 
 
 def parquet_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:
-    """Rows of a Parquet file; a row without a wanted value is a JSON object, in which bytes are base64.
+    """Rows of a Parquet file; without a value field, each row is sent as a JSON object with bytes in base64.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def parquet_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iter
 
 
 def arrow_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:
-    """Rows of an Arrow IPC file or stream, as :func:`parquet_rows`."""
+    """Rows of an Arrow IPC file or stream; see :func:`parquet_rows`."""
     pyarrow, ipc, _ = _pyarrow("Arrow")
 
     def opened() -> tuple[list[str], int, Iterable[Any]]:
@@ -72,9 +72,9 @@ def _rows(what: str, opened: Any, size_bytes: int, wanted: WantedFields) -> Iter
 
 
 def _cut(batches: Iterable[Any]) -> Iterator[Any]:
-    """Batches of at most so many rows: those of an Arrow file can be of any size.
+    """Batches of at most the given number of rows: those of an Arrow file can have any size.
 
-    They are validated first: pyarrow follows offsets of a damaged file wherever they lead, and the process crashes.
+    They are validated first: in a damaged file, pyarrow follows offsets wherever they point, and the process crashes.
     """
     for batch in batches:
         batch.validate(full=True)
@@ -85,7 +85,7 @@ def _cut(batches: Iterable[Any]) -> Iterator[Any]:
 def _python_rows(batch: Any, number: int) -> list[Fields]:
     try:
         rows: list[Fields] = batch.to_pylist()
-    except (ValueError, OverflowError) as error:  # such as fields of the same name within a column
+    except (ValueError, OverflowError) as error:  # such as duplicate field names within a column
         raise BadRowError(number, f"cannot read: {error}") from error
     return rows
 

@@ -1,4 +1,4 @@
-"""What the files of a data set are asked, be they in a local folder or in a store that fsspec reaches."""
+"""The interface to the files of a data set, in a local folder or in a store that fsspec reaches."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 LeftOut = Callable[[str, str], None]
-"""Gets the name of what cannot be read, and why."""
+"""Receives the name of something that cannot be read, and why."""
 
 
 class FileVersion(NamedTuple):
-    """What shows that a file changed."""
+    """Detects whether a file has changed."""
 
     size_bytes: int
     stamp: int
-    """Nanoseconds of its last change, or a hash of what a store says of its content."""
+    """Time of the last change in nanoseconds, or a hash of what the store reports about the content."""
 
 
 class StoredFile(NamedTuple):
@@ -27,10 +27,10 @@ class StoredFile(NamedTuple):
 
 
 class OpenFile(Protocol):
-    """A file that is being read."""
+    """A file opened for reading."""
 
     def read(self, n_bytes: int) -> bytes:
-        """The next bytes, empty at the end; fewer than asked for only there.
+        """The next bytes; fewer than requested only at the end, and none after it.
 
         Raises
         ------
@@ -39,10 +39,10 @@ class OpenFile(Protocol):
         """
 
     def seek(self, position: int) -> None:
-        """Continue from here."""
+        """Continue reading from this position."""
 
     def version(self) -> FileVersion:
-        """As it is now."""
+        """Its current version."""
 
 
 class FileStore(Protocol):
@@ -50,20 +50,20 @@ class FileStore(Protocol):
 
     @property
     def name(self) -> str:
-        """What to call it, the same in every run, and printable."""
+        """Its printable name, the same in every run."""
 
     def path(self, name: str) -> str:
-        """A file as messages name it, and the folder itself where the name is empty."""
+        """A file as messages name it; the folder itself if the name is empty."""
 
     def files(self, left_out: LeftOut, threads: int) -> Iterator[StoredFile]:
-        """All files in no order.
+        """All files, in no particular order.
 
         Parameters
         ----------
         left_out
-            Called with the name of whatever cannot be read or is neither file nor folder, and why.
+            Called with the name of anything that cannot be read, or is neither file nor folder, and why.
         threads
-            How many may ask the store at the same time; 0 asks in this one.
+            How many threads may query the store at once; 0 uses the calling thread.
 
         Raises
         ------
@@ -72,7 +72,7 @@ class FileStore(Protocol):
         """
 
     def open(self, name: str) -> AbstractContextManager[OpenFile]:
-        """Open a file for as long as a ``with`` block lasts.
+        """Open a file for the duration of a ``with`` block.
 
         Raises
         ------

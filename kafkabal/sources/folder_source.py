@@ -1,4 +1,4 @@
-"""A data set as a folder: a record a file, or several where files are split; the label is the first sub-folder."""
+"""A folder as a data set: one record per file, or several if files are split; the label is the first sub-folder."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from kafkabal.sources.transform import Transform, transformed
 KEYS: Final = ("path", "label")
 
 _READ_BYTES = 1 << 20
-"""Pieces of a file read at once: as fast as larger ones on local disks, and an upload starts with the first."""
-# files that are read together: acknowledgements are counted, and threads take work, by so many
+"""Bytes read from a file in one call: as fast as larger reads on local disks, and an upload starts after the first."""
+# files read as a group: threads take work, and acknowledgements are counted, in groups
 _GROUP_BYTES, _GROUP_FILES = 1 << 20, 64
 _WHOLE_BYTES = 64 << 20
-"""Larger files are read chunk by chunk instead of whole: Kafka takes records of 1 MB by default, and hardly anybody
-allows more than this."""
+"""Larger files are read chunk by chunk instead of whole: Kafka's default limit for records is 1 MB, and few allow more
+than this."""
 _AHEAD_BYTES = 128 << 20
-"""What files that were read ahead may take: two of the largest that are read whole, or thousands of pictures."""
+"""Memory for files that are read ahead: two of the largest that are read whole, or thousands of pictures."""
 _NO_CHECKSUM = "0" * 64
-# names of headers and values other than path, label and key, with room to spare
+# names of headers, and values other than path, label and key, with room to spare
 _AROUND_BYTES = 160
 _CHANGED = "changed while it was being sent"
 
@@ -56,31 +56,31 @@ class _Read(NamedTuple):
 class FolderSource:
     """All files of a store, by name.
 
-    Every record carries the headers ``path`` (within the folder, with ``/``), ``label`` (first sub-folder, absent for
-    files at the top), ``sha256`` (of the whole file, in hex) and, where a file is split, ``chunk`` (``2/5``).
+    Every record has the headers ``path`` (within the folder, with ``/``), ``label`` (first sub-folder, absent for files
+    at the top), ``sha256`` (of the whole file, in hex) and, if the file is split, ``chunk`` (``2/5``).
 
     Parameters
     ----------
     store
-        A path is that of a local folder.
+        A path is the path of a local folder.
     key
         ``path``, ``label`` or None.
     chunk_bytes
-        Larger files are split into records of so many bytes; None splits nothing.
+        Larger files are split into records of this size; None splits no file.
     read_ahead
-        Threads that read and hash files ahead of the sending thread, for stores that answer slowly; 0 reads each
-        when it is its turn, which is faster where files are on a local disk.
+        Threads that read and hash files ahead of the sending thread, for slow stores; 0 reads each file when its turn
+        comes, which is faster on local disks.
 
     include, exclude
         Patterns of paths within the data set, in which ``*`` matches ``/`` too; a file is taken if it matches one of
         ``include`` (or that is empty) and none of ``exclude``.
     transform
-        Makes the value and the headers of each record, in the threads that read ahead.
+        Makes the value and headers of each record, in the threads that read ahead.
 
     Raises
     ------
     UsageError
-        If ``key`` is neither, or files that are to be split are to be transformed.
+        If ``key`` is invalid, or files are to be both split and transformed.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class FolderSource:
 
     @property
     def options(self) -> Mapping[str, str]:
-        """See :attr:`Source.options`; the size of chunks is part of the name."""
+        """See :attr:`Source.options`; the chunk size is part of the name."""
         given = {"--key": self._key, "--transform": self._transform.name if self._transform else None}
         return {option: value for option, value in given.items() if value is not None}
 
@@ -146,13 +146,13 @@ class FolderSource:
         limit_bytes: int,
         tick: Callable[[], None],  # noqa: ARG002 - nothing is read
     ) -> Iterator[RecordSize]:
-        """See :meth:`Source.too_large`; the size of the largest record of each part is known without reading it."""
+        """See :meth:`Source.too_large`; needs to read no file, as file sizes bound the record of each part."""
         if self._transform is not None:
-            return  # what it makes of a file shows only when it is read
+            return  # the size of a transformed record is known only after reading it
         listed = list(parts)
         longest_name = max((len(part.name) for part in listed), default=0)
         largest_part = max((part.size_bytes for part in listed), default=0)
-        # a character of a path takes 4 bytes at most, and path, label and key may all be there
+        # a character of a path takes up to 4 bytes, and it may occur in path, label and key
         if min(largest_part, self._chunk_bytes or largest_part) + 12 * longest_name + _AROUND_BYTES <= limit_bytes:
             return
         for part in listed:
@@ -182,7 +182,7 @@ class FolderSource:
             yield from of_group
 
     def _ahead(self, groups: Iterator[list[WantedRecords]]) -> Iterator[Iterable[Block]]:
-        """The blocks of every group, in their order."""
+        """The blocks of all groups, in order."""
         if not self._read_ahead:
             yield from map(self._group_blocks, groups)
             return
@@ -204,7 +204,7 @@ class FolderSource:
                 pool.shutdown(wait=False, cancel_futures=True)
 
     def _group_blocks(self, group: list[WantedRecords]) -> Iterable[Block]:
-        """All blocks of a group; those of a file that is too large to be held are made as they are taken."""
+        """All blocks of a group; those of a file too large for memory are made as they are consumed."""
         if self._chunk_bytes is None:
             whole = self._whole([self._read(wanted) for wanted in group])
             return [whole if self._transform is None else transformed(whole, self._transform)]
@@ -216,8 +216,8 @@ class FolderSource:
         part = wanted.part
         try:
             with self._store.open(part.name) as file:
-                # not a byte more, which takes a second request: a file that grew shows by its size. One that claims
-                # to be empty is asked for a byte, since files of /proc do
+                # not a byte more, which would cost a second request: the file's size shows if it has grown. If it
+                # claims to be empty, ask for one byte, because files in /proc do
                 data = file.read(max(part.size_bytes, 1))
                 if len(data) != part.size_bytes or file.version() != _version(part):
                     return _Read(wanted, b"", "", _CHANGED)
@@ -226,7 +226,7 @@ class FolderSource:
         return _Read(wanted, data, sha256(data).hexdigest())
 
     def _whole(self, read: list[_Read]) -> Block:
-        """Files that are a record each."""
+        """Files that are one record each."""
         good = [each for each in read if not each.fault]
         parts = [each.wanted.part for each in good]
         values = [each.data for each in good]
@@ -245,7 +245,7 @@ class FolderSource:
         )
 
     def _split(self, read: _Read, chunk_bytes: int) -> Iterator[Block]:
-        """A file in memory, as its chunks."""
+        """A file in memory, split into chunks."""
         wanted, data = read.wanted, read.data
         if read.fault:
             yield _failed(wanted, read.fault)
@@ -257,7 +257,7 @@ class FolderSource:
             yield self._chunk_block(wanted, start, values, read.checksum, chunk_bytes)
 
     def _streamed(self, wanted: WantedRecords) -> Iterator[Block]:
-        """A file that is too large to be held: its checksum first, then chunk by chunk."""
+        """A file too large for memory: first its checksum, then chunk by chunk."""
         part, chunk_bytes = wanted.part, self._chunk_bytes
         assert chunk_bytes is not None
         try:
@@ -322,7 +322,7 @@ class FolderSource:
 
 
 def _groups(wanted: Iterable[WantedRecords]) -> Iterator[list[WantedRecords]]:
-    """Files that are read together, large ones alone."""
+    """Groups of files to read together; large files are alone."""
     group: list[WantedRecords] = []
     group_bytes = 0
     for each in wanted:
@@ -340,7 +340,7 @@ def _failed(wanted: WantedRecords, why: str) -> Block:
 
 
 def _sizes(values: list[bytes], keys: list[bytes | None] | None, headers: list[Headers]) -> list[int]:
-    """Bytes of each record, key and headers included."""
+    """Size of each record, including key and headers."""
     sizes = [len(value) + header_bytes(of_record) for value, of_record in zip(values, headers, strict=True)]
     return sizes if keys is None else [n + len(key or b"") for n, key in zip(sizes, keys, strict=True)]
 

@@ -1,4 +1,4 @@
-"""Files on the disks of this machine: all of a folder, or a single one for its rows."""
+"""Files on this machine's disks: all files of a folder, or a single file read as rows."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kafkabal.errors import InputFileError
 from kafkabal.sources.file_store_protocol import FileVersion, LeftOut, StoredFile
 from kafkabal.sources.source_protocol import printable
 
-# a FIFO that took a file's place since must not be waited for
+# do not block if a FIFO has since replaced the file
 _OPEN_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class LocalFolder:
-    """All regular files below a folder; links to folders are not followed, those to files are files."""
+    """All regular files below a folder; links to files are followed, links to folders are not."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -34,7 +34,7 @@ class LocalFolder:
         return printable(f"{self._root}/{name}".removesuffix("/"))
 
     def files(self, left_out: LeftOut, threads: int) -> Iterator[StoredFile]:
-        """See :meth:`FileStore.files`; on a network file system each file takes a request of its own."""
+        """See :meth:`FileStore.files`; on a network file system each file costs a request."""
         if not self._root.is_dir():
             raise InputFileError(printable(str(self._root)), "is not a folder")
         prefix = len(os.path.join(self._root, ""))  # noqa: PTH118 - the length of what scandir puts before names
@@ -83,7 +83,7 @@ class _Descriptor(NamedTuple):
 
 
 class LocalFile:
-    """One file of this machine, for its rows."""
+    """One local file, read as rows."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -94,16 +94,16 @@ class LocalFile:
 
     @property
     def name(self) -> str:
-        """The same in every run, and printable."""
+        """Its printable name, the same in every run."""
         return printable(f"file {self._path.resolve()}")
 
     @property
     def file_name(self) -> str:
-        """Without its folder."""
+        """Its name without the folder."""
         return self._path.name
 
     def version(self) -> FileVersion:
-        """As it is now.
+        """Its current version.
 
         Raises
         ------
@@ -129,12 +129,12 @@ class LocalFile:
 
 
 def files_below(folder: Path | str, left_out: LeftOut = lambda _path, _why: None) -> Iterator[os.DirEntry[str]]:
-    """All regular files below a folder, in no order; links to folders are not followed, those to files are files.
+    """All regular files below a folder, in no particular order; links to files are followed, links to folders are not.
 
     Parameters
     ----------
     left_out
-        Called with the path of whatever cannot be read or is neither file nor folder, and why.
+        Called with the path of anything that cannot be read, or is neither file nor folder, and why.
     """
     try:
         entries = os.scandir(folder)
@@ -155,7 +155,7 @@ def files_below(folder: Path | str, left_out: LeftOut = lambda _path, _why: None
 
 
 def why_unreadable(error: OSError) -> str:
-    """Why a file cannot be read, for the list of those that were left out."""
+    """Why a file cannot be read, for the list of skipped files."""
     if error.errno == errno.ELOOP:
         return "is a link that leads back to itself"
     return f"cannot read: {(error.strerror or str(error)).lower()}"
@@ -170,7 +170,7 @@ def _mapped(function: Callable[[Any], Any], items: Iterator[Any], threads: int) 
 
 
 def _kind_of(entry: os.DirEntry[str]) -> str:
-    """What something is that is neither a file nor a folder."""
+    """The kind of something that is neither a file nor a folder."""
     if entry.is_symlink() and not os.path.exists(entry.path):  # noqa: PTH110 - a name that may be no text
         return "is a broken link"
     mode = entry.stat().st_mode

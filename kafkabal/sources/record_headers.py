@@ -1,4 +1,4 @@
-"""Headers that records of data sets carry."""
+"""Headers of the records of data sets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ CHUNK_HEADER: Final = "chunk"
 
 
 def file_headers(name: str, checksum: str) -> Headers:
-    """Of a file that is one record: its path within the data set, its checksum and, where it has one, its label."""
+    """Headers of a file that is one record: its path within the data set, its checksum and, if it has one, its
+    label."""
     headers: Headers = [(PATH_HEADER, os.fsencode(name)), (CHECKSUM_HEADER, checksum.encode())]
     if label := label_of(name):
         headers.append((LABEL_HEADER, label))
@@ -28,7 +29,7 @@ def label_of(name: str) -> bytes | None:
 
 
 def header_bytes(headers: Headers) -> int:
-    """Bytes of the names and values of the headers of one record."""
+    """Bytes of the header names and values of one record."""
     n_bytes = 0
     for name, value in headers:
         n_bytes += len(name) + len(value or b"")
@@ -36,6 +37,6 @@ def header_bytes(headers: Headers) -> int:
 
 
 def with_label(headers: Headers, label: bytes | None) -> Headers:
-    """With this label in place of any other."""
+    """Replace or add the label."""
     others = [header for header in headers if header[0] != LABEL_HEADER]
     return others if label is None else [*others, (LABEL_HEADER, label)]

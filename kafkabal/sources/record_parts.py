@@ -1,4 +1,4 @@
-"""The parts of several records, one list for each part; their sizes and their checksum."""
+"""Records in columns: lists of values, keys and headers, with their sizes and checksum."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from kafkabal.sources.source_protocol import Headers
 
 
 class RecordParts(NamedTuple):
-    """Values, keys and headers of records, in lists of one length."""
+    """Values, keys and headers of records, in lists of equal length."""
 
     values: list[bytes]
     keys: list[bytes | None] | None
-    """None where no record has one."""
+    """None if no record has one."""
     headers: list[Headers] | None
-    """None where no record has one."""
+    """None if no record has one."""
 
     def sizes(self) -> list[int]:
-        """Bytes of each record, key and headers included."""
+        """Size of each record, including key and headers."""
         sizes = list(map(len, self.values))
         if self.keys is not None:
             sizes = [n + len(key or b"") for n, key in zip(sizes, self.keys, strict=True)]
@@ -30,7 +30,7 @@ class RecordParts(NamedTuple):
         return sizes
 
     def add_to(self, digest: Any) -> None:
-        """Take the records into a checksum, which does not depend on how rows are cut into blocks."""
+        """Add the records to a checksum; the result does not depend on how rows are cut into blocks."""
         by_row = [self.values]
         if self.keys is not None:
             by_row.insert(0, [b"" if key is None else b"=" + key for key in self.keys])

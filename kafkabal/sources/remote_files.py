@@ -1,4 +1,4 @@
-"""Files of stores that fsspec reaches (``s3://``, ``gs://``, ...): all below a URL, or a single one for its rows."""
+"""Files of stores that fsspec reaches (``s3://``, ``gs://``, ...): all below a URL, or a single file read as rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafkabal.sources.file_store_protocol import FileVersion, LeftOut, OpenFile,
 from kafkabal.sources.source_protocol import printable
 
 _READ_BYTES: Final = 1 << 18
-"""What an object store sends in one go; smaller reads cost round trips."""
+"""What an object store sends at once; smaller reads cost additional round trips."""
 
 
 class RemoteFolder:
@@ -73,7 +73,7 @@ class _RemoteFile(NamedTuple):
 
 
 class RemoteFile:
-    """One file of a store, for its rows; methods as those of :class:`~kafkabal.sources.local_files.LocalFile`."""
+    """One file of a store, read as rows; same methods as :class:`~kafkabal.sources.local_files.LocalFile`."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -104,19 +104,19 @@ class RemoteFile:
             return BufferedReader(self._files.open(self._path, "rb", cache_type="readahead"), _READ_BYTES)
 
     def is_folder(self) -> bool:
-        """Whether files are below it.
+        """Whether there are files below it.
 
         Raises
         ------
         InputFileError
-            If the store cannot say.
+            If the store cannot tell.
         """
         with _plain_errors(self._url):
             return bool(self._files.isdir(self._path))
 
 
 def is_url(name: str) -> bool:
-    """Whether a source is in a store and not on this machine's disks."""
+    """Whether a source is in a remote store."""
     return "://" in name
 
 
@@ -135,7 +135,7 @@ def _filesystem(url: str) -> tuple[Any, str]:
 
 
 def _version(info: dict[str, Any]) -> FileVersion:
-    """Stores say by different keys what changes with the content of a file."""
+    """A file's version, from whichever key this store uses for it."""
     keys = ("ETag", "etag", "md5Hash", "md5", "LastModified", "last_modified", "mtime", "updated")
     stamp = sha256("\0".join(f"{key}={info[key]}" for key in keys if info.get(key)).encode()).digest()
     return FileVersion(int(info.get("size") or 0), int.from_bytes(stamp[:7], "big"))
@@ -147,19 +147,19 @@ def _plain_errors(url: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise InputFileError(printable(url), "no such file or folder") from None
-    except Exception as error:  # stores raise the errors of their own libraries
+    except Exception as error:  # stores raise exceptions of their own libraries
         raise InputFileError(printable(url), f"cannot list: {_in_one_line(error)}") from error
 
 
 @contextmanager
 def _as_os_errors() -> Iterator[None]:
-    """One file that fails is left out, whatever its library raises."""
+    """Turn any error of the store's library into OSError, so that only the failing file is skipped."""
     try:
         yield
     except OSError as error:
         if error.strerror is not None:
             raise
-        # fsspec raises these with the path alone
+        # fsspec gives these the path as their only text
         missing = isinstance(error, FileNotFoundError)
         code, reason = (errno.ENOENT, "no such file or folder") if missing else (errno.EIO, _in_one_line(error))
         raise OSError(code, reason) from error

@@ -1,4 +1,4 @@
-"""Formats of rows: which one a file name shows, and what reads it."""
+"""Formats of rows: which format a file name implies, and which reader it has."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkabal.sources.text_rows import csv_rows, json_lines, text_lines
 
 
 class RowFormat(StrEnum):
-    """How rows are written."""
+    """A format of rows."""
 
     JSONL = "jsonl"
     TEXT = "text"
@@ -24,22 +24,22 @@ class RowFormat(StrEnum):
 
     @property
     def unit(self) -> str:
-        """What a row is called in messages, before its number."""
+        """What messages call a row, before its number."""
         return _UNITS.get(self, "line")
 
     @property
     def has_fields(self) -> bool:
-        """Whether parts of a row have names."""
+        """Whether rows have named fields."""
         return self not in (RowFormat.TEXT, RowFormat.TFRECORD)
 
     @property
     def is_sent_as_read(self) -> bool:
-        """Whether a row is sent with the bytes that it has in the file."""
+        """Whether a row is sent byte for byte as it is in the file."""
         return self in (RowFormat.TEXT, RowFormat.JSONL)
 
     @property
     def needs_seek(self) -> bool:
-        """Whether a file must be read from its end, so that standard input cannot be one."""
+        """Whether reading starts at the end of the file, which rules out standard input."""
         return self in (RowFormat.PARQUET, RowFormat.ARROW)
 
 
@@ -64,12 +64,12 @@ _SUFFIXES: Final[Mapping[str, RowFormat]] = {
 
 
 def format_by_name(name: str | None) -> RowFormat | None:
-    """The format that a file name shows; JSON Lines for standard input (None), None if the name shows none."""
+    """The format that a file name implies; JSON Lines for standard input (None); None if it implies none."""
     return RowFormat.JSONL if name is None else _SUFFIXES.get(PurePath(name).suffix.lower())
 
 
 def reader_of(row_format: RowFormat) -> RowReader:
-    """How rows of a format are read; formats of other libraries import theirs when they are read."""
+    """The reader of a format; formats of other libraries import them when they are read."""
     if row_format is RowFormat.TFRECORD:
         from kafkabal.sources.tfrecord import tfrecord_rows
 

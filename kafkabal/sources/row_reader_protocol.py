@@ -1,4 +1,4 @@
-"""Rows as every reader of a format gives them, and the fields that are wanted of them."""
+"""Rows in the form that all readers return, and the fields to extract."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Fields: TypeAlias = "dict[str, Any]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedFields:
-    """Fields that become parts of a record, by their names; a dot descends into a field: ``image.bytes``."""
+    """Names of the fields that become parts of a record; a dot descends into a field: ``image.bytes``."""
 
     key: str | None = None
     value: str | None = None
@@ -23,12 +23,12 @@ class WantedFields:
     """Becomes the header ``label``."""
 
     def __iter__(self) -> Iterator[str]:
-        """Names of those that are wanted."""
+        """The names that are set."""
         return iter([name for name in (self.key, self.value, self.label) if name is not None])
 
     @property
     def any(self) -> bool:
-        """Whether rows have to be taken apart."""
+        """Whether rows have to be parsed."""
         return not (self.key is None and self.value is None and self.label is None)
 
 
@@ -37,16 +37,16 @@ class Rows(NamedTuple):
 
     texts: list[bytes]
     fields: list[Fields] | None
-    """None where they are not needed."""
+    """None if they are not needed."""
     places: Sequence[int]
-    """Of each, its line (the last of several), or its number, counted from 1."""
+    """Line of each row (the last one if it has several), or its number, from 1."""
     n_bytes: int
-    """Of the source, that were read for them."""
+    """Bytes of the source read for them."""
     headers: list[Headers] | None = None
-    """None where the format has none."""
+    """None if the format has none."""
 
     def cut(self, at: int) -> tuple[Rows, Rows]:
-        """The first ``at`` rows, and the others; bytes in proportion to their texts."""
+        """The first ``at`` rows, and the rest; bytes are divided in proportion to their texts."""
         if at >= len(self.texts):
             return self, Rows([], None, (), 0)
         before, after = self.texts[:at], self.texts[at:]
@@ -61,7 +61,7 @@ class Rows(NamedTuple):
 
 
 class BadRowError(Exception):
-    """A row that cannot be read, or the file as a whole where ``place`` is None."""
+    """A row that cannot be read, or the whole file if ``place`` is None."""
 
     def __init__(self, place: int | None, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -71,16 +71,16 @@ class BadRowError(Exception):
 
 
 RowReader: TypeAlias = "Callable[[IO[bytes], int, WantedFields], Iterator[Rows]]"
-"""Takes a file, its size in bytes (0 where unknown) and the fields that are wanted; raises :class:`BadRowError`."""
+"""Takes a file, its size in bytes (0 if unknown) and the wanted fields; raises :class:`BadRowError`."""
 
 
 def field_of(fields: Fields, name: str) -> Any:
-    """The field of this name, else the one that its parts between dots lead to.
+    """The field with this name, or else the one reached by its parts between dots.
 
     Raises
     ------
     KeyError
-        If the row does not have it.
+        If the row has neither.
     """
     if name in fields:
         return fields[name]
@@ -93,7 +93,7 @@ def field_of(fields: Fields, name: str) -> Any:
 
 
 def expect_columns(columns: Sequence[str], wanted: WantedFields) -> None:
-    """See that a table has the wanted columns, and each once.
+    """Check that a table has each wanted column exactly once.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Rows as records: those of a file of any format, or of standard input."""
+"""Rows as records, from a file of any format or from standard input."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ from kafkabal.wording import counted_noun
 
 
 class RowSource:
-    """A record a row.
+    """One record per row.
 
-    A line is sent as it is, without its line break, and empty lines are skipped; a row of CSV, Parquet or Arrow is sent
-    as a JSON object. With ``value_field`` only that field is sent: text as UTF-8, bytes as they are.
+    A line is sent as it is, without its line break; empty lines are skipped. A row of CSV, Parquet or Arrow is sent as
+    a JSON object. With ``value_field`` only that field is sent: text as UTF-8, bytes as they are.
 
     Parameters
     ----------
     file
         None reads ``stream``.
     key_field
-        Field that is taken as the key. Every row must have it; one in which it is null has no key.
+        Field to use as the key. Every row must have it; if it is null, the record has no key.
     label_field
-        Field that is sent as the header ``label``, likewise.
+        Field to send as the header ``label``; the same rules apply.
     transform
-        Makes the value and the headers of each record.
+        Makes the value and headers of each record.
 
     Raises
     ------
     UsageError
-        If the name does not show the format, or a field of plain text is asked for.
+        If the name does not imply a format, or a field of plain text is requested.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class RowSource:
 
     @property
     def options(self) -> Mapping[str, str]:
-        """See :attr:`Source.options`; a format that follows from the name does not count."""
+        """See :attr:`Source.options`; a format implied by the name is not included."""
         named = format_by_name(self._file.file_name if self._file else None)
         given = {
             "--format": None if self._format is named else self._format.value,
@@ -139,9 +139,10 @@ class RowSource:
                             yield RecordSize(block.name_of(at), size_bytes)
 
     def _has_long_lines(self, part: Part, limit_bytes: int) -> bool:
-        """Whether a line may be longer; quick, since the first line break of every half of the limit is enough.
+        """Whether a line may exceed the limit; fast, because it only looks for one line break in every half of the
+        limit.
 
-        A longer line covers one of these halves as a whole.
+        A line above the limit covers at least one such half completely.
         """
         with self._opened(part) as file:
             while piece := file.read(max(1, limit_bytes // 2)):
@@ -156,7 +157,7 @@ class RowSource:
     def begins_with(self, part: Part, rows: RowChecksum) -> bool:
         """See :meth:`Source.begins_with`."""
         try:
-            # up to the first block after these rows, which comes only if they are as they were
+            # up to the first block after these rows, which comes only if they are unchanged
             with closing(self.blocks([WantedRecords(0, 0, part, rows.rows, rows)])) as blocks:
                 next(blocks, None)
         except ChangedRowsError:
@@ -164,14 +165,14 @@ class RowSource:
         return True
 
     def blocks(self, wanted: Iterable[WantedRecords]) -> Generator[Block, None, None]:
-        """See :meth:`Source.blocks`; of a file to which rows are added meanwhile, those as well."""
+        """See :meth:`Source.blocks`; rows that are appended meanwhile are included."""
         for each in wanted:
             with self._opened(each.part) as file:
                 sent = yield from self._blocks(each, file)
                 self._expect_same(each.part, sent)
 
     def _blocks(self, wanted: WantedRecords, file: IO[bytes]) -> Generator[Block, None, RowChecksum]:
-        """Rows as blocks; those that are not wanted are compared with what is known of them, as far as it goes."""
+        """Rows as blocks; skipped rows are compared with their checksum, as far as it goes."""
         digest, passed, skipped_bytes = sha256(), 0, 0
         known = wanted.rows or RowChecksum(rows=0, sha256=digest.hexdigest())
         for read in self._rows(file, wanted.part.size_bytes):
@@ -212,7 +213,7 @@ class RowSource:
         return RowChecksum(rows=passed, sha256=digest.hexdigest())
 
     def _pass(self, rows: Rows, digest: Any) -> int:
-        """Skip rows; how many."""
+        """Skip rows; returns how many."""
         parts, fault = self._parts(rows)
         if fault is not None:
             raise fault
@@ -220,7 +221,7 @@ class RowSource:
         return len(parts.values)
 
     def _parts(self, rows: Rows) -> tuple[RecordParts, InputFileError | None]:
-        """Parts of the records, up to the first row that cannot be sent, and why."""
+        """Parts of the records up to the first row that cannot be sent, and the reason."""
         if rows.fields is None or not self._wanted.any:
             return RecordParts(rows.texts, None, rows.headers), None
         key, value, label = self._wanted.key, self._wanted.value, self._wanted.label
@@ -272,7 +273,7 @@ class RowSource:
             raise self._unfit("changed while it was being sent")
 
     def _expect_same(self, part: Part, sent: RowChecksum) -> None:
-        """See that the file still is what was sent; added rows do not count as a change."""
+        """Check that the file still begins with what was sent; appended rows do not count as a change."""
         try:
             self._expect_unchanged(part)
         except InputFileError:
@@ -342,7 +343,7 @@ class RowSource:
 
 
 class _Unclosed(io.RawIOBase):
-    """A stream that is read but not closed, since it belongs to someone else."""
+    """A stream that is read but not closed, since it belongs to the caller."""
 
     def __init__(self, stream: io.BufferedIOBase) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""What a source of records is: parts in a fixed order, each of one or more records in a fixed order."""
+"""The interface of a source: parts in a fixed order, each of one or more records in a fixed order."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     size_bytes: int = 0
     mtime_ns: int = 0
     records: int = -1
-    """How many records it makes; -1 where that shows only when it is read."""
+    """Number of records; -1 if only reading it shows."""
 
 
 class Listing(NamedTuple):
-    """What a source holds."""
+    """The current content of a source."""
 
     parts: Sequence[Part]
     left_out: Sequence[tuple[str, str]] = ()
@@ -33,79 +33,79 @@ class Listing(NamedTuple):
 
 
 class RowChecksum(msgspec.Struct, frozen=True, kw_only=True):
-    """Tells whether the first rows of a source are still those that they were."""
+    """Detects whether the first rows of a source have changed."""
 
     rows: int
     sha256: str
-    """Of the keys and values of these rows, in hex."""
+    """Checksum of the keys and values of these rows, in hex."""
 
 
 class WantedRecords(NamedTuple):
-    """Records of a part that are to be sent: from ``start`` on."""
+    """The records of a part to send: from ``start`` on."""
 
     part_index: int
-    """Of the part, in the manifest."""
+    """Index of the part in the manifest."""
     first: int
     """Number of the part's first record."""
     part: Part
     start: int = 0
     rows: RowChecksum | None = None
-    """What is known of rows before ``start``."""
+    """Checksum of rows before ``start``, if known."""
 
 
 class RecordSize(NamedTuple):
-    """How large a record will be, its key and headers included."""
+    """The size of a future record, including key and headers."""
 
     name: str
     size_bytes: int
     around_bytes: int | None = None
-    """Of these, what its headers and key take; None where the record cannot be split."""
+    """The part taken by headers and key; None if the record cannot be split."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Block:
-    """Records that were read together, in columns of one length: a large file's chunk, small files, or rows."""
+    """Records that were read together, in columns of equal length: a large file's chunk, small files, or rows."""
 
     numbers: Sequence[int]
-    """Ascending, over all parts."""
+    """Ascending, counted over all parts."""
     values: list[bytes]
     sizes: list[int]
-    """Bytes of each record, key and headers included."""
+    """Size of each record, including key and headers."""
     keys: list[bytes | None] | None = None
-    """None where no record has one."""
+    """None if no record has one."""
     headers: list[Headers] | None = None
-    """None where no record has any; the sender of the block may append to the lists."""
+    """None if no record has any; the sender of the block may append to the lists."""
     name_of: Callable[[int], str]
-    """For messages: which file, chunk or row the record at a position is."""
+    """For messages: the file, chunk or row of the record at a position."""
     progress_bytes: int = 0
-    """Bytes of the source that are done with once all of these records are."""
+    """Bytes of the source that are finished once all of these records are."""
     skipped_bytes: int = 0
-    """Bytes of the source before the first record that was asked for."""
+    """Bytes of the source before the first requested record."""
     checksums: Mapping[int, str] = field(default_factory=dict)
-    """SHA-256, in hex, by index of the parts that end with this block."""
+    """SHA-256, in hex, of the parts that end with this block, by index."""
     rows: RowChecksum | None = None
-    """Of all rows up to the end of this block."""
+    """Checksum of all rows up to the end of this block."""
     failures: Sequence[tuple[WantedRecords, str]] = ()
-    """Parts that could not be read to their end, and why; no further records of them come."""
+    """Parts that could not be read to their end, and why; they yield no more records."""
 
     def __len__(self) -> int:
         return len(self.values)
 
 
 class ChangedRowsError(InputFileError):
-    """Rows that were sent before are no longer what they were."""
+    """Rows that were sent before have changed."""
 
 
 class Source(Protocol):
-    """Gives the same records in the same order each time, as long as its parts do not change."""
+    """Yields the same records in the same order each time, as long as its parts do not change."""
 
     @property
     def name(self) -> str:
-        """What to call it; the same in every run, and printable."""
+        """Its printable name, the same in every run."""
 
     @property
     def options(self) -> Mapping[str, str]:
-        """What else its records depend on, by the option that says so; with other options they are other records."""
+        """Option values that its records depend on; with other values they are different records."""
 
     @property
     def is_keyed(self) -> bool:
@@ -116,7 +116,7 @@ class Source(Protocol):
         """Whether it can be read only once."""
 
     def listing(self) -> Listing:
-        """What there is now.
+        """The current content.
 
         Raises
         ------
@@ -125,7 +125,7 @@ class Source(Protocol):
         """
 
     def too_large(self, parts: Iterable[Part], limit_bytes: int, tick: Callable[[], None]) -> Iterator[RecordSize]:
-        """Records with more than so many bytes, found without sending any; none where that cannot be known before.
+        """Records larger than the limit, found without sending any; none if their sizes cannot be known in advance.
 
         Parameters
         ----------
@@ -134,10 +134,10 @@ class Source(Protocol):
         """
 
     def checksum(self, part: Part) -> str | None:
-        """SHA-256 of a part as it is now, in hex; None where it cannot be read, or records are rows."""
+        """Current SHA-256 of a part, in hex; None if it cannot be read, or its records are rows."""
 
     def begins_with(self, part: Part, rows: RowChecksum) -> bool:
-        """Whether the rows of a part begin with those of the checksum; False where records are files.
+        """Whether the rows of a part begin with those of the checksum; False if its records are files.
 
         Raises
         ------
@@ -146,17 +146,17 @@ class Source(Protocol):
         """
 
     def blocks(self, wanted: Iterable[WantedRecords]) -> Generator[Block, None, None]:
-        """The records that are wanted, in their order; to be closed by a caller that does not take all.
+        """The wanted records, in order; close the iterator if you do not exhaust it.
 
         Raises
         ------
         ChangedRowsError
-            If the rows before the first that is wanted are others than they were.
+            If rows before the first wanted one have changed.
         InputFileError
             If a row cannot be sent, or the file of rows changes while it is read.
         """
 
 
 def printable(name: str) -> str:
-    """A name with bytes that are not UTF-8 as ``\\xff``; others stay as they are."""
+    """A name with bytes that are not UTF-8 written as ``\\xff``; other names are unchanged."""
     return name if name.isascii() else name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -11,17 +11,17 @@ import msgspec
 
 from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, WantedFields, expect_columns
 
-# read at once: the lines in it are sent as one block
+# bytes per read: its lines are sent as one block
 _READ_BYTES = 1 << 18
 
 
 def text_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
-    """A row a line."""
+    """One row per line."""
     yield from _lines(file)
 
 
 def json_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
-    """A JSON object a line, which is taken apart only where fields are wanted."""
+    """One JSON object per line, which is parsed only if fields are wanted."""
     if not wanted.any:
         yield from _lines(file)
         return
@@ -31,7 +31,7 @@ def json_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterat
         try:
             for text in rows.texts:
                 fields.append(decode(text))  # noqa: PERF401 - its length at an error gives the line
-        except (ValueError, RecursionError) as error:  # among them the errors of msgspec and of UTF-8
+        except (ValueError, RecursionError) as error:  # includes the errors of msgspec and of UTF-8
             done = len(fields)
             if done:
                 yield rows._replace(texts=rows.texts[:done], fields=fields, places=rows.places[:done], n_bytes=0)
@@ -40,7 +40,7 @@ def json_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterat
 
 
 def csv_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
-    """A row of CSV as a JSON object; the first line names the fields."""
+    """Each CSV row as a JSON object; the first line names the fields."""
     csv.field_size_limit(min(sys.maxsize, 1 << 30))
     lines = _CsvLines(file)
     reader = csv.DictReader(lines, strict=True)
@@ -58,7 +58,7 @@ def csv_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator
             texts.append(msgspec.json.encode(row))
             fields.append(row)
             places.append(reader.line_num)
-            if not lines.waiting:  # what comes next may take long
+            if not lines.waiting:  # more input may take long to arrive
                 yield Rows(texts, fields, places, lines.read_bytes - counted_bytes)
                 counted_bytes, texts, fields, places = lines.read_bytes, [], [], []
     except csv.Error as error:
@@ -72,7 +72,7 @@ def csv_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator
 
 
 class _CsvLines:
-    """Lines of a file, decoded one by one: a reader ahead of the rows could not say which is not UTF-8."""
+    """Lines of a file, decoded one by one: decoding ahead of the rows could not tell which line is not UTF-8."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._pieces = _whole_lines(file)
@@ -82,7 +82,7 @@ class _CsvLines:
 
     @property
     def waiting(self) -> int:
-        """Lines that were read and not asked for yet."""
+        """Lines that were read but not requested yet."""
         return len(self._lines)
 
     def __iter__(self) -> Iterator[str]:
@@ -98,7 +98,7 @@ class _CsvLines:
 
 
 def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
-    """What one read gives after the other, each up to the end of its last line."""
+    """Yield the whole lines of each read; a partial line is prepended to the next."""
     pieces: list[bytes] = []
     while data := file.read1(_READ_BYTES):  # type: ignore[attr-defined]
         end = data.rfind(b"\n") + 1

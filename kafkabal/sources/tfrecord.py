@@ -1,4 +1,4 @@
-"""Records of a TFRecord file.
+"""Reads the records of a TFRecord file.
 
 Each is ``uint64 length, uint32 masked CRC-32C of the length, length bytes, uint32 masked CRC-32C of the bytes``, all
 little-endian; a checksum ``c`` is masked as ``((c >> 15) | (c << 17)) + 0xa282ead8`` (TensorFlow, "TFRecord and
@@ -17,15 +17,15 @@ from kafkabal.sources.row_reader_protocol import BadRowError, Rows, WantedFields
 _HEAD: Final = struct.Struct("<QI")
 _CHECKSUM: Final = struct.Struct("<I")
 _MASK_DELTA: Final = 0xA282EAD8
-"""TensorFlow's: a checksum of bytes that hold their own checksum would be weak."""
+"""TensorFlow's mask: a checksum of bytes that contain their own checksum would be weak."""
 _BLOCK_BYTES: Final = 1 << 20
-"""Records are some kB: a read of the operating system is shared by hundreds."""
-# a length beyond this is a damaged file rather than a record: Kafka's batches end at 2 GiB
+"""Records are some kB, so hundreds of them share one read."""
+# a greater length means a damaged file: Kafka's batches end at 2 GiB
 _MOST_RECORD_BYTES: Final = 1 << 31
 
 
 def tfrecord_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
-    """Payloads of the records, their checksums verified.
+    """Payloads of the records, with verified checksums.
 
     Raises
     ------

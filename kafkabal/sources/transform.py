@@ -1,4 +1,4 @@
-"""A user's function over each record before it is sent."""
+"""A user's function that is applied to each record before it is sent."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ TransformFunction: TypeAlias = "Callable[[bytes, Headers], tuple[bytes, Headers]
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """A function from value and headers to value and headers, under the name that it was given by."""
+    """A function from value and headers to value and headers, and the name under which the user gave it."""
 
     name: str
-    """Part of what records depend on: with another transform they are other records."""
+    """Records depend on it: with another transform they are different records."""
     function: TransformFunction
 
 
@@ -37,7 +37,7 @@ def load_transform(name: str) -> Transform:
         raise UsageError(f"invalid transform: {name!r}", hint="write it as package.module:function")
     try:
         found = getattr(import_module(module), function)
-    except (Exception, SystemExit) as error:  # a plug-in may fail in any way, and that is the user's to mend
+    except (Exception, SystemExit) as error:  # a plug-in may fail in any way, and the user has to fix that
         raise UsageError(f"cannot load transform {name!r}: {_in_one_line(error)}", hint=import_hint(error)) from error
     if not callable(found):
         raise UsageError(f"cannot load transform {name!r}: not a function")
@@ -45,12 +45,12 @@ def load_transform(name: str) -> Transform:
 
 
 def transformed(block: Block, transform: Transform) -> Block:
-    """The records of a block as the transform makes them; the header ``sha256``, if any, is that of the new value.
+    """The records of a block after the transform; an existing header ``sha256`` is updated to the new value.
 
     Raises
     ------
     InputFileError
-        If the transform raises, or does not return bytes and headers; it names the record.
+        If the transform raises, or does not return bytes and headers; the message names the record.
     """
     values: list[bytes] = []
     headers: list[Headers] = []

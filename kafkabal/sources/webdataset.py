@@ -1,7 +1,8 @@
-"""Samples of a WebDataset archive: a ``.tar`` whose adjacent files of one name before the first dot are one sample.
+"""Reads samples of a WebDataset archive: a ``.tar`` in which adjacent files with the same name before the first dot
+form one sample.
 
 See the WebDataset format specification. A sample is sent as one record: its value is one of its files, its label the
-text of its ``.cls`` file, and every other file a header named by its extension, so that nothing of it is lost.
+text of its ``.cls`` file, and every other file a header named by its extension, so that nothing is lost.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from kafkabal.sources.source_protocol import Headers
 
 SAMPLE_FIELD: Final = "__key__"
 _LABEL_EXTENSION: Final = "cls"
-# what describes a sample, and is its value only where it has nothing else
+# files that describe a sample; they become its value only if it has nothing else
 _DESCRIPTIONS: Final = frozenset({"cls", "cls2", "id", "json", "txt", "index", "inx"})
 _BLOCK_BYTES: Final = 1 << 20
-"""Members are some kB to MB: a read of the operating system is shared by several."""
+"""Members are some kB to MB, so several of them share one read."""
 
 
 def webdataset_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
-    """Samples of an archive, plain or compressed; fields of a row are its files by extension, and ``__key__``.
+    """Samples of an archive, plain or compressed; the fields of a row are its files by extension, and ``__key__``.
 
     Raises
     ------
@@ -63,7 +64,7 @@ def webdataset_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> I
 
 
 def _samples(file: IO[bytes]) -> Iterator[Fields]:
-    """Files of each sample by extension, in the order of the archive."""
+    """The files of each sample by extension, in archive order."""
     sample: Fields = {}
     with _opened(file) as archive:
         for member in archive:
@@ -89,12 +90,12 @@ def _opened(file: IO[bytes]) -> tarfile.TarFile:
     try:
         return tarfile.open(fileobj=file, mode="r|*")
     except TypeError:
-        # tarfile takes the code of a byte of the gzip header without asking whether there is one
+        # tarfile indexes a byte of the gzip header without checking that it exists
         raise EOFError("the gzip header ends early") from None
 
 
 def _value_of(sample: Fields) -> str:
-    """Extension of the first file that is not a description of the others."""
+    """The extension of the first file that does not describe the others."""
     extensions = [extension for extension in sample if extension != SAMPLE_FIELD]
     return next((each for each in extensions if each not in _DESCRIPTIONS), extensions[0])
 
