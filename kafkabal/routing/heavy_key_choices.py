@@ -12,19 +12,6 @@ only on them: the h keys, the share of the other head keys whose d choices are a
 whose two choices both are::
 
     sum(p_1..p_h) + b_h^d sum(p_h+1..) + b_h^2 tail <= b_h + epsilon
-
-References
-----------
-Nasir et al., *When Two Choices Are not Enough*, ICDE 2016 (arXiv 1510.05714), section IV.
-
-Notes
------
-With n partitions, head keys of frequencies p_1 >= p_2 >= ... and d choices for each of them, the first h head keys
-reach about ``b_h = 1 - ((n - 1) / n)^(h d)`` of the partitions. For every h, what falls on those partitions has to
-fit there: the h keys, the part of the other head keys that has all d choices among them, and the part of the tail
-that has both of its two::
-
-    sum(p_1..p_h) + b_h^d sum(p_h+1..) + b_h^2 tail <= b_h + epsilon
 """
 
 from __future__ import annotations

@@ -9,16 +9,6 @@ Notes
 The counters are sorted by count. When a counted key occurs again, it swaps places with the last counter of the same
 count and is then incremented, so that one binary search preserves the order. A new key takes over the first counter,
 which has the lowest count. An open-addressing hash table finds a key's counter.
-
-References
-----------
-Metwally, Agrawal, El Abbadi, *Efficient Computation of Frequent and Top-k Elements in Data Streams*, ICDT 2005.
-
-Notes
------
-The counters are sorted by count. A key that is met again swaps places with the last of those that have the same
-count, then counts one more, so that the order holds after one binary search. A key without a counter takes over the
-first one, which has the least count. An open hash table finds a key's counter.
 """
 
 from __future__ import annotations

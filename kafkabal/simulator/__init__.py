@@ -1,4 +1,5 @@
-"""What a policy would do to a cluster: workloads, brokers that take time, and what comes of it."""
+"""Simulates what a routing policy does to a cluster: workloads, brokers with service times, and the resulting
+figures."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Figures of balance and of latency, in bounded memory, and how sure they are over several seeds."""
+"""Statistics of balance and latency in bounded memory, with intervals over several seeds."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ _BINS = math.ceil(math.log(1e11) / _STEP) + 1
 # two-sided 95 % points of Student's t for 1, 2, ... degrees of freedom, and of the normal distribution
 _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 _NORMAL95 = 1.959964
-# of 1 to 5: the first with which 95 of 100 drawn workloads under pkg are covered, where 1 covers 88 and 3 covers 92
+# root of the transform in `estimate`: of 1 to 5, the first that covers 95 of 100 drawn workloads under pkg; 1 covers
+# 88, 3 covers 92
 _ROOT = 5
 
 
 def max_over_mean(load: F64, capacity: F64 | None = None) -> float:
-    """Largest share of a broker by load over capacity, equal by default; 1.0 is even, and so is all zero."""
+    """Largest share of a broker by load over capacity, equal by default; 1.0 is balanced, also if all loads are
+    zero."""
     if not load.size:
         return 1.0
     n = len(load)
@@ -33,13 +35,13 @@ def max_over_mean(load: F64, capacity: F64 | None = None) -> float:
 
 
 def variation(values: F64) -> float:
-    """Coefficient of variation: standard deviation over mean; 0 is even."""
+    """Coefficient of variation: standard deviation over mean; 0 is balanced."""
     mean = float(values.mean()) if values.size else 0.0
     return float(values.std()) / mean if mean else 0.0
 
 
 def jain(values: F64) -> float:
-    """Jain's index of fairness, 1 / n to 1; 1 is even.
+    """Jain's index of fairness, 1 / n to 1; 1 is balanced.
 
     References
     ----------
@@ -50,7 +52,7 @@ def jain(values: F64) -> float:
 
 
 class LatencyHistogram:
-    """Counts of latencies in bins that are 1 % wide, so that every quantile is right to 1 %."""
+    """Counts of latencies in bins that are 1 % wide, so that every quantile is exact to 1 %."""
 
     def __init__(self) -> None:
         self._counts = np.zeros(_BINS, np.int64)
@@ -64,7 +66,7 @@ class LatencyHistogram:
         self._counts += np.bincount(bins.astype(np.int64).clip(0, _BINS - 1), minlength=_BINS)
 
     def quantile(self, part: float) -> float:
-        """Latency in seconds that ``part`` (0 to 1) of all stay below; NaN where there are none."""
+        """Latency in seconds that a fraction ``part`` (0 to 1) stays below; NaN if nothing was counted."""
         total = len(self)
         if not total:
             return math.nan
@@ -78,15 +80,16 @@ class Estimate:
 
     mean: float
     half_width: float
-    """Of the interval that one more run falls into with 95 %; NaN for a single seed."""
+    """Half width of the interval that one more run falls into with 95 %; NaN for a single seed."""
 
 
 def estimate(values: Sequence[float], least: float | None = None) -> Estimate:
-    """Mean, and the interval for what one more draw, such as a real run, will give: by Student's t.
+    """Mean, and the prediction interval for one more draw, such as a real run: by Student's t.
 
-    The confidence interval of the mean would shrink with every seed, and miss what happens once. A figure that cannot
-    be below ``least``, such as the maximum over the mean, has a long tail above: where two heavy keys meet. It is taken
-    to be normal as the fifth root of its excess, and the half width is the farther end of the interval from the mean.
+    The confidence interval of the mean would shrink with every seed, and miss rare events. A figure bounded below by
+    ``least``, such as the maximum over the mean, has a long upper tail: runs in which two heavy keys meet. So the fifth
+    root of its excess is treated as normal, and the half width is the distance from the mean to the farther end of the
+    interval.
     """
     n = len(values)
     mean = sum(values) / n
@@ -101,7 +104,7 @@ def estimate(values: Sequence[float], least: float | None = None) -> Estimate:
 
 
 def _by_t(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and half width of the interval for one more draw from a normal distribution."""
+    """Mean and half width of the prediction interval for one more draw from a normal distribution."""
     n = len(values)
     mean = sum(values) / n
     deviation = math.sqrt(sum((v - mean) ** 2 for v in values) / (n - 1))
@@ -109,7 +112,7 @@ def _by_t(values: Sequence[float]) -> tuple[float, float]:
 
 
 def student95(freedom: int) -> float:
-    """Two-sided 95 % point of Student's t with so many degrees of freedom, 1 or more, right to three decimals.
+    """Two-sided 95 % point of Student's t with this many degrees of freedom, 1 or more, exact to three decimals.
 
     References
     ----------

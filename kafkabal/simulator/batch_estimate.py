@@ -1,26 +1,27 @@
-"""How many records a batch gets, where delivery is not simulated.
+"""Estimates how many records a batch gets when delivery is not simulated.
 
-A batch is closed when it is full or has lingered. A producer makes ``m`` records in a linger time; the first
-opens the batch, so that it gets one record and those of the next ``m`` that go to the same partition.
+A batch is closed when it is full or has lingered. A producer makes ``m`` records in a linger time. The first opens the
+batch, so the batch gets that record and those of the next ``m`` that go to the same partition.
 
-*How many of the next m.* A fraction ``f`` of all records goes to the partition. Decided one by one, ``f m`` would
-follow. A policy that stays is taken for a chain: with probability ``k`` a record goes where the one before went, else
-it is decided by itself. The i-th record after one in the partition is then there with probability
-``f + (1 - f) k^i``, and
+*How many of the next m.* A fraction ``f`` of all records goes to the partition. If each record is picked independently,
+``f m`` follow. A policy that stays with a partition is modelled as a Markov chain: with probability ``k`` a record goes
+where the previous one went, otherwise it is picked independently. The i-th record after one in the partition is then
+there with probability ``f + (1 - f) k^i``, and
 
     following = f m + (1 - f) k (1 - k^m) / (1 - k)
 
-By itself a record stays with probability ``c``, the sum of ``f^2`` over the partitions; of a chain, a part
-``a = c + (1 - c) k`` stays. Counting ``a`` gives ``k = (a - c) / (1 - c)``.
+Independent records stay with probability ``c``, the sum of ``f^2`` over the partitions; in the chain, a fraction ``a =
+c + (1 - c) k`` stays. So the observed ``a`` gives ``k = (a - c) / (1 - c)``.
 
-*Where a policy avoids the last partition* (``a < c``), partitions come in turns, and as many records are between two of
-one partition each time. In a window of m records that begins at one of them, whole turns are counted: on average
-``(1 - f) / 2`` fewer than ``f m``, and never less than none. In between goes the part ``1 - a / c``.
+*If a policy avoids the last partition* (``a < c``), partitions take turns, and the distance between two records of one
+partition is constant. In a window of m records that starts at one of them, only whole turns count: on average ``(1 - f)
+/ 2`` fewer than ``f m``, but not less than 0. If it avoids it only partly, the fraction ``1 - a / c`` of that is
+deducted.
 
-*How many fill it.* A record that finds no room opens the next batch. What is left free is what the record that did not
-fit had before the end, on average half of its size, ``s (1 + v) / 2`` with sizes of mean ``s`` and squared coefficient
-of variation ``v``, as such a record is met in proportion to its size (the paradox of inspection). A batch of ``B``
-bytes therefore gets ``B / s - (1 + v) / 2``, at least 1; records of one size, ``floor(B / s)``.
+*How many fill it.* A record that does not fit opens the next batch. The space it leaves free is on average half of its
+size, ``s (1 + v) / 2`` for sizes of mean ``s`` and squared coefficient of variation ``v``, because such a record is met
+in proportion to its size (the inspection paradox). A batch of ``B`` bytes therefore gets ``B / s - (1 + v) / 2``
+records, at least 1; if all records have one size, ``floor(B / s)``.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ def records_until_closed(fraction: F64, staying: float | None, linger_records: f
     Parameters
     ----------
     fraction
-        float64, shape (n_partitions,), sum 1: of a producer's records, those that go to each partition.
+        float64, shape (n_partitions,), sum 1: fraction of a producer's records that goes to each partition.
     staying
-        Part of its records, 0 to 1, that go where its record before went; None for as many as would by chance.
+        Fraction of its records, 0 to 1, that go where its previous record went; None for as many as by chance.
     linger_records
-        How many it makes in a linger time.
+        Number of records it makes in a linger time.
     full_records
-        How many fill a batch, see :func:`records_until_full`.
+        Number of records that fill a batch, see :func:`records_until_full`.
     """
     by_chance = float((fraction**2).sum())
     following = fraction * linger_records
@@ -58,7 +59,7 @@ def records_until_closed(fraction: F64, staying: float | None, linger_records: f
 
 
 def records_until_full(size_bytes: I64, batch_bytes: int) -> float:
-    """Mean number of records in a batch that is closed when the next finds no room, 1 or more.
+    """Mean number of records in a batch that is closed when the next record does not fit, 1 or more.
 
     Parameters
     ----------

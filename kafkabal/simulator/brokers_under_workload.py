@@ -1,4 +1,5 @@
-"""A cluster while it is written to: bytes that came, brokers that came and went, and the views that policies get."""
+"""A cluster while it is written to: its growing logs, brokers that are added or die, and the views that policies
+get."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ class SimulatedBrokers:
     Parameters
     ----------
     start
-        As it is before the first record.
+        The cluster before the first record.
 
     Raises
     ------
@@ -55,11 +56,11 @@ class SimulatedBrokers:
 
     @property
     def copy_live(self) -> Bools:
-        """bool, shape (n_replicas,): the replica's broker is live."""
+        """bool, shape (n_replicas,): whether the replica's broker is live."""
         return self.live[self._start.replica_broker]
 
     def change(self, event: BrokerEvent) -> None:
-        """Let an event happen."""
+        """Apply an event."""
         row = self._row(event.broker)
         if event.becomes is BrokerEventKind.SLOW:
             self.bytes_per_s[row] = self._healthy_bytes_per_s[row] / event.factor
@@ -77,7 +78,7 @@ class SimulatedBrokers:
         self.marginal_loads = tuple(p.after(partition_bytes, start.replica_partition) for p in self.marginal_loads)
 
     def view(self, at_s: float, latency_s: F64) -> RoutingView:
-        """What policies get to see now."""
+        """What policies see now."""
         return replace(
             self._start,
             at_s=at_s,
@@ -91,11 +92,11 @@ class SimulatedBrokers:
 
     @property
     def latency_counts(self) -> bool:
-        """Whether latency is among the scores to route by."""
+        """Whether a score to route by depends on latency."""
         return any(marginal.name == _LATENCY for marginal in self.marginal_loads)
 
     def revised(self, view: RoutingView, latency_s: F64) -> RoutingView:
-        """A view as old as it is, with the latencies of now."""
+        """The same view with the current latencies."""
         marginal_loads = tuple(self._seen(marginal, latency_s) for marginal in view.marginal_loads)
         return replace(view, latency_s=latency_s, marginal_loads=marginal_loads)
 
@@ -107,7 +108,7 @@ class SimulatedBrokers:
         return replace(marginal, load=latency_s, counted=known, follows_traffic=known)
 
     def _leaders(self) -> I32:
-        """The leader of the start where it is live, else the first live replica, else -1."""
+        """The initial leader if it is live, else the first live replica, else -1."""
         start = self._start
         leader = np.full(start.n_partitions, -1, np.int32)
         rows = np.flatnonzero(self.copy_live)[::-1]

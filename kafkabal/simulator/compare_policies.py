@@ -1,4 +1,4 @@
-"""Several policies under one workload and several seeds, side by side."""
+"""Compares policies under one workload and several seeds."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class PolicyRuns:
 
     @property
     def label(self) -> str:
-        """As the policy was written."""
+        """The policy as the user wrote it."""
         return self.runs[0].label
 
     @property
     def about(self) -> About:
-        """What is known of the policy."""
+        """The policy's description."""
         return self.runs[0].about
 
     def figure(self, of: Callable[[PolicyOutcome], float], least: float | None = None) -> Estimate:
-        """Mean of a figure over the seeds, with the interval for one more run; see :func:`estimate`."""
+        """Mean of a figure over the seeds, with the prediction interval for one more run; see :func:`estimate`."""
         return estimate([of(run) for run in self.runs], least)
 
     def column(self, of: Callable[[PolicyOutcome], F64]) -> F64:
@@ -43,13 +43,13 @@ class PolicyRuns:
 
 @dataclass(frozen=True, slots=True)
 class PolicyComparison:
-    """All that was simulated, most even policy first."""
+    """All that was simulated, best balanced policy first."""
 
     view: RoutingView
     workload: Workload
     policies: tuple[PolicyRuns, ...]
     training: Mapping[str, TrainingSetup] = field(default_factory=dict)
-    """By the storage that each broker is read like."""
+    """By the storage from which each broker is read."""
 
     @classmethod
     def ranked(
@@ -59,7 +59,7 @@ class PolicyComparison:
         policies: Sequence[PolicyRuns],
         training: Mapping[str, TrainingSetup],
     ) -> PolicyComparison:
-        """Put the policies in order of how evenly they leave the brokers."""
+        """Sort the policies by how balanced they leave the brokers."""
         order = sorted(policies, key=lambda runs: (runs.figure(lambda run: run.max_over_mean).mean, runs.label))
         return cls(view, workload, tuple(order), training)
 
@@ -71,13 +71,13 @@ def compare(
     seeds: Sequence[int],
     options: SimulationOptions,
 ) -> Iterator[PolicyRuns]:
-    """Simulate one policy after the other; under one seed all of them get the same records.
+    """Simulate one policy after the other; with the same seed all of them get the same records.
 
     Raises
     ------
     UsageError
-        See :func:`~kafkabal.simulator.simulate_policy.simulate`; options of all policies are checked before the first
-        is simulated.
+        See :func:`~kafkabal.simulator.simulate_policy.simulate`; the options of all policies are checked before the
+        first simulation.
     """
     for choice in choices:
         expect_simulable(view, choice, options)

@@ -1,4 +1,4 @@
-"""Sizes and keys of the records of a real data set: the files of a folder, rows, or what a manifest lists."""
+"""Sizes and keys of the records of a real data set: the files of a folder, rows, or the entries of a manifest."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from kafkabal.simulator.workload import ListedKeys, ListedSizes
 from kafkabal.sources import RowSource, WantedRecords, file_headers, files_below
 
 _MANIFEST_KEY = "size_bytes"
-# the largest file of ext4; the records of a chunk still add up in 64 bits
+# the largest file of ext4; the sum of a chunk's records still fits 64 bits
 _SIZE = Range(0, 2**44)
-# what lines of a manifest of produce have that have no size
+# keys of lines in a `produce` manifest that have no size
 _OF_A_RUN = frozenset({"kafkabal_manifest", "part", "through", "void", "state", "checksums", "touched"})
 _SHOWN = 40
 """Characters of a line that an error shows, so that the message stays one line."""
-# what produce names a record with: header, and id of the manifest and number of the record
+# how `produce` names a record: the header, the manifest's id and the record's number
 _NAME, _ID = "kafkabal-record", "0" * 16
 _CHECKSUM = "0" * 64
 _SAMPLE = 1000
-"""Files whose headers stand for those of all: paths are some dozens of bytes, of which the mean of so many is right to
-a percent or so."""
+"""Number of files whose headers represent all: paths have some dozens of bytes, so their mean is exact to about a
+percent."""
 
 
 def folder_sizes(folder: Path) -> ListedSizes:
-    """Bytes of all files below a folder, in the order of their paths; an empty one is a record, and counts as a byte.
+    """Sizes of all files below a folder, in path order; an empty file is a record too, and counts as one byte.
 
-    Headers are those that ``kafkabal produce`` gives to such files, on average.
+    The header size is the mean of what ``kafkabal produce`` gives to such files.
 
     Raises
     ------
     InputFileError
-        If it cannot be read or holds no file with anything in it.
+        If the folder cannot be read, or all its files are empty.
     """
 
     def leave_out(path: str, why: str) -> None:
-        """As ``kafkabal produce`` does, which names it; without the folder itself nothing can be said."""
+        """Skip it, as ``kafkabal produce`` does, which reports it; fail only if the folder itself cannot be read."""
         if path == str(folder):
             raise InputFileError(folder, why)
 
@@ -58,14 +58,14 @@ def folder_sizes(folder: Path) -> ListedSizes:
 
 
 def row_records(path: Path, key_field: str | None) -> tuple[ListedSizes, ListedKeys | None]:
-    """Sizes and keys of the rows of a file, as ``kafkabal produce`` would send them; keys if a field is named.
+    """Sizes and keys of a file's rows, as ``kafkabal produce`` would send them; keys only if a field is named.
 
     Raises
     ------
     InputFileError
         If it cannot be read, holds no row, or a row lacks the field.
     UsageError
-        If its name does not show the format, or rows of that format have no fields.
+        If its name does not imply the format, or rows of that format have no fields.
     """
     source = RowSource(path, key_field=key_field)
     sizes: list[int] = []
@@ -80,11 +80,10 @@ def row_records(path: Path, key_field: str | None) -> tuple[ListedSizes, ListedK
 
 
 def manifest_sizes(path: Path) -> ListedSizes:
-    """Bytes of the records of a manifest: a number a line, or JSON objects in which ``size_bytes`` stands; 0 is 1.
+    """Record sizes from a manifest: one number per line, or JSON objects with ``size_bytes``; 0 counts as 1.
 
-    What else ``kafkabal produce`` notes of a run in its manifest is ignored.
-
-    The only header that is known of its records is the name that ``kafkabal produce`` gives to each.
+    Other lines that ``kafkabal produce`` writes to its manifest are ignored. The only known header of its records is
+    the name that ``kafkabal produce`` gives to each.
 
     Raises
     ------
@@ -100,7 +99,7 @@ def manifest_sizes(path: Path) -> ListedSizes:
 def _line_sizes(file: InputFile, decoder: msgspec.json.Decoder[Any], line: bytes) -> Iterator[int]:
     content = file.decode(decoder, line, "neither a number nor JSON")
     found = _size_in(content)
-    # neither true, which is an int, nor 1e3
+    # rules out true, which is an int, and 1e3
     if type(found) is int and found in _SIZE:
         yield found
     elif found is not None or not isinstance(content, dict) or not content.keys() & _OF_A_RUN:
@@ -109,7 +108,7 @@ def _line_sizes(file: InputFile, decoder: msgspec.json.Decoder[Any], line: bytes
 
 
 def _size_in(content: Any) -> Any:
-    """What a line of a manifest gives as a size; None if it is about something else."""
+    """The size in a line of a manifest; None if the line has another purpose."""
     if not isinstance(content, dict):
         return content
     if _MANIFEST_KEY in content:

@@ -1,4 +1,4 @@
-"""Acknowledgements to come, the earliest first: a binary heap in two columns."""
+"""Future acknowledgements, earliest first: a binary heap in two columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafkabal.simulator.delivery_state import TO_COME, DeliveryState
 
 @kernel
 def schedule_event(sim: DeliveryState, at_s: float, batch: int) -> None:
-    """Put an acknowledgement on the agenda."""
+    """Add an acknowledgement to the agenda."""
     at = sim.counts[TO_COME]
     sim.counts[TO_COME] += 1
     while at > 0 and sim.agenda.at_s[(at - 1) // 2] > at_s:
@@ -21,7 +21,7 @@ def schedule_event(sim: DeliveryState, at_s: float, batch: int) -> None:
 
 @kernel
 def take_first(sim: DeliveryState) -> int:
-    """Take the earliest acknowledgement off the agenda."""
+    """Remove the earliest acknowledgement from the agenda."""
     first = sim.agenda.batch[0]
     sim.counts[TO_COME] -= 1
     n = sim.counts[TO_COME]

@@ -1,16 +1,17 @@
-"""How records travel from producers to brokers and back: batches, connections, queues, replicas, acknowledgements.
+"""Models how records travel from producers to brokers and back: batches, connections, queues, replicas,
+acknowledgements.
 
-An event simulation in kernels (see :mod:`kafkabal.routing.compiled_kernels`). What is modelled:
+A discrete-event simulation in kernels (see :mod:`kafkabal.routing.compiled_kernels`). It models:
 
-* A producer keeps one open batch for each partition. A batch may be sent when it is full or has lingered; a
-  connection carries at most ``in_flight`` batches, and a batch that has to wait for its connection keeps growing
-  until it is full, as in Kafka's accumulator.
-* A broker serves batches one after the other: a fixed time for the request, and its bytes at the broker's rate.
-  Followers take the same bytes; their work is added to their queues when the leader gets the batch.
-* The acknowledgement comes half a round trip after the leader, or with ``acks=all`` the last follower, is done.
-* Memory for batches and records is bounded and shared by the producers; when it is used up they wait.
+* A producer has one open batch per partition. A batch may be sent when it is full or has lingered. A connection carries
+at most ``in_flight`` batches; a batch that waits for its connection keeps growing until it is full, as in Kafka's
+accumulator.
+* A broker serves batches one after the other: a fixed time per request, plus its bytes at the broker's rate. Followers
+receive the same bytes; their work joins their queues when the leader gets the batch.
+* The acknowledgement arrives half a round trip after the leader, or with ``acks=all`` the last follower, is done.
+* The memory for batches and records is bounded and shared by the producers; when it is used up they wait.
 
-Between the events of the queues the model is deterministic; only the workload and the policy are random.
+Between queue events the model is deterministic; only the workload and the policy are random.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def deliver(
     at_s: Sequence[float],
     latency_s: list[float],
 ) -> int:
-    """Take records in the order of their times.
+    """Process records in the order of their times.
 
     Parameters
     ----------
@@ -56,9 +57,9 @@ def deliver(
     turn
         Number of the first record; record i belongs to producer ``(turn + i) % producers``.
     picks
-        Partition of each record, or -1 where ``pick_kernel`` is to pick it now; picks are written here.
+        Partition of each record, or -1 for ``pick_kernel`` to pick it now; its picks are written here.
     latency_s
-        Filled with the time of each record that is acknowledged meanwhile, from when it was offered.
+        Filled with the latency of each record that is acknowledged meanwhile, measured from its offer.
 
     Returns
     -------
@@ -87,7 +88,7 @@ def deliver(
 
 @kernel
 def advance(sim: DeliveryState, learn: Any, states: Any, until_s: float, latency_s: list[float], acked: int) -> int:
-    """Let everything happen that happens up to a time."""
+    """Process all events up to a time."""
     while True:
         event_s = next_event_s(sim)
         if event_s > until_s:
@@ -103,7 +104,7 @@ def advance(sim: DeliveryState, learn: Any, states: Any, until_s: float, latency
 
 @kernel
 def next_event_s(sim: DeliveryState) -> float:
-    """When something happens next, infinity if nothing does."""
+    """Time of the next event; infinity if there is none."""
     counts = sim.counts
     event_s = sim.agenda.at_s[0] if counts[TO_COME] > 0 else math.inf
     oldest = counts[OLDEST]
@@ -140,7 +141,7 @@ def offer(sim: DeliveryState, place: int, size_bytes: int, offered_s: float) -> 
 
 @kernel
 def start_batch(sim: DeliveryState, place: int) -> int:
-    """Take an empty batch; it lingers from now on."""
+    """Allocate an empty batch; it lingers from now on."""
     sim.counts[FREE_BATCHES] -= 1
     batch = sim.batches.spare[sim.counts[FREE_BATCHES]]
     sim.batches.size_bytes[batch] = 0
@@ -161,7 +162,7 @@ def start_batch(sim: DeliveryState, place: int) -> int:
 
 @kernel
 def stop_lingering(sim: DeliveryState, batch: int) -> None:
-    """Take a batch out of the list of those that linger."""
+    """Remove a batch from the list of lingering ones."""
     earlier = sim.batches.earlier[batch]
     later = sim.batches.later[batch]
     if earlier >= 0:
@@ -176,7 +177,7 @@ def stop_lingering(sim: DeliveryState, batch: int) -> None:
 
 @kernel
 def fill_up(sim: DeliveryState, batch: int) -> None:
-    """Close a batch to further records; it is ready, if it was not before."""
+    """Close a batch to further records; it becomes ready unless it already was."""
     sim.open_batch[sim.batches.place[batch]] = NONE
     if sim.batches.link[batch] < 0:
         stop_lingering(sim, batch)
@@ -203,7 +204,7 @@ def make_ready(sim: DeliveryState, batch: int) -> None:
 
 @kernel
 def send(sim: DeliveryState, batch: int) -> None:
-    """Put a batch on its connection and work out when it is acknowledged."""
+    """Put a batch on its connection and compute when it is acknowledged."""
     place = sim.batches.place[batch]
     if sim.open_batch[place] == batch:
         sim.open_batch[place] = NONE
@@ -237,7 +238,7 @@ def serve(sim: DeliveryState, leader: int, partition: int, size_bytes: int) -> f
 
 @kernel
 def acknowledge(sim: DeliveryState, learn: Any, states: Any, latency_s: list[float], acked: int) -> int:
-    """Free the batch whose acknowledgement comes first, and send the next that waits for its connection."""
+    """Free the batch that is acknowledged first, and send the next one that waits for its connection."""
     batch = take_first(sim)
     now_s = sim.now_s[0]
     link = sim.batches.link[batch]
@@ -268,5 +269,5 @@ def acknowledge(sim: DeliveryState, learn: Any, states: Any, latency_s: list[flo
 
 @kernel
 def pick_none(state: Any, size_bytes: int, hashes: Any, uniforms: Any, now_s: float) -> int:  # noqa: ARG001
-    """Of a policy whose picks are known beforehand."""
+    """Stands in for the kernel of a policy whose picks are precomputed."""
     return NONE

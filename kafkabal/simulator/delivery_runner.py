@@ -1,4 +1,4 @@
-"""Runs the delivery of records in slices, in Python or in machine code, and keeps what it measures."""
+"""Runs the delivery model in slices, in Python or in machine code, and collects its measurements."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from kafkabal.telemetry import Backlog
 
 
 class DeliveryRunner:
-    """Takes the records of all producers to the brokers of a world."""
+    """Delivers the records of all producers to the simulated brokers."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class DeliveryRunner:
 
     @property
     def now_s(self) -> float:
-        """Time of the last thing that happened."""
+        """Time of the last event."""
         return float(self._sim.now_s[0])
 
     @property
@@ -78,11 +78,11 @@ class DeliveryRunner:
 
     @property
     def refused(self) -> int:
-        """Records whose partition had no leader."""
+        """Number of records whose partition had no leader."""
         return int(self._sim.counts[REFUSED])
 
     def brokers_changed(self, view: RoutingView) -> None:
-        """Follow the world: leaders, followers that are live, and rates."""
+        """Update leaders, live followers and rates."""
         copies = self._world.copy_live & (view.replica_broker != self._world.leader[view.replica_partition])
         count = np.bincount(view.replica_partition[copies], minlength=view.n_partitions)
         first = np.append(0, np.cumsum(count))
@@ -97,7 +97,7 @@ class DeliveryRunner:
             column[:] = values.tolist()
 
     def carry(self, records: RecordBatch, picks: I32, turn: int) -> None:
-        """Take records on their way; those whose pick is -1 are picked for now, and written to ``picks``."""
+        """Start delivery of records; those whose pick is -1 are picked now, and written to ``picks``."""
         hashes, uniforms = self._columns(records, turn)
         latency_s = np.empty(len(records) + self._under_way)
         kernels, states = self._kernels(), self._states()
@@ -121,17 +121,17 @@ class DeliveryRunner:
         self._taken_bytes += taken.astype(np.int64)
 
     def wait_for_all(self) -> None:
-        """Let everything in flight arrive."""
+        """Run until everything in flight has arrived."""
         latency_s = np.empty(self._under_way)
         states = self._states()
         run = compiled(advance) if self._compile_it else advance
         measured: Any = latency_s if self._compile_it else [0.0] * len(latency_s)
-        # all events have passed when time has run out
+        # at infinity, all events have happened
         acked = run(self._sim, self._kernels()[1], states, np.finfo(np.float64).max, measured, 0)
         self.latencies.add(np.array(measured[:acked]))
 
     def measured_latency_s(self) -> F64:
-        """float64, shape (n_brokers,): mean since the last call, else the latest that is known; NaN before one is."""
+        """float64, shape (n_brokers,): mean since the last call, else the latest known; NaN before the first."""
         servers = self._sim.servers
         batches = np.array(servers.batches)
         fresh = batches > 0
@@ -141,7 +141,8 @@ class DeliveryRunner:
         return self._measured_s
 
     def waits_s(self, at_s: float) -> F64:
-        """float64, shape (n_brokers,): how long a record sent now takes, by what is in flight; times ascend."""
+        """float64, shape (n_brokers,): how long a record sent now takes, given what is in flight; call with ascending
+        times."""
         acked = list(map(int, self._sim.servers.acked_bytes))
         taken = self._taken_bytes.tolist()
         return np.array(
@@ -150,7 +151,7 @@ class DeliveryRunner:
 
     @property
     def _under_way(self) -> int:
-        """Records that are not acknowledged."""
+        """Number of records that are not acknowledged."""
         return len(self._sim.records.spare) - int(self._sim.counts[FREE_RECORDS])
 
     def _kernels(self) -> tuple[Any, Any]:
@@ -169,7 +170,7 @@ class DeliveryRunner:
                 write_back(arrays, policy.state)
 
     def _columns(self, records: RecordBatch, turn: int) -> tuple[Any, Any]:
-        """Hashes and random numbers for the picks, each from the producer that the record belongs to."""
+        """Hashes and random numbers for the picks, each from the producer of the record."""
         n, producers = len(records), len(self._policies)
         if not self._learning:
             return np.zeros((n, 0), np.int64), np.zeros((n, 0))
@@ -184,16 +185,16 @@ class DeliveryRunner:
 
 
 def _that_learn(policies: Sequence[Policy]) -> tuple[PerRecordPolicy, ...]:
-    """All of them if their picks depend on acknowledgements, so that they are taken as it runs; else none."""
+    """All policies if their picks depend on acknowledgements, which are then reported during the run; else none."""
     if policies[0].about.feedback is not Feedback.ACKS:
         return ()
     return tuple(found for policy in policies if (found := per_record_policy_of(policy)) is not None)
 
 
 def empty_delivery(producers: int, view: RoutingView, transport: Transport) -> DeliveryState:
-    """Nothing in flight."""
+    """A delivery with nothing in flight."""
     n_records = max(producers, transport.buffer_records)
-    # no batch is larger than the memory, and each counts as full, as in the Java client's pool; none has no record
+    # no batch is larger than the memory; each counts as full, as in the Java client's pool, and holds a record
     n_batches = min(n_records, max(producers, transport.buffer_bytes // transport.batch_bytes))
     n_links = producers * view.n_brokers
     return DeliveryState(

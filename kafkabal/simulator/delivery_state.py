@@ -1,6 +1,6 @@
-"""What moves in a simulated delivery: pools of batches and records, connections, brokers, acknowledgements to come.
+"""State of a simulated delivery: pools of batches and records, connections, brokers, future acknowledgements.
 
-Columns of numbers, which a kernel can be compiled for.
+Columns of numbers, so that kernels over them can be compiled.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ NONE = -1
 
 
 class Batches(NamedTuple):
-    """Pool of batches, one entry each."""
+    """Pool of batches; each column has one entry per batch."""
 
     size_bytes: list[int]
     first_record: list[int]
@@ -23,12 +23,12 @@ class Batches(NamedTuple):
     link: list[int]
     """producer x brokers + broker once it is ready, -1 before."""
     earlier: list[int]
-    """Neighbours in the list of those that linger, oldest first."""
+    """Neighbours in the list of lingering batches, oldest first."""
     later: list[int]
     behind: list[int]
-    """The next in the queue of its connection."""
+    """The next batch in the queue of its connection."""
     spare: list[int]
-    """Entries that are free; a stack."""
+    """Stack of free entries."""
 
 
 class Records(NamedTuple):
@@ -47,7 +47,7 @@ class Links(NamedTuple):
 
     in_flight: list[int]
     first: list[int]
-    """Queue of batches that are ready and have to wait."""
+    """Head of the queue of batches that are ready and waiting."""
     last: list[int]
 
 
@@ -62,7 +62,7 @@ class Servers(NamedTuple):
     """Sum over the batches since the last measurement, from sending to acknowledgement."""
     batches: list[int]
     acked_bytes: list[int]
-    """Since the beginning."""
+    """Bytes acknowledged since the start."""
 
 
 class DeliveryTopic(NamedTuple):
@@ -75,14 +75,14 @@ class DeliveryTopic(NamedTuple):
 
 
 class Agenda(NamedTuple):
-    """Acknowledgements to come: a binary heap by time."""
+    """Future acknowledgements: a binary heap by time."""
 
     at_s: list[float]
     batch: list[int]
 
 
 class DeliveryLimits(NamedTuple):
-    """Settings; one item each."""
+    """Settings; each is a list of one item."""
 
     linger_s: list[float]
     half_round_trip_s: list[float]
@@ -92,7 +92,7 @@ class DeliveryLimits(NamedTuple):
 
 
 class DeliveryState(NamedTuple):
-    """All that moves."""
+    """The whole state."""
 
     batches: Batches
     records: Records
@@ -102,13 +102,13 @@ class DeliveryState(NamedTuple):
     agenda: Agenda
     limits: DeliveryLimits
     open_batch: list[int]
-    """By producer x partitions + partition, -1 where none is open."""
+    """By producer x partitions + partition, -1 if none is open."""
     sent: list[int]
     """By partition: batches sent."""
     counts: list[int]
-    """Free batches, free records, acknowledgements to come, first and last lingering batch, refused records."""
+    """Free batches, free records, pending acknowledgements, first and last lingering batch, refused records."""
     now_s: list[float]
 
 
-# places in ``counts``
+# indexes into ``counts``
 FREE_BATCHES, FREE_RECORDS, TO_COME, OLDEST, YOUNGEST, REFUSED = range(6)

@@ -1,4 +1,4 @@
-"""Draws from a discrete distribution by its inverse, with a guide table in front of the search.
+"""Draws from a discrete distribution by inversion, with a guide table that avoids most searches.
 
 References
 ----------
@@ -7,7 +7,7 @@ Chen, Asau, *On Generating Random Variates from an Empirical Distribution*, AIIE
 Notes
 -----
 The interval from 0 to 1 is cut into equal parts, many more than there are outcomes. Most parts are within one outcome,
-which the table holds; only numbers in the other parts are searched for.
+which the table holds; only numbers in the other parts need a search.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import numpy as np
 from kafkabal.model import F64, I32
 
 _PARTS_AN_OUTCOME: Final = 16
-"""15 of 16 parts then lie within one outcome, and need no search."""
+"""At least 15 of 16 parts are then within one outcome, and need no search."""
 _MOST_PARTS: Final = 2**20
 """The table then has 5 MB."""
 
 
 class DiscreteDistribution:
-    """Outcomes 0, 1, ... with probabilities in proportion to weights.
+    """Outcomes 0, 1, ... with probabilities proportional to weights.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class DiscreteDistribution:
     """
 
     def __init__(self, weights: F64) -> None:
-        # the last bound may be a hair below 1
+        # rounding may leave the last bound just below 1
         self._bounds: F64 = (np.cumsum(weights) / weights.sum())[:-1]
         # a power of two, so that the part of a number is exact
         self._parts = min(_MOST_PARTS, 1 << (_PARTS_AN_OUTCOME * len(weights) - 1).bit_length())

@@ -1,4 +1,4 @@
-"""Count records whose order within their key is at risk."""
+"""Counts records whose order within their key is at risk."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ import numpy as np
 from kafkabal.model import I32
 
 _ROWS_OF_16_BITS = 2**16
-"""Keys that a number of 16 bits tells apart."""
+"""Number of keys that 16 bits can distinguish."""
 
 
 class KeyOrderRisk:
-    """Follows the partition of every key.
+    """Tracks the partition of every key.
 
-    A record that goes to another partition than the one of its key before it may overtake it, or be overtaken: Kafka
-    orders records within a partition only.
+    A record that goes to another partition than its key's previous record may overtake it or be overtaken: Kafka orders
+    records within a partition only.
     """
 
     def __init__(self, n_keys: int) -> None:
         self._last = np.full(n_keys, -1, np.int32)
-        # numbers of 16 bits are sorted by their digits, which is quicker
+        # numpy radix-sorts 16-bit numbers, which is faster
         self._sortable = np.uint16 if n_keys <= _ROWS_OF_16_BITS else np.int32
         self.violations = 0
 
     def follow(self, key: I32, partition: I32) -> None:
-        """Take the next records; a key of -1 is none."""
+        """Process the next records; -1 stands for no key."""
         last = self._last
         before = last[key]
         last[key] = partition
-        # most policies that keep the order keep it throughout, which costs no sort to see
+        # most policies that keep the order do so throughout; checking that needs no sort
         if ((before == partition) | (before < 0)).all() and (last[key] == partition).all():
             return
         keyed = np.flatnonzero(key >= 0)

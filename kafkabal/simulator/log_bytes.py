@@ -1,4 +1,4 @@
-"""Bytes in the logs of a topic's partitions: of the records, and of what batches and records add in a log."""
+"""Bytes in the logs of a topic's partitions: the records themselves, and what batches and records add."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from kafkabal.simulator.batch_estimate import records_until_closed, records_unti
 from kafkabal.simulator.record_batch_format import BATCH_HEADER_BYTES, mean_varint_bytes, record_bytes
 from kafkabal.simulator.workload import Workload
 
-# sizes that stand for those of a chunk: lengths of lengths hardly differ, and a mean over these is right to 0.1 bytes
+# sizes that represent those of a chunk: lengths of lengths hardly differ, so their mean is exact to 0.1 bytes
 _SAMPLE = 256
-# of a short delta of time and a short one of place
+# one byte for a short time delta, one for a short offset delta
 _SHORT_DELTAS = 2
 
 
 class LogBytes:
-    """One copy of each partition's log, as it grows.
+    """One replica of each partition's log, as it grows.
 
-    Sums over a chunk are enough: every record has the bytes of its own, a mean of what lengths take, and what the
-    deltas take in a batch of its partition's mean length; every batch has its header. Batches are estimated as records
-    come, so that what policies see does not depend on whether delivery is simulated; where it is, its count decides how
-    many there were.
+    Sums over a chunk are enough: every record has its own bytes, a mean for its length fields, and the deltas of a
+    batch of its partition's mean length; every batch adds its header. Batches are estimated as records arrive, so that
+    what policies see does not depend on whether delivery is simulated. If it is, its count replaces the estimate in the
+    end.
     """
 
     def __init__(self, workload: Workload, n_partitions: int) -> None:
@@ -42,16 +42,16 @@ class LogBytes:
         Parameters
         ----------
         records
-            Of all producers in turns, at least one.
+            Of all producers in turn, at least one.
         picks
             int32, shape (n,): partition of each.
         counts
-            int64, shape (n_partitions,): how many went to each partition, 0 where it has no leader.
+            int64, shape (n_partitions,): records per partition, 0 if it has no leader.
 
         Returns
         -------
         float64, shape (n_partitions,)
-            Bytes that each log has grown by.
+            Growth of each log in bytes.
         """
         if not counts.any():
             return np.zeros(len(counts))
@@ -65,12 +65,13 @@ class LogBytes:
         return self._compression * in_batches + BATCH_HEADER_BYTES * (self._batches - before)
 
     def correction(self, sent_batches: I64) -> F64:
-        """float64, shape (n_partitions,): by what logs are longer than estimated, or shorter, with so many batches."""
+        """float64, shape (n_partitions,): how much longer (or shorter) than estimated logs are with this number of
+        batches."""
         return BATCH_HEADER_BYTES * (sent_batches - self._batches)
 
     @property
     def _batches(self) -> F64:
-        """Until now; a log with records has at least one."""
+        """Estimated batches so far; a log with records has at least one."""
         return np.maximum(self._until_now_batches, self._records > 0)
 
     def _new_batches(self, picks: I32, counts: I64, sample: I64) -> F64:
@@ -82,7 +83,7 @@ class LogBytes:
         )
 
     def _delta_bytes(self) -> F64:
-        """What time and place take in a record of each partition; a batch lasts no longer than it lingers."""
+        """Bytes of the time and offset deltas of a record of each partition; a batch lasts at most the linger time."""
         records = self._records / np.maximum(self._batches, 1)
         fraction = self._records / max(int(self._records.sum()), 1)
         lasts_s = np.maximum(records - 1, 0) / np.maximum(self._records_per_s / self._producers * fraction, 1e-9)
@@ -90,7 +91,7 @@ class LogBytes:
 
 
 def _staying(picks: I32, producers: int) -> float | None:
-    """Part of the records that go where the producer's record before went; None where there is none before."""
+    """Fraction of records that go where the producer's previous record went; None if there is no previous one."""
     if len(picks) <= producers:
         return None
     return float(np.count_nonzero(picks[producers:] == picks[:-producers]) / (len(picks) - producers))

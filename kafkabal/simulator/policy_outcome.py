@@ -1,4 +1,4 @@
-"""What a policy did to a cluster."""
+"""The effect of a policy on a cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafkabal.simulator.balance_and_latency_statistics import jain, max_over_mea
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyFigures:
-    """From when a record was offered to its acknowledgement, in seconds; NaN where nothing was delivered."""
+    """From a record's offer to its acknowledgement, in seconds; NaN if nothing was delivered."""
 
     p50_s: float
     p99_s: float
@@ -31,26 +31,27 @@ class PolicyOutcome:
     seed: int
     records: int
     written_bytes: int
-    """Bytes of the records of one copy, refused ones included; what they take in logs is in the columns."""
+    """Record bytes of one replica, including refused records; their size in logs is in the columns."""
     duration_s: float
     """Until the last record was offered or, with delivery, acknowledged."""
     broker_id: I32
     live: Bools
-    """bool, shape (n_brokers,): live at the end; the figures of balance are over these."""
+    """bool, shape (n_brokers,): live at the end; the balance figures cover only these."""
     broker_records: I64
-    """int64, shape (n_brokers,): records of the partitions that each led at the end."""
+    """int64, shape (n_brokers,): records of the partitions that each broker led at the end."""
     added_bytes: F64
-    """float64, shape (n_brokers,): bytes that its log dirs grew by, as leader or follower."""
+    """float64, shape (n_brokers,): growth of its log dirs in bytes, as leader or follower."""
     used_bytes: F64
-    """float64, shape (n_brokers,): in its log dirs in the end, of any topic."""
+    """float64, shape (n_brokers,): bytes in its log dirs at the end, of any topic."""
     led_bytes: F64
-    """float64, shape (n_brokers,): bytes of the topic that readers fetch from each, the leader of its partition.
+    """float64, shape (n_brokers,): bytes of the topic that readers fetch from it, as leader of the partitions.
 
-    Batches are fetched as stored in the log, with their headers and compressed."""
+    Batches are fetched as stored in the log, with their headers and compressed.
+    """
     capacity_bytes: F64
     capacity_known: bool
     partition_bytes: F64
-    """float64, shape (n_partitions,): bytes that one copy of its log grew by."""
+    """float64, shape (n_partitions,): growth of one replica's log in bytes."""
     order_violations: int
     refused: int
     """Records whose partition had no leader."""
@@ -60,25 +61,26 @@ class PolicyOutcome:
 
     @property
     def used_ratio(self) -> F64:
-        """float64, shape (n_brokers,): used bytes over capacity; over the largest broker's, where none is known."""
+        """float64, shape (n_brokers,): used bytes over capacity; if capacities are unknown, over the bytes of the
+        fullest broker."""
         if self.capacity_known:
             return self.used_bytes / self.capacity_bytes
         return self.used_bytes / max(float(self.used_bytes.max()), 1.0)
 
     @property
     def shares(self) -> F64:
-        """float64, shape (n_brokers,): used bytes over what is fair by capacity, as the score ``disk`` has it."""
+        """float64, shape (n_brokers,): used bytes over the fair share by capacity, as in the score ``disk``."""
         shares, _ = shares_by_group(self.used_bytes, self.capacity_bytes, self.live, np.zeros(len(self.live), np.int32))
         return shares
 
     @property
     def max_over_mean(self) -> float:
-        """Largest share of a live broker; 1.0 is even."""
+        """Largest share of a live broker; 1.0 is balanced."""
         return max_over_mean(self.used_bytes[self.live], self.capacity_bytes[self.live])
 
     @property
     def written_max_over_mean(self) -> float:
-        """The same of what was written alone."""
+        """The same, counting only what was written."""
         return max_over_mean(self.added_bytes[self.live], self.capacity_bytes[self.live])
 
     @property
@@ -93,17 +95,17 @@ class PolicyOutcome:
 
     @property
     def batches_per_mb(self) -> float:
-        """Batches that carried 10^6 bytes; NaN without delivery."""
+        """Batches per 10^6 bytes; NaN without delivery."""
         return self.batches / (self.written_bytes / 1e6) if self.batches is not None else math.nan
 
     @property
     def bytes_per_s(self) -> float:
-        """Written and, with delivery, acknowledged bytes a second."""
+        """Bytes per second that were written and, with delivery, acknowledged."""
         return self.written_bytes / self.duration_s if self.duration_s > 0 else math.nan
 
     @property
     def full_after_s(self) -> float:
-        """Seconds until the first live broker is full at this rate; NaN where capacity is not known."""
+        """Seconds until the first live broker is full at this rate; NaN if capacities are unknown."""
         if not self.capacity_known or not self.duration_s > 0:
             return math.nan
         growing = self.live & (self.added_bytes > 0)

@@ -1,4 +1,4 @@
-"""Let a policy route a workload into a cluster, and see what comes of it."""
+"""Simulates how a policy routes a workload into a cluster."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ from kafkabal.simulator.workload import MOST_BYTES, MOST_RECORDS, BrokerEvent, W
 from kafkabal.simulator.workload_records import of_producer, record_stream
 from kafkabal.units import format_bytes
 
-# how often librdkafka's statistics are read
+# interval at which librdkafka's statistics are read
 _REVISION_S = 0.05
-# below this many records compiling takes longer than it saves: 8 to 10 s of processor time against 2 to 4 us a record,
-# which 1.1 million records of score, adaptive and power-of-d made 1.6 to 2.4 times as slow, 2026-11
+# with fewer records compiling takes longer than it saves: 8 to 10 s of processor time against 2 to 4 us per record;
+# with 1.1 million records, score, adaptive and power-of-d became 1.6 to 2.4 times as slow, 2026-11
 _WORTH_COMPILING = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulationOptions:
-    """How a policy is simulated; none of it changes where records go, but for :attr:`seed`."""
+    """How to simulate a policy; only :attr:`seed` changes where records go."""
 
     seed: int = 0
     delivery: bool = True
-    """Simulate batches, queues and acknowledgements too; policies that depend on them have them in any case."""
+    """Simulate batches, queues and acknowledgements too; always on for policies that depend on them."""
     compiled: bool | None = None
-    """Run kernels in machine code; None does so where numba is there and it pays."""
+    """Compile kernels to machine code; None does so if numba is installed and it pays off."""
     rack: str | None = None
     """Rack of the readers."""
 
 
 def simulate(view: RoutingView, choice: PolicyChoice, workload: Workload, options: SimulationOptions) -> PolicyOutcome:
-    """Route a workload.
+    """Simulate the routing of a workload.
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ def simulate(view: RoutingView, choice: PolicyChoice, workload: Workload, option
     Raises
     ------
     UsageError
-        If the workload names unknown brokers or is beyond all measure, an option of the policy is out of range, or
-        numba is asked for and not installed.
+        If the workload names unknown brokers or is too large, an option of the policy is out of range, or numba is
+        requested but not installed.
     OperationError
         If no partition has a leader.
     """
@@ -71,7 +71,7 @@ def simulate(view: RoutingView, choice: PolicyChoice, workload: Workload, option
 
 
 def expect_simulable(view: RoutingView, choice: PolicyChoice, options: SimulationOptions) -> None:
-    """See that a policy can be made with its options, and takes the view at the start.
+    """Check that a policy accepts its options and the initial view.
 
     Raises
     ------
@@ -124,7 +124,7 @@ class _Simulation:
         self._latencies = Ticks(_REVISION_S, first=1) if follows else None
 
     def run(self) -> PolicyOutcome:
-        """Route all records; the cluster changes, and views come, at moments in between."""
+        """Route all records; between them the cluster changes and new views arrive."""
         for chunk in record_stream(self._workload, self._keys, self._options.seed):
             assert chunk.at_s is not None
             done = 0
@@ -134,7 +134,7 @@ class _Simulation:
                 self._pass_time(now_s)
                 end = done + int(np.searchsorted(chunk.at_s[done:], self._next_s))
                 if now_s > offered_s:
-                    # producers waited for memory: time passes with their records, not with those offered
+                    # producers waited for memory: time passes with the records they sent, not with those offered
                     end = min(end, done + self._late_records)
                 self._route(chunk[done:end])
                 done = end
@@ -145,7 +145,7 @@ class _Simulation:
 
     @property
     def _next_s(self) -> float:
-        """When policies next get a view or new latencies, or something happens to a broker."""
+        """When policies next get a view or new latencies, or a broker event happens."""
         event_s = self._events[-1].at_s if self._events else inf
         return min(event_s, self._views.next_s, inf if self._latencies is None else self._latencies.next_s)
 
@@ -159,7 +159,7 @@ class _Simulation:
             self._unseen_latency_s = self._latencies.take(until_s)
 
     def _happen(self, event: BrokerEvent) -> None:
-        # clients learn at once of brokers that came and went, as from Kafka's metadata
+        # clients learn from Kafka's metadata at once that brokers were added or died
         self._unseen_view_s = event.at_s
         self._world.change(event)
         if self._courier is not None:
@@ -175,7 +175,7 @@ class _Simulation:
         self._book(records, picks)
 
     def _look(self) -> None:
-        """Show the policies the views and latencies whose time has come since they were last asked."""
+        """Give the policies the views and latencies that are due."""
         view_s, latency_s = self._unseen_view_s, self._unseen_latency_s
         self._unseen_view_s = self._unseen_latency_s = None
         was_late = bool((self._waits_s > 0).any())
@@ -228,7 +228,7 @@ class _Simulation:
             return self._now_s
 
         producers = self._workload.producers
-        # what the clients do, unless the policy is asked to reckon with something else
+        # the clients' linger time, unless the policy was given another one
         made = choice.reckoning_with(linger_ms=self._workload.transport.linger_s * 1000)
         policies = [
             made.create(

@@ -1,8 +1,8 @@
-"""Storage that training data is read from: rate and latency of each kind.
+"""Storage systems that training data is read from: rate and latency of each kind.
 
 References
 ----------
-"Lustre for training IO" gives the figures that the built-in profiles reproduce.
+The built-in profiles reproduce the figures of "Lustre for training IO".
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageProfile:
-    """How quickly a shard is read."""
+    """How fast a shard is read."""
 
     bytes_per_s: float
-    """Of one shard, > 0."""
+    """Rate of one shard, > 0."""
     latency_s: float = 0.0
-    """Seconds that each record costs in addition to its bytes when records are read one by one, 0 or more."""
+    """Seconds per record in addition to its bytes if records are read one by one, 0 or more."""
 
 
 PROFILES: Mapping[str, StorageProfile] = MappingProxyType(
@@ -30,4 +30,4 @@ PROFILES: Mapping[str, StorageProfile] = MappingProxyType(
     }
 )
 REFERENCE_BYTES = 60e9
-"""Data set for which the profiles give the article's figures, as one shard with the default job."""
+"""Size of the data set for which the profiles give the article's figures, as one shard with the default job."""

@@ -1,4 +1,4 @@
-"""Moments at even intervals; only the last one passed counts."""
+"""Equidistant points in time, of which only the last one passed counts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 class Ticks:
     """Times ``first * interval_s``, ``(first + 1) * interval_s`` and so on, without end.
 
-    However many pass between two records, taking them costs the same.
+    Taking them costs the same however many pass between two records.
     """
 
     def __init__(self, interval_s: float, first: int = 0) -> None:
@@ -15,15 +15,15 @@ class Ticks:
 
     @property
     def next_s(self) -> float:
-        """The next of them."""
+        """The next one."""
         return self._turn * self._interval_s
 
     def take(self, until_s: float) -> float | None:
-        """Pass all up to a time, that included; the last of them, None where none has come."""
+        """Pass all up to and including a time; returns the last one passed, None if there is none."""
         if self.next_s > until_s:
             return None
         last = max(self._turn, int(until_s / self._interval_s) - 1)
-        # a quotient is rounded: the product decides
+        # quotients are rounded, so the product decides
         while (last + 1) * self._interval_s <= until_s:
             last += 1
         self._turn = last + 1

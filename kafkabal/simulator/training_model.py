@@ -1,21 +1,22 @@
-"""How long training takes with data placed as it is: data-parallel readers wait for the slowest shard.
+"""Predicts how long training takes with a placement: data-parallel readers wait for the slowest shard.
 
-Readers fetch shards in parallel, one shard a broker (or one for a storage system), and meet after every batch. With
-bytes ``B``, records ``n`` and rate ``r`` of each shard, ``c`` seconds of computing a record and ``readers`` readers::
+Readers fetch shards in parallel, one shard per broker (or one for a storage system), and synchronise after every batch.
+With bytes ``B``, records ``n`` and rate ``r`` of each shard, ``c`` seconds of computing per record and ``readers``
+readers::
 
     read    = max over shards of (B / r + n x latency)
     compute = records x c / readers
-    epoch   = read + compute             nothing is fetched ahead
-            = max(read, compute)         batches are fetched while others are computed with
-    train   = epochs x epoch, + the first batch where batches are fetched ahead
+    epoch   = read + compute             without prefetching
+            = max(read, compute)         if batches are prefetched during computing
+    train   = epochs x epoch, + the first batch if batches are prefetched
 
-The part of a shard that fits into the cache is fetched in the first epoch only. Shards of unequal size make ``read``
-grow with the largest one: where reading decides, a shard of twice the mean costs half of the speed.
+The part of a shard that fits into the cache is fetched in the first epoch only. ``read`` grows with the largest shard:
+if training is bound by reading, a shard of twice the mean halves the speed.
 
 References
 ----------
-Synchronous data parallelism waits for the slowest worker: Chen et al., *Revisiting Distributed Synchronous SGD*,
-arXiv 1604.00981.
+Synchronous data parallelism waits for the slowest worker: Chen et al., *Revisiting Distributed Synchronous SGD*, arXiv
+1604.00981.
 """
 
 from __future__ import annotations
@@ -31,20 +32,20 @@ from kafkabal.simulator.storage_profiles import StorageProfile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingJob:
-    """What is done with the data."""
+    """What training does with the data."""
 
     epochs: int = 2
     compute_s: float = 0.0009
-    """Seconds of computing a record, 0 or more."""
+    """Seconds of computing per record, 0 or more."""
     record_bytes: float = 200e3
-    """What a record takes in the log, mean, > 0."""
+    """Mean size of a record in the log, > 0."""
     batch_records: int = 64
     prefetch_batches: int = 0
-    """Batches fetched while others are computed with; 0 is none."""
+    """Batches fetched during computing; 0 for no prefetching."""
     cache_bytes: float = 0.0
-    """Of each shard, kept from one epoch to the next."""
+    """Bytes of each shard that are kept from one epoch to the next."""
     inference_bytes: float = 10e6
-    """What one inference reads."""
+    """Bytes that one inference reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,22 +53,22 @@ class TrainingTime:
     """Seconds."""
 
     load_s: float
-    """Reading everything once, in one sweep."""
+    """Reading everything once, sequentially."""
     train_s: float
     inference_s: float
     even_train_s: float
     """Training if every shard had its fair part for its rate."""
     compute_s: float
-    """Of the training, what computing takes."""
+    """The part of the training spent on computing."""
 
     @property
     def waiting_fraction(self) -> float:
-        """Part of the training in which nothing is computed, 0 to 1."""
+        """Fraction of the training in which nothing is computed, 0 to 1."""
         return max(0.0, 1 - self.compute_s / self.train_s) if self.train_s else 0.0
 
     @property
     def loss(self) -> float:
-        """Part of the speed that uneven shards cost, 0 to 1."""
+        """Fraction of the speed lost to unequal shards, 0 to 1."""
         return 1 - self.even_train_s / self.train_s if self.train_s else 0.0
 
 
@@ -79,10 +80,10 @@ def training_time(
     Parameters
     ----------
     shard_bytes
-        float64, shape (n_shards,): bytes of each in the log, which are those that are fetched; an empty shard has no
-        reader to wait for, but its rate is not used.
+        float64, shape (n_shards,): bytes of each in the log, as they are fetched; an empty shard delays no reader, but
+        its rate is not used either.
     rates_bytes_per_s
-        float64, shape (n_shards,), > 0: rate of each; the profile's where it is None.
+        float64, shape (n_shards,), > 0: rate of each; None uses the profile's.
 
     Raises
     ------
@@ -114,7 +115,7 @@ def _train_s(shard_bytes: F64, rates: F64, job: TrainingJob, profile: StoragePro
 
 
 def _compute_s(shard_bytes: F64, job: TrainingJob) -> float:
-    """Of an epoch."""
+    """Seconds of computing per epoch."""
     return float(shard_bytes.sum()) / job.record_bytes * job.compute_s / len(shard_bytes)
 
 

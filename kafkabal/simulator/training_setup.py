@@ -1,4 +1,4 @@
-"""The storage and the job of a training, by the name of a profile or from a YAML file."""
+"""The storage and the job of a training, from a profile name or a YAML file."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from kafkabal.simulator.training_model import TrainingJob
 
 @dataclass(frozen=True, slots=True)
 class TrainingSetup:
-    """A storage profile, a job, and the brokers that are read at a rate of their own."""
+    """A storage profile, a job, and the brokers with a read rate of their own."""
 
     profile: StorageProfile
     job: TrainingJob = field(default_factory=TrainingJob)
     own_bytes_per_s: Mapping[int, float] = field(default_factory=dict)
-    """By broker id, > 0; all others are read at the rate of the profile."""
+    """By broker id, > 0; all other brokers are read at the profile's rate."""
 
     def rates(self, broker_id: I32) -> F64:
-        """float64, shape (n_brokers,): bytes a second at which each of these brokers is read."""
+        """float64, shape (n_brokers,): bytes per second at which each of these brokers is read."""
         rate = self.profile.bytes_per_s
         return np.array([self.own_bytes_per_s.get(broker, rate) for broker in broker_id.tolist()])
 
     def expect_brokers(self, broker_id: I32) -> None:
-        """See that every broker with a rate of its own is among these.
+        """Check that every broker with a rate of its own is among these.
 
         Raises
         ------
         UsageError
-            Naming one that is not.
+            Naming a broker that is not.
         """
         strangers = sorted(set(self.own_bytes_per_s) - set(broker_id.tolist()))
         if strangers:
@@ -55,7 +55,7 @@ class TrainingSetup:
 
 
 def load_trainings(named: Sequence[str], path: Path | None = None) -> Mapping[str, TrainingSetup]:
-    """Several profiles by their names, ``all`` for every one; see :func:`load_training`."""
+    """Several profiles by name, or ``all`` of them; see :func:`load_training`."""
     profiles, job, rates = _read_training(path)
     names = [*profiles] if "all" in named else dict.fromkeys(named)
     return {name: _setup(name, profiles, job, rates) for name in names}
@@ -73,7 +73,7 @@ def load_training(name: str, path: Path | None = None) -> TrainingSetup:
     Raises
     ------
     UsageError
-        If the profile is unknown, or a key or value in the file is wrong.
+        If the profile is unknown, or a key or value in the file is invalid.
     """
     return _setup(name, *_read_training(path))
 

@@ -1,4 +1,4 @@
-"""What is written, how fast, by whom, and what happens to the brokers meanwhile: plain data."""
+"""What is written, how fast and by whom, and what happens to brokers meanwhile: plain data."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from kafkabal.routing import KeyTable
 from kafkabal.simulator.discrete_distribution import DiscreteDistribution
 
 MOST_RECORDS: Final = 10**12
-"""Of a workload: days of simulating."""
+"""Limit for a workload: days of simulation."""
 MOST_BYTES: Final = 2**60
-"""Of a workload: with some copies still numbers of 64 bits."""
+"""Limit for a workload: a few replicas of it still fit 64-bit numbers."""
 
-# of keys that are drawn: their salt beside those of the records, and their length
+# for drawn keys: their salt, unlike that of the records, and their length
 _KEY_NAMES, _DIGITS = 4, 10
 
 
 class Sizes(Protocol):
-    """Bytes of the records, key and value, one after the other."""
+    """Sizes of the records (key and value) in order."""
 
     @property
     def mean_bytes(self) -> float:
@@ -31,7 +31,7 @@ class Sizes(Protocol):
 
     @property
     def header_bytes(self) -> float:
-        """What the headers that ``kafkabal produce`` would add take in a log, a record; 0 where that is not known."""
+        """Bytes per record in a log of the headers that ``kafkabal produce`` would add; 0 if unknown."""
 
     def draw(self, generator: np.random.Generator, start: int, n: int) -> I64:
         """Sizes of records ``start`` to ``start + n``: int64, shape (n,), > 0."""
@@ -39,7 +39,7 @@ class Sizes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FixedSize:
-    """All records alike."""
+    """All records have one size."""
 
     size_bytes: int
 
@@ -60,7 +60,7 @@ class FixedSize:
 
 @dataclass(frozen=True, slots=True)
 class LogNormalSize:
-    """Logarithms of the sizes are normal with standard deviation ``sigma``, as sizes of files usually are."""
+    """The logarithms of the sizes are normal with standard deviation ``sigma``, as is usual for files."""
 
     mean_bytes: float
     sigma: float
@@ -81,7 +81,7 @@ class LogNormalSize:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListedSizes:
-    """The sizes of a data set in its order, over again when it ends."""
+    """The sizes of a data set in its order, repeated from the start at its end."""
 
     size_bytes: I64
     source: str
@@ -105,15 +105,15 @@ class Keys(Protocol):
         """Number of distinct keys."""
 
     def table(self, seed: int) -> KeyTable:
-        """The keys by row: others for every seed, where they are not known."""
+        """The keys by row; unless given, they differ with every seed."""
 
     def draw(self, generator: np.random.Generator, start: int, n: int) -> I32:
-        """Rows of the keys of records from a position on: int32, shape (n,), -1 for a record without one."""
+        """Key rows of ``n`` records from ``start`` on: int32, shape (n,), -1 for a record without a key."""
 
 
 @dataclass(frozen=True, slots=True)
 class UniformKeys:
-    """All keys equally often."""
+    """All keys are equally frequent."""
 
     n_keys: int
 
@@ -128,7 +128,7 @@ class UniformKeys:
 
 @dataclass(frozen=True, slots=True)
 class ZipfKeys:
-    """The i-th key in proportion to ``1 / i ** exponent``."""
+    """The i-th key is drawn in proportion to ``1 / i ** exponent``."""
 
     n_keys: int
     exponent: float
@@ -147,7 +147,7 @@ class ZipfKeys:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListedKeys:
-    """The keys of a data set in its order, over again when it ends."""
+    """The keys of a data set in its order, repeated from the start at its end."""
 
     row: I32
     """int32, shape (n_records,): -1 for a record without one."""
@@ -168,18 +168,18 @@ class ListedKeys:
 
 
 def _drawn_keys(n_keys: int, seed: int) -> KeyTable:
-    """Keys that hash as any others would: the same ones for every seed would make one accident of theirs certain."""
+    """Random keys per seed: with the same keys for every seed, their chance hash collisions would be in every run."""
     first = np.random.Generator(np.random.PCG64([seed, _KEY_NAMES])).integers(10**_DIGITS - n_keys)
     return KeyTable.numbered(n_keys, _DIGITS, int(first))
 
 
 class ArrivalProcess(StrEnum):
-    """How records come over time."""
+    """How records arrive over time."""
 
     STEADY = "steady"
-    """As many bytes every second."""
+    """The same number of bytes every second."""
     POISSON = "poisson"
-    """At random, as many records every second on average."""
+    """At random, with a constant mean rate of records."""
 
 
 class BrokerEventKind(StrEnum):
@@ -188,51 +188,51 @@ class BrokerEventKind(StrEnum):
     SLOW = "slow"
     DEAD = "dead"
     ADDED = "added"
-    """It is not there before."""
+    """It does not exist before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerEvent:
-    """A change of a broker at a time."""
+    """An event of a broker at a time."""
 
     at_s: float
     broker: int
     becomes: BrokerEventKind
     factor: float = 1.0
-    """How many times slower, for :attr:`Change.SLOW`; 1 makes it as quick as before."""
+    """How many times slower, for :attr:`Change.SLOW`; 1 restores its speed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transport:
-    """How records travel; what stands for a client's and a broker's settings."""
+    """How records travel: settings of clients and brokers."""
 
     batch_bytes: int = 16384
     linger_s: float = 0.005
     in_flight: int = 5
-    """Batches on a connection at a time."""
+    """Batches in flight per connection."""
     buffer_bytes: int = 32 * 2**20
     """Memory of all producers together."""
     buffer_records: int = 100_000
     acks_all: bool = True
     broker_bytes_per_s: float = 200e6
-    """What a broker takes in, as leader and follower."""
+    """Rate at which a broker takes records, as leader and follower."""
     own_bytes_per_s: Mapping[int, float] = field(default_factory=dict)
-    """Of single brokers, by id."""
+    """The rate of single brokers, by id."""
     request_s: float = 0.0002
-    """Seconds that a broker spends on a request in addition to its bytes."""
+    """Seconds that a broker spends per request, in addition to its bytes."""
     own_request_s: Mapping[int, float] = field(default_factory=dict)
-    """Of single brokers, by id."""
+    """The same of single brokers, by id."""
     round_trip_s: float = 0.0005
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOverhead:
-    """What records take in a log, where that cannot be known otherwise."""
+    """What records take in a log in addition, where that is not known otherwise."""
 
     header_bytes: int | None = None
-    """What the headers of a record take; None as :attr:`Sizes.header_bytes` has it."""
+    """Bytes of a record's headers; None uses :attr:`Sizes.header_bytes`."""
     compression: float = 1.0
-    """Part of the records' bytes that is left, above 0 and at most 1."""
+    """Compressed size of records over their size, above 0 and at most 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,7 +241,7 @@ class Workload:
 
     name: str = "workload"
     records: int | None = 100_000
-    """None where :attr:`total_bytes` ends it."""
+    """None if :attr:`total_bytes` ends it."""
     total_bytes: int | None = None
     sizes: Sizes = FixedSize(1000)
     keys: Keys | None = None
@@ -249,14 +249,14 @@ class Workload:
     process: ArrivalProcess = ArrivalProcess.POISSON
     producers: int = 1
     metrics_interval_s: float = 5.0
-    """Policies see the brokers as they were up to so long ago."""
+    """Policies see metrics of brokers that are up to this old."""
     transport: Transport = Transport()
     log: LogOverhead = LogOverhead()
     events: tuple[BrokerEvent, ...] = ()
 
     @property
     def expected_records(self) -> int:
-        """How many records it has, by its mean size where bytes end it."""
+        """Number of records; computed from their mean size if bytes end the workload."""
         if self.records is not None:
             return self.records
         assert self.total_bytes is not None
@@ -264,12 +264,12 @@ class Workload:
 
     @property
     def expected_bytes(self) -> float:
-        """How many bytes of key, value and headers it has, by its mean size."""
+        """Bytes of keys, values and headers, computed from the mean size."""
         return self.expected_records * (self.sizes.mean_bytes + self.header_bytes)
 
     @property
     def header_bytes(self) -> int:
-        """What the headers of a record take in a log, on average."""
+        """Mean bytes of a record's headers in a log."""
         return round(self.sizes.header_bytes if self.log.header_bytes is None else self.log.header_bytes)
 
     def key_table(self, seed: int) -> KeyTable | None:

@@ -1,4 +1,4 @@
-"""A cluster that exists in a workload only, with one topic, for when no real one exists."""
+"""The cluster that a workload describes, with one topic, for simulations without a real one."""
 
 from __future__ import annotations
 
@@ -29,34 +29,34 @@ class Leaders(StrEnum):
 
     EVEN = "even"
     BROKERS_PLUS_2 = "brokers+2"
-    """One on each broker, and two more on brokers drawn at random: uneven on purpose."""
+    """One on each broker, and two more on random brokers: deliberately unbalanced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadCluster:
-    """Brokers 1 to n, in racks in turn, followers on the next brokers."""
+    """Brokers 1 to n, assigned to racks in turn, with followers on the next brokers."""
 
     brokers: int = 6
     racks: int = 1
     capacity_bytes: int = 10**12
     partitions: int | None = None
-    """None is as many as there are brokers, or two more."""
+    """None for as many as there are brokers, or two more."""
     replication_factor: int = 1
     leaders: Leaders = Leaders.EVEN
     existing_bytes: int = 0
-    """What each broker's partitions hold already, as leader."""
+    """Bytes that each broker's partitions hold at the start, as leader."""
     own_existing_bytes: Mapping[int, int] = field(default_factory=dict)
     """The same of single brokers, by id."""
     seed: int = 0
 
 
 def build_workload_cluster(spec: WorkloadCluster) -> ClusterState:
-    """Lay the cluster out.
+    """Create the cluster.
 
     Raises
     ------
     UsageError
-        If it has fewer brokers than replicas, or leaders that make another number of partitions than it has.
+        If it has fewer brokers than replicas, or its leaders imply another number of partitions.
     """
     if spec.replication_factor > spec.brokers:
         raise UsageError(

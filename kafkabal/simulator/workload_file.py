@@ -65,10 +65,10 @@ from kafkabal.simulator.workload import (
 from kafkabal.simulator.workload_cluster import Leaders, WorkloadCluster
 
 _ENDINGS = (".yaml", ".yml")
-# a batch of Kafka, and with it a record, has its length in 32 bits
+# a batch of Kafka, and so a record, has a 32-bit length
 _RECORD = Range(1, 2**31 - 1)
 _HEADERS = Range(0, 2**31 - 1)
-# the limits of the others keep typing errors out, and what would not fit into memory
+# the limits of the others catch typing errors, and what would not fit into memory
 _KEYS = Range(1, 10_000_000)
 _SIGMA = Range(0, 5, above=True)
 _EXPONENT = Range(0, 10, above=True)
@@ -86,7 +86,7 @@ _EXISTING = Range(0, 2**50)
 
 @dataclass(frozen=True, slots=True)
 class WorkloadFile:
-    """A workload, and the cluster that it brings along."""
+    """A workload, and its own cluster, if any."""
 
     workload: Workload
     cluster: WorkloadCluster | None
@@ -104,14 +104,14 @@ def workload_names() -> tuple[str, ...]:
 
 
 def load_workload(name: str) -> WorkloadFile:
-    """Load a workload by the name of a built-in one, or from a ``.yaml`` file.
+    """Load a built-in workload by name, or one from a ``.yaml`` file.
 
     Raises
     ------
     UsageError
-        If there is none of that name.
+        If the name is unknown.
     InputFileError
-        If the file cannot be read or says something wrong; the line is named.
+        If the file cannot be read or is invalid; the message names the line.
     """
     if name in workload_names():
         text = (files(__package__) / "workloads" / f"{name}.yaml").read_text(encoding="utf-8")
@@ -127,12 +127,12 @@ def load_workload(name: str) -> WorkloadFile:
 
 
 def read_workload(root: YamlNode, name: str) -> WorkloadFile:
-    """Read a document.
+    """Read a YAML document.
 
     Raises
     ------
     UsageError
-        If a key is unknown or a value wrong; place and near keys are named.
+        If a key is unknown or a value invalid; the message names the place and similar keys.
     """
     fields = read_fields(root, _WORKLOAD, "a workload")
     cluster = fields.pop("cluster", None)
@@ -193,7 +193,7 @@ def _log(node: YamlNode) -> LogOverhead:
 
 
 def _compression(node: YamlNode) -> float:
-    """A share above 0 and at most 1; a bare 1 means no compression, not one percent."""
+    """A fraction above 0 and at most 1; a bare 1 means no compression, not one percent."""
     left = 1.0 if value_parsers.text(node) == "1" else value_parsers.percent(node)
     if not 0 < left <= 1:
         raise node.error("compression must be above 0% and at most 100%")

@@ -12,12 +12,12 @@ from kafkabal.routing import KeyTable, RecordBatch
 from kafkabal.simulator.workload import ArrivalProcess, Workload
 
 _CHUNK = 131_072
-"""Records: columns of 1 MB each, and the cost of a call is shared by many."""
+"""Records per chunk: columns of 1 MB each, and many records share the cost of a call."""
 _SIZES, _KEYS, _TIMES = 1, 2, 3
 
 
 def record_stream(workload: Workload, keys: KeyTable | None, seed: int) -> Iterator[RecordBatch]:
-    """All records in the order of their times; the same seed gives the same records, whatever the policy."""
+    """All records in time order; the same seed gives the same records, whatever the policy."""
     size_source, key_source, time_source = (
         np.random.Generator(np.random.PCG64([seed, salt])) for salt in (_SIZES, _KEYS, _TIMES)
     )
@@ -35,7 +35,7 @@ def record_stream(workload: Workload, keys: KeyTable | None, seed: int) -> Itera
 
 
 def of_producer(records: RecordBatch, first: int, producers: int) -> RecordBatch:
-    """The records of one producer, who has every n-th."""
+    """The records of one producer, who gets every n-th."""
     return replace(
         records,
         size_bytes=records.size_bytes[first::producers],
@@ -60,6 +60,6 @@ def _times(workload: Workload, size_bytes: I64, generator: np.random.Generator) 
 
 
 def _cut(chunk: RecordBatch, left_bytes: int) -> RecordBatch:
-    """Up to the record that reaches the bytes that are left."""
+    """Cut a chunk after the record that reaches the remaining bytes."""
     end = int(np.searchsorted(np.cumsum(chunk.size_bytes), left_bytes)) + 1
     return chunk[:end]
