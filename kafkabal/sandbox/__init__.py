@@ -1,4 +1,4 @@
-"""A real Apache Kafka of several brokers on this machine's loopback, from packages, without root.
+"""A real Apache Kafka cluster of several brokers on this machine's loopback, installed from packages, without root.
 
 ::
 
@@ -8,13 +8,13 @@
         sandbox.bootstrap_servers                 # "127.0.0.1:23701,..."
         sandbox.profile_path                      # kafkabal profile with a capacity for each log dir
         sandbox.kill(3); sandbox.pause(4)         # SIGKILL, SIGSTOP
-        sandbox.start(3, 4)                       # back, and answering
+        sandbox.start(3, 4)                       # back, and responding
         sandbox.stop(5)                           # SIGTERM
         for node in sandbox.status(): node.state, node.pid, node.rss_bytes, node.cause
         sandbox.kafka_tool("LogDirsCommand", "--describe").stdout
 
-:func:`up` makes a sandbox or completes the one of that name; :func:`find_sandbox`, :func:`list_sandboxes` and
-:func:`sandboxes_up` find those that exist, also after a crash of the tool that made them.
+:func:`up` creates a sandbox, or completes an existing one of that name; :func:`find_sandbox`, :func:`list_sandboxes`
+and :func:`sandboxes_up` find existing ones, even after the tool that created them crashed.
 """
 
 import lazy_loader

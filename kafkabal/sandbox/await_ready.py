@@ -1,4 +1,4 @@
-"""When a sandbox is ready: every broker registered, and answering."""
+"""Tells when a sandbox is ready: every broker is registered and responds."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from kafkabal.sandbox.free_ports import LOOPBACK, is_listening
 from kafkabal.sandbox.node_layout import Node
 
 _ANSWER_TIMEOUT_S: Final = 5.0
-"""A broker that starts accepts connections before it answers; asked again until the limit of the whole wait."""
+"""A starting broker accepts connections before it responds; the request is repeated until the limit of the whole
+wait."""
 
 
 class Readiness:
-    """Looks again and again at nodes that start, and asks only those that have not answered yet.
+    """Checks starting nodes repeatedly, and queries only those that have not responded yet.
 
     Parameters
     ----------
     nodes
-        Those that are waited for.
+        The nodes to wait for.
     broker_ids
-        Brokers that each of them, if it is a broker, must know as alive.
+        Brokers that each of them, if it is a broker, must see as alive.
     """
 
     def __init__(self, nodes: Iterable[Node], broker_ids: Collection[int]) -> None:
@@ -33,7 +34,7 @@ class Readiness:
         return list(self._waited_for)
 
     def look(self) -> bool:
-        """Look at the nodes that were not ready; return whether all are."""
+        """Check the nodes that were not ready; returns whether all are."""
         while self._waited_for and self._is_ready(self._waited_for[0]):
             del self._waited_for[0]
         return not self._waited_for
@@ -45,12 +46,12 @@ class Readiness:
 
 
 def _brokers_known_to(node: Node) -> frozenset[int]:
-    """Ask one broker for the brokers that are alive; an empty set if it does not answer."""
+    """Ask one broker for the live brokers; an empty set if it does not respond."""
     import confluent_kafka
     import confluent_kafka.admin
 
     address = f"{LOOPBACK}:{node.main_port}"
-    # a broker that does not answer yet is expected, so nothing is logged
+    # a starting broker that does not respond is expected, so log nothing
     client = confluent_kafka.admin.AdminClient({"bootstrap.servers": address, "log_level": 0})
     try:
         return frozenset(client.list_topics(timeout=_ANSWER_TIMEOUT_S).brokers)

@@ -1,4 +1,4 @@
-"""How a sandbox comes into being, or is completed where it was left half made."""
+"""Creates a sandbox, or completes one that was only partly created."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kafkabal.sandbox.sandbox_spec import SandboxSpec
 from kafkabal.sandbox.wait_until import WaitLimit
 
 _CLASS_CACHE_GRACE_S: Final = 300.0
-"""A JVM writes the cache as it exits, which is slow on a busy machine; one that is killed leaves none."""
+"""A JVM writes the cache on exit, which is slow on a busy machine; a killed JVM leaves none."""
 
 
 def bring_up(
@@ -35,16 +35,16 @@ def bring_up(
     on_step: Callable[[str], None],
     with_class_cache: bool = True,
 ) -> Sandbox:
-    """Make the sandbox in ``folder``, or complete it, and return it when it is ready.
+    """Create or complete the sandbox in ``folder``, and return it once it is ready.
 
-    Its first start on this machine makes the class cache of its version of Kafka, unless disabled.
+    Unless disabled, its first start on this machine also creates the class cache of its Kafka version.
 
     Raises
     ------
     UsageError
-        If it exists and is made differently.
+        If it exists with another specification.
     OperationError
-        If a jar cannot be had, or a node does not start.
+        If a jar cannot be fetched, or a node does not start.
     """
     is_new = not (folder / RECORD_FILE).is_file()
     with exclusive(lock_of(folder)), _recorded(folder, spec) as record:
@@ -53,7 +53,7 @@ def bring_up(
             distribution = sandbox.prepare(on_step=on_step)
         except BaseException:
             if is_new:
-                # no node has started: a record left behind would be listed as a sandbox that is down, for good
+                # no node has started: if the record stayed, the sandbox would be listed as down forever
                 shutil.rmtree(folder, ignore_errors=True)
             raise
         if with_class_cache and not record.spec.zookeeper:
@@ -64,7 +64,7 @@ def bring_up(
 
 @contextmanager
 def _recorded(folder: Path, spec: SandboxSpec | None) -> Iterator[SandboxRecord]:
-    """Read the record of a sandbox, or write a new one and hold its ports for as long as the block lasts."""
+    """Read the record of a sandbox, or write a new one and hold its ports for the duration of the block."""
     with ExitStack() as until_started:
         if (folder / RECORD_FILE).is_file():
             yield _existing(folder, spec)
@@ -102,7 +102,7 @@ def _new_record(folder: Path, spec: SandboxSpec, until_started: ExitStack) -> Sa
 def _ensure_class_cache(
     distribution: KafkaInstallation, home: Path, cache_folder: Path, on_step: Callable[[str], None]
 ) -> None:
-    """Make the class cache if it is missing; sandboxes start without it too, so a failure is only reported."""
+    """Create the class cache if it is missing; a failure is only reported, since sandboxes start without it too."""
     with exclusive(distribution.folder / "classes.lock"):
         if distribution.class_cache.is_file():
             return
@@ -114,7 +114,7 @@ def _ensure_class_cache(
 
 
 def _make_class_cache(distribution: KafkaInstallation, home: Path, cache_folder: Path) -> None:
-    """Let the broker of a sandbox of its own load its classes, and write them down as it ends."""
+    """Have a broker in a temporary sandbox load its classes and save them on exit."""
     fresh = distribution.class_cache.with_suffix(".new")
     record_classes = (f"-XX:AOTCacheOutput={fresh}", "-Xlog:disable", "-Xlog:all=error:stderr")
     spec = SandboxSpec(brokers=1, racks=0, log_dirs=1, kafka_version=distribution.version, jvm_options=record_classes)

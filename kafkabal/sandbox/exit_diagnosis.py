@@ -1,4 +1,4 @@
-"""Why a node ended, read from the end of what it printed."""
+"""Finds out why a node exited, from the end of its output."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Final
 
 _START_LINE: Final = "--- started by the sandbox ---"
 _TAIL_BYTES: Final = 256 * 1024
-"""The cause is in the last lines; stack traces of a dying broker are tens of kB."""
+"""The cause is in the last lines; stack traces of a crashing broker are tens of kB."""
 _LONGEST_CAUSE: Final = 300
 """Characters: two or three lines of a terminal."""
 _OUT_OF_MEMORY: Final = "Terminating due to java.lang.OutOfMemoryError"
-# Of a stack trace the innermost cause comes last; Java's own complaints are followed by two that say nothing.
+# In a stack trace the innermost cause comes last; Java's own errors are followed by two lines without information.
 _CAUSE: Final = re.compile(
     r"""
     \[[^]]*\]\ (?:ERROR|FATAL)\ (?P<logged>.+)
@@ -27,7 +27,7 @@ _UNKNOWN: Final = "exited without an error message"
 
 
 def mark_start(log: Path) -> None:
-    """Note in a node's log that it is started again, so that what it printed earlier is distinguished."""
+    """Mark a new start in a node's log, to separate it from earlier output."""
     with log.open("a", encoding="utf-8") as file:
         file.write(f"{_START_LINE}\n")
 
@@ -38,17 +38,17 @@ def last_lines(log: Path, count: int) -> list[str]:
 
 
 def ran_out_of_memory(log: Path) -> bool:
-    """Whether the Java machine ended itself, since its heap was full, after the last start."""
+    """Whether the JVM exited after the last start because its heap was full."""
     return _OUT_OF_MEMORY in _tail_since_start(log)
 
 
 def cause_of_end(log: Path) -> str:
-    """Say in one line what a node's log gives as the reason that it ended after its last start."""
+    """One line with the reason that a node's log gives for its exit after the last start."""
     return cause_in(_tail_since_start(log).splitlines())
 
 
 def cause_in(lines: Iterable[str]) -> str:
-    """Say in one line why a Java program ended that printed ``lines``: the last thing it calls an error."""
+    """One line with the reason why a Java program with this output exited: the last thing it calls an error."""
     found = [match for line in lines if (match := _CAUSE.match(line))]
     if not found:
         return _UNKNOWN

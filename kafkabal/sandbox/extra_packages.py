@@ -1,4 +1,4 @@
-"""Packages that come with the extra ``sandbox``, asked for only where they are used."""
+"""Imports packages of the extra ``sandbox``, only where they are used."""
 
 from __future__ import annotations
 

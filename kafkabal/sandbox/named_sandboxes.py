@@ -1,4 +1,4 @@
-"""The sandboxes of this user by name: brought up and found."""
+"""Creates and finds the sandboxes of this user by name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kafkabal.sandbox.wait_until import WaitLimit
 
 DEFAULT_NAME: Final = "default"
 _SHOWN: Final = 40
-"""Characters of a wrong text that an error shows, so that the message stays one line."""
+"""Characters of an invalid name that an error shows, so that the message stays one line."""
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}")
 
 
@@ -32,30 +32,30 @@ def up(
     wait_limit: WaitLimit = WaitLimit(),  # noqa: B008 - frozen
     on_step: Callable[[str], None] = lambda _step: None,
 ) -> Sandbox:
-    """Bring a sandbox up and return it when every broker is registered and answers.
+    """Start a sandbox, and return it once every broker is registered and responds.
 
-    An existing one is completed: what is not running is started. If it does not come up its processes are
-    ended, and its files are left to be looked at until it is taken down.
+    If it exists, only the nodes that are not running are started. If the start fails, its processes are killed, but its
+    files are kept for inspection until it is taken down.
 
     Parameters
     ----------
     spec
-        What it is to be made of; None for what an existing one is made of, else for the defaults.
+        Its specification; None for that of the existing sandbox, or else the defaults.
     name
         Its name among the sandboxes of this user.
     home, cache_folder
-        Where sandboxes and jars are kept, if not in the usual places.
+        Where sandboxes and jars are stored, if not in the usual places.
     wait_limit
         How long to wait for its nodes.
     on_step
-        Told what is being done, in a few words.
+        Called with a few words about each step.
 
     Raises
     ------
     UsageError
-        If there is one of that name that is made differently, or the extra ``sandbox`` is not installed.
+        If a sandbox of that name has another specification, or the extra ``sandbox`` is not installed.
     OperationError
-        If a jar cannot be had, or a node does not start.
+        If a jar cannot be fetched, or a node does not start.
     """
     if not _NAME.fullmatch(name):
         raise UsageError(f"invalid sandbox name: {name!r}", hint="use up to 40 lower-case letters, digits, - _ .")
@@ -65,23 +65,23 @@ def up(
 
 
 def find_sandbox(name: str = DEFAULT_NAME, *, home: Path | None = None, cache_folder: Path | None = None) -> Sandbox:
-    """Return the sandbox of that name, whatever its state.
+    """The sandbox of that name, whatever its state.
 
     Raises
     ------
     UsageError
-        If there is none.
+        If the name is unknown.
     """
     return _opened(_folder_of(name, home), cache_folder)
 
 
 def take_down(name: str = DEFAULT_NAME, *, home: Path | None = None) -> None:
-    """Kill every process of a sandbox and remove every file of it, in whatever state it is.
+    """Kill all processes of a sandbox and remove all its files, whatever its state.
 
     Raises
     ------
     UsageError
-        If there is none of that name.
+        If the name is unknown.
     OutputError
         If a file cannot be removed.
     """
@@ -89,14 +89,14 @@ def take_down(name: str = DEFAULT_NAME, *, home: Path | None = None) -> None:
 
 
 def list_sandboxes(*, home: Path | None = None, cache_folder: Path | None = None) -> list[Sandbox]:
-    """Return all sandboxes of this user by name, whatever their state."""
+    """All sandboxes of this user by name, whatever their state."""
     return [_opened(folder, cache_folder) for folder in recorded_folders(_resolved(home))]
 
 
 def sandboxes_up(*, home: Path | None = None) -> list[Path]:
-    """Return the profiles of the sandboxes that listen, the one that was made last first.
+    """Profiles of the sandboxes that accept connections, the newest first.
 
-    They are asked for by commands that are given no cluster, so this looks at no process and loads no Kafka library.
+    Called by commands without a given cluster, so this inspects no processes and loads no Kafka library.
     """
     recorded = readable_records(_resolved(home))
     return [
@@ -107,13 +107,13 @@ def sandboxes_up(*, home: Path | None = None) -> list[Path]:
 
 
 def _resolved(home: Path | None) -> Path:
-    # Path.resolve raises a RuntimeError for links that lead back to themselves
+    # Path.resolve raises RuntimeError for circular links
     return Path(os.path.realpath(home or default_home()))
 
 
 def _folder_of(name: str, home: Path | None) -> Path:
     folder = _resolved(home) / name
-    # any other name could lead out of the home
+    # any other name could point outside the home
     if not _NAME.fullmatch(name) or not (folder / RECORD_FILE).is_file():
         known = ", ".join(path.name for path in recorded_folders(_resolved(home)))
         raise UsageError(

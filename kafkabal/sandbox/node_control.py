@@ -1,4 +1,4 @@
-"""Control over the processes of one sandbox: started and waited for, signalled, ended."""
+"""Controls the processes of one sandbox: starts them, waits for them, signals and ends them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kafkabal.sandbox.zookeeper_brokers import registered_brokers
 
 
 class NodeControl:
-    """The processes of the sandbox in ``folder``, as they are now: nothing about them is stored."""
+    """The current processes of the sandbox in ``folder``; nothing about them is stored."""
 
     def __init__(self, folder: Path, record: SandboxRecord, wait_limit: WaitLimit) -> None:
         self._folder = folder
@@ -31,11 +31,11 @@ class NodeControl:
         self._table = ProcessTable()
 
     def files(self, node: Node) -> NodeFiles:
-        """Return where a node keeps what."""
+        """The paths of a node's files."""
         return NodeFiles(self._folder / node.folder_name)
 
     def processes(self) -> dict[int, Any]:
-        """Return the living processes by the id of their node."""
+        """The running processes, by node id."""
         by_folder = self._table.find(self._folder)
         return {
             node.id: by_folder[folder]
@@ -44,31 +44,32 @@ class NodeControl:
         }
 
     def stats(self) -> dict[int, ProcessStats]:
-        """Return how the living processes are, by the id of their node."""
+        """Statistics of the running processes, by node id."""
         stats = ((node_id, self._table.look_at(process)) for node_id, process in self.processes().items())
         return {node_id: each for node_id, each in stats if each is not None}
 
     def send(self, nodes: Collection[Node], which: signal.Signals) -> None:
-        """Signal those of the nodes that have a process."""
+        """Signal the given nodes that have a process."""
         processes = self.processes()
         self._table.signal([processes[node.id] for node in nodes if node.id in processes], which)
 
     def end(self, nodes: Collection[Node], which: signal.Signals, *, grace_s: float) -> list[Node]:
-        """Signal those of the nodes that have a process, kill them after ``grace_s``, and return them."""
+        """Signal the given nodes that have a process, kill them after ``grace_s``, and return them."""
         processes = self.processes()
         present = [node for node in nodes if node.id in processes]
         self._table.end([processes[node.id] for node in present], which, grace_s=grace_s)
         return present
 
     def start(self, nodes: Sequence[Node], distribution: KafkaInstallation, on_step: Callable[[str], None]) -> None:
-        """Resume paused nodes, start absent ones, and return when all answer; if one does not, end those started.
+        """Resume paused nodes and start missing ones; returns once all respond. If one fails, those it started are
+        killed.
 
         Raises
         ------
         OperationError
-            If one of them ends, or does not answer before the deadline.
+            If a node exits, or does not respond before the deadline.
         OutputError
-            If the files of one cannot be written.
+            If a node's files cannot be written.
         """
         self.send(nodes, signal.SIGCONT)
         processes = self.processes()
@@ -81,7 +82,7 @@ class NodeControl:
             self._wait_until_ready(nodes, processes)
         except BaseException:
             for node in self.end(absent, signal.SIGKILL, grace_s=0):
-                # else its log would be searched for a fault
+                # otherwise its log would be searched for an error
                 self.files(node).last_signal.write_text(NodeState.KILLED.value, encoding="ascii")
             raise
 
@@ -137,5 +138,5 @@ class NodeControl:
 
 
 def titles(nodes: Sequence[Node]) -> str:
-    """Name nodes in a sentence."""
+    """List nodes in a sentence."""
     return ", ".join(node.title for node in nodes)

@@ -1,4 +1,4 @@
-"""What a node needs to be started: its files, and the command line of its process."""
+"""What it takes to start a node: its files, and the command line of its process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ZOOKEEPER_MAIN: Final = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 _ZOOKEEPER_HEAP_BYTES: Final = 128 * 2**20
 """Holds the registrations of a few brokers, some MB."""
 _CONTROLLER_HEAP_BYTES: Final = 256 * 2**20
-"""As a broker without replicas."""
+"""The same as a broker without replicas."""
 
 
 def write_log_settings(sandbox_folder: Path) -> None:
@@ -33,12 +33,12 @@ def write_log_settings(sandbox_folder: Path) -> None:
 
 
 def ensure_files(record: SandboxRecord, node: Node, files: NodeFiles, distribution: KafkaInstallation) -> None:
-    """Write the files of a node that has none yet, its settings last: a node that has them is complete.
+    """Write the files of a node that has none yet; its settings come last, so a node that has them is complete.
 
     Raises
     ------
     OutputError
-        If that is not possible.
+        If a file cannot be written.
     """
     if files.settings.exists():
         return
@@ -54,7 +54,7 @@ def ensure_files(record: SandboxRecord, node: Node, files: NodeFiles, distributi
 
 
 def node_command(record: SandboxRecord, node: Node, files: NodeFiles, distribution: KafkaInstallation) -> list[str]:
-    """Return the command line of a node's process."""
+    """The command line of a node's process."""
     spec = record.spec
     return java_command(
         _ZOOKEEPER_MAIN if node.role is Role.ZOOKEEPER else _BROKER_MAIN,

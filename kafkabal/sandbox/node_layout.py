@@ -1,4 +1,4 @@
-"""The nodes of a sandbox: what each of them is, and where it keeps what."""
+"""The nodes of a sandbox: their roles, listeners and files."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from kafkabal.sandbox.sandbox_spec import CONTROLLER_LISTENER, INNER_LISTENER, S
 ZOOKEEPER_ID: Final = 0
 ZOOKEEPER_LISTENER: Final = "ZOOKEEPER"
 _FIRST_CONTROLLER_ID: Final = 101
-"""Above the id of any broker: a sandbox has 50 at most."""
+"""Above any broker id: a sandbox has at most 50 brokers."""
 
 
 class Role(StrEnum):
-    """What a node does."""
+    """The role of a node."""
 
     BROKER = "broker"
     BROKER_AND_CONTROLLER = "broker+controller"
@@ -29,7 +29,7 @@ class Role(StrEnum):
 
     @property
     def votes(self) -> bool:
-        """Whether it is part of the quorum of controllers."""
+        """Whether it belongs to the controller quorum."""
         return self in (Role.CONTROLLER, Role.BROKER_AND_CONTROLLER)
 
 
@@ -44,19 +44,19 @@ class Node:
 
     @property
     def title(self) -> str:
-        """How people call it: ``broker 3``, ``controller 101``, ``zookeeper``."""
+        """How messages call it: ``broker 3``, ``controller 101``, ``zookeeper``."""
         if self.role is Role.ZOOKEEPER:
             return "zookeeper"
         return f"{'broker' if self.role.serves_clients else 'controller'} {self.id}"
 
     @property
     def folder_name(self) -> str:
-        """Name of its folder in the sandbox's."""
+        """Name of its folder inside the sandbox's."""
         return self.title.replace(" ", "-")
 
     @property
     def main_port(self) -> int:
-        """The port that it is reached on by the sandbox itself."""
+        """The port on which the sandbox itself connects to it."""
         if self.role.serves_clients:
             return self.ports[INNER_LISTENER]
         return next(iter(self.ports.values()))
@@ -64,7 +64,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class NodeFiles:
-    """Where a node keeps what, all below one folder."""
+    """Paths of a node's files, all below one folder."""
 
     folder: Path
 
@@ -75,7 +75,7 @@ class NodeFiles:
 
     @property
     def log(self) -> Path:
-        """All that the process has printed, over all its starts."""
+        """The output of the process, over all its starts."""
         return self.folder / "node.log"
 
     @property
@@ -90,7 +90,7 @@ class NodeFiles:
 
     @property
     def last_signal(self) -> Path:
-        """Name of the signal that the sandbox ended the process with, if it did."""
+        """Holds the name of the signal with which the sandbox ended the process, if it did."""
         return self.folder / "last-signal"
 
     def log_dir(self, index: int) -> Path:
@@ -99,7 +99,7 @@ class NodeFiles:
 
 
 def lay_out_nodes(spec: SandboxSpec) -> Iterator[tuple[int, Role, str | None, tuple[str, ...]]]:
-    """Yield id, role, rack and the names of the listeners of every node, those first that others wait for."""
+    """Yield id, role, rack and listener names of every node, in the order of their dependencies."""
     if spec.zookeeper:
         yield ZOOKEEPER_ID, Role.ZOOKEEPER, None, (ZOOKEEPER_LISTENER,)
     own_controllers = spec.controllers if spec.controllers > 1 else 0

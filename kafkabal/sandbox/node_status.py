@@ -1,4 +1,4 @@
-"""How the nodes of a sandbox are."""
+"""The status of the nodes of a sandbox."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkabal.sandbox.process_table import ProcessStats
 
 
 class NodeState(StrEnum):
-    """How a node is."""
+    """The state of a node."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -24,7 +24,7 @@ class NodeState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeStatus:
-    """A node, how it is, its process and that one's memory where there is one, and why it ended if it did by itself."""
+    """A node and its state; its process with that one's memory, if any; and why it exited, if it did so by itself."""
 
     node: Node
     state: NodeState
@@ -34,7 +34,7 @@ class NodeStatus:
 
 
 def node_status_of(node: Node, files: NodeFiles, process: ProcessStats | None) -> NodeStatus:
-    """Say how a node is from its process, if it has one, else from what it left."""
+    """The status of a node, from its process if it has one, else from the files it left."""
     if process is not None:
         state = NodeState.PAUSED if process.is_paused else NodeState.RUNNING
         return NodeStatus(node, state, process.pid, process.rss_bytes)

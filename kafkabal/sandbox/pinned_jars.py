@@ -1,4 +1,4 @@
-"""What a version of Kafka consists of: the jars by name and checksum, from the lock file that is shipped for it."""
+"""The jars of a Kafka version, by name and checksum, from the lock file shipped for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PREFIX: Final = "kafka-"
 
 @dataclass(frozen=True, slots=True)
 class LockedJar:
-    """A jar by its Maven name, and the checksum that it must have."""
+    """A jar by its Maven name, with its required checksum."""
 
     group: str
     artifact: str
@@ -30,7 +30,7 @@ class LockedJar:
 
     @property
     def file_name(self) -> str:
-        """Name of the jar in the cache: the checksum distinguishes files of the same name."""
+        """Name of the jar in the cache; the checksum separates files of the same name."""
         return f"{self.artifact}-{self.version}-{self.sha256[:12]}.jar"
 
     def as_line(self) -> str:
@@ -40,7 +40,7 @@ class LockedJar:
 
 @cache
 def locked_versions() -> tuple[str, ...]:
-    """Versions of Kafka that a lock file is shipped for, oldest first."""
+    """Kafka versions for which a lock file is shipped, oldest first."""
     names = (entry.name for entry in _locks().iterdir())
     versions = (name.removeprefix(_PREFIX).removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX))
     return tuple(sorted(versions, key=lambda version: tuple(map(int, version.split(".")))))
@@ -48,7 +48,7 @@ def locked_versions() -> tuple[str, ...]:
 
 @cache
 def read_lock(kafka_version: str) -> tuple[LockedJar, ...]:
-    """Read the shipped lock file of a version of Kafka.
+    """Read the shipped lock file of a Kafka version.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""The processes of a sandbox, found by their command lines and not by stored ids.
+"""Finds the processes of a sandbox by their command lines, not by stored ids.
 
-Every process of a sandbox carries the folder of its node on its command line. So there is no file of process ids that
-could be missing after a crash, or name a process that has since become someone else's.
+Every process of a sandbox has its node's folder on its command line. So there is no file of process ids that could be
+missing after a crash, or contain an id that another user's process now has.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STANDARD_ERROR: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class ProcessStats:
-    """A process at one moment: its id, the memory it takes, and whether a signal has stopped it."""
+    """A process at one moment: its id, its memory, and whether a signal has stopped it."""
 
     pid: int
     rss_bytes: int
@@ -31,29 +31,29 @@ class ProcessStats:
 
 
 def mark_of(node_folder: Path) -> str:
-    """Return the option that marks a Java process as the node in ``node_folder``."""
+    """The option that marks a Java process as the node in ``node_folder``."""
     return f"{_MARK}{node_folder}"
 
 
 class ProcessTable:
-    """The processes of sandboxes on this machine; children of this very process are reaped when they have ended."""
+    """The sandbox processes on this machine; children of this process are reaped once they exit."""
 
     def __init__(self) -> None:
         self._psutil: Any = extra_module("psutil")
         self._children: set[int] = set()
 
     def spawn(self, command: list[str], environment: Mapping[str, str], log: Path) -> Any:
-        """Start a process in a session of its own, so that no terminal's Ctrl-C reaches it; it prints to ``log``.
+        """Start a process in a session of its own, out of reach of a terminal's Ctrl-C; its output goes to ``log``.
 
         Returns
         -------
         psutil.Process
-            Known from its id: for a moment a new process cannot be found by its command line.
+            Created from its id: for a moment a new process cannot be found by its command line.
 
         Raises
         ------
         OperationError
-            If it cannot be started at all.
+            If it cannot be started.
         """
         to_log = (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         no_input = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
@@ -68,7 +68,7 @@ class ProcessTable:
         return self._psutil.Process(pid)
 
     def find(self, sandbox_folder: Path) -> dict[Path, Any]:
-        """Return the living processes of a sandbox as ``psutil.Process``, by the folder of their node."""
+        """The running processes of a sandbox as ``psutil.Process``, by the folder of their node."""
         self._reap()
         mark = mark_of(sandbox_folder) + os.sep
         return {
@@ -79,7 +79,7 @@ class ProcessTable:
         }
 
     def has_ended(self, process: Any) -> bool:
-        """Whether a process found earlier is there no more."""
+        """Whether a process found earlier has exited."""
         self._reap()
         try:
             return not process.is_running() or process.status() == self._psutil.STATUS_ZOMBIE
@@ -87,12 +87,12 @@ class ProcessTable:
             return True
 
     def end(self, processes: Collection[Any], with_signal: signal.Signals, *, grace_s: float) -> None:
-        """Signal these processes, kill those that are still there after ``grace_s``, and see them gone.
+        """Signal these processes, kill those that remain after ``grace_s``, and wait until they are gone.
 
         Raises
         ------
         OperationError
-            If one is still there 10 s after having been killed.
+            If one still exists 10 s after it was killed.
         """
         self.signal(processes, with_signal)
         _gone, alive = self._psutil.wait_procs(processes, timeout=grace_s)
@@ -102,7 +102,7 @@ class ProcessTable:
             raise OperationError(f"process {alive[0].pid} of a sandbox did not exit after SIGKILL")
 
     def signal(self, processes: Collection[Any], which: signal.Signals) -> None:
-        """Signal these processes; one that has ended, whose id may be someone else's by now, is left alone."""
+        """Signal these processes; skips one that has exited, because its id may have been reused."""
         for process in processes:
             try:
                 process.send_signal(which)
@@ -110,7 +110,7 @@ class ProcessTable:
                 continue
 
     def look_at(self, process: Any) -> ProcessStats | None:
-        """Return how a process found earlier is, None if it has ended since."""
+        """Statistics of a process found earlier; None if it has exited since."""
         try:
             is_paused = process.status() == self._psutil.STATUS_STOPPED
             return ProcessStats(process.pid, process.memory_info().rss, is_paused)
@@ -122,14 +122,14 @@ class ProcessTable:
 
 
 def _inherited() -> list[int]:
-    """Descriptors beside the standard ones that a child of this process would get.
+    """Descriptors, beside the standard ones, that a child of this process would inherit.
 
-    They come from the program that started this command, such as ``flock`` or a shell: a broker that kept them after
-    the command has ended would hold their locks and pipes for as long as it runs.
+    They come from the program that started this command, such as ``flock`` or a shell. A broker that kept them would
+    hold their locks and pipes for as long as it runs, long after the command has ended.
     """
     found = []
     for descriptor in [int(entry.name) for entry in Path("/dev/fd").iterdir()]:
-        with suppress(OSError):  # the one that the listing itself needs is closed by now
+        with suppress(OSError):  # the descriptor used for the listing itself is already closed
             if descriptor > _STANDARD_ERROR and os.get_inheritable(descriptor):
                 found.append(descriptor)
     return found

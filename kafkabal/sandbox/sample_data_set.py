@@ -1,4 +1,4 @@
-"""A data set to feed a cluster with: files of uneven size in a folder for each label, as image data sets come."""
+"""Generates a sample data set: files of varying size, in one folder per label, like an image data set."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ import numpy as np
 
 _LABELS = ("cat", "dog", "bird", "fish")
 _MEDIAN_BYTES = 90_000
-"""Photographs of ImageNet have some 110 kB on average; with the spread below these have 102."""
+"""ImageNet's photographs have a mean of some 110 kB; with the spread below these have 102."""
 _SPREAD = 0.5
-"""Standard deviation of the logarithm: a tenth is half as large, a tenth twice as large."""
+"""Standard deviation of the logarithm: a tenth of the files are at most half as large, a tenth at least twice as
+large."""
 
 
 def write_data_set(folder: Path, *, seed: int, files: int = 2_400) -> Path:
-    """Write files of random content, their sizes log-normal around 90 kB.
+    """Write files of random content with log-normal sizes around 90 kB.
 
     Returns
     -------
     Path
-        The folder, which was made.
+        The folder, which is created.
     """
     rng = np.random.default_rng(seed)
     sizes = np.exp(rng.normal(np.log(_MEDIAN_BYTES), _SPREAD, files)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""A sandbox: its nodes started, disturbed, looked at and removed."""
+"""A sandbox: start, disturb, inspect and remove its nodes."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ _TOOLS: Final = {
 
 
 class Sandbox:
-    """A cluster of Apache Kafka on this machine's loopback, in a folder that holds all that it is.
+    """An Apache Kafka cluster on this machine's loopback, stored entirely in one folder.
 
-    As a context manager it goes down at the end of the block.
+    As a context manager it is taken down at the end of the block.
 
     Parameters
     ----------
     folder
         Its folder.
     record
-        What it was asked to be, and how it was laid out.
+        Its specification and layout.
     cache_folder
-        Where jars are kept.
+        Where jars are stored.
     wait_limit
         How long to wait for nodes.
     """
@@ -79,22 +79,22 @@ class Sandbox:
 
     @property
     def profile_path(self) -> Path:
-        """The kafkabal profile that describes it, with a capacity for each log dir."""
+        """Its kafkabal profile, with a capacity for each log dir."""
         return self.folder / PROFILE_FILE
 
     @property
     def bootstrap_servers(self) -> str:
-        """``host:port`` of all brokers, separated by commas, for clients without encryption and authentication."""
+        """``host:port`` of all brokers, separated by commas, for plaintext clients."""
         return self.bootstrap_servers_of(INNER_LISTENER)
 
     @property
     def zookeeper(self) -> str | None:
-        """``host:port`` of its ZooKeeper, None without."""
+        """``host:port`` of its ZooKeeper; None without one."""
         servers = (node.main_port for node in self.record.nodes if node.role is Role.ZOOKEEPER)
         return next((f"{LOOPBACK}:{port}" for port in servers), None)
 
     def bootstrap_servers_of(self, listener: str) -> str:
-        """``host:port`` of one of the listeners of all brokers, separated by commas.
+        """``host:port`` of all brokers on one listener, separated by commas.
 
         Raises
         ------
@@ -106,7 +106,7 @@ class Sandbox:
         return ",".join(f"{LOOPBACK}:{node.ports[listener]}" for node in self.record.brokers)
 
     def log_dirs(self, broker: int) -> list[Path]:
-        """Return the log dirs of a broker.
+        """The log dirs of a broker.
 
         Raises
         ------
@@ -116,7 +116,7 @@ class Sandbox:
         return self.record.log_dirs(self.folder).get(self.record.node(broker).id, [])
 
     def log(self, node_id: int) -> Path:
-        """Return the file that a node prints to.
+        """The file with a node's output.
 
         Raises
         ------
@@ -126,33 +126,33 @@ class Sandbox:
         return self._control.files(self.record.node(node_id)).log
 
     def status(self) -> list[NodeStatus]:
-        """Say how every node is."""
+        """The status of every node."""
         stats = self._control.stats()
         return [node_status_of(node, self._control.files(node), stats.get(node.id)) for node in self.record.nodes]
 
     def start(self, *node_ids: int, on_step: Callable[[str], None] = lambda _step: None) -> None:
-        """Bring nodes back, paused or ended; without ids all that are not running. Return when they answer.
+        """Start or resume nodes; without ids all that are not running. Returns once they respond.
 
         Raises
         ------
         UsageError
             If the node is unknown.
         OperationError
-            If one of them ends, or does not answer before the deadline.
+            If a node exits, or does not respond before the deadline.
         """
         nodes = self._chosen(node_ids)
         with exclusive(lock_of(self.folder)):
             self._control.start(nodes, self.prepare(), on_step)
 
     def complete_locked(self, *, on_step: Callable[[str], None]) -> None:
-        """Write what all nodes share and bring all of them up, for a caller that holds the lock of the sandbox."""
+        """Write the shared files and start all nodes, for a caller that holds the lock of the sandbox."""
         make_folder(self._scratch)
         write_log_settings(self.folder)
         write_profile(self.record, self.folder, self.profile_path)
         self._control.start(self.record.nodes, self.prepare(), on_step)
 
     def kill(self, *node_ids: int) -> None:
-        """Kill nodes (SIGKILL), as a crash would; without ids all.
+        """Kill nodes (SIGKILL), as in a crash; without ids all.
 
         Raises
         ------
@@ -162,7 +162,7 @@ class Sandbox:
         self._end(self._chosen(node_ids), signal.SIGKILL, NodeState.KILLED, grace_s=0)
 
     def stop(self, *node_ids: int, grace_s: float = 30.0) -> None:
-        """Shut nodes down gracefully (SIGTERM); without ids all. What is still there after ``grace_s`` is killed.
+        """Shut nodes down gracefully (SIGTERM); without ids all. Those that remain after ``grace_s`` are killed.
 
         Raises
         ------
@@ -170,19 +170,19 @@ class Sandbox:
             If the node is unknown.
         """
         nodes = self._chosen(node_ids)
-        # those first that need the others to shut down gracefully
+        # first the nodes that need the others for a graceful shutdown
         for group in ([n for n in nodes if n.role is Role.BROKER], [n for n in nodes if n.role is not Role.BROKER]):
             self._end(group, signal.SIGTERM, NodeState.STOPPED, grace_s=grace_s)
 
     def pause(self, *node_ids: int) -> None:
-        """Pause nodes (SIGSTOP), as a machine that hangs would; without ids all. :meth:`start` resumes them.
+        """Pause nodes (SIGSTOP), as on a machine that hangs; without ids all. :meth:`start` resumes them.
 
         Raises
         ------
         UsageError
             If the node is unknown.
         OperationError
-            If one of them is not running.
+            If a node is not running.
         """
         nodes = self._chosen(node_ids)
         running = self._control.processes()
@@ -191,7 +191,7 @@ class Sandbox:
         self._control.send(nodes, signal.SIGSTOP)
 
     def down(self) -> None:
-        """Kill every process of the sandbox and remove every file of it; harmless if that has been done.
+        """Kill all processes of the sandbox and remove all its files; harmless if already done.
 
         Raises
         ------
@@ -201,14 +201,14 @@ class Sandbox:
         remove_sandbox(self.folder)
 
     def prepare(self, *, on_step: Callable[[str], None] = lambda _step: None) -> KafkaInstallation:
-        """Return its version of Kafka, ready to be started; fetched first where it is not in the cache.
+        """Its Kafka version, ready to be started; fetched first if it is not in the cache.
 
         Raises
         ------
         UsageError
             If the extra ``sandbox`` is not installed.
         OperationError
-            If a jar cannot be fetched or is not the locked one.
+            If a jar cannot be fetched or does not match the lock file.
         """
         if self._distribution is None:
             self._distribution = prepare_kafka(self.record.spec.version, self._cache_folder, on_step=on_step)
@@ -222,16 +222,16 @@ class Sandbox:
         tool
             ``LogDirsCommand``, ``ReassignPartitionsCommand`` or ``TopicCommand``.
         arguments
-            Those of the tool; ``--bootstrap-server`` is put before them.
+            Arguments of the tool; ``--bootstrap-server`` is inserted before them.
         timeout_s
-            When to give up.
+            Timeout in seconds.
 
         Raises
         ------
         UsageError
-            If it is none of these.
+            If the tool is none of these.
         OperationError
-            If it does not end in time.
+            If it does not exit in time.
         """
         if tool not in _TOOLS:
             raise UsageError(f"unknown tool of Kafka: {tool}", hint=f"choose from: {', '.join(_TOOLS)}")
@@ -244,14 +244,14 @@ class Sandbox:
         Raises
         ------
         OperationError
-            If it does not end in time.
+            If it does not exit in time.
         """
         return run_java(self.main_command(main_class, *arguments), timeout_s=timeout_s)
 
     def main_command(self, main_class: str, *arguments: str, with_class_cache: bool = True) -> list[str]:
-        """Return the command line that runs any main class on the class path of the sandbox.
+        """The command line that runs any main class on the class path of the sandbox.
 
-        ``with_class_cache`` halves the time of the start; a measurement of the program as others run it goes without.
+        ``with_class_cache`` halves the start time; leave it out to measure a program as others run it.
         """
         distribution = self.prepare()
         return java_command(
@@ -276,12 +276,12 @@ class Sandbox:
 
 
 def lock_of(folder: Path) -> Path:
-    """Return the lock file that is held by who starts or removes the sandbox in ``folder``."""
+    """The lock file held by the process that starts or removes the sandbox in ``folder``."""
     return folder.parent / f".{folder.name}.lock"
 
 
 def remove_sandbox(folder: Path) -> None:
-    """Kill every process of the sandbox in ``folder`` and remove every file of it, even if its record is damaged.
+    """Kill all processes of the sandbox in ``folder`` and remove all its files, even if its record is damaged.
 
     Raises
     ------
@@ -298,7 +298,7 @@ def remove_sandbox(folder: Path) -> None:
 
 
 def _remove_folder(folder: Path) -> None:
-    """Remove the record last: as long as anything is left, the sandbox is found."""
+    """Remove the record last: the sandbox can be found as long as anything is left."""
     if not folder.is_dir():
         return
     for entry in folder.iterdir():

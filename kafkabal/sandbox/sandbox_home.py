@@ -1,4 +1,4 @@
-"""Where sandboxes and their jars are kept."""
+"""Where sandboxes and their jars are stored."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ HOME_VARIABLE: Final = "KAFKABAL_SANDBOX_HOME"
 
 
 def home_of(environ: Mapping[str, str], state_folder: Path) -> Path:
-    """Folder of all sandboxes: ``$KAFKABAL_SANDBOX_HOME``, else below the folder of kafkabal's state."""
+    """Folder of all sandboxes: ``$KAFKABAL_SANDBOX_HOME``, else a folder in kafkabal's state folder."""
     override = environ.get(HOME_VARIABLE)
     return Path(override).absolute() if override else state_folder / "sandboxes"
 
 
 def cache_of(cache_folder: Path) -> Path:
-    """Folder in kafkabal's cache of what is fetched or computed once for all sandboxes."""
+    """Folder in kafkabal's cache for what is fetched or computed once for all sandboxes."""
     return cache_folder / "sandbox"
 
 
 def default_home() -> Path:
-    """Folder of all sandboxes of the user who runs this process, see :func:`home_of`."""
+    """Folder of all sandboxes of the user of this process, see :func:`home_of`."""
     return home_of(os.environ, platformdirs.user_state_path("kafkabal"))
 
 
 def default_cache() -> Path:
-    """Folder of what is kept for all sandboxes of the user who runs this process, see :func:`cache_of`."""
+    """Cache folder for all sandboxes of the user of this process, see :func:`cache_of`."""
     return cache_of(platformdirs.user_cache_path("kafkabal"))
 
 
 def make_folder(folder: Path) -> Path:
-    """Create a folder and those above it, readable by its owner only.
+    """Create a folder and its parents, readable by the owner only.
 
     Raises
     ------
     OutputError
-        If that is not possible.
+        If it cannot be created.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Lock files that keep two tools out of each other's way in the folder of a sandbox, or of its jars."""
+"""Lock files that keep two tools from working in the folder of a sandbox, or of its jars, at once."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from kafkabal.sandbox.sandbox_home import make_folder
 
 @contextmanager
 def exclusive(lock_path: Path) -> Iterator[None]:
-    """Hold the lock file ``lock_path``, waiting for it as long as it takes; the file is gone afterwards.
+    """Hold the lock file ``lock_path``, waiting for it without limit; the file is removed afterwards.
 
-    The lock is the kernel's: it ends with the process that holds it.
+    It is a kernel lock: it ends with the process that holds it.
 
     Raises
     ------
     OutputError
-        If the file cannot be made.
+        If the file cannot be created.
     """
     with _held(lock_path):
         yield
@@ -32,9 +32,9 @@ def claimed(lock_path: Path, busy: BusyError) -> Iterator[None]:
     Raises
     ------
     BusyError
-        The one given, if another holds it.
+        The given error, if another process holds it.
     OutputError
-        If the file cannot be made.
+        If the file cannot be created.
     """
     with _held(lock_path, lambda: busy):
         yield
@@ -49,6 +49,6 @@ def _held(lock_path: Path, busy: Callable[[], BusyError] | None = None) -> Itera
     try:
         yield
     finally:
-        # before the release: a process that waits finds that its file is gone, and makes another
+        # before the release: a waiting process notices that its file is gone, and creates another
         lock_path.unlink(missing_ok=True)
         lock.release()

@@ -1,7 +1,7 @@
-"""The kafkabal profile of a sandbox: how to reach it, and what its log dirs are said to hold.
+"""The kafkabal profile of a sandbox: how to reach it, and the stated capacities of its log dirs.
 
-All log dirs of a sandbox are on one volume of this machine and report its size. The profile gives each of them a
-volume and a capacity of its own.
+All log dirs of a sandbox are on one volume of this machine and report its size. The profile gives each of them a volume
+and a capacity of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kafkabal.sandbox.sandbox_record import SandboxRecord
 
 
 def profile_of(record: SandboxRecord, folder: Path) -> dict[str, Any]:
-    """Return the profile as plain values."""
+    """The profile as plain values."""
     log_dirs = record.log_dirs(folder)
     capacity = record.spec.log_dir_capacity_bytes
     return {

@@ -1,4 +1,4 @@
-"""What is written down about a sandbox before its first process starts, so that any tool can find and remove it."""
+"""The record of a sandbox, written before its first process starts, so that any tool can find and remove it."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -21,7 +21,8 @@ _PORTS: Final = range(1, 2**16)
 
 @dataclass(frozen=True, slots=True)
 class SandboxRecord:
-    """A sandbox as it was asked for and laid out: its nodes, their ports, and when (in seconds since 1970)."""
+    """The specification and layout of a sandbox: its nodes, their ports, and its creation time (in seconds since
+    1970)."""
 
     name: str
     spec: SandboxSpec
@@ -36,12 +37,12 @@ class SandboxRecord:
         return tuple(node for node in self.nodes if node.role.serves_clients)
 
     def node(self, node_id: int) -> Node:
-        """Return the node of that id.
+        """The node with that id.
 
         Raises
         ------
         UsageError
-            If there is none.
+            If the id is unknown.
         """
         for node in self.nodes:
             if node.id == node_id:
@@ -50,7 +51,7 @@ class SandboxRecord:
         raise UsageError(f"sandbox {self.name}: unknown node: {node_id}", hint=f"choose from: {known}")
 
     def log_dirs(self, folder: Path) -> Mapping[int, list[Path]]:
-        """Broker id to its log dirs, for the sandbox in ``folder``."""
+        """The log dirs of each broker id, for the sandbox in ``folder``."""
         return {
             node.id: [NodeFiles(folder / node.folder_name).log_dir(index) for index in range(self.spec.log_dirs)]
             for node in self.brokers
@@ -79,7 +80,7 @@ def read_record(folder: Path) -> SandboxRecord:
     except InputFileError as error:
         error.hint = hint
         raise
-    except UsageError as error:  # what no sandbox can be made of
+    except UsageError as error:  # values that no sandbox can be made of
         raise InputFileError(path, error.message, hint=hint) from error
     if record.kafkabal_sandbox > _FORMAT:
         raise InputFileError(path, f"written by a newer kafkabal (format {record.kafkabal_sandbox})")
@@ -89,7 +90,7 @@ def read_record(folder: Path) -> SandboxRecord:
 
 
 def _fault(record: SandboxRecord) -> str:
-    """What does not fit together; empty where all does."""
+    """What is inconsistent; empty if nothing is."""
     for node in record.nodes:
         if not node.ports or (node.role.serves_clients and INNER_LISTENER not in node.ports):
             return f"{node.title} has no port"
@@ -104,7 +105,7 @@ def recorded_folders(home: Path) -> Iterator[Path]:
 
 
 def readable_records(home: Path) -> Iterator[tuple[Path, SandboxRecord]]:
-    """Yield folder and record of the sandboxes in ``home``, by name, leaving out damaged ones."""
+    """Yield folder and record of the sandboxes in ``home``, by name, skipping damaged ones."""
     for folder in recorded_folders(home):
         with suppress(InputFileError):
             yield folder, read_record(folder)

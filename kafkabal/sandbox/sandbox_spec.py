@@ -1,4 +1,4 @@
-"""What a sandbox is to be made of."""
+"""The specification of a sandbox."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,18 +16,18 @@ CONTROLLER_LISTENER: Final = "CONTROLLER"
 
 _MIB: Final = 2**20
 _MAX_BROKERS: Final = 50
-"""At 270 MB each they take 13 GB; more is a typing error."""
+"""At 270 MB each they take 13 GB; a larger number is a typing error."""
 _MAX_LOG_DIRS: Final = 50
-"""Real brokers have up to some dozens."""
+"""Real brokers have up to a few dozen."""
 _CONTROLLERS: Final = (1, 3, 5)
-"""A quorum needs a majority: an even number fails as early as the odd one below it."""
+"""A quorum needs a majority: an even number tolerates no more failures than the odd one below it."""
 _MIN_HEAP_BYTES: Final = 128 * _MIB
-"""A lone broker keeps 1,000 idle replicas in it (2026-11)."""
+"""A lone broker holds 1,000 idle replicas in it (2026-11)."""
 _BASE_HEAP_BYTES: Final = 256 * _MIB
-"""Of a broker with up to a thousand replicas."""
+"""For a broker with up to a thousand replicas."""
 _HEAP_BYTES_PER_REPLICA: Final = 192 * 1024
-"""Brokers with 256 MiB that copy from each other ran out of memory somewhere from 2,000 to 4,000 replicas each, which
-are 64 to 128 KiB a replica; half as much again for what is dropped between two collections. A lone broker keeps 4,000
+"""Brokers with 256 MiB that copy from each other ran out of memory somewhere between 2,000 and 4,000 replicas each,
+which is 64 to 128 KiB per replica; half as much again for garbage between two collections. A lone broker holds 4,000
 idle ones in 256 MiB (2026-11)."""
 _OWN_PROPERTIES: Final = frozenset(
     {
@@ -51,16 +51,16 @@ Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaListener:
-    """A listener of every broker in addition to the plaintext one that brokers use among themselves.
+    """A listener of every broker, in addition to the plaintext one for traffic between brokers.
 
     Parameters
     ----------
     name
-        In capitals, as in ``listener.name.<name in small letters>.ssl.keystore.location``.
+        In upper case, as in ``listener.name.<name in lower case>.ssl.keystore.location``.
     protocol
         Its security protocol.
     advertised_ports
-        Broker id to the port on loopback that clients are to use, such as the port of a proxy.
+        By broker id, the loopback port that clients should use, such as the port of a proxy.
     """
 
     name: str
@@ -80,41 +80,41 @@ class KafkaListener:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxSpec:
-    """What a sandbox is to be made of.
+    """The specification of a sandbox.
 
     Parameters
     ----------
     brokers
         1 to 50; their ids count from 1.
     racks
-        Number of racks ``r0``, ``r1``, ..., dealt to the brokers in turn; 0 for none, None for up to 3.
+        Number of racks ``r0``, ``r1``, ..., assigned to the brokers in turn; 0 for none, None for up to 3.
     log_dirs
-        Log dirs of each broker.
+        Log dirs per broker.
     controllers
-        1: broker 1 is the controller as well. 3 or more: as many processes of their own, ids from 101.
+        1: broker 1 is also the controller. 3 or more: separate controller processes, ids from 101.
     zookeeper
-        A ZooKeeper with the last Kafka that uses one, instead of KRaft.
+        Use a ZooKeeper, with the last Kafka version that supports one, instead of KRaft.
     kafka_version
-        One of :func:`~kafkabal.sandbox.pinned_jars.locked_versions`; None for the usual one.
+        One of :func:`~kafkabal.sandbox.pinned_jars.locked_versions`; None for the default.
     log_dir_capacity_bytes
-        What a log dir is said to hold, since all of them share this machine's volume.
+        Stated capacity of a log dir, since all of them share this machine's volume.
     expected_replicas
-        Replicas that a broker is to hold; its heap is sized for them.
+        Expected replicas per broker; its heap is sized for them.
     heap_bytes
         Heap of each broker; None to derive it from ``expected_replicas``.
     listeners
         Listeners in addition to the plaintext one.
     properties, broker_properties
-        Settings of every node, and of single brokers by id on top of those.
+        Settings of all nodes, and of single brokers by id, which take precedence.
     class_path, broker_class_path
-        Jars or folders added to the class path of every node, and of single brokers by id.
+        Jars or folders added to the class path of all nodes, and of single brokers by id.
     jvm_options
-        Options given to the Java machine of every node, after those of the sandbox.
+        JVM options of every node, after those of the sandbox.
 
     Raises
     ------
     UsageError
-        If these do not fit together.
+        If these are inconsistent.
     """
 
     brokers: int = 3
@@ -142,23 +142,23 @@ class SandboxSpec:
 
     @property
     def version(self) -> str:
-        """The version of Kafka that will run."""
+        """The Kafka version that it runs."""
         return self.kafka_version or (ZOOKEEPER_KAFKA_VERSION if self.zookeeper else DEFAULT_KAFKA_VERSION)
 
     @property
     def broker_heap_bytes(self) -> int:
-        """Heap of a broker: as given, else 256 MiB and 192 KiB for each replica above the first thousand."""
+        """Heap of a broker: as given, else 256 MiB plus 192 KiB for each replica above the first thousand."""
         if self.heap_bytes is not None:
             return self.heap_bytes
         return _BASE_HEAP_BYTES + _HEAP_BYTES_PER_REPLICA * max(0, self.expected_replicas - 1000)
 
     @property
     def internal_replication_factor(self) -> int:
-        """Replication factor of Kafka's own topics: 3 where there are 3 brokers."""
+        """Replication factor of Kafka's own topics: 3 if there are 3 brokers."""
         return min(3, self.brokers)
 
     def rack_of(self, broker: int) -> str | None:
-        """Rack of a broker, None without racks."""
+        """Rack of a broker; None without racks."""
         racks = min(3, self.brokers) if self.racks is None else self.racks
         return f"r{(broker - 1) % racks}" if racks else None
 

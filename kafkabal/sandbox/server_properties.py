@@ -1,4 +1,4 @@
-"""The settings that each node of a sandbox is started with."""
+"""The settings of each node of a sandbox."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from kafkabal.sandbox.node_layout import ZOOKEEPER_LISTENER, Node, NodeFiles, Ro
 from kafkabal.sandbox.sandbox_record import SandboxRecord
 from kafkabal.sandbox.sandbox_spec import CONTROLLER_LISTENER, INNER_LISTENER, SandboxSpec
 
-# What keeps an idle broker small: the log cleaner's buffer alone is 128 MiB of heap by default.
+# Keeps an idle broker small: the log cleaner's buffer alone takes 128 MiB of heap by default.
 _SMALL_BROKER: Final = {
     "background.threads": "4",
     "log.cleaner.dedupe.buffer.size": str(4 * 2**20),
     "num.io.threads": "4",
     "num.network.threads": "2",
 }
-# A ZooKeeper client gives up after 18 s otherwise, which a broker started at the same time may need.
+# By default a ZooKeeper client gives up after 18 s, which may be too short for a broker started at the same time.
 _PATIENT_BROKER: Final = {"zookeeper.connection.timeout.ms": "60000", "zookeeper.session.timeout.ms": "9000"}
 
-# What ends a key, what Java leaves out in front of a value, and what begins an escape.
+# In this order: starts an escape; Java skips it before a value; ends a key.
 _SPECIAL: Final = "\\"
 _SPECIAL_IN_FRONT: Final = "\\ "
 _SPECIAL_IN_KEYS: Final = "\\ =:#!"
 
 
 def node_properties(record: SandboxRecord, node: Node, files: NodeFiles) -> dict[str, str]:
-    """Return the settings of a node: the sandbox's own, then the user's for all nodes, then those for this one."""
+    """The settings of a node: the sandbox's own, then the user's for all nodes, then those for this one."""
     if node.role is Role.ZOOKEEPER:
         return _zookeeper(node, files)
     if node.role is Role.CONTROLLER:
@@ -44,7 +44,7 @@ def node_properties(record: SandboxRecord, node: Node, files: NodeFiles) -> dict
 
 
 def as_properties_file(properties: Mapping[str, str]) -> bytes:
-    """Write settings down as Java reads them."""
+    """Settings in Java's properties format."""
     lines = (
         f"{_escaped(key, _SPECIAL_IN_KEYS)}={_escaped(value[:1], _SPECIAL_IN_FRONT)}{_escaped(value[1:], _SPECIAL)}\n"
         for key, value in properties.items()
@@ -129,7 +129,7 @@ def _protocols(spec: SandboxSpec) -> str:
 
 
 def _escaped(text: str, special: str) -> str:
-    """Escape what is special here, and all that is not printable ASCII."""
+    """Escape the given special characters, and all that is not printable ASCII."""
     return "".join(sign if " " <= sign <= "~" and sign not in special else _utf16_escape(sign) for sign in text)
 
 

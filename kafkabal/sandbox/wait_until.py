@@ -1,4 +1,4 @@
-"""Waiting for something to become true, with a deadline."""
+"""Waits for a condition, with a deadline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class WaitLimit:
     deadline_s
         The longest wait.
     interval_s
-        Pause between two looks.
+        Pause between two checks.
     """
 
     deadline_s: float = 90.0
@@ -25,7 +25,7 @@ class WaitLimit:
     sleep: Callable[[float], None] = time.sleep
 
     def until(self, condition: Callable[[], bool]) -> bool:
-        """Look until the condition holds or the deadline has passed; return whether it held."""
+        """Check until the condition holds or the deadline has passed; returns whether it held."""
         end = self.clock() + self.deadline_s
         while not condition():
             if self.clock() >= end:

@@ -1,4 +1,4 @@
-"""What the ZooKeeper of a sandbox knows, asked with one of its four-letter words."""
+"""Asks the ZooKeeper of a sandbox for its brokers, with a four-letter word."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from kafkabal.sandbox.free_ports import LOOPBACK
 
 _REGISTRATION: Final = re.compile(rb"^\s*/brokers/ids/(\d+)$", re.MULTILINE)
 _TIMEOUT_S: Final = 2.0
-"""On this machine; asked again until the limit of the whole wait."""
+"""Enough on this machine; the request is repeated until the limit of the whole wait."""
 _END: Final = b"Connections dump:"
 
 
 def registered_brokers(port: int) -> frozenset[int] | None:
-    """Return the brokers whose sessions are alive for the ZooKeeper on that port; None if it does not respond.
+    """The brokers with a live session in the ZooKeeper on that port; None if it does not respond.
 
-    A broker that was killed stays among them until its session has run out, and one of the same id that starts before
-    that ends at once.
+    A killed broker stays among them until its session expires, and a broker with the same id that starts earlier exits
+    at once.
     """
     try:
         with socket.create_connection((LOOPBACK, port), timeout=_TIMEOUT_S) as connection:
