@@ -1,4 +1,4 @@
-"""Samples over time: rates, client telemetry, Prometheus, history."""
+"""Measurements over time: partition rates, client telemetry, Prometheus."""
 
 import lazy_loader
 

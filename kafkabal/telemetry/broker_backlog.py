@@ -1,7 +1,7 @@
-"""How long a record sent now will wait for a broker, from what is in flight and what comes through.
+"""Estimates how long a record sent now will wait for a broker, from what is in flight and the throughput.
 
-Little's law: what is in flight divided by the rate at which it comes through is the time that each spends on the way.
-Measured times show how long finished requests waited; a growing queue shows in them too late.
+By Little's law, the number in flight divided by the throughput is the time that each spends in the system. Measured
+latencies are those of completed requests; they show a growing queue too late.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from __future__ import annotations
 import math
 
 _MEMORY_S = 1.0
-"""Requests take milliseconds to tenths of a second: a second evens them out, and shows a broker that slows soon."""
+"""Requests take milliseconds to tenths of a second: one second smooths them, and soon shows a broker that becomes
+slow."""
 
 
 class Backlog:
-    """What one client has in flight to one broker.
+    """One client's records in flight to one broker.
 
     Parameters
     ----------
     memory_s
-        Seconds after which an observation of the rate counts for a third, > 0.
+        Seconds after which an observation of the rate has a weight of one third, > 0.
     """
 
     def __init__(self, memory_s: float = _MEMORY_S) -> None:
@@ -29,16 +30,16 @@ class Backlog:
         self._span_s = 0.0
 
     def wait_s(self, at_s: float, in_flight: int, done: int) -> float:
-        """Seconds that a record sent now will take, 0 at the first call.
+        """Seconds that a record sent now will take; 0 at the first call.
 
         Parameters
         ----------
         at_s
-            Now, not before the time of the call before.
+            Now; must not go backwards between calls.
         in_flight
             Records handed over and not acknowledged.
         done
-            Records acknowledged since the beginning.
+            Records acknowledged since the start.
         """
         elapsed_s = at_s - self._at_s
         if elapsed_s > 0:
@@ -47,7 +48,7 @@ class Backlog:
             self._span_s = kept * self._span_s + elapsed_s
         self._at_s, self._done = at_s, done
         if not done:
-            # no rate is known; a record waits at least as long as the first has
+            # the rate is unknown; a record waits at least as long as the first one has
             return self._span_s if in_flight else 0.0
-        # nothing recently: less than one record came through
+        # nothing was acknowledged recently: less than one record
         return in_flight * self._span_s / max(self._through, 1.0)

@@ -14,10 +14,10 @@ _NODE_ATTRIBUTES: Final = (_LIBRDKAFKA_ATTRIBUTE, "node_id", "node-id")
 _NODE_PREFIX: Final = "node-"
 _MILLISECONDS: Final = 1e-3
 _ID_DIGITS: Final = 10
-"""Of the largest 32-bit number: an attribute with more is no broker id."""
+"""Digits of the largest 32-bit number: a longer attribute is no broker id."""
 _LEAST_SHARE: Final = 0.05
-"""Of the produce requests of a client, below which a broker got none: means are rounded, and other requests are among
-them."""
+"""A broker with a smaller share of a client's produce requests counts as having got none: means are rounded, and
+include other requests."""
 
 
 def produce_latencies_s(samples: Iterable[MetricSample], *, is_first: bool = False) -> Mapping[int, float]:
@@ -26,17 +26,17 @@ def produce_latencies_s(samples: Iterable[MetricSample], *, is_first: bool = Fal
     Parameters
     ----------
     is_first
-        Whether nothing was heard of the client before: it has just connected, which takes requests of other kinds.
+        Whether this is the client's first push: it has just connected, which takes requests of other kinds.
 
     Notes
     -----
-    A client that made no request to a broker since the last push says 0 or NaN: then nothing is known of the broker.
-    A client that produced nothing at all, such as an admin client, has latencies of other requests, which say
-    nothing of producing.
+    A client that made no request to a broker since the last push reports 0 or NaN; the broker's latency is then
+    unknown. A client that produced nothing, such as an admin client, has only latencies of other requests, which say
+    nothing about producing.
 
-    What Java says of a broker is about produce requests. librdkafka counts all requests to the broker, also those of
-    connecting and the pushes themselves, so that the broker that it pushes to has a latency though nothing was
-    produced to it. Its mean over all produce requests tells what part of them a broker got.
+    Java clients report produce requests per broker. librdkafka counts all requests to a broker, including those for
+    connecting and the pushes themselves, so the broker it pushes to has a latency even if nothing was produced to it.
+    Its mean over all produce requests reveals what fraction of them a broker got.
     """
     listed = list(samples)
     by_broker = {
@@ -55,7 +55,7 @@ def produce_latencies_s(samples: Iterable[MetricSample], *, is_first: bool = Fal
 
 
 def _of_produce_requests(by_broker: Mapping[int, float], overall_s: float) -> Mapping[int, float]:
-    """Latencies without a broker that got only other requests; one mean does not tell the parts of three."""
+    """Latencies without a broker that got only other requests; with three brokers, one overall mean cannot tell."""
     if len(by_broker) == 1:
         return dict.fromkeys(by_broker, overall_s)
     if len(by_broker) != 2:
@@ -78,7 +78,7 @@ def _is_measured(value: float) -> bool:
 
 
 def _broker(sample: MetricSample) -> int:
-    """Id of the broker, -1 for what is none, such as a bootstrap address."""
+    """Id of the broker; -1 for anything else, such as a bootstrap address."""
     for name in _NODE_ATTRIBUTES:
         if name in sample.attributes:
             text = sample.attributes[name].removeprefix(_NODE_PREFIX)

@@ -1,4 +1,4 @@
-"""The latest value of every metric that clients push, for people who look at them and programs that keep them."""
+"""The latest value of every metric that clients push, for display and for programs that store them."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from threading import Lock
 from kafkabal.telemetry.otlp_metrics import MetricSample
 
 _MOST_METRICS = 100_000
-"""A Java producer pushes some hundred, so that a thousand clients fit."""
+"""A Java producer pushes some hundred, so a thousand clients fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientMetric:
-    """A metric of a client, as last pushed."""
+    """A client's metric, as last pushed."""
 
     client: str
     name: str
     value: float
-    """NaN where the client sent none."""
+    """NaN if the client sent no value."""
     attributes: tuple[tuple[str, str], ...]
     """Sorted by name."""
 
 
 class ClientMetrics:
-    """Keeps the latest values; beyond a number of them, new ones are ignored and counted."""
+    """Keeps the latest values; above a limit, new metrics are ignored and counted."""
 
     def __init__(self) -> None:
         self.ignored = 0
@@ -34,7 +34,7 @@ class ClientMetrics:
         self._latest: dict[tuple[str, str, tuple[tuple[str, str], ...]], float] = {}
 
     def take(self, client: str, samples: Sequence[MetricSample]) -> None:
-        """Take a push."""
+        """Process a push."""
         with self._lock:
             for sample in samples:
                 key = client, sample.name, tuple(sorted(sample.attributes.items()))
@@ -44,7 +44,7 @@ class ClientMetrics:
                     self.ignored += 1
 
     def metrics(self, prefix: str = "") -> tuple[ClientMetric, ...]:
-        """Those whose name begins with a prefix, by client and name."""
+        """Metrics whose name begins with a prefix, by client and name."""
         with self._lock:
             found = sorted((key, value) for key, value in self._latest.items() if key[1].startswith(prefix))
         return tuple(ClientMetric(client, name, value, attributes) for (client, name, attributes), value in found)

@@ -1,4 +1,4 @@
-"""Takes what brokers forwarded into a topic, in a thread of its own."""
+"""Reads what brokers have forwarded to a topic, in a thread of its own."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from kafkabal.errors import UnreachableError, UsageError
 from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, PushTaker, read_samples, require_extra
 
 TELEMETRY_TOPIC: Final = "__kafkabal_telemetry"
-"""Where the forwarder of this package writes to."""
+"""The topic that this package's forwarder writes to."""
 
 _POLL_S = 0.2
-"""Closing waits for it."""
+"""Closing waits for one poll."""
 _MESSAGES_A_POLL = 500
-"""A push is some kilobytes: a few MB at once."""
+"""A push is some kilobytes, so a poll returns a few MB."""
 _CLOSING_S = 10.0
-"""A poll and what it brought end within it."""
+"""Long enough for a poll and processing its messages."""
 
 
 class TopicIntake(ClosingContext):
-    """Reads the newest payloads from a topic into a table until it is closed.
+    """Reads new payloads from a topic into a table until it is closed.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class TopicIntake(ClosingContext):
     Raises
     ------
     UsageError
-        If there is no such topic, or the extra ``telemetry`` is not installed.
+        If the topic is unknown, or the extra ``telemetry`` is not installed.
     UnreachableError
         If no broker responds.
     """

@@ -1,7 +1,7 @@
-"""OTLP/HTTP: takes metrics that a forwarding plug-in or a collector posts, as OpenTelemetry specifies it.
+"""OTLP/HTTP: receives metrics that a forwarding plug-in or a collector posts, as OpenTelemetry specifies.
 
 ``POST /v1/metrics`` with ``Content-Type: application/x-protobuf``, plain or gzip. It listens on loopback by default and
-speaks no TLS: put a proxy before it where that is needed.
+does not support TLS: put a proxy before it if you need that.
 """
 
 from __future__ import annotations
@@ -22,33 +22,34 @@ from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, MetricSample,
 PATH: Final = "/v1/metrics"
 CONTENT_TYPE: Final = "application/x-protobuf"
 DEFAULT_PORT: Final = 4318
-"""OTLP over HTTP, as registered."""
+"""The registered port of OTLP over HTTP."""
 
 _MAX_BYTES: Final = 4 * 2**20
-"""A hundred times the payload of a client of a thousand partitions; a body without an end fills no memory."""
+"""A hundred times the payload of a client with a thousand partitions; limits the memory that an endless body can
+take."""
 _SILENT_S: Final = 10.0
-"""A client that connects and sends nothing holds a thread no longer."""
+"""A client that connects and sends nothing holds a thread no longer than this."""
 _NAMES_OF_CLIENT: Final = ("client_instance_id", "client.instance.id", "client_id", "client.id", "service.instance.id")
 _CLOSING_S: Final = 10.0
-"""Requests being answered end within it."""
+"""Long enough to finish the requests being processed."""
 _POLL_S: Final = 0.05
-"""Closing waits for it."""
+"""Closing waits for one poll."""
 
 
 class HttpIntake(ClosingContext):
-    """A server that puts what it is posted into a table, until it is closed.
+    """A server that stores what is posted to it in a table, until it is closed.
 
     Parameters
     ----------
     host
-        A name, or an address of IPv4 or IPv6.
+        A name, or an IPv4 or IPv6 address.
     port
         0 takes any free one, see :attr:`port`.
 
     Raises
     ------
     UsageError
-        If the address cannot be listened on, or the extra ``telemetry`` is not installed.
+        If it cannot listen on the address, or the extra ``telemetry`` is not installed.
     """
 
     def __init__(self, table: PushTaker, *, host: str = "127.0.0.1", port: int = DEFAULT_PORT) -> None:
@@ -69,7 +70,7 @@ class HttpIntake(ClosingContext):
 
     @property
     def payloads(self) -> int:
-        """How many posts were taken."""
+        """Number of posts accepted."""
         return self._server.payloads
 
     def close(self) -> None:
@@ -105,7 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as in the base class
-        """Say nothing: the client sees the status."""
+        """Log nothing: the client sees the status."""
 
     def _refusal(self) -> HTTPStatus | None:
         length = self.headers.get("Content-Length", "")
@@ -133,14 +134,14 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _decoded(body: bytes, encoding: str) -> bytes:
-    """The message itself; one that grows beyond the limit is cut off, and so no message any more."""
+    """The decoded message; one above the size limit is truncated, and therefore malformed."""
     if encoding == "identity":
         return body
     return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(body, _MAX_BYTES)
 
 
 def _by_client(samples: Iterable[MetricSample]) -> Mapping[str, list[MetricSample]]:
-    """Samples of each client; those that name none are distinguished by their other attributes."""
+    """Samples by client; clients without an id are distinguished by their other attributes."""
     clients: dict[str, list[MetricSample]] = {}
     for sample in samples:
         clients.setdefault(_client(sample.attributes), []).append(sample)

@@ -1,4 +1,4 @@
-"""Consumer groups that do not keep up, from two samples of a cluster."""
+"""Finds consumer groups that do not keep up, from two samples of a cluster."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from kafkabal.model import ClusterState
 from kafkabal.telemetry.partition_rates import matching_partitions, records_committed, records_written
 
 _KEPT_UP = 0.75
-"""Groups commit every few seconds, so that in half a minute some of what was read is not seen yet."""
+"""Groups commit every few seconds, so in half a minute some of what they read is not committed yet."""
 _LEAST_RECORDS = 100
-"""Of fewer a share says nothing: one fetch that is not committed yet would look like lag."""
+"""With fewer records a fraction is meaningless: one uncommitted fetch would look like lag."""
 
 
 def groups_behind(before: ClusterState, after: ClusterState, leaders: Collection[int]) -> frozenset[str]:
-    """Groups that read, but clearly less than was written meanwhile to the partitions that they read.
+    """Groups that read, but clearly less than was written meanwhile to the partitions they read.
 
-    A group that commits nothing at all has stopped, which says nothing about the brokers.
+    A group that commits nothing has stopped, which says nothing about the brokers.
 
     Parameters
     ----------

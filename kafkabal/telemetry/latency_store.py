@@ -1,4 +1,4 @@
-"""How long brokers take to answer producers: the newest figure of each broker, until it is too old to be believed."""
+"""Produce latencies of brokers: the latest figure of each broker, until it is stale."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class BrokerLatencies(Protocol):
     """Produce latencies of brokers, as far as they are known."""
 
     def latencies_s(self) -> Mapping[int, float]:
-        """Mean seconds of a produce request by broker id; a broker without recent measurements is absent."""
+        """Mean seconds of a produce request by broker id; brokers without recent measurements are missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +31,14 @@ class _Figure:
 
 
 class LatencyTable:
-    """Mean latency by broker over all clients, each counted by the requests that it made; safe between threads.
+    """Mean latency by broker over all clients, weighted by their numbers of requests; thread-safe.
 
     Parameters
     ----------
     max_age_s
-        A figure older than this is dropped: the broker is unknown again, not fast.
+        An older figure is dropped: the broker is then unknown, not fast.
     max_clients, max_brokers
-        How many clients are kept for a broker, and how many brokers; beyond that the one not heard of for longest is
-        forgotten.
+        Limits of clients per broker, and of brokers; above them the one updated longest ago is dropped.
     clock
         Seconds, monotonic.
     """
@@ -56,9 +55,9 @@ class LatencyTable:
         self._heard_of: dict[str, bool] = {}
 
     def put(self, client: str, broker: int, mean_s: float, requests: float = 1.0) -> None:
-        """Take the newest figure of a client for a broker.
+        """Store the latest figure of a client for a broker.
 
-        One that is not a number, of no request, or of something that cannot be the id of a broker, is ignored.
+        Ignored if it is not a number, covers no request, or has an invalid broker id.
         """
         if broker not in _BROKER_IDS or not (math.isfinite(mean_s) and mean_s >= 0 and requests > 0):
             return
@@ -68,7 +67,7 @@ class LatencyTable:
             _put_last(clients, client, _Figure(mean_s, requests, self._clock()), self._max_clients)
 
     def take(self, client: str, samples: Sequence[MetricSample]) -> None:
-        """Put what a push of a client says of brokers."""
+        """Store what a client's push reports about brokers."""
         with self._lock:
             is_first = client not in self._heard_of
             _put_last(self._heard_of, client, True, self._max_clients)
@@ -89,7 +88,7 @@ class LatencyTable:
 
 
 def _put_last(newest_last: dict[_K, _V], key: _K, value: _V, at_most: int) -> None:
-    """Set a value, and forget the one that was set longest ago if there are too many."""
+    """Set a value, and drop the one that was set longest ago if there are too many."""
     newest_last.pop(key, None)
     newest_last[key] = value
     if len(newest_last) > at_most:

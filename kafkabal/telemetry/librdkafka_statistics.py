@@ -1,10 +1,10 @@
-"""Produce latency from librdkafka's own statistics, which need nothing of the brokers.
+"""Produce latency from librdkafka's own statistics, which require nothing of the brokers.
 
-``statistics.interval.ms`` makes librdkafka hand over a JSON text now and then. Of each broker it has windows, in
-microseconds, of what records waited to be sent (``int_latency``), of what requests waited for the socket
-(``outbuf_latency``), and of the time until the response (``rtt``); their sum is what a producer waits. A broker that
-owes responses and gives none is at least as slow as it has been silent, and one with a backlog as slow as that takes
-at the rate at which records come through.
+With ``statistics.interval.ms`` librdkafka emits a JSON text periodically. For each broker it has windows, in
+microseconds, of how long records waited to be sent (``int_latency``), how long requests waited for the socket
+(``outbuf_latency``), and the time until the response (``rtt``); their sum is the latency of producing. If responses are
+outstanding, a broker is at least as slow as the time since its last response; with a backlog, as slow as the backlog
+takes at the current throughput.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Broker(msgspec.Struct):
 
     @property
     def mean_s(self) -> float:
-        """From produce to response."""
+        """Time from produce to response."""
         return (self.int_latency.avg + self.outbuf_latency.avg + self.rtt.avg) * _MICROSECONDS
 
 
@@ -54,11 +54,11 @@ class _Partition(msgspec.Struct, gc=False):
     xmit_msgq_cnt: int = 0
     msgs_inflight: int = 0
     txmsgs: int = 0
-    """Records put into requests, those in flight included."""
+    """Records put into requests, including those in flight."""
 
     @property
     def queued(self) -> int:
-        """Records taken and not acknowledged."""
+        """Records accepted and not acknowledged."""
         return self.msgq_cnt + self.xmit_msgq_cnt + self.msgs_inflight
 
 
@@ -75,28 +75,28 @@ class _Statistics(msgspec.Struct):
 
 
 class _Seen(NamedTuple):
-    """A broker as earlier texts showed it."""
+    """A broker as of earlier statistics."""
 
     produced: int
     received: int
     changed_s: float
-    """When a response came last."""
+    """When the last response arrived."""
     requests: float
-    """Whose times were measured, the older the less they count."""
+    """Requests whose times were measured; older ones weigh less."""
     seconds: float
     """Sum of those times."""
 
 
 class StatisticsReader:
-    """Takes each statistics text of one librdkafka producer and puts what it says of brokers into a table.
+    """Reads each statistics text of one librdkafka producer, and stores what it says about brokers in a table.
 
     Parameters
     ----------
     memory_s
-        Seconds after which a measured time counts for a third; 0 takes the newest alone.
+        Seconds after which a measured time has a weight of one third; 0 uses only the latest.
     backlogged
-        Called after a text that shows a broker whose backlog takes longer than the time since the text before, and
-        once when that is over.
+        Called after a text that shows a broker whose backlog takes longer than the time since the previous text, and
+        once when that has ended.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class StatisticsReader:
         self._was_backlogged = False
 
     def __call__(self, text: str) -> None:
-        """Read one text; a broker that was sent no produce request since the last one keeps its figure."""
+        """Read one text; a broker that got no produce request since the last one keeps its figure."""
         statistics = self._decoder.decode(text)
         at_s = statistics.ts * _MICROSECONDS
         elapsed_s, self._at_s = at_s - self._at_s, at_s

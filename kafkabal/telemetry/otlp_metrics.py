@@ -1,7 +1,7 @@
-"""Metrics as OpenTelemetry's published protobufs carry them: what KIP-714 clients push, and what OTLP/HTTP posts.
+"""Metrics in OpenTelemetry's published protobufs: what KIP-714 clients push, and what OTLP/HTTP posts.
 
-A client pushes a ``MetricsData``, an exporter posts an ``ExportMetricsServiceRequest``: both hold nothing but
-``repeated ResourceMetrics resource_metrics = 1``, so that one reader serves both.
+A client pushes a ``MetricsData``, an exporter posts an ``ExportMetricsServiceRequest``: both consist only of ``repeated
+ResourceMetrics resource_metrics = 1``, so one reader serves both.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from kafkabal.wording import counted_noun
 
 
 class MalformedPayloadError(OperationError):
-    """What was pushed is no metrics message."""
+    """The payload is not a metrics message."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricSample:
-    """One figure of a gauge or a sum."""
+    """One data point of a gauge or a sum."""
 
     name: str
     value: float
-    """NaN where the client sent none."""
+    """NaN if the client sent no value."""
     attributes: Mapping[str, str]
-    """Those of the data point, over those of the resource."""
+    """Attributes of the data point, which override those of the resource."""
     is_delta: bool = False
-    """Whether it is what was added since the last push, not a total."""
+    """Whether it is the increase since the last push, not a total."""
 
 
 class PushTaker(Protocol):
-    """Keeps what clients push; called by threads of its intake."""
+    """Processes what clients push; called by the threads of an intake."""
 
     def take(self, client: str, samples: Sequence[MetricSample]) -> None:
-        """One push of a client."""
+        """Process one push of a client."""
 
 
 def require_extra() -> None:
-    """See that messages can be read, before any is waited for.
+    """Check that messages can be read, before waiting for any.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def require_extra() -> None:
 
 
 def read_samples(payload: bytes) -> list[MetricSample]:
-    """Take a message apart; histograms and summaries are left out.
+    """Parse a message; histograms and summaries are skipped.
 
     Raises
     ------

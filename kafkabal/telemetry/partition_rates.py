@@ -2,13 +2,13 @@
 
 ::
 
-    bytes a record = size of the leader's log, with what remote storage holds of it / (end offset - start offset)
-    in             = advance of the end offset x bytes a record / seconds
-    out            = advance of the committed offsets of all groups x bytes a record / seconds
+    bytes per record = (size of the leader's log + what remote storage holds of it) / (end offset - start offset)
+    in               = advance of the end offset x bytes per record / seconds
+    out              = advance of the committed offsets of all groups x bytes per record / seconds
 
-Sizes are never subtracted: retention shrinks a log while it is written to. Compaction leaves gaps between offsets and
-so makes a record look smaller; a log cut by DeleteRecords keeps its segment for a while and makes it look larger.
-What cannot be told is NaN, never zero.
+Sizes are never subtracted: retention shrinks a log while it is written to. Compaction leaves gaps between offsets, so a
+record looks smaller; a log truncated by DeleteRecords keeps its segment for a while, so a record looks larger. Unknown
+values are NaN, never zero.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from kafkabal.errors import UsageError
 from kafkabal.model import F64, I32, I64, ClusterState, freeze, move_bytes
 
 _NUMBER_BITS = 32
-"""Partition numbers are 32 bits wide in Kafka's protocol: topic and number fit into one sortable key."""
+"""Partition numbers are 32 bits wide in Kafka's protocol, so topic and number fit into one sortable key."""
 
 
 def with_rates(before: ClusterState, after: ClusterState, elapsed_s: float, *, group_offsets: bool) -> ClusterState:
-    """The later of two samples, with the bytes a second that flowed into and out of each partition between them.
+    """The later sample, with the bytes per second that flowed into and out of each partition since the earlier one.
 
-    Unknown is the rate of a partition that was created, re-created or truncated in between (an offset went back), and
-    of one whose offsets or size were not read. What a partition gave out is unknown too where the offset that a group
-    had committed went back, appeared or disappeared.
+    A rate is unknown if the partition was created, re-created or truncated in between (an offset went back), or if its
+    offsets or size were not read. The outgoing rate is also unknown if an offset that a group had committed went back,
+    appeared or disappeared.
 
     Parameters
     ----------
     elapsed_s
-        Seconds between the samples, more than 0.
+        Seconds between the samples, above 0.
     group_offsets
-        Whether both samples were asked for the offsets of consumer groups; if not, what flowed out is unknown.
+        Whether both samples include the offsets of consumer groups; if not, the outgoing rates are unknown.
 
     Raises
     ------
     UsageError
-        If the samples are of different clusters, or no time passed between them.
+        If the samples are of different clusters, or no time has passed between them.
     """
     if before.cluster_id != after.cluster_id:
         raise UsageError(f"samples of different clusters: {before.cluster_id} and {after.cluster_id}")
@@ -68,12 +68,12 @@ def bytes_per_record(state: ClusterState) -> F64:
 
 
 def _bytes(records: F64, record_bytes: F64) -> F64:
-    """Bytes of so many records; zero records are zero bytes."""
+    """Bytes of this many records; zero records have zero bytes."""
     return np.where(records == 0, 0.0, records * record_bytes)
 
 
 def matching_partitions(before: ClusterState, after: ClusterState) -> I64:
-    """int64, shape (n_partitions of ``after``,): row of the same partition in ``before``, -1 where it was not there."""
+    """int64, shape (n_partitions of ``after``,): row of the same partition in ``before``, -1 if it did not exist."""
     topic_after = _rows_by_name(before.topics.name, after.topics.name)[before.partitions.topic]
     kept = np.flatnonzero(topic_after >= 0)
     keys = _partition_keys(topic_after[kept], before.partitions.number[kept])
@@ -82,7 +82,7 @@ def matching_partitions(before: ClusterState, after: ClusterState) -> I64:
 
 
 def _rows_by_name(names: Sequence[str], among: Sequence[str]) -> I64:
-    """Where each name stands among the others, -1 where it does not."""
+    """Index of each name among the others, -1 if it is not there."""
     row = {name: i for i, name in enumerate(among)}
     return np.fromiter((row.get(name, -1) for name in names), np.int64, len(names))
 
@@ -92,7 +92,7 @@ def _partition_keys(topic: I32 | I64, number: I32) -> I64:
 
 
 def _find(wanted: I64, keys: I64, values: I64) -> I64:
-    """The value of each wanted key, -1 where there is no such key."""
+    """The value of each wanted key, -1 if the key is missing."""
     if not keys.size:
         return np.full(len(wanted), -1, np.int64)
     order = np.argsort(keys, kind="stable")
@@ -101,7 +101,7 @@ def _find(wanted: I64, keys: I64, values: I64) -> I64:
 
 
 def records_written(before: ClusterState, after: ClusterState, earlier: I64) -> F64:
-    """float64, shape (n_partitions,): advance of the end offset; NaN where it is unknown or an offset went back."""
+    """float64, shape (n_partitions,): advance of the end offset; NaN if it is unknown or an offset went back."""
     old, new = before.partitions, after.partitions
     found = earlier >= 0
     old_end = np.where(found, old.end_offset[earlier], -1) if len(old) else np.full(len(new), -1, np.int64)
@@ -112,7 +112,7 @@ def records_written(before: ClusterState, after: ClusterState, earlier: I64) -> 
 
 
 def _records_read(before: ClusterState, after: ClusterState, earlier: I64) -> F64:
-    """float64, shape (n_partitions,): advance of the committed offsets of all groups; NaN where some is unknown."""
+    """float64, shape (n_partitions,): advance of the committed offsets of all groups; NaN if any is unknown."""
     n = len(after.partitions)
     new = after.committed
     old_partition, old_key, new_key = _commit_keys(before, after, earlier)
@@ -125,14 +125,15 @@ def _records_read(before: ClusterState, after: ClusterState, earlier: I64) -> F6
 
 
 def records_committed(before: ClusterState, after: ClusterState, earlier: I64) -> F64:
-    """float64, shape (n rows of ``after.committed``,): advance of each offset; NaN where it is new or went back."""
+    """float64, shape (n rows of ``after.committed``,): advance of each offset; NaN if it is new or went back."""
     _, old_key, new_key = _commit_keys(before, after, earlier)
     old_offset, offset = _find(new_key, old_key, before.committed.offset), after.committed.offset
     return np.where((old_offset >= 0) & (offset >= old_offset), offset - old_offset, np.nan)
 
 
 def _commit_keys(before: ClusterState, after: ClusterState, earlier: I64) -> tuple[I64, I64, I64]:
-    """Partition in ``after`` of each commit of ``before``, and one number for group and partition of each, -1: gone."""
+    """For each commit of ``before``, its partition in ``after`` and a number for its group and partition; -1 if
+    gone."""
     n, old, new = len(after.partitions), before.committed, after.committed
     later = np.full(len(before.partitions), -1, np.int64)
     later[earlier[earlier >= 0]] = np.flatnonzero(earlier >= 0)

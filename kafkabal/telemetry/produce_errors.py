@@ -1,4 +1,4 @@
-"""Records that producers could not write, by topic, from what they push (KIP-714)."""
+"""Records that producers failed to write, by topic, from what they push (KIP-714)."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from kafkabal.telemetry.otlp_metrics import MetricSample
 from kafkabal.telemetry.subscriptions import TOPIC_ERRORS
 
 _MOST_SERIES = 100_000
-"""Topics of clients: a thousand producers of a hundred topics each. Those beyond are ignored, and counted."""
+"""Topics of clients: a thousand producers with a hundred topics each. Any beyond are ignored, and counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicErrors:
-    """What producers say of a topic."""
+    """What producers report about a topic."""
 
     topic: str
     failed_records: float
     clients: int
-    """How many of them failed to write records."""
+    """Number of clients that failed to write records."""
 
 
 class ProduceErrors:
-    """Adds up what pushes say; safe between threads.
+    """Sums what pushes report; thread-safe.
 
     Notes
     -----
-    Clients push what failed since their last push. An exporter that posts totals instead is counted from its second
-    post on: how much of the first one is new is not known.
+    Clients push what failed since their last push. An exporter that posts totals instead counts from its second post
+    on, because it is unknown how much of the first total is new.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class ProduceErrors:
         self._totals: dict[tuple[str, str], float] = {}
 
     def take(self, client: str, samples: Sequence[MetricSample]) -> None:
-        """Take a push."""
+        """Process a push."""
         with self._lock:
             for sample in samples:
                 topic = sample.attributes.get("topic", "")
@@ -49,7 +49,7 @@ class ProduceErrors:
                     self._add((topic, client), sample)
 
     def by_topic(self) -> list[TopicErrors]:
-        """Every topic that a producer named, the one with most failed records first."""
+        """Every topic that a producer named, the one with the most failed records first."""
         failed: dict[str, list[float]] = {}
         with self._lock:
             for (topic, _), records in self._failed.items():
@@ -65,5 +65,5 @@ class ProduceErrors:
         if not sample.is_delta:
             news = sample.value - self._totals.get(series, sample.value)
             self._totals[series] = sample.value
-        # a total that is less than before is that of a client that started again
+        # a total below the previous one means that the client has restarted
         self._failed[series] = self._failed.get(series, 0.0) + max(news, 0.0)

@@ -1,4 +1,4 @@
-"""Any figure that Prometheus keeps of the brokers, by a query whose result has a label for the broker."""
+"""Any figure about brokers that Prometheus stores, by a query whose result has a label for the broker."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import msgspec
 from kafkabal.errors import ConfigError, OperationError, UnreachableError
 
 _TIMEOUT_S = 10.0
-"""Prometheus gives a query up after two minutes; a command that waits for a table does so much sooner."""
+"""Prometheus gives up a query after two minutes; a command that waits for a table should do so much sooner."""
 _ID_DIGITS = 10
-"""Of the largest 32-bit number: a label with more is no broker id."""
+"""Digits of the largest 32-bit number: a longer label is no broker id."""
 _PATH = "/api/v1/query"
 
 
@@ -34,18 +34,18 @@ class _Response(msgspec.Struct):
 
 
 class PrometheusQuery:
-    """Asks a Prometheus, or what speaks its API, for the value of a query at this moment.
+    """Asks Prometheus, or a server with the same API, for the current value of a query.
 
     Parameters
     ----------
     url
-        Such as ``http://prometheus:9090``; may hold a path prefix.
+        Such as ``http://prometheus:9090``; may have a path prefix.
     query
-        PromQL with an instant vector as its result, one series a broker.
+        PromQL that returns an instant vector with one series per broker.
     broker_label
         Label whose value is the broker's id, alone or as the last number in it (``kafka-3``, ``broker_3``).
     transport
-        Of httpx; None opens connections.
+        For httpx; None opens connections.
     """
 
     def __init__(self, url: str, query: str, broker_label: str, *, transport: Any = None) -> None:
@@ -57,16 +57,17 @@ class PrometheusQuery:
         self._client = httpx.Client(timeout=_TIMEOUT_S, transport=transport)
 
     def __call__(self) -> Mapping[int, float]:
-        """Value by broker id; a broker without a series, or with NaN, is absent: unknown, not idle.
+        """Value by broker id; a broker without a series, or with NaN, is missing: unknown, not idle.
 
         Raises
         ------
         UnreachableError
             If Prometheus does not respond.
         OperationError
-            If it refuses the query, or what answers is no Prometheus.
+            If it refuses the query, or the server is not Prometheus.
         ConfigError
-            If the URL is none, or the result is no instant vector, lacks the label, or has two series for a broker.
+            If the URL is invalid, or the result is not an instant vector, lacks the label, or has two series for a
+            broker.
         """
         answer = self._ask()
         if answer.status != "success":
@@ -85,7 +86,7 @@ class PrometheusQuery:
         return {broker: value for broker, value in figures.items() if math.isfinite(value)}
 
     def close(self) -> None:
-        """Drop connections."""
+        """Close connections."""
         self._client.close()
 
     def _ask(self) -> _Response:

@@ -1,4 +1,4 @@
-"""Subscriptions to metrics of clients (KIP-714): what they ask for, and whether that makes sense."""
+"""Client metrics subscriptions (KIP-714): what they request, and whether they are valid."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ MATCHES: Final = (
     "client_source_address",
     "client_source_port",
 )
-"""What clients can be chosen by."""
+"""The attributes by which clients can be selected."""
 
 PREFIX: Final = "org.apache.kafka."
 NODE_LATENCY: Final = f"{PREFIX}producer.node.request.latency.avg"
 REQUEST_LATENCY: Final = f"{PREFIX}producer.request.latency.avg"
 LATENCY_METRICS: Final = (NODE_LATENCY, REQUEST_LATENCY)
-"""What must be subscribed to for produce latencies."""
+"""Metrics that must be subscribed for produce latencies."""
 TOPIC_ERRORS: Final = f"{PREFIX}producer.topic.record.error.total"
-"""Records that were given up on after they were taken; Java clients push it, librdkafka does not."""
+"""Records that failed after the producer took them; Java clients push it, librdkafka does not."""
 DEFAULT_METRICS: Final = (*LATENCY_METRICS, TOPIC_ERRORS)
 
 DEFAULT_NAME: Final = "kafkabal"
 DEFAULT_INTERVAL_S: Final = 10.0
-"""A latency is known after 10 s; of 1,000 clients a cluster then gets 100 pushes of some kB a second."""
+"""Latencies are known after 10 s; with 1,000 clients a cluster gets 100 pushes of some kB per second."""
 
 _LEAST_S: Final = 0.1
-"""Kafka's own limits for interval.ms: 100 ms to an hour."""
+"""Kafka's own limits for interval.ms: 100 ms to one hour."""
 _MOST_S: Final = 3600.0
 _BROKERS_OWN_S: Final = 300.0
-"""What brokers use where a subscription names no interval (5 minutes)."""
+"""The brokers' default if a subscription sets no interval (5 minutes)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,19 +50,19 @@ class Subscription:
 
     name: str
     metrics: tuple[str, ...] = DEFAULT_METRICS
-    """Prefixes of names; none means that nothing is pushed."""
+    """Name prefixes; without any, nothing is pushed."""
     interval_s: float = DEFAULT_INTERVAL_S
-    """The shortest interval of all subscriptions that match a client counts, and none is longer than five minutes."""
+    """A client uses the shortest interval of all subscriptions that match it, at most five minutes."""
     match: Mapping[str, str] = field(default_factory=dict)
-    """Regular expressions, all of which a client must match; empty matches all clients."""
+    """Regular expressions that a client must all match; without any, all clients match."""
 
     @property
     def is_longer_than_brokers_allow(self) -> bool:
-        """Whether clients push more often than it asks for."""
+        """Whether clients push more often than it requests."""
         return self.interval_s > _BROKERS_OWN_S
 
     def as_configs(self) -> Mapping[str, str]:
-        """Configs of the resource; the match is always written, so that an older one does not stay."""
+        """Configs of the resource; the match is always written, so that an older one is overwritten."""
         return {
             METRICS_KEY: ",".join(self.metrics),
             INTERVAL_KEY: str(round(self.interval_s * 1000)),
@@ -71,7 +71,7 @@ class Subscription:
 
     @classmethod
     def from_configs(cls, name: str, configs: Mapping[str, str]) -> Subscription:
-        """Read what a broker says of one."""
+        """Parse the configs that a broker returns for one."""
         pairs = (text.partition("=") for text in _split(configs.get(MATCH_KEY, "")))
         return cls(
             name=name,
@@ -82,12 +82,12 @@ class Subscription:
 
 
 def validate_subscription(subscription: Subscription) -> Subscription:
-    """The subscription, if brokers will take it and clients will push something.
+    """The subscription, if brokers accept it and clients would push something.
 
     Raises
     ------
     UsageError
-        If it has no name, a metric is no explicit prefix, the interval is out of range, or a match is none.
+        If it has no name, a metric is not an explicit prefix, the interval is out of range, or a match is invalid.
     """
     if not subscription.name:
         raise UsageError("subscription without a name")
@@ -107,12 +107,12 @@ def validate_subscription(subscription: Subscription) -> Subscription:
 
 
 def parse_matches(texts: Iterable[str]) -> Mapping[str, str]:
-    """Read matches written as ``KEY=PATTERN``.
+    """Parse matches written as ``KEY=PATTERN``.
 
     Raises
     ------
     UsageError
-        If one is not, or a key is given twice.
+        If one is invalid, or a key is given twice.
     """
     found: dict[str, str] = {}
     for text in texts:

@@ -1,4 +1,4 @@
-"""Build the broker plug-in against the jars of a Kafka that it fits."""
+"""Builds the broker plug-in against the jars of a compatible Kafka version."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from kafkabal.build_java_jar import build_jar
 from kafkabal.errors import InputFileError
 
 REPORTER_CLASS: Final = "kafkabal.telemetry.TelemetryForwarder"
-"""What ``metric.reporters`` of a broker is to name."""
+"""Value for a broker's ``metric.reporters``."""
 
 _NEEDED_CLASS: Final = "org/apache/kafka/server/telemetry/ClientTelemetry.class"
 
 
 def kafka_jars(libs: Sequence[Path]) -> tuple[Path, ...]:
-    """All jars among these jars and in these folders, if they are those of a Kafka that the plug-in fits.
+    """All jars in these folders and among these files, if they belong to a Kafka version that the plug-in supports.
 
     Raises
     ------
     InputFileError
-        If they are not those of Kafka 3.7 or later.
+        If they do not belong to Kafka 3.7 or later.
     """
     class_path = tuple(jar for lib in libs for jar in _jars(lib))
     _expect_telemetry(class_path, libs)
