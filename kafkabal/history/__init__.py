@@ -1,4 +1,4 @@
-"""What was recorded of a cluster, how it grows, and when its disks are full, with retention taken into account."""
+"""The recorded history of a cluster, its growth, and when its disks will be full, considering retention."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""History recorded in the background: a thread of its own, with connections of its own."""
+"""Records history in the background, in a thread with its own connections."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from kafkabal.history.history_files import HistoryFolder
 from kafkabal.history.history_point import point_of
 
 RECORD_EVERY_S: Final = 600.0
-"""Offsets of 200,000 partitions take the brokers a second or two; every ten minutes that is not felt."""
+"""Reading the offsets of 200,000 partitions takes the brokers a second or two; every ten minutes that is
+unnoticeable."""
 _LEAVING_S: Final = 2.0
-"""A moment that is half written is dropped with its temporary file, so that a program need not wait for it."""
+"""A half-written point is dropped with its temporary file, so a program need not wait for it."""
 
 
 class BackgroundRecorder:
-    """Records a cluster every so often until it is left; to be used in a ``with`` block.
+    """Records a cluster periodically inside a ``with`` block.
 
-    A failure is reported once, and again only after a success, and never ends the main work. A reading
-    that hangs is left behind at the end.
+    A failure is reported once, and again only after a success; it never ends the main work. At the end a reading that
+    hangs is abandoned.
 
     Parameters
     ----------
     connect
-        Opens the cluster, for each reading: connections must not be shared between threads.
+        Connects to the cluster for each reading: threads must not share connections.
     state_dir
-        Folder of what outlives a command.
+        Folder for data that outlives a command.
     warn
-        Is given one line.
+        Called with one line of text.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Growth by broker, log dir and topic: bytes a day, an interval, and when it is full or steady."""
+"""Growth by broker, log dir and topic: bytes per day, an interval, and when it is full or steady."""
 
 from __future__ import annotations
 
@@ -13,52 +13,52 @@ from kafkabal.history.replica_forecast import FARTHEST_FULL_S, Forecast, forecas
 from kafkabal.history.topic_retention_limits import Retention
 from kafkabal.model import F64, I32, I64, ClusterState, log_bytes, replica_bytes
 
-# two-sided 90 % quantiles of Student's t by degrees of freedom (spans less one)
+# two-sided 90 % quantiles of Student's t by degrees of freedom (number of spans minus one)
 _QUANTILES: Final = (np.nan, 6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HolderGrowth:
-    """One value a broker, or a log dir; NaN where not known, infinite for never."""
+    """One value per broker or log dir; NaN if unknown, infinite for never."""
 
     written: F64
-    """Bytes a second written to its replicas."""
+    """Bytes per second written to its replicas."""
     low: F64
     high: F64
     """Ends of the 90 % interval of :attr:`written`."""
     net: F64
-    """Bytes a second that its logs have grown or shrunk: a straight line."""
+    """Bytes per second by which its logs have grown or shrunk: a linear trend."""
     steady_bytes: F64
-    """Bytes that its replicas end at."""
+    """Bytes at which its replicas become steady."""
     full_s: F64
-    """Seconds until its volume (of a broker: the first of its volumes) is full."""
+    """Seconds until its volume is full (for a broker: the first of its volumes)."""
     full_low_s: F64
     full_high_s: F64
-    """The same if as much is written as the ends of the interval say."""
+    """The same at the ends of the interval of what is written."""
     straight_full_s: F64
-    """The same by the straight line, for comparison."""
+    """The same by the linear trend, for comparison."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TopicGrowth:
-    """One value a topic."""
+    """One value per topic."""
 
     written: F64
-    """Bytes a second written to all its replicas."""
+    """Bytes per second written to all its replicas."""
     low: F64
     high: F64
     bytes: I64
     steady_bytes: F64
-    """Bytes that all its replicas end at; infinite where nothing limits them."""
+    """Bytes at which all its replicas become steady; infinite if nothing limits them."""
     steady_s: F64
-    """Seconds until it neither grows nor shrinks any more; 0 where it does not now."""
+    """Seconds until it neither grows nor shrinks any more; 0 if it already does not."""
     limit: tuple[str, ...]
     """``time``, ``bytes``, ``none`` or ``compaction``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Futures:
-    """The forecast, and those at the ends of the interval of the whole cluster."""
+    """The forecast, and the forecasts at the ends of the interval for the whole cluster."""
 
     middle: Forecast
     slow: Forecast
@@ -73,7 +73,7 @@ def dir_growth(
     Parameters
     ----------
     oldest
-        The moment that the straight line starts from.
+        The point at which the linear trend starts.
     """
     holder, n = state.replicas.log_dir, len(state.log_dirs)
     written, low, high = _interval(growth, state.replicas.partition, holder, n)
@@ -93,7 +93,7 @@ def dir_growth(
 
 
 def broker_growth(state: ClusterState, by_dir: HolderGrowth, growth: PartitionGrowth) -> HolderGrowth:
-    """Growth of every broker, from its log dirs: full as soon as its first volume is."""
+    """Growth of every broker, from its log dirs: it is full as soon as its first volume is."""
     broker, n = state.log_dirs.broker, len(state.brokers)
     written, low, high = _interval(growth, state.replicas.partition, state.replicas.broker, n)
 
@@ -142,7 +142,7 @@ def topic_growth(state: ClusterState, growth: PartitionGrowth, retention: Retent
 
 
 def soonest_full_s(state: ClusterState, growth: PartitionGrowth, retention: Retention) -> float | None:
-    """Seconds until the first volume of the cluster is full; infinite for never, None where no size is known."""
+    """Seconds until the first volume of the cluster is full; infinite for never, None if no size is known."""
     full = forecast_cluster(state, growth, retention).full_after_s()
     known = full[~np.isnan(full)]
     return float(known.min()) if known.size else None
@@ -157,10 +157,10 @@ def _limit(retention: Retention, growth: PartitionGrowth, row: int) -> str:
 
 
 def futures_of(state: ClusterState, growth: PartitionGrowth, retention: Retention) -> Futures:
-    """Forecasts at the ends of the interval of what is written to the whole cluster.
+    """Forecasts at the ends of the interval for what is written to the whole cluster.
 
-    The load of a cluster rises and falls as a whole, so that its spread is what matters; that of a single partition
-    evens out on a disk that holds hundreds.
+    The load of a cluster rises and falls as a whole, so its overall variation matters; variations of single partitions
+    cancel out on a disk that holds hundreds.
     """
     all_of_it = np.zeros(len(state.replicas), np.int32)
     written, low, high = (float(a[0]) for a in _interval(growth, state.replicas.partition, all_of_it, 1))
@@ -176,7 +176,7 @@ def futures_of(state: ClusterState, growth: PartitionGrowth, retention: Retentio
 
 
 def _interval(growth: PartitionGrowth, partition: I32, holder: I32, n: int) -> tuple[F64, F64, F64]:
-    """Bytes a second by holder, and the ends of the 90 % interval; these are NaN with a single span."""
+    """Bytes per second by holder, and the ends of the 90 % interval, which are NaN with a single span."""
     mean = _sum(holder, growth.mean[partition], n)
     spans = len(growth.span_s)
     if spans < 2:
@@ -189,7 +189,7 @@ def _interval(growth: PartitionGrowth, partition: I32, holder: I32, n: int) -> t
 
 
 def _net(state: ClusterState, oldest: HistoryPoint, now_s: float) -> F64:
-    """float64, shape (n_dirs,): bytes a second that the logs of each dir have grown; NaN for a dir that is new."""
+    """float64, shape (n_dirs,): bytes per second by which the logs of each dir have grown; NaN for a new dir."""
     dirs, used = state.log_dirs, log_bytes(state.log_dirs, state.replicas).tolist()
     ids = state.brokers.id[dirs.broker].tolist()
     before = [oldest.used_bytes.get((broker, path)) for broker, path in zip(ids, dirs.path, strict=True)]
@@ -208,6 +208,6 @@ def _straight(state: ClusterState, net: F64) -> F64:
 
 
 def _sum(holder: I32 | I64, values: F64, n: int) -> F64:
-    """float64, shape (n,): sums by holder; those of holder -1 count nowhere."""
+    """float64, shape (n,): sums by holder; -1 stands for no holder."""
     rows = holder >= 0
     return np.asarray(np.bincount(holder[rows], values[rows], n), np.float64)

@@ -1,13 +1,13 @@
-"""History on this host: one packed file of JSON Lines a moment, in a folder a cluster.
+"""History on this host: one compressed file of JSON Lines per point in time, in a folder per cluster.
 
 ::
 
     {"kafkabal_history":1,"cluster_id":"Mk...","at_s":1790000000.5,"dirs":[[1,"/d0",1000]]}
     {"topic":"img","partitions":[0,1],"sizes":[120,-1],"end_offsets":[7,9]}
 
-A file appears whole or not at all, under a name of its own, and is never changed: any number of processes may record
-at the same time, and none waits for another. What another process removes meanwhile is not missed. Files of other
-names are left alone; one that is damaged, or of a newer version, is skipped and named.
+A file appears whole or not at all, under a name of its own, and never changes: any number of processes may record at
+once without waiting. Files that another process removes meanwhile are ignored. Files with other names are left alone; a
+damaged file, or one of a newer version, is skipped and reported.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from kafkabal.input_files import ROWS, InputFile, Int32, open_input
 
 VERSION: Final = 1
 MOST_BYTES: Final = 128 * 2**20
-"""Of one cluster on disk: of 200,000 partitions, whose moments take 1.7 MB each, some 80 of them."""
+"""Limit on disk for one cluster: with 200,000 partitions, whose points take 1.7 MB each, some 80 points."""
 _GZIP_LEVEL: Final = 1
-"""A snapshot shrinks to 20 % at 1, to 14 % at 9 in thirteen times the time (2026-11)."""
+"""A snapshot shrinks to 20 % at 1, and to 14 % at 9 in thirteen times the time (2026-11)."""
 _NAME: Final = re.compile(r"(\d{10,16})\.jsonl\.gz")
 _FROM_MS: Final = 1000
-"""File names hold milliseconds."""
+"""File names contain milliseconds."""
 _Count = Annotated[int, msgspec.Meta(ge=-1, le=2**60)]
 
 
@@ -59,20 +59,20 @@ class HistoryFolder:
     Parameters
     ----------
     state_dir
-        Folder of what outlives a command; the history of every cluster has a folder of its own in it.
+        Folder for data that outlives a command; it has a folder for the history of each cluster.
     warn
-        Is given a line for a file that cannot be read.
+        Called with a line of text about a file that cannot be read.
     """
 
     def __init__(self, state_dir: Path, cluster_id: str, warn: Callable[[str], None] = lambda _: None) -> None:
-        # an id that comes from outside must not lead out of the folder
+        # an id from outside must not lead out of the folder
         is_plain = cluster_id.replace("-", "").replace("_", "").isalnum() and len(cluster_id) < 100
         name = cluster_id if is_plain else sha256(cluster_id.encode()).hexdigest()
         self.path = state_dir / "history" / name
         self._cluster_id, self._warn = cluster_id, warn
 
     def record(self, point: HistoryPoint) -> Path:
-        """Keep a moment, and thin out older ones.
+        """Store a point, and thin out older ones.
 
         Raises
         ------
@@ -90,11 +90,11 @@ class HistoryFolder:
         return path
 
     def times_s(self) -> list[float]:
-        """When something was recorded, oldest first."""
+        """Times of all recorded points, oldest first."""
         return [at_s for at_s, _ in self._files()]
 
     def read(self, times_s: Sequence[float]) -> list[HistoryPoint]:
-        """What was recorded at these moments; a file that is gone or cannot be read is left out."""
+        """The points recorded at these times; files that are gone or unreadable are left out."""
         paths = dict(self._files())
         found = (self._read_one(paths[at_s]) for at_s in times_s if at_s in paths)
         return [point for point in found if point is not None]
@@ -120,7 +120,7 @@ class HistoryFolder:
 
     def _read_one(self, path: Path) -> HistoryPoint | None:
         if not path.is_file():
-            # opening a pipe would wait until something is written to it
+            # opening a pipe would block until someone writes to it
             if path.exists():
                 self._warn(f"history: {path}: not a file; skipped")
             return None
@@ -135,7 +135,7 @@ class HistoryFolder:
             self._warn(f"history: {path}: of another cluster ({point.cluster_id[:40]}); skipped")
             return None
         if path.name != _name_of(point.at_s):
-            # they are read in the order of their names, and the time between two of them divides what was written
+            # files are read in the order of their names, and written bytes are divided by the time between two of them
             self._warn(f"history: {path}: holds another time than its name says; skipped")
             return None
         return point

@@ -1,4 +1,4 @@
-"""What is kept of a cluster at one moment: bytes and end offset of every partition, bytes of every log dir."""
+"""What is kept about a cluster at one time: bytes and end offset of every partition, bytes of every log dir."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from kafkabal.model import I32, I64, ClusterState, log_bytes, move_bytes
 
 _NUMBER_BITS = 32
-"""Partition numbers are 32 bits wide in Kafka's protocol: topic and number fit into one sortable key."""
+"""Partition numbers are 32 bits wide in Kafka's protocol, so topic and number fit into one sortable key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HistoryPoint:
-    """Columns of the partitions, sorted by topic and number, at one moment."""
+    """Columns of the partitions, sorted by topic and number, at one time."""
 
     cluster_id: str
     at_s: float
@@ -26,14 +26,14 @@ class HistoryPoint:
     """int32, shape (n_partitions,): row of :attr:`topics`."""
     number: I32
     size_bytes: I64
-    """Of the leader's copy, else of the largest; -1 where not known."""
+    """Of the leader's replica, else of the largest; -1 if unknown."""
     end_offset: I64
-    """-1 where not known."""
+    """-1 if unknown."""
     used_bytes: dict[tuple[int, str], int]
     """Bytes of the logs in each log dir, by broker id and path."""
 
     def rows_of(self, state: ClusterState) -> I64:
-        """int64, shape (n_partitions of the state,): row of the same partition here, -1 where there is none."""
+        """int64, shape (n_partitions of the state,): row of the same partition here, -1 if there is none."""
         by_name = {name: row for row, name in enumerate(self.topics)}
         topic = np.fromiter((by_name.get(name, -1) for name in state.topics.name), np.int64, len(state.topics))
         keys = (self.topic.astype(np.int64) << _NUMBER_BITS) | self.number
@@ -46,7 +46,7 @@ class HistoryPoint:
 
 
 def point_of(state: ClusterState, at_s: float) -> HistoryPoint:
-    """What is kept of a state."""
+    """The point to keep of a state."""
     dirs, used = state.log_dirs, log_bytes(state.log_dirs, state.replicas).tolist()
     ids = state.brokers.id[dirs.broker].tolist()
     return HistoryPoint(
@@ -64,7 +64,8 @@ def point_of(state: ClusterState, at_s: float) -> HistoryPoint:
 def point_from_rows(
     cluster_id: str, at_s: float, dirs: Iterable[tuple[int, str, int]], topics: Iterable[tuple[str, I64, I64, I64]]
 ) -> HistoryPoint:
-    """A point from one entry a log dir, and one a topic with partition numbers, sizes and end offsets, in any order."""
+    """A point from one entry per log dir, and one per topic with partition numbers, sizes and end offsets, in any
+    order."""
     ordered = sorted(topics, key=lambda entry: entry[0])
     none = np.empty(0, np.int64)
     counts = [len(numbers) for _, numbers, _, _ in ordered]

@@ -1,4 +1,4 @@
-"""Which of many moments are kept: the older, the farther apart."""
+"""Which history points are kept: the older they are, the farther apart."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from math import floor, log2
 from typing import Final
 
 KEPT_S: Final = 90 * 86400.0
-"""A season of twelve weeks: growth of a week is compared with that of others, older data describes another cluster."""
+"""A season of twelve weeks: the growth of a week can be compared with that of others; older data describes another
+cluster."""
 PARTS_OF_AGE: Final = 8
-"""A moment is kept for each stretch of time between a sixteenth and an eighth of its age: every 4 to 8 minutes after an
-hour, every 1.5 to 3 hours after a day, weekly after 90 days; however much is recorded, under 250 moments are left."""
+"""One point is kept per stretch of time between a sixteenth and an eighth of its age: every 4 to 8 minutes after an
+hour, every 1.5 to 3 hours after a day, weekly after 90 days. However often points are recorded, fewer than 250 are
+kept."""
 
 
 def kept(times_s: Sequence[float], now_s: float) -> list[float]:
-    """The moments to keep of these, oldest first; the newest and the oldest within 90 days always stay.
+    """The times to keep, oldest first; the newest one, and the oldest one within 90 days, always stay.
 
-    Stretches are aligned to the epoch, and their width is a power of two: as they grow, two become one, and the older
-    of their moments stays. Measured from the newest instead, each moment would go as soon as the next came.
+    Stretches are aligned to the epoch, and their width is a power of two: as they widen, two merge into one, and the
+    older of their points stays. If they were measured from the newest point instead, each point would be dropped as
+    soon as the next one came.
     """
     found: dict[tuple[int, int], float] = {}
     recent = sorted(t for t in times_s if now_s - t <= KEPT_S)
@@ -28,7 +31,8 @@ def kept(times_s: Sequence[float], now_s: float) -> list[float]:
 
 
 def kept_within(sizes: Sequence[tuple[float, int]], now_s: float, most_bytes: int) -> list[float]:
-    """As :func:`kept`, with moments and the bytes that each takes: where all take too many, the closest ones go first.
+    """Like :func:`kept`, with the bytes of each point: if all take too many, the most closely spaced ones are dropped
+    first.
 
     The newest and the oldest always stay.
     """
@@ -36,7 +40,7 @@ def kept_within(sizes: Sequence[tuple[float, int]], now_s: float, most_bytes: in
     left = kept([t for t, _ in sizes], now_s)
     total = sum(bytes_of[t] for t in left)
     while total > most_bytes and len(left) > 2:
-        # the one whose going leaves the smallest gap for its age
+        # the one whose removal leaves the smallest gap relative to its age
         i = min(range(1, len(left) - 1), key=lambda i: (left[i + 1] - left[i - 1]) / (now_s - left[i] + 1))
         total -= bytes_of[left.pop(i)]
     return left

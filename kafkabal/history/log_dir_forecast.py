@@ -1,4 +1,4 @@
-"""Bytes of the logs in every log dir at some moments to come, with the ends of their interval."""
+"""Forecasts the bytes of the logs in every log dir at given times, with their interval."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from kafkabal.model import F64, ClusterState
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LogDirForecast:
-    """float64, shape (n_dirs, n_moments): bytes that each log dir will hold."""
+    """float64, shape (n_dirs, n_times): bytes that each log dir will hold."""
 
     bytes: F64
     low: F64
-    """If as little is written as the lower end of the 90 % interval says."""
+    """At the lower end of the 90 % interval of what is written."""
     high: F64
 
 
 def forecast_log_dirs(
     state: ClusterState, growth: PartitionGrowth, retention: Retention, after_s: F64
 ) -> LogDirForecast:
-    """What every log dir will hold.
+    """Forecast what every log dir will hold.
 
     Parameters
     ----------
     after_s
-        float64, shape (n_moments,): seconds from now.
+        float64, shape (n_times,): seconds from now.
     """
     futures = futures_of(state, growth, retention)
     middle, slow, fast = (_by_dir(each, after_s) for each in (futures.middle, futures.slow, futures.fast))

@@ -1,13 +1,13 @@
-"""Bytes a second that are written to each partition, over spans of the past.
+"""Bytes per second written to each partition, over spans of the past.
 
 ::
 
-    written in a span = advance of the end offset x bytes a record now, over the seconds of the span
-    without offsets   = growth of the size, where it grew
-    compacted         = growth of the size alone, since what is written mostly replaces what is there
+    written in a span = advance of the end offset x current bytes per record / seconds of the span
+    without offsets   = growth of the size, if it grew
+    compacted         = growth of the size only, since what is written mostly replaces existing records
 
-A partition that an earlier moment does not have began empty then; where an offset or size went back, the topic was
-re-created or truncated, and what was before is not counted.
+A partition that is missing at an earlier point counts as empty then. If an offset or size went back, the topic was
+re-created or truncated, and earlier points do not count.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from kafkabal.model import F64, I64, Bools, ClusterState, move_bytes
 from kafkabal.telemetry import bytes_per_record
 
 MOST_SPANS: Final = 8
-"""More spans narrow the interval hardly further (the quantile of 8 is 1.89, of infinitely many 1.64) and each takes a
-file to read."""
+"""More spans hardly narrow the interval any further (the quantile of 8 is 1.89, of infinitely many 1.64), and each
+costs reading a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -35,19 +35,20 @@ class PartitionGrowth:
     span_s: F64
     """float64, shape (n_spans,): seconds of each span, oldest first."""
     rates: NDArray[np.float64]
-    """float64, shape (n_spans, n_partitions): bytes a second; NaN where it is not known."""
+    """float64, shape (n_spans, n_partitions): bytes per second; NaN if unknown."""
     mean: F64
-    """float64, shape (n_partitions,): over all spans in which it is known; 0 where it is known of none."""
+    """float64, shape (n_partitions,): mean over all spans in which it is known; 0 if it is known in none."""
     is_known: Bools
 
     @property
     def over_s(self) -> float:
-        """Seconds from the oldest moment until now."""
+        """Seconds from the oldest point until now."""
         return float(self.span_s.sum())
 
 
 def chosen_times(times_s: Sequence[float], now_s: float, over_s: float) -> list[float]:
-    """Moments to compare with now: at most :data:`MOST_SPANS`, evenly over the window, the oldest of it among them."""
+    """Points to compare with now: at most :data:`MOST_SPANS`, evenly spaced over the window, including its oldest
+    one."""
     inside = [t for t in times_s if now_s - over_s <= t < now_s]
     if len(inside) <= MOST_SPANS:
         return inside
@@ -59,7 +60,7 @@ def chosen_times(times_s: Sequence[float], now_s: float, over_s: float) -> list[
 def measure_growth(
     points: Sequence[HistoryPoint], state: ClusterState, now_s: float, is_compacted: Bools
 ) -> PartitionGrowth:
-    """What was written between these moments and now.
+    """What was written between these points and now.
 
     Parameters
     ----------
@@ -82,7 +83,7 @@ def measure_growth(
 
 
 def _column(point: HistoryPoint, state: ClusterState, name: str) -> F64:
-    """A column of a moment in the order of the state; 0 where the partition was not there, NaN where not known."""
+    """A column of a point in the order of the state; 0 for missing partitions, NaN for unknown values."""
     rows = point.rows_of(state)
     values: I64 = getattr(point, name)
     found = _known(values[np.maximum(rows, 0)]) if len(values) else np.zeros(len(rows))
@@ -94,13 +95,13 @@ def _known(values: I64) -> F64:
 
 
 def _steps(values: NDArray[np.float64], *, falls_mean_restart: bool = True) -> NDArray[np.float64]:
-    """Differences of following rows; NaN up to the last one that fell, and before the first that is above 0."""
+    """Differences of consecutive rows; NaN up to the last decrease, and before the first value above 0."""
     steps = np.diff(values, axis=0)
     if not falls_mean_restart:
         return np.asarray(steps)
-    # a fall, and whatever was before it
+    # a decrease, and everything before it
     fell = np.logical_or.accumulate((steps < 0)[::-1], axis=0)[::-1]
-    # before the partition was there nothing was written, which says nothing of how much is now
+    # nothing was written before the partition existed, which says nothing about its rate now
     absent = np.logical_and.accumulate(values[1:] == 0, axis=0)
     was_never = absent[-1]
     return np.where(fell | (absent & ~was_never), np.nan, steps)

@@ -1,12 +1,12 @@
-"""How full log dirs will be: every replica grows at the rate of its partition until retention deletes as much.
+"""Forecasts how full log dirs will be: every replica grows at its partition's rate until retention deletes as much.
 
 ::
 
-    bytes(t) = min(now + rate x t, steady)                     while it grows
-             = max(steady, now - (now - steady) x t / keep)    where less is written than used to be
+    bytes(t) = min(now + rate x t, steady)                    while it grows
+             = max(steady, now - (now - steady) x t / keep)   if less is written than before
 
-A line that is drawn on as it has been raises an alarm for every topic younger than its retention; this one does only
-where the disk is too small for what its topics become.
+A linear trend would raise an alarm for every topic younger than its retention; this raises one only if the disk is too
+small for what its topics will become.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from kafkabal.history.topic_retention_limits import Retention
 from kafkabal.model import F64, I64, ClusterState, LogDirState, freeze, log_bytes, replica_bytes
 
 FARTHEST_FULL_S: Final = 10 * 365 * 86400.0
-"""A disk that is full later never is: ten years are longer than disks and clusters last, and any history is."""
+"""A disk that would be full later never is: ten years are longer than the life of disks and clusters, and than any
+history."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,23 +33,23 @@ class Forecast:
     now_bytes: F64
     """float64, shape (n_replicas,)."""
     slope: F64
-    """float64, shape (n_replicas,): bytes a second, negative where it shrinks."""
+    """float64, shape (n_replicas,): bytes per second, negative if it shrinks."""
     until_s: F64
-    """float64, shape (n_replicas,): seconds until it stays as it is; infinite where nothing limits it."""
+    """float64, shape (n_replicas,): seconds until it stays constant; infinite if nothing limits it."""
 
     def replica_bytes_at(self, after_s: float) -> F64:
-        """float64, shape (n_replicas,): bytes of each replica so many seconds from now."""
+        """float64, shape (n_replicas,): bytes of each replica this many seconds from now."""
         return np.asarray(self.now_bytes + self.slope * np.minimum(self.until_s, after_s))
 
     def steady_bytes(self) -> F64:
-        """float64, shape (n_replicas,): bytes that each ends at; infinite where nothing limits it."""
+        """float64, shape (n_replicas,): final bytes of each; infinite if nothing limits it."""
         with np.errstate(invalid="ignore"):
             grown = np.where(self.slope == 0, 0.0, self.slope * self.until_s)
-        # now - (now - 0) / t * t leaves a trace of rounding on either side of nothing; bytes are whole
+        # now - (now - 0) / t * t leaves a rounding error around zero; bytes are integers
         return np.rint(self.now_bytes + grown)
 
     def state_at(self, after_s: float) -> ClusterState:
-        """The cluster with the replicas as large as they will be, and as much less room on its volumes."""
+        """The cluster with the future sizes of its replicas, and accordingly less free space on its volumes."""
         later = np.rint(self.replica_bytes_at(after_s)).astype(np.int64)
         replicas, dirs = self.state.replicas, self.state.log_dirs
         grown = replace(replicas, size_bytes=np.where(replicas.size_bytes >= 0, later, replicas.size_bytes))
@@ -61,10 +62,10 @@ class Forecast:
         return self.state.replace(replicas=grown, log_dirs=replace(dirs, usable_bytes=usable))
 
     def full_after_s(self) -> F64:
-        """float64, shape (n_dirs,): seconds until the volume of each dir has no byte left.
+        """float64, shape (n_dirs,): seconds until the volume of each dir is full.
 
-        Infinite where that is not within :data:`FARTHEST_FULL_S`; NaN where its size is not known, or it is offline.
-        Other programs are taken to keep the bytes that they have.
+        Infinite if that is not within :data:`FARTHEST_FULL_S`; NaN if its size is unknown, or it is offline. Other
+        programs are assumed to keep the bytes they have.
         """
         dirs = self.state.log_dirs
         room, found = _room(self.state), np.full(len(dirs), np.nan)
@@ -92,14 +93,14 @@ def forecast_cluster(
     Parameters
     ----------
     rate_factor
-        Take every partition to be written to so many times as fast, for the ends of an interval.
+        Multiplies the rate of every partition, for the ends of an interval.
     """
     rate = growth.mean * rate_factor
     steady = retention.steady_bytes(rate)
     partition = state.replicas.partition
     now = replica_bytes(state).astype(np.float64)
     target, inflow = steady[partition], rate[partition]
-    # compaction and the limits of time may shrink what is there, but never say when it grows beyond
+    # an unknown rate predicts nothing, and neither does compaction: how much it removes is unknown
     is_known = growth.is_known[partition]
     grows = (now < target) & is_known
     shrinks = (now > target) & is_known & ~retention.is_compacted[partition]
@@ -113,7 +114,7 @@ def forecast_cluster(
 
 
 def _room(state: ClusterState) -> F64:
-    """float64, shape (n_dirs,): bytes that are free on the volume of each dir; NaN where not known."""
+    """float64, shape (n_dirs,): free bytes on the volume of each dir; NaN if unknown."""
     dirs = state.log_dirs
     logs: I64 = log_bytes(dirs, state.replicas)
     on_volume = np.bincount(dirs.volume, logs)[dirs.volume] if len(dirs) else np.empty(0)
@@ -138,6 +139,6 @@ def _crossing(slope: F64, until_s: F64, room: float) -> float:
         step = int(over[0]) - 1
         return float(starts[step] + (room - added[step]) / total[step])
     last = len(lengths)
-    # what is left grows without limit; sums of the slopes that ended may leave a trace of rounding
+    # the rest grows without limit; sums of the slopes that ended may leave a rounding error
     rest = float(each[last:].sum())
     return float(starts[last] + (room - added[last]) / rest) if rest > 0 else float("inf")

@@ -7,10 +7,10 @@
     segment       = min(segment.bytes, rate x segment.ms)
     steady state  = the smaller one
 
-Kafka deletes whole segments, each once its newest record is older than ``retention.ms``, or once the others hold
-``retention.bytes`` without it, and looks every ``log.retention.check.interval.ms``; so a log swings by one segment, and
-half of it is the mean. With tiered storage the local limits take the place of the others (KIP-405). What compaction
-leaves of a log is unknown.
+Kafka deletes whole segments: each once its newest record is older than ``retention.ms``, or once the others hold
+``retention.bytes`` without it. It checks every ``log.retention.check.interval.ms``, so a log varies by one segment, and
+half of it is the mean. With tiered storage the local limits replace the others (KIP-405). What compaction leaves of a
+log is unknown.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from kafkabal.model import (
 
 _MS: Final = 1000.0
 _AS_RETENTION: Final = -2.0
-"""Of the local limits: the same as the limit of the whole log."""
+"""Value of a local limit that means: the same as the limit of the whole log."""
 _CHECK_KEY: Final = "log.retention.check.interval.ms"
-# names of the brokers' defaults, the strongest first, and what one unit of each is in the unit of the topic's config
+# names of the brokers' defaults, by precedence, and how many units of the topic's config one of their units is
 _BROKER_KEYS: Final[Mapping[str, tuple[tuple[str, float], ...]]] = {
     RETENTION_MS: (("log.retention.ms", 1), ("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000)),
     RETENTION_BYTES: (("log.retention.bytes", 1),),
@@ -62,34 +62,34 @@ _BUILT_IN: Final[Mapping[str, float]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionDefaults:
-    """What holds for topics that set nothing themselves; Kafka's own defaults unless the brokers say otherwise."""
+    """Defaults for topics that set nothing themselves; Kafka's own unless the brokers report others."""
 
     values: Mapping[str, float]
-    """By the topic's config, in its unit; a negative limit is none."""
+    """By the topic's config, in its unit; negative for no limit."""
     cleanup_policy: str = "delete"
     check_s: float = 300.0
     """How often the brokers check for segments to delete."""
     is_read: bool = False
-    """Whether a broker was asked."""
+    """Whether a broker reported them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Retention:
-    """Limits of every partition, on one broker; infinite where there is none."""
+    """Limits of every partition, on one broker; infinite if there is none."""
 
     keep_s: F64
     keep_bytes: F64
     segment_bytes: F64
     segment_s: F64
     is_compacted: Bools
-    """Compaction is on: what it leaves is unknown."""
+    """Compaction is on, so what stays in the log is unknown."""
     check_s: float
 
     def steady_bytes(self, in_bytes_per_s: F64) -> F64:
-        """float64, shape (n_partitions,): mean bytes of each log at this rate of writing; infinite without a limit."""
+        """float64, shape (n_partitions,): mean bytes of each log at this write rate; infinite without a limit."""
         segment = np.minimum(self.segment_bytes, in_bytes_per_s * self.segment_s)
         late = in_bytes_per_s * self.check_s / 2
-        # nothing written for ever is nothing kept, not an unknown
+        # infinite retention of nothing is nothing, not unknown
         with np.errstate(invalid="ignore"):
             by_time = np.where(in_bytes_per_s > 0, in_bytes_per_s * self.keep_s, 0.0)
         by_time = np.where(np.isinf(self.keep_s), np.inf, by_time) + late + segment / 2
@@ -102,12 +102,13 @@ def kafka_defaults() -> RetentionDefaults:
 
 
 def read_defaults(cluster: Cluster, brokers: tuple[int, ...]) -> RetentionDefaults:
-    """What a broker says that holds for topics that set nothing; Kafka's own defaults where none can be asked.
+    """A broker's defaults for topics that set nothing; Kafka's own if no broker can be asked.
 
     Parameters
     ----------
     brokers
-        Ids of live brokers; the first that answers counts, since a cluster whose brokers differ keeps nothing steady.
+        Ids of live brokers; the first that responds is enough, because with differing defaults no size would become
+        steady anyway.
     """
     if Capability.CONFIGS not in cluster.capabilities:
         return kafka_defaults()
@@ -123,7 +124,7 @@ def read_defaults(cluster: Cluster, brokers: tuple[int, ...]) -> RetentionDefaul
 
 
 def retention_of(state: ClusterState, defaults: RetentionDefaults) -> Retention:
-    """The limits of every partition of a state whose topic configs were read."""
+    """The limits of every partition of a state that includes topic configs."""
     topic = state.partitions.topic
     configs = [config or {} for config in state.topics.configs]
 
@@ -168,7 +169,7 @@ def _defaults(found: Mapping[str, str | None]) -> RetentionDefaults:
 
 
 def _number(text: str | None, default: float) -> float:
-    """A config as a number; the default where it is not set, or no number."""
+    """A config as a number; the default if it is not set, or not a number."""
     try:
         value = float(text) if text else default
     except ValueError:
