@@ -1,4 +1,4 @@
-"""What to do about a cluster: how many brokers it needs, and what frees a full disk. Advice only."""
+"""Advice on a cluster: how many brokers it needs, and what frees a full disk. It changes nothing."""
 
 import lazy_loader
 

@@ -1,10 +1,10 @@
-"""How many brokers suffice, which to drain or where to add, and what either takes: a bound, and a plan that shows it.
+"""How many brokers suffice, which to drain or where to add some, and what that costs: a bound, and a plan as proof.
 
 ::
 
     bound  = fewest brokers that can hold everything within the target, wherever replicas are placed
     choice = fewest that can within target / (1 + tolerance), which leaves the planner its band
-    plan   = drain all others, or add what lacks; where a broker ends fuller than the target, one more broker
+    plan   = drain all others, or add the missing ones; if a broker ends above the target, one more broker
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from kafkabal.plan import Plan, apply_plan, plan_copy_s
 from kafkabal.planner import NewBroker, PlanOptions, WhatIf, make_plan, suppose
 
 _MOST_TRIES: Final = 6
-"""Plans that are made before giving up; whole replicas seldom need a second one."""
+"""Plans to try before giving up; with whole replicas a second one is seldom needed."""
 _STEP: Final = 0.97
-"""By how much the target is lowered for the second try, a little under one broker of thirty; from try to try squared,
-since replicas nearly as large as a broker need half as many brokers again."""
+"""Factor that lowers the target for the second try, a little less than one broker of thirty. It is squared from try to
+try, because with replicas nearly as large as a broker, half as many brokers again are needed."""
 _ROUNDING: Final = 0.005
-"""Half a percent of a disk: a whole replica decides more, and an operator states a target in percent."""
+"""Half a percent of a disk: a whole replica is more than that, and operators state targets in percent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +35,12 @@ class BrokerAdvice:
 
     live: int
     bound: int | None = None
-    """No fewer can hold everything within the target; None where it is not known how much brokers hold."""
+    """No fewer can hold everything within the target; None if it is unknown how much brokers hold."""
     suffices: int | None = None
-    """So many do, as a plan shows; None where no plan was found that ends within the target."""
+    """This many suffice, as a plan proves; None if no plan ends within the target."""
     drain: tuple[int, ...] = ()
     add: tuple[tuple[str | None, int], ...] = ()
-    """Rack and bytes of each broker to add."""
+    """Rack and disk bytes of each broker to add."""
     fullest_before: float = 0.0
     fullest_after: float | None = None
     moved_bytes: int = 0
@@ -54,11 +54,11 @@ def advise_brokers(state: ClusterState, target: float, tolerance: float, bytes_p
     Parameters
     ----------
     target
-        How full the fullest broker may be, other programs included.
+        Maximum fraction used of the fullest broker, including other programs.
     tolerance
-        Of the plan.
+        Tolerance of the plan.
     bytes_per_s
-        What every broker may send and receive for it.
+        Bytes per second that every broker may send and receive for the plan.
     """
     advice = BrokerAdvice(live=int(state.brokers.is_live.sum()), fullest_before=_fullest(state))
     try:
@@ -116,7 +116,7 @@ def _rack(state: ClusterState, row: int) -> str | None:
 
 
 def _fullest(state: ClusterState, rows: Bools | None = None) -> float:
-    """How full the fullest live broker is, other programs included."""
+    """Fraction used of the fullest live broker, including other programs."""
     held = np.bincount(state.replicas.broker, replica_bytes(state), len(state.brokers))
     held = held + np.nan_to_num(foreign_of_brokers(state))
     capacity = broker_capacity_bytes(state)

@@ -1,12 +1,13 @@
-"""What would free a full disk, most without moving a byte: bytes of each way, by the forecast that knows retention.
+"""Ways to free a full disk, most without moving a byte: the bytes that each frees, by a forecast that considers
+retention.
 
 ::
 
-    retention        whole segments of records older than half the retention; where ages are unknown, what is kept
+    retention        whole segments of records older than half the retention; if ages are unknown, what is kept
                      above the steady state of half the retention
-    local retention  the same of tiered topics, whose older segments are in the remote store already
+    local retention  the same for tiered topics, whose older segments are already in the remote store
     idle             all of a topic into which nothing was written in the window
-    segments         half the difference of the segments, which is how much longer than needed a log keeps
+    segments         half the difference of the segment sizes, which is how much a log keeps longer than needed
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ from kafkabal.model import (
 
 _MS: Final = 1000
 LEAST_KEPT_S: Final = 3600.0
-"""Retention below an hour is a buffer on purpose."""
+"""Retention below an hour marks a deliberate buffer."""
 _SMALL_SEGMENT: Final = 128 * 2**20
 """An eighth of Kafka's default."""
 _DELETE_DELAY_S: Final = 60.0
-"""Default of ``file.delete.delay.ms``: so long the files of a deleted segment stay."""
+"""Default of ``file.delete.delay.ms``: how long the files of a deleted segment stay."""
 _IDLE_AFTER_S: Final = 86400.0
 """A topic that is written once a day is not idle."""
 
 
 class ReliefKind(StrEnum):
-    """How bytes come free."""
+    """A way to free bytes."""
 
     RETENTION = "retention"
     LOCAL_RETENTION = "local-retention"
@@ -59,16 +60,16 @@ class Relief:
     kind: ReliefKind
     topic: str
     config: str | None = None
-    """The topic's config to change; None where the topic would go."""
+    """The topic's config to change; None if the topic would be deleted."""
     before: int | None = None
-    """Its value now; None for no limit."""
+    """Its current value; None for no limit."""
     after: int | None = None
     freed_bytes: int
-    """On this holder."""
+    """Bytes freed on this holder."""
     cluster_bytes: int
-    """On all brokers."""
+    """Bytes freed on all brokers."""
     freed_after_s: float | None
-    """Seconds until they are free; None where that is not known."""
+    """Seconds until they are free; None if unknown."""
 
 
 def relief_of(
@@ -80,18 +81,18 @@ def relief_of(
     ages: RecordAges | None = None,
     least_kept_s: float = LEAST_KEPT_S,
 ) -> list[Relief]:
-    """Ways to free bytes without moving any, the one that frees most first.
+    """Ways to free bytes without moving any, sorted by the bytes they free, most first.
 
     Parameters
     ----------
     on_holder
         bool, shape (n_replicas,): replicas on the full disk.
     growth
-        What is written to the partitions; without it every log is taken to be at the steady state of its retention.
+        What is written to the partitions; without it every log is assumed to be at the steady state of its retention.
     ages
-        How old records are; without it, steady states say what half a retention deletes.
+        Ages of records; without them, steady states show what half the retention deletes.
     least_kept_s
-        Shorter retention is left as it is.
+        Shorter retention is not changed.
     """
     rate, is_known = _rates(state, growth, retention, ages)
     freed = _freed_by_retention(state, rate, is_known, retention, ages)
@@ -105,7 +106,7 @@ def relief_of(
 
 
 def assumed_growth(state: ClusterState, retention: Retention) -> F64:
-    """float64, shape (n_partitions,): bytes a second that would keep every log as large as it is; 0 without a limit."""
+    """float64, shape (n_partitions,): bytes per second that would keep every log at its size; 0 without a limit."""
     largest = np.zeros(len(state.partitions))
     np.maximum.at(largest, state.replicas.partition, replica_bytes(state).astype(np.float64))
     return np.where(np.isfinite(retention.keep_s), largest / np.maximum(retention.keep_s, 1.0), 0.0)
@@ -114,12 +115,12 @@ def assumed_growth(state: ClusterState, retention: Retention) -> F64:
 def _rates(
     state: ClusterState, growth: PartitionGrowth | None, retention: Retention, ages: RecordAges | None
 ) -> tuple[F64, Bools]:
-    """Bytes a second that are written to each partition, and of which that is known."""
+    """Bytes per second written to each partition, and for which partitions that is known."""
     if growth is not None:
         return growth.mean, growth.is_known
     if ages is None:
         return assumed_growth(state, retention), np.isfinite(retention.keep_s)
-    # what is there was written within its age
+    # what is in the log was written within its age
     age_s = halved_retention_s(retention) - ages.first_expires_s
     young = replace(retention, keep_s=np.where(np.isnan(age_s), retention.keep_s, np.maximum(age_s, 1.0)))
     return assumed_growth(state, young), np.isfinite(young.keep_s)
@@ -169,7 +170,7 @@ def _by_segments(
     before, after = retention.steady_bytes(rate), replace(retention, segment_bytes=smaller).steady_bytes(rate)
     with np.errstate(invalid="ignore"):
         less = np.where(may & np.isfinite(before), before - after, 0.0)
-    # a log that has not reached its steady state frees nothing
+    # a log below its steady state frees nothing
     partition = state.replicas.partition
     freed = np.where(replica_bytes(state) > after[partition], less[partition], 0.0)
     first = np.searchsorted(state.partitions.topic, np.arange(len(state.topics)))
@@ -182,7 +183,7 @@ def _by_segments(
             after=_SMALL_SEGMENT,
             freed_bytes=here,
             cluster_bytes=everywhere,
-            # the segments that are there now have to go first
+            # the present segments have to expire first
             freed_after_s=keep_s if math.isfinite(keep_s := float(retention.keep_s[first[topic]])) else None,
         )
 
@@ -202,7 +203,7 @@ def _freed_by_retention(
 
 
 def _by_topic(state: ClusterState, on_holder: Bools, freed: F64) -> Iterator[tuple[int, int, int]]:
-    """Topic, bytes on the holder and bytes everywhere, of topics that would free any on the holder."""
+    """Topic, bytes on the holder and bytes everywhere, for topics that would free any on the holder."""
     topic = state.partitions.topic[state.replicas.partition]
     everywhere = np.bincount(topic, freed, len(state.topics))
     here = np.bincount(topic[on_holder], freed[on_holder], len(state.topics))

@@ -1,4 +1,4 @@
-"""What frees a full disk, what moves no byte first."""
+"""What frees a full disk, starting with what moves no byte."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ class ReliefAdvice:
     broker: int
     log_dir: str
     used_bytes: int
-    """Of the volume, other programs included."""
+    """Used bytes of the volume, including other programs."""
     capacity_bytes: int
     needed_bytes: int
-    """What has to go until the volume is within the limit; 0 where it is."""
+    """Bytes to free until the volume is within the limit; 0 if it is."""
     ways: tuple[Relief, ...]
-    """Without moving a byte, the one that frees most first."""
+    """Ways without moving a byte, sorted by the bytes they free, most first."""
     leaders: int
-    """Partitions led from the volume: giving leadership away frees nothing, but takes its reads elsewhere."""
+    """Partitions led from the volume: moving leadership frees nothing, but takes the reads elsewhere."""
     log_dir_bytes: int
-    """What evening the volumes of the broker would take off it."""
+    """Bytes that balancing the volumes of the broker would take off it."""
     is_measured: bool
-    """Rates come from history, or ages from the records; else every log is taken to be at its steady state."""
+    """Rates come from history, or ages from the records; else every log is assumed to be at its steady state."""
     young_topics: int
-    """Topics on the volume with no record older than half the retention, which deletes nothing of them yet."""
+    """Topics on the volume without a record older than half the retention, which would delete nothing of them yet."""
     first_expires_s: float | None
-    """Seconds until the first record of them is; None where there are none, or ages are unknown."""
+    """Seconds until their first record is that old; None if there are no such topics, or ages are unknown."""
 
 
 def advise_relief(
@@ -53,16 +53,16 @@ def advise_relief(
     Parameters
     ----------
     limit
-        How full the volume may be.
+        Maximum fraction used of the volume.
     tolerance
-        How far above the mean of its broker a volume is still balanced.
+        How far above the mean of its broker a volume may be and still count as balanced.
 
     Raises
     ------
     UsageError
         If the broker is unknown.
     ConfigError
-        If the size of no volume is known.
+        If no volume's size is known.
     """
     dirs = state.log_dirs
     capacity, used = dir_capacity_bytes(state), _used(state)
@@ -96,7 +96,7 @@ def advise_relief(
 
 
 def _young(state: ClusterState, on_it: Bools, ages: RecordAges | None) -> tuple[int, float | None]:
-    """Topics of which all records on a volume are young, and seconds until the first is not any more."""
+    """Topics whose records on a volume are all young, and seconds until the first record is not."""
     if ages is None:
         return 0, None
     here = np.unique(state.replicas.partition[on_it & (replica_bytes(state) > 0)])
@@ -108,7 +108,7 @@ def _young(state: ClusterState, on_it: Bools, ages: RecordAges | None) -> tuple[
 
 
 def _used(state: ClusterState) -> I64:
-    """int64, shape (n_dirs,): used bytes of the volume of each dir, other programs included."""
+    """int64, shape (n_dirs,): used bytes of the volume of each dir, including other programs."""
     dirs, replicas = state.log_dirs, state.replicas
     known = replicas.log_dir >= 0
     logs = np.bincount(replicas.log_dir[known], replica_bytes(state)[known], len(dirs))
@@ -118,7 +118,7 @@ def _used(state: ClusterState) -> I64:
 
 
 def _above_mean(state: ClusterState, fullest: int, used: I64, tolerance: float) -> int:
-    """Bytes of the volume above its part of what all volumes of its broker hold; 0 within the tolerance."""
+    """Bytes of the volume above its share of what all volumes of its broker hold; 0 within the tolerance."""
     dirs, capacity = state.log_dirs, np.nan_to_num(dir_capacity_bytes(state))
     own = np.flatnonzero(dirs.broker == dirs.broker[fullest])
     _, first = np.unique(dirs.volume[own], return_index=True)

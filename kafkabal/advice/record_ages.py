@@ -1,12 +1,12 @@
-"""How old what partitions hold is: what a shorter retention would delete at once, and when the first of the rest.
+"""Ages of the records in partitions: what a shorter retention would delete at once, and when the rest starts to expire.
 
 ::
 
-    bytes kept     = bytes a record x (end offset - offset of the first record as young as the new retention)
-    deleted at once = whole segments of (bytes on disk - bytes kept); all of them where nothing is kept
+    bytes kept      = bytes per record x (end offset - offset of the first record as young as the new retention)
+    deleted at once = whole segments of (bytes on disk - bytes kept); all of them if nothing is kept
 
-Kafka deletes a segment once its newest record is too old, so what is older in the segment in which the young ones begin
-stays. A log begins with a segment: how many whole ones the older bytes make is known.
+Kafka deletes a segment once its newest record is too old, so the segment in which the young records begin stays, with
+its older records. A log begins with a segment, so the number of whole segments in the older bytes is known.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from kafkabal.model import F64, ClusterState, TopicPartition, replica_bytes
 from kafkabal.telemetry import bytes_per_record
 
 UNLIMITED_TO_S: Final = 7 * 86400.0
-"""What a topic without limits is given: Kafka's own default."""
+"""Retention suggested for a topic without limits: Kafka's own default."""
 
 
 FirstRecordsSince: TypeAlias = Callable[
     [Mapping[int, Mapping[TopicPartition, float]]], Mapping[TopicPartition, FirstRecord]
 ]
-"""By leader and partition a time in seconds since the epoch: the first record of each that is as young."""
+"""Given a time per leader and partition (seconds since the epoch), returns the first record of each that is as
+young."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,17 +38,19 @@ class RecordAges:
     """What half the retention of every partition would keep."""
 
     kept_bytes: F64
-    """float64, shape (n_partitions,): bytes of the records that are young enough; NaN where it is not known."""
+    """float64, shape (n_partitions,): bytes of records that are young enough; NaN if unknown."""
     first_expires_s: F64
-    """float64, shape (n_partitions,): seconds until the oldest record is too old; NaN if it is, or not known."""
+    """float64, shape (n_partitions,): seconds until the oldest record is too old; NaN if it already is, or if
+    unknown."""
 
     def deleted_bytes(self, state: ClusterState, retention: Retention, in_bytes_per_s: F64) -> F64:
-        """float64, shape (n_replicas,): bytes that go with the next check; NaN where it is not known.
+        """float64, shape (n_replicas,): bytes that the next check deletes; NaN if unknown.
 
         Parameters
         ----------
         in_bytes_per_s
-            float64, shape (n_partitions,): what is written, which says how large segments are that ``segment.ms`` ends.
+            float64, shape (n_partitions,): write rates, which determine the size of segments that ``segment.ms``
+            closes.
         """
         by_time = np.where(in_bytes_per_s > 0, in_bytes_per_s * retention.segment_s, np.inf)
         segment = np.maximum(np.minimum(retention.segment_bytes, by_time), 1.0)
@@ -58,7 +61,7 @@ class RecordAges:
 
 
 def halved_retention_s(retention: Retention) -> F64:
-    """float64, shape (n_partitions,): half of ``retention.ms``; :data:`UNLIMITED_TO_S` where it is unlimited."""
+    """float64, shape (n_partitions,): half of ``retention.ms``; :data:`UNLIMITED_TO_S` if it is unlimited."""
     return np.where(np.isfinite(retention.keep_s), retention.keep_s / 2, UNLIMITED_TO_S)
 
 
