@@ -1,1 +1,1 @@
-"""The experiments of the thesis that this project comes from, on a real cluster: ``python -m experiments``."""
+"""The experiments of the thesis behind this project, on a real cluster: ``python -m experiments``."""

@@ -27,7 +27,7 @@ from experiments.report import Finding, write_into_page, write_report
 from kafkabal.sandbox import KafkaListener, Sandbox, SandboxSpec, up
 
 SHAPED = "SHAPED"
-"""Listener that clients reach through proxies."""
+"""Listener that clients reach through the proxies."""
 BROKER_BYTES_PER_S = 8e6
 SLOWER = 8
 
@@ -70,7 +70,7 @@ _ORDER = (
 
 
 def main() -> None:
-    """Run what was asked for, all without arguments."""
+    """Run the requested experiments, or all without arguments."""
     options = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     options.add_argument("experiments", nargs="*", help=f"any of {', '.join(_ORDER)}; all by default")
     options.add_argument("--brokers", type=int, default=4)
@@ -92,18 +92,18 @@ def main() -> None:
 
 
 def spec(ports: Mapping[int, int]) -> SandboxSpec:
-    """Brokers that clients reach directly or by the ports of proxies."""
+    """Brokers that clients reach directly or through proxies on the given ports."""
     shaped = KafkaListener(name=SHAPED, protocol="PLAINTEXT", advertised_ports=ports)
     return sandbox_spec(len(ports), listeners=(shaped,))
 
 
 def rates_bytes_per_s(brokers: int) -> list[float]:
-    """What each broker takes behind its proxy; the last one an eighth of the others."""
+    """Rate of each broker behind its proxy; the last one gets an eighth of the others'."""
     return [BROKER_BYTES_PER_S] * (brokers - 1) + [BROKER_BYTES_PER_S / SLOWER]
 
 
 def run_one(name: str, sandbox: Sandbox, ports: Mapping[int, int], extent: Extent = FULL) -> Finding:
-    """One experiment, behind proxies or not."""
+    """Run one experiment, behind proxies if it needs them."""
     rates = rates_bytes_per_s(len(ports))
     routes = {
         port: (sandbox.record.node(broker).ports[SHAPED], rate)

@@ -1,4 +1,4 @@
-"""A broker that is halted for most of the time, and so slow in all that it does: serving, following, answering."""
+"""Halts a broker most of the time, so that everything it does is slow: serving, following, responding."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _ENDING_S = 5.0
 
 
 class HaltedBroker:
-    """Halts a broker of a sandbox for a part of every period until the block ends.
+    """Halts a broker of a sandbox for a part of every period, until the block ends.
 
     Parameters
     ----------
     part
-        0 to 1.
+        Fraction of the period, 0 to 1.
     """
 
     def __init__(self, sandbox: Sandbox, broker: int, part: float) -> None:

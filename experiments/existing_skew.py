@@ -1,4 +1,4 @@
-"""Experiment 3: brokers that hold more than others, and new records that even them out without a move."""
+"""Experiment 3: brokers start with unequal data, and new records balance them without a move."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _POLICIES = (LIBRDKAFKA, "round-robin", "least-loaded", "power-of-d", "smooth-we
 
 
 def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
-    """Begin with each imbalance, send as much again in steps, and follow the brokers."""
+    """Start with each imbalance, send as much again in steps, and track the brokers."""
     policies = bench.extent.policies(_POLICIES)
     found: dict[str, dict[str, list[list[int]]]] = {}
     for name, build in IMBALANCES.items():
@@ -53,7 +53,7 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
 
 
 def _doubled(bench: ExperimentSandbox, build: Build, policy: str) -> list[list[int]]:
-    """Bytes of each broker before, and after each step."""
+    """Bytes of each broker at the start, and after each step."""
     topic = f"skew-{_POLICIES.index(policy)}"
     topics = build(bench, topic, bench.extent.records(_UNIT_RECORDS), _RECORD_BYTES)
     steps = [held_bytes(bench, topics)]

@@ -1,4 +1,5 @@
-"""A sandbox to run experiments on: topics placed by hand, records sent by any policy, bytes read from the log dirs."""
+"""A sandbox for experiments: topics with given assignments, records sent with any policy, bytes read from the log
+dirs."""
 
 from __future__ import annotations
 
@@ -58,58 +59,59 @@ _GONE_S = 30.0
 _JAVA_S = 300.0
 _JAVA_HEAP_BYTES = 256 * 2**20
 _JAVA_PAYLOADS = 100
-"""Of 163 kB they are 16 MB, which the tool keeps in memory several times."""
-# how Kafka's performance tool sums up
+"""With 163 kB each they take 16 MB, of which the tool keeps several copies in memory."""
+# the summary line of Kafka's performance tool
 _STATED = re.compile(r"(\d+) ms 50th, \d+ ms 95th, (\d+) ms 99th")
 _SETTINGS = {"linger.ms": 5, "enable.idempotence": True, "queue.buffering.max.kbytes": 64 * 1024, "log_level": 2}
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much of an experiment is done."""
+    """How much of an experiment to run."""
 
     part: float = 1.0
-    """Of its records."""
+    """Fraction of its records."""
     most_runs: int | None = None
     only: frozenset[str] | None = None
-    """Policies."""
+    """Policies to run; None for all."""
 
     def records(self, count: int) -> int:
-        """How many of so many records."""
+        """The scaled number of records."""
         return int(self.part * count)
 
     def runs(self, count: int) -> int:
-        """How many of so many repetitions."""
+        """The scaled number of repetitions."""
         return count if self.most_runs is None else min(count, self.most_runs)
 
     def policies(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Which of these policies."""
+        """The policies to run."""
         return tuple(name for name in names if self.only is None or name in self.only)
 
 
 FULL = Extent()
 SHORT = Extent(part=0.2, most_runs=1, only=frozenset({LIBRDKAFKA, JAVA, "round-robin", "score"}))
-"""Enough to see that an experiment works, too little for its figures to be quoted."""
+"""Enough to see that an experiment works, too little to quote its figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What sending took."""
+    """Measurements of a send."""
 
     seconds: float
     latency_s: F64
-    """float64, shape (n_records,): from the planned time of a record to its acknowledgement; empty if not measured."""
+    """float64, shape (n_records,): from the scheduled time of a record to its acknowledgement; empty if not
+    measured."""
     partition: I32
-    """int32, shape (n_records,): what the policy picked, -1 where that is not known; empty where not measured."""
+    """int32, shape (n_records,): the partition that the policy picked, -1 if unknown; empty if not measured."""
     at_s: F64
-    """float64, shape (n_records,): when each was taken, since the first was; empty where not measured."""
+    """float64, shape (n_records,): when each was accepted, relative to the first; empty if not measured."""
     begun_s: float = math.nan
-    """When that was, by the monotonic clock."""
+    """When the first was accepted, by the monotonic clock."""
     stated_s: tuple[float, float] = (math.nan, math.nan)
-    """p50 and p99 as another program stated them, where latencies were not measured here."""
+    """p50 and p99 as reported by another program, if latencies were not measured here."""
 
     def p50_and_p99_s(self, *, from_s: float = 0.0, until_s: float = math.inf) -> tuple[float, float]:
-        """Of the latencies, in seconds, of the records that were taken between these times."""
+        """p50 and p99 latency, in seconds, of the records accepted between these times."""
         if not self.latency_s.size:
             return self.stated_s
         p50, p99 = np.percentile(self.latency_s[(self.at_s >= from_s) & (self.at_s < until_s)], [50, 99])
@@ -117,7 +119,7 @@ class Sent:
 
 
 class ExperimentSandbox:
-    """One sandbox, used by one experiment after the other."""
+    """A sandbox that several experiments use in turn."""
 
     def __init__(self, sandbox: Sandbox, listener: str | None = None, extent: Extent = FULL) -> None:
         self.sandbox = sandbox
@@ -130,7 +132,7 @@ class ExperimentSandbox:
         self._admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
 
     def create(self, topic: str, assignment: Sequence[Sequence[int]]) -> None:
-        """Make a topic, each replica where it is wanted, and wait until all of its log dirs are there."""
+        """Create a topic with this assignment, and wait until all of its log dirs exist."""
         faults = self.cluster.create_topics([NewTopic(name=topic, assignment=tuple(map(tuple, assignment)))])
         assert not faults, faults
         self._await_logs(topic, sum(map(len, assignment)))
@@ -145,7 +147,7 @@ class ExperimentSandbox:
         return len(logs)
 
     def add_partitions(self, topic: str, assignment: Sequence[Sequence[int]]) -> None:
-        """Give a topic more partitions, each replica where it is wanted, and wait until all log dirs are there."""
+        """Add partitions with this assignment to a topic, and wait until all log dirs exist."""
         held = self._replicas_with_logs(topic)
         n_partitions = len(self.cluster.partition_status([topic])) + len(assignment)
         new = NewPartitions(topic, n_partitions, [list(replicas) for replicas in assignment])
@@ -153,7 +155,7 @@ class ExperimentSandbox:
         self._await_logs(topic, held + sum(map(len, assignment)))
 
     def delete(self, topic: str) -> None:
-        """Remove a topic, and wait until no log dir holds any of it."""
+        """Delete a topic, and wait until no log dir holds any of it."""
         self._admin.delete_topics([topic])[topic].result()
         end = monotonic() + _GONE_S
         while topic in self.cluster.read(ReadRequest()).state.topics.name and monotonic() < end:
@@ -167,7 +169,7 @@ class ExperimentSandbox:
         return np.bincount(state.replicas.broker[of_topic], sizes, len(state.brokers)).astype(np.int64)
 
     def view(self, topic: str, scores: Sequence[str]) -> RoutingView:
-        """The topic as policies see it now, with scores that need no measurements or whose measurements come later."""
+        """The topic as policies see it now, with scores that need no measurements, or only ones that arrive later."""
         return view_of(self.cluster.read(ReadRequest()).state, topic, load_scores(scores), supplied=[Need.TELEMETRY])
 
     def send(
@@ -189,17 +191,17 @@ class ExperimentSandbox:
         Parameters
         ----------
         per_s
-            Records a second; None as fast as it goes.
+            Records per second; None for as fast as possible.
         scores
-            What the policy ``score`` evens out.
+            What the policy ``score`` balances.
         profile
-            Says what the brokers can hold; else that is what they report of this machine's disk.
+            States the brokers' capacities; without it, they are what brokers report about this machine's disk.
         until
-            Ends it early when it is set; not of the Java client.
+            Ends the run early once it is set; not supported for the Java client.
         refresh_s
-            Between two readings of the cluster; the usual one is a tenth of a producer's default, since runs are short.
+            Seconds between two readings of the cluster; the default is a tenth of a producer's, since runs are short.
         settings
-            Of librdkafka, over the usual ones, with ``_`` for ``.``.
+            Of librdkafka, overriding the usual ones, with ``_`` for ``.``.
         """
         own = {**self.settings, **{name.replace("_", "."): value for name, value in settings.items()}}
         if policy == JAVA:
@@ -218,7 +220,7 @@ class ExperimentSandbox:
 
     @contextmanager
     def profile(self, capacity_bytes: F64) -> Iterator[Path]:
-        """A profile in which the brokers, in their order, can hold so much."""
+        """A profile that states the brokers' capacities, in their order."""
         content = yaml.safe_load(self.sandbox.profile_path.read_text())
         for broker, size in zip(self.brokers, capacity_bytes.tolist(), strict=True):
             paths = content["capacity"][broker]
@@ -229,7 +231,7 @@ class ExperimentSandbox:
             yield path
 
     def send_by_hand(self, topic: str, counts: Sequence[int], record_bytes: int, **settings: Any) -> None:
-        """Send so many records to each partition, in turns, with more settings of the producer."""
+        """Send the given number of records to each partition, in turn, with additional settings of the producer."""
         producer = _OneTopic(Client({**self.settings, **settings}), topic)
         value = np.random.default_rng(1).bytes(record_bytes)
         for turn in range(max(counts)):
@@ -239,7 +241,7 @@ class ExperimentSandbox:
         producer.flush()
 
     def kafkabal(self, *words: str) -> str:
-        """What a command prints, run on this sandbox in a process of its own, as a user would."""
+        """Run a command on this sandbox in a process of its own, as a user would; returns its output."""
         with tempfile.TemporaryDirectory() as state:
             done = subprocess.run(
                 [sys.executable, "-m", "kafkabal", *words, "--profile", str(self.sandbox.profile_path)],
@@ -252,7 +254,7 @@ class ExperimentSandbox:
         return done.stdout
 
     def close(self) -> None:
-        """Drop connections."""
+        """Close connections."""
         self.cluster.close()
 
     def _send_from_java(self, topic: str, sizes: I64, per_s: float | None) -> Sent:
@@ -273,18 +275,19 @@ class ExperimentSandbox:
 
 
 def sandbox_spec(brokers: int, *, properties: Mapping[str, str] | None = None, **more: Any) -> SandboxSpec:
-    """Brokers with one log dir each, and with more properties and fields of a spec.
+    """Brokers with one log dir each, and additional properties and fields of the spec.
 
-    Without racks, which would decide what is fair: with three replicas the only broker of a rack is due one of each.
+    Without racks, because they would change the fair shares: with three replicas, the only broker of a rack must hold
+    one of each.
     """
-    # a quota is to hold within two seconds, not on average over eleven
+    # quotas must hold within two seconds, not on average over eleven
     own = {"log.segment.bytes": str(256 * 2**20), "quota.window.num": "2"}
     return SandboxSpec(brokers=brokers, racks=0, log_dirs=1, properties={**own, **(properties or {})}, **more)
 
 
 @contextmanager
 def another_sandbox(brokers: int, extent: Extent, **more: Any) -> Iterator[ExperimentSandbox]:
-    """A sandbox of so many brokers beside the one that the experiments share, with more fields of a spec."""
+    """A sandbox of this many brokers beside the shared one, with additional fields of the spec."""
     with (
         tempfile.TemporaryDirectory() as home,
         up(sandbox_spec(brokers, **more), "experiments-beside", home=Path(home)) as sandbox,
@@ -294,12 +297,12 @@ def another_sandbox(brokers: int, extent: Extent, **more: Any) -> Iterator[Exper
 
 
 def machine_load() -> str:
-    """A sentence beside times, which are worth little on a machine that did other work."""
+    """A sentence to accompany times, which are unreliable on a machine that did other work."""
     return f"The load of the machine, of {os.cpu_count()} cores, was {os.getloadavg()[1]:.0f} in the last five minutes."
 
 
 def _java_payload(sizes: I64, folder: Path) -> list[str]:
-    """Options of Kafka's performance tool, which draws each record from the lines of a file if sizes differ."""
+    """Options of Kafka's performance tool, which draws records from the lines of a file if sizes differ."""
     if (sizes == sizes[0]).all():
         return ["--record-size", str(sizes[0])]
     path = folder / "payloads"
@@ -308,7 +311,7 @@ def _java_payload(sizes: I64, folder: Path) -> list[str]:
 
 
 class _OneTopic:
-    """A producer, confluent-kafka's or ours, of one topic; it waits where the queue is full."""
+    """A producer, confluent-kafka's or ours, for one topic; it waits while the queue is full."""
 
     def __init__(self, producer: Client, topic: str) -> None:
         self._producer = producer
@@ -331,14 +334,14 @@ class _OneTopic:
 
 
 def send_to(producer: Any, sizes: I64, per_s: float | None, until: Event | None = None) -> Sent:
-    """Send records of these sizes to whatever hands over values to one topic, and measure."""
+    """Send records of these sizes through anything that accepts values for one topic, and measure."""
     content = np.random.default_rng(0).bytes(int(sizes.max()))
     latency_s, at_s = np.full(len(sizes), np.nan), np.empty(len(sizes))
     partition = np.empty(len(sizes), np.int32)
     start = monotonic()
 
     def reporter(number: int) -> Any:
-        # a record that is late because others had to wait has waited too
+        # a record that is late because earlier ones had to wait has waited too
         sent_s = monotonic() if per_s is None else start + number / per_s
 
         def report(error: KafkaError | None, message: Message) -> None:

@@ -20,14 +20,14 @@ from kafkabal.telemetry.broker_plugin.build_jar import REPORTER_CLASS, build_plu
 
 _TOPIC: Final = "latency"
 _FIRST_PER_S: Final = {100: 2_000.0, 1_000: 1_000.0, 100_000: 50.0}
-"""By the bytes of a record: where the ramp begins."""
+"""By record size in bytes: the rate at which the ramp starts."""
 _LOADS: Final = (0.3, 0.6, 0.9)
 _STEP_S: Final = 3.0
 """For 1 s, queues and page caches take more than brokers keep up with: at 90 % of that the default's p50 was 1 s."""
 _KEPT_UP: Final = 0.8
 _TRIES: Final = 2
 _RUN_S: Final = 12.0
-"""Two readings of the cluster, at the default interval, after the clients have connected."""
+"""Two readings of the cluster at the default interval, after clients have connected."""
 _CONNECTING_S: Final = 2.0
 _ROUNDS: Final = 3
 _P50_GOAL, _P99_GOAL = 1.05, 1.15
@@ -41,7 +41,7 @@ Latencies = list[tuple[float, float]]
 
 
 def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
-    """Interleaved rounds of the client's default and of the policy, at three rates, with three sizes of records."""
+    """Interleaved rounds of the client's default and of the policy, at three rates, with three record sizes."""
     ways: dict[str, dict[str, Any]] = {LIBRDKAFKA: {}, _SCORE: {}}
     found = _all_sizes(bench, say, ways, _LOADS)
     cells = [(size, load, per_s, of) for size, loads in found.items() for load, (per_s, of) in loads.items()]
@@ -77,7 +77,8 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
 
 
 def run_telemetry(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
-    """The same at one rate, on brokers that collect what clients measure, from clients that push and that do not."""
+    """The same at one rate, on brokers that collect client telemetry, with clients that push it and clients that do
+    not."""
     pushes = {"enable_metrics_push": True}
     silent = {"enable_metrics_push": False}
     ways = {LIBRDKAFKA: silent, LIBRDKAFKA + _WITH: pushes, _SCORE: silent, _SCORE + _WITH: pushes}
@@ -120,14 +121,14 @@ def run_telemetry(bench: ExperimentSandbox, say: Callable[[str], None]) -> Findi
 
 
 def saturating_per_s(reached_per_s: Callable[[float], float], first_per_s: float) -> float:
-    """Most that is reached of ever higher rates: each offered for a moment, twice the one before, until one is missed.
+    """The highest rate reached in a ramp: each rate is offered briefly, and then doubled, until one is missed.
 
-    It is missed where a second try misses it too, since the machine may have done something else in the first.
+    It counts as missed only if a second try misses it too, since the machine may have been busy during the first.
 
     Parameters
     ----------
     reached_per_s
-        Given the records a second that are offered, how many are acknowledged.
+        Given the offered records per second, returns how many are acknowledged.
     """
     offered_per_s, best_per_s, misses = first_per_s, 0.0, 0
     while misses < _TRIES:
@@ -146,7 +147,7 @@ def _all_sizes(
     ways: Mapping[str, Mapping[str, Any]],
     loads: Sequence[float],
 ) -> dict[int, dict[float, tuple[float, dict[str, Latencies]]]]:
-    """By bytes of a record and part of the saturating rate: records a second, and latencies of each way."""
+    """By record size and fraction of the saturating rate: records per second, and latencies of each way."""
     bench.create(_TOPIC, [[broker] for broker in bench.brokers for _ in range(2)])
     found: dict[int, dict[float, tuple[float, dict[str, Latencies]]]] = {}
     for size, first_per_s in _FIRST_PER_S.items():
@@ -174,7 +175,7 @@ def _rounds(
     sizes = np.full(int(run_s * per_s), size, np.int64)
     found: dict[str, Latencies] = {}
     for seed in range(bench.extent.runs(_ROUNDS)):
-        # who comes second writes to brokers that still flush what the first wrote
+        # whoever runs second writes to brokers that still flush the first one's data
         for way, settings in list(ways.items())[:: -1 if seed % 2 else 1]:
             policy = way.removesuffix(_WITH)
             sent = bench.send(_TOPIC, policy, sizes, seed=seed, per_s=per_s, refresh_s=DEFAULT_REFRESH_S, **settings)
@@ -197,7 +198,7 @@ def _setting(bench: ExperimentSandbox) -> str:
 
 
 def _over(own: Latencies, other: Latencies) -> Latencies:
-    """p50 and p99 over those of another way, by round."""
+    """p50 and p99 divided by those of another way, by round."""
     return [(a[0] / b[0], a[1] / b[1]) for a, b in zip(own, other, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""Brokers that hold unequal amounts when an experiment begins: the largest a third above the mean, in three ways."""
+"""Unequal data on the brokers at the start of an experiment: the largest a third above the mean, in three ways."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from kafkabal.model import I64
 from kafkabal.simulator import max_over_mean
 
 _PARTITIONS_A_BROKER: Final = 8
-"""With these, moves can even out all three: two partitions of each heavy broker, or six of 24."""
+"""With these, moves can balance all three: two partitions of each heavy broker, or six of 24."""
 
 Build = Callable[[ExperimentSandbox, str, int, int], tuple[str, ...]]
-"""Make a topic and all that it takes, with so many records of so many bytes in a partition, or twice as many; returns
-the topics that hold the data."""
+"""Create a topic and everything it needs, with a given number and size of records in a partition, or twice as many;
+returns the topics that hold the data."""
 
 
 def in_the_topic(bench: ExperimentSandbox, topic: str, records: int, record_bytes: int) -> tuple[str, ...]:
@@ -29,14 +29,14 @@ def in_the_topic(bench: ExperimentSandbox, topic: str, records: int, record_byte
 
 
 def by_another_topic(bench: ExperimentSandbox, topic: str, records: int, record_bytes: int) -> tuple[str, ...]:
-    """The same, but of a topic that nothing is written to any more; the one that is written to is empty and even."""
+    """The same, but in a topic that gets no more records; the topic that does is empty and balanced."""
     other = in_the_topic(bench, f"{topic}-other", records, record_bytes)
     bench.create(topic, [[leader] for leader in bench.brokers * _PARTITIONS_A_BROKER])
     return (topic, *other)
 
 
 def by_an_empty_broker(bench: ExperimentSandbox, topic: str, records: int, record_bytes: int) -> tuple[str, ...]:
-    """The topic is even on all brokers but the last, which gets new partitions of it, as after it has joined."""
+    """The topic is balanced on all brokers except the last, which gets new partitions, as if it had just joined."""
     *old, joined = bench.brokers
     leaders = old * _PARTITIONS_A_BROKER
     bench.create(topic, [[leader] for leader in leaders])

@@ -1,4 +1,4 @@
-"""What records took in a log, each in its batch, where it is known when each was handed over."""
+"""Bytes of records in a log, in batches reconstructed from the times at which the producer got the records."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from kafkabal.simulator import BATCH_HEADER_BYTES, record_bytes, varint_bytes
 
 
 def log_bytes(size_bytes: I64, at_s: F64, *, batch_bytes: int, linger_s: float) -> int:
-    """Bytes of a partition's log, of records without keys and headers.
+    """Bytes of a partition's log, for records without keys and headers.
 
     Parameters
     ----------
     size_bytes
-        int64, shape (n,), > 0: values of its records in their order.
+        int64, shape (n,), > 0: value sizes of its records in order.
     at_s
-        float64, shape (n,): when each was handed to the producer, ascending.
+        float64, shape (n,): when the producer got each record, ascending.
     batch_bytes, linger_s
-        A batch takes no more, and waits no longer for a record.
+        Limits of a batch: its bytes, and how long it waits for records.
     """
     if not len(size_bytes):
         return 0

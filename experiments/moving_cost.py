@@ -1,4 +1,4 @@
-"""Experiment 3, the alternative: what moving data costs while brokers hold unequal amounts and a producer writes on."""
+"""Experiment 3, the alternative: what moving data costs while brokers are unbalanced and a producer keeps writing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _THROTTLES = ("auto", "none")
 
 
 class _Move(NamedTuple):
-    """One rebalance beside a producer."""
+    """One rebalance while a producer writes."""
 
     before: float
     """Imbalance."""
@@ -39,7 +39,7 @@ class _Move(NamedTuple):
     alone_s: tuple[float, float]
     """p50 and p99 of the producer's latency before the first move."""
     beside_s: tuple[float, float]
-    """The same until the last."""
+    """The same from then until the last move."""
 
 
 def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
@@ -121,7 +121,7 @@ def _measured(bench: ExperimentSandbox, name: str, throttle: str) -> _Move:
     after = held_bytes(bench, topics)
     for topic in topics:
         bench.delete(topic)
-    # between them the command starts and plans
+    # excludes the start-up and planning of the command
     from_s = ended_s - seconds - sent.begun_s
     return _Move(
         before=imbalance(before),
@@ -135,7 +135,7 @@ def _measured(bench: ExperimentSandbox, name: str, throttle: str) -> _Move:
 
 
 def _rebalance(bench: ExperimentSandbox, throttle: str) -> tuple[int, float]:
-    """Bytes copied and seconds, by the command's own account."""
+    """Bytes copied and seconds, as the command reports them."""
     words = ("rebalance", "--yes", "--score", "disk", "--throttle", throttle, "-q", "-o", "json")
     result = json.loads(bench.kafkabal(*words))
     return result["copied_bytes"], result["elapsed_s"]

@@ -1,4 +1,4 @@
-"""TCP proxies that hold what clients send to a broker to a rate, as a slow network or disk would."""
+"""TCP proxies that limit the rate of what clients send to a broker, as a slow network or disk would."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _STARTING_S = 10.0
 
 
 class RateLimitedProxies:
-    """One proxy a broker, all in one process of their own, until the block ends.
+    """One proxy per broker, all in one separate process, until the block ends.
 
     Parameters
     ----------
     routes
-        By the port that clients are told: the port of the broker, and the bytes a second that it takes.
+        By the port that clients use: the port of the broker, and its rate in bytes per second.
     """
 
     def __init__(self, routes: Mapping[int, tuple[int, float]]) -> None:
-        # a thread would wait for the producer's, and the producer for it
+        # a thread and the producer's threads would wait for each other
         context = get_context("spawn")
         self._ready, child = context.Pipe(duplex=False)
         self._process = context.Process(target=_run, args=(dict(routes), child), daemon=True)
@@ -56,7 +56,7 @@ async def _serve_all(routes: Mapping[int, tuple[int, float]], ready: Connection)
 
 
 class _Bucket:
-    """Bytes become free at a rate; all connections to a broker share it."""
+    """A token bucket of bytes, shared by all connections to a broker."""
 
     def __init__(self, bytes_per_s: float) -> None:
         self._bytes_per_s = bytes_per_s

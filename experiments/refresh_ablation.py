@@ -1,4 +1,5 @@
-"""Experiment 2c: what it costs to keep views new, in the sending thread, beside it, and beside it with weights kept."""
+"""Experiment 2c: the cost of refreshing views: in the sending thread, in another thread, and there with cached
+weights."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ MEASURED = "the same, with latencies measured (`score` by `disk` and `latency`)"
 
 
 class _TimedProducer:
-    """Sends to one topic, and keeps how long each call took."""
+    """Sends to one topic, and records the duration of each call."""
 
     def __init__(self, client: Client, partition: Callable[[int], int] | None = None) -> None:
         self._client = client
@@ -49,16 +50,16 @@ class _TimedProducer:
         self._client.poll(0)
 
     def poll(self, timeout_s: float) -> None:
-        """Hear of deliveries."""
+        """Serve delivery reports."""
         self._client.poll(timeout_s)
 
     def flush(self) -> None:
-        """Wait for all."""
+        """Wait for all deliveries."""
         self._client.flush()
 
 
 class _Weighing:
-    """Weighs brokers again for each record; reads the cluster itself, or has it read by a thread."""
+    """Recomputes weights for each record; reads the cluster itself, or has a thread read it."""
 
     def __init__(self, bench: ExperimentSandbox, client: Client, *, reads: bool) -> None:
         self._reads = reads
@@ -78,7 +79,7 @@ class _Weighing:
             self.refresher.start(lambda: client)
 
     def partition(self, size_bytes: int) -> int:
-        """Of the next record."""
+        """The partition of the next record."""
         if self._reads and monotonic() >= self._due_s:
             self.refresher.refresh()
             self._due_s = monotonic() + REFRESH_S
@@ -93,7 +94,7 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
     bench.create(_TOPIC, [[broker] for broker in bench.brokers for _ in range(2)])
     records, runs = bench.extent.records(_RECORDS), bench.extent.runs(_RUNS)
     from_s = min(_CONNECTING_S, 0.4 * records / _PER_S)
-    _default(bench, records)  # the first run into a new topic is slower than those after it
+    _default(bench, records)  # the first run into a new topic is slower than later ones
     found: dict[str, list[tuple[float, float, float]]] = {}
     for _ in range(runs):
         for way, send in _WAYS.items():
@@ -178,12 +179,12 @@ def _sent(producer: _TimedProducer, records: int) -> tuple[Sent, list[float]]:
 
 
 def _figures(sent: Sent, call_s: list[float], from_s: float) -> tuple[float, float, float]:
-    """p50 and p99 of latency, and the longest call, in seconds."""
+    """p50 and p99 latency, and the longest call, in seconds."""
     return *sent.p50_and_p99_s(from_s=from_s), float(np.array(call_s)[sent.at_s >= from_s].max())
 
 
 def _over_default(found: Mapping[str, list[tuple[float, float, float]]], way: str) -> list[float]:
-    """p50 and p99 over the default's, medians."""
+    """Medians of p50 and p99 over those of the default."""
     ratios = [
         (own[0] / default[0], own[1] / default[1]) for own, default in zip(found[way], found[LIBRDKAFKA], strict=True)
     ]

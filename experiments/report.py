@@ -1,4 +1,4 @@
-"""What experiments found, as Markdown with figures in SVG and the numbers in JSON."""
+"""Writes the results of experiments as Markdown, with figures in SVG and the numbers in JSON."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Result of one experiment."""
+    """The result of one experiment."""
 
     key: str
     title: str
     setting: str
-    """One paragraph."""
+    """The setup, in one paragraph."""
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     verdicts: Sequence[tuple[str, bool]]
-    """What was to be reached, and whether it was."""
+    """Each goal, and whether it was reached."""
     bars: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """Value of each bar by group, in the order of ``bar_labels``."""
+    """Values of the bars by group, in the order of ``bar_labels``."""
     bar_labels: Sequence[str] = ()
     bar_axis: str = ""
     data: Any = None
 
 
 def write_report(findings: Sequence[Finding], folder: Path) -> None:
-    """Write ``report.md``, a figure for each experiment that has bars, and ``data.json``."""
+    """Write ``report.md``, a figure for each experiment with bars, and ``data.json``."""
     folder.mkdir(parents=True, exist_ok=True)
     text = ["# Experiments", ""]
     for finding in findings:
@@ -39,7 +39,8 @@ def write_report(findings: Sequence[Finding], folder: Path) -> None:
 
 
 def write_into_page(findings: Sequence[Finding], page: Path) -> None:
-    """Write sections of a page again, each between its marks, and figures into the folder of the page's name."""
+    """Replace the sections of a page between their markers, and write the figures to the folder named after the
+    page."""
     text = page.read_text()
     for finding in findings:
         begin, end = f"<!-- {finding.key}: written by the run -->\n", f"\n<!-- end of {finding.key} -->"
@@ -52,7 +53,7 @@ def write_into_page(findings: Sequence[Finding], page: Path) -> None:
 
 
 def _section(finding: Finding, folder: Path, link: str = "") -> list[str]:
-    """Lines, and the figure in a folder."""
+    """The lines of a section; writes its figure to the folder."""
     text = [finding.setting, ""]
     if finding.bars:
         _draw(finding, folder / f"{finding.key}.svg")

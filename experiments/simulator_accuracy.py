@@ -1,4 +1,5 @@
-"""Whether the simulator can be believed: bytes of brokers, and the order of policies by latency, against a real one."""
+"""How accurate the simulator is: bytes of brokers, and the order of policies by latency, compared with a real
+cluster."""
 
 from __future__ import annotations
 
@@ -34,17 +35,17 @@ _BUFFER_KIB = 4 * 1024
 
 
 class Run(NamedTuple):
-    """One seed of one policy."""
+    """One policy with one seed."""
 
     held: I64
     """int64, shape (n_brokers,): bytes in the log dirs."""
     from_picks: F64
-    """The same computed from the partitions that the policy picked."""
+    """The same, computed from the partitions that the policy picked."""
     rate_bytes_per_s: float
 
 
 def run_bytes(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
-    """Send with some seeds, compute from the recorded picks, and predict with others."""
+    """Send with some seeds, compute from the recorded picks, and predict with other seeds."""
     records, seeds = bench.extent.records(_RECORDS), bench.extent.runs(_SEEDS)
     found: dict[str, tuple[float, float, list[float]]] = {}
     for policy in bench.extent.policies(POLICIES):
@@ -79,7 +80,7 @@ def run_bytes(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
 
 
 def _send_all(bench: ExperimentSandbox, policy: str, records: int, seeds: int) -> tuple[list[Run], RoutingView]:
-    """Each run into a new topic; also the topic as it was before the first."""
+    """Each run, into a new topic; also the view of the topic before the first."""
     leaders = [*bench.brokers, *bench.brokers[:2]]
     sizes = np.full(records, _RECORD_BYTES, np.int64)
     runs, first = [], None
@@ -104,7 +105,7 @@ def _partition_bytes(sent: Sent, sizes: I64, n_partitions: int) -> list[int]:
 
 
 def _predict(view: RoutingView, policy: str, records: int, bytes_per_s: float) -> F64:
-    """float64, shape (n_brokers,): mean over seeds that were not sent with."""
+    """float64, shape (n_brokers,): mean over seeds that were not used for sending."""
     workload = Workload(
         records=records,
         sizes=FixedSize(_RECORD_BYTES),
@@ -120,7 +121,7 @@ def _predict(view: RoutingView, policy: str, records: int, bytes_per_s: float) -
 
 
 def run_order(bench: ExperimentSandbox, say: Callable[[str], None], rates_bytes_per_s: Sequence[float]) -> Finding:
-    """The tail of latency with a slow broker, real and simulated; records come at most of the brokers' rate."""
+    """Tail latency with a slow broker, real and simulated; records arrive at no more than the brokers' rate."""
     policies = bench.extent.policies(ORDERED)
     bench.create("order", [[broker] for broker in bench.brokers for _ in range(2)])
     view = bench.view("order", ("latency",))
@@ -153,7 +154,7 @@ def run_order(bench: ExperimentSandbox, say: Callable[[str], None], rates_bytes_
 
 
 def agreement(real: dict[str, list[float]], simulated: dict[str, list[float]]) -> tuple[int, int]:
-    """Pairs that are in the same order, and pairs whose runs do not overlap in either world."""
+    """Pairs in the same order, and pairs whose runs overlap neither in the real cluster nor in the simulation."""
     pairs = [(_order(real[a], real[b]), _order(simulated[a], simulated[b])) for a, b in combinations(real, 2)]
     apart = [pair for pair in pairs if all(pair)]
     return sum(one == other for one, other in apart), len(apart)

@@ -1,4 +1,4 @@
-"""Experiment 2b: what a policy does to the time from produce to acknowledgement with one slow broker."""
+"""Experiment 2b: how a policy affects the time from produce to acknowledgement with one slow broker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _THROUGHPUT_GOAL, _SLOW_P99_GOAL = 1.9, 0.5
 
 
 def run_slow_broker(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
-    """As fast as it goes with a bounded buffer; one of the brokers takes an eighth of the others' rate."""
+    """At full speed with a bounded buffer; one of the brokers takes an eighth of the others' rate."""
     settings = {"queue_buffering_max_kbytes": _BUFFER_KIB, "acks": 1, "enable_idempotence": False}
     assignment = [[broker] for broker in bench.brokers for _ in range(2)]
     found = _with_slow_broker(bench, say, assignment, _SLOW_RECORDS, settings)
@@ -45,7 +45,7 @@ def run_slow_broker(bench: ExperimentSandbox, say: Callable[[str], None]) -> Fin
 
 
 def run_slow_replica(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
-    """Three replicas and acks=all, one of the brokers halted most of the time: as leader and as follower."""
+    """Three replicas and acks=all, with one broker halted most of the time: as leader and as follower."""
     settings = {"queue_buffering_max_kbytes": _BUFFER_KIB, "acks": "all"}
     n = len(bench.brokers)
     assignment = [[bench.brokers[(p + i) % n] for i in range(3)] for p in range(2 * n)]
@@ -76,7 +76,7 @@ def _with_slow_broker(
     records: int,
     settings: Mapping[str, Any],
 ) -> dict[str, list[tuple[float, float, float]]]:
-    """Records a second, p50 and p99 in seconds of each run of each policy."""
+    """Records per second, and p50 and p99 in seconds, of each run of each policy."""
     sizes = np.full(bench.extent.records(records), _RECORD_BYTES, np.int64)
     bench.create("slow", assignment)
     found: dict[str, list[tuple[float, float, float]]] = {}

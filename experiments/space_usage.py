@@ -1,4 +1,4 @@
-"""Experiment 1: how evenly topics whose partitions are not even fill the brokers, under each policy."""
+"""Experiment 1: how evenly each policy fills the brokers of topics with unbalanced partitions."""
 
 from __future__ import annotations
 
@@ -31,33 +31,33 @@ from kafkabal.simulator import (
 )
 
 _TOPIC: Final = "space"
-"""Random placements are drawn by a topic's name: this one's are made for every policy."""
+"""Placements are seeded by the topic's name, so all policies get this topic's."""
 _RUNS: Final = 3
 _ALIKE: Final = FixedSize(2_000)
 _GOAL: Final = 1.02
 _DEFAULTS_BAD: Final = 1.3
 _SIMULATED_A_BROKER: Final = 2_000
 _SIMULATED_BYTES_PER_S: Final = 100e6
-"""About what the producers reach on the real brokers."""
+"""Approximately what the producers reach on the real brokers."""
 _CAPACITY_BYTES: Final = 2 * 2**30
 _COMPARED: Final = (LIBRDKAFKA, JAVA, "round-robin", "power-of-d", "score")
 _SIMULATED_CLIENTS: Final = {LIBRDKAFKA: "default", JAVA: "adaptive"}
-"""The policies that do what these clients do without settings."""
+"""The policies that match the behaviour of these clients without settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A topic, the brokers under it, and what is written to it."""
+    """A topic, its brokers, and what is written to it."""
 
     name: str
     brokers: int = 4
     placement: str = "brokers+2"
-    """As ``kafkabal create --placement`` has it; every run draws another."""
+    """As in ``kafkabal create --placement``; every run draws a new one."""
     partitions: int | None = None
-    """None leaves it to the placement."""
+    """None leaves the number to the placement."""
     replication_factor: int = 1
     capacity: tuple[int, ...] = ()
-    """What the brokers can hold, in relation to each other; empty is the same for all."""
+    """Relative capacities of the brokers; empty for equal ones."""
     sizes: Sizes = _ALIKE
     records: int = 20_000
     producers: int = 1
@@ -90,18 +90,18 @@ CASES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A topic after one policy has filled it."""
+    """A topic after a policy has filled it."""
 
     held: Sequence[int]
     """Bytes of the topic on each broker."""
     imbalance: float
     """Largest used / capacity over that of all brokers together."""
     least_imbalance: float
-    """The least that any distribution over the partitions gives."""
+    """The lowest that any distribution over the partitions allows."""
 
 
 def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
-    """Every policy in the first case."""
+    """Run every policy in the first case."""
     case = CASES[0]
     found = _measure(case, bench, bench.extent.policies(POLICIES), say)
     best = _worst(found["score"])
@@ -137,7 +137,7 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
 
 
 def run_cases(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
-    """A few policies in every case."""
+    """Run some policies in every case."""
     policies = bench.extent.policies(_COMPARED)
     found: dict[str, dict[str, list[_Run]]] = {}
     for case in CASES:
@@ -183,14 +183,14 @@ def run_cases(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
 
 
 def least_imbalance(assignment: Sequence[Sequence[int]], capacity: F64) -> float:
-    """The least max/mean of used / capacity that any distribution of records over the partitions gives.
+    """The lowest max/mean of used / capacity that any distribution of records over the partitions allows.
 
     Parameters
     ----------
     assignment
         Brokers of each partition, by row.
     capacity
-        float64, shape (n_brokers,): what they can hold.
+        float64, shape (n_brokers,): capacity of each broker.
     """
     from scipy.optimize import linprog
 
@@ -199,7 +199,7 @@ def least_imbalance(assignment: Sequence[Sequence[int]], capacity: F64) -> float
     held = np.zeros((n_brokers, n_partitions))
     for partition, brokers in enumerate(assignment):
         held[list(brokers), partition] = 1
-    # the parts of the partitions, and the largest used / capacity, which is to become least
+    # variables: fractions of the partitions, and the largest used / capacity, which is minimised
     rows = np.column_stack([held / fair[:, np.newaxis], -np.ones(n_brokers)])
     objective = np.append(np.zeros(n_partitions), 1.0)
     whole = np.append(np.ones(n_partitions), 0.0)[np.newaxis]
@@ -207,7 +207,7 @@ def least_imbalance(assignment: Sequence[Sequence[int]], capacity: F64) -> float
 
 
 def placed_topic(case: Case, seed: int) -> tuple[ClusterState, list[list[int]]]:
-    """Brokers 1 to n with the topic, still without records; and the brokers of each partition, by row."""
+    """Brokers 1 to n with the empty topic; and the brokers of each partition, by row."""
     bare = build_workload_cluster(WorkloadCluster(brokers=case.brokers))
     spec = TopicSpec(
         name=_TOPIC, partitions=case.partitions, replication_factor=case.replication_factor, partition_bytes=0
@@ -234,7 +234,7 @@ def simulated_bytes(case: Case, policy: str, seed: int) -> list[int]:
 def _measure(
     case: Case, bench: ExperimentSandbox, policies: Sequence[str], say: Callable[[str], None]
 ) -> dict[str, list[_Run]]:
-    """A few runs of each policy; on a sandbox of its own where the one that is there has another number of brokers."""
+    """Some runs of each policy; on a sandbox of its own if the shared one has another number of brokers."""
     with ExitStack() as stack:
         if not case.is_simulated and case.brokers != len(bench.brokers):
             bench = stack.enter_context(another_sandbox(case.brokers, bench.extent))

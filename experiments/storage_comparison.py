@@ -1,9 +1,9 @@
-"""Storage compared by measurement: training that reads files of a plain disk, over a network, and in stripes.
+"""Measures training on three kinds of storage: files on a plain disk, over a network, and in stripes.
 
-The files are real ones; a device is held to its rate, and a request to its latency, by waiting. A plain disk is one
-device. NFS is the same disk behind a network, which each file waits for. Lustre has as many devices as a file has
-stripes, and reads them at once. The trainer reads a batch, or has the next one read meanwhile, and computes; the
-model gets the rates and latencies that devices are held to, and nothing that was measured.
+The files are real; waiting limits a device to its rate and adds the latency of a request. A plain disk is one device.
+NFS is the same disk behind a network, which delays each file. Lustre has as many devices as a file has stripes, and
+reads them in parallel. The trainer reads a batch, or prefetches the next one meanwhile, and computes. The model is
+given only the nominal rates and latencies of the devices, no measurement.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from kafkabal.simulator import StorageProfile, TrainingJob, training_time
 
 _FILES = 24
 _FILE_BYTES = 10_000_000
-"""Takes 250 ms to read: a busy machine ends one wait in ten 24 ms late."""
+"""Takes 250 ms to read; on a busy machine one wait in ten ends 24 ms late."""
 _BATCH = 2
 _EPOCHS = 2
 _COMPUTE_S = 0.2
-"""Of a file: about what reading one takes, so that reading ahead shows."""
+"""Computing time per file: about as long as reading one, so that prefetching shows."""
 _DISK_BYTES_PER_S = 40e6
 _STRIPES = 4
 _WITHIN = 0.15
-"""Of the model's seconds."""
+"""Maximum relative error of the model's seconds."""
 
 
 @dataclass(slots=True)
 class _Device:
-    """A folder whose files are read at a rate, one after the other."""
+    """A folder whose files are read one after the other, at a given rate."""
 
     folder: Path
     lock: Lock = field(default_factory=Lock)
     free_s: float = 0.0
-    """When it has sent what it was asked for."""
+    """When it will have sent everything requested so far."""
 
     def read(self, name: str) -> bytes:
         asked_s = monotonic()
@@ -67,17 +67,17 @@ class _Store:
     threads: ThreadPoolExecutor
 
     def read(self, name: str) -> bytes:
-        """One file."""
+        """Read one file."""
         sleep(self.latency_s)
         return self.stripes(name)
 
     def stripes(self, name: str) -> bytes:
-        """A file that was asked for before."""
+        """Receive a file that was requested before."""
         return b"".join(self.threads.map(lambda device: device.read(name), self.devices))
 
     @property
     def profile(self) -> StorageProfile:
-        """What the model is told."""
+        """The rates and latencies given to the model."""
         return StorageProfile(bytes_per_s=_DISK_BYTES_PER_S * len(self.devices), latency_s=self.latency_s)
 
 
@@ -85,7 +85,7 @@ _KINDS = {"plain disk": (1, 0.0), "NFS: the disk and 100 ms a file": (1, 0.1), "
 
 
 def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
-    """Train from each kind of store, with and without reading ahead."""
+    """Train from each kind of store, with and without prefetching."""
     names = [str(number) for number in range(bench.extent.records(_FILES))]
     found: dict[str, list[tuple[float, float]]] = {}
     for kind, (stripes, latency_s) in _KINDS.items():
@@ -141,7 +141,7 @@ def _store(names: Sequence[str], stripes: int, latency_s: float) -> Iterator[_St
 
 
 def _load_s(store: _Store, names: Sequence[str]) -> float:
-    """Everything in one sweep, in which latency does not count: the next file is asked for while one is sent."""
+    """One sequential sweep, in which latency does not count: the next file is requested while one is being sent."""
     begun_s = monotonic()
     for name in names:
         store.stripes(name)

@@ -1,8 +1,8 @@
-"""Experiment 4 through the reader: what an uneven topic costs a trainer that prefetches and caches, or does not.
+"""Experiment 4 through the reader: what an unbalanced topic costs a trainer, with and without prefetching and caching.
 
-The brokers are held to a rate as in :mod:`experiments.training_time`. A rank for each broker reads its share of one
-shuffled order through :class:`~kafkabal.reader.TopicReader`; after each batch all ranks wait for each other and
-compute. Unlike there, every rank reads from every broker, and what is compared is the time of whole epochs.
+The brokers are throttled as in :mod:`experiments.training_time`. One rank per broker reads its share of one shuffled
+order through :class:`~kafkabal.reader.TopicReader`; after each batch all ranks wait for each other and compute. Unlike
+there, every rank reads from every broker, and the times of whole epochs are compared.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ _RECORD_BYTES = 4_000
 _RECORDS = 32_000
 _BATCH = 80
 _PARTITIONS_A_BROKER = 4
-"""A reader has a block of each lane open, so that the first batch waits for the first blocks of all lanes, and the last
-batches are computed after the last byte has come: of a topic with one partition a broker that is a quarter of it."""
+"""A reader has a block of each lane open, so the first batch waits for the first blocks of all lanes, and the last
+batches are computed after the last byte has arrived: with one partition per broker, that is a quarter of the topic."""
 _BATCH_BYTES = 4_096
-"""Of the producer: a record each. Blocks of this small topic have a third of a megabyte, and each ends within a batch:
-with batches of 16 kB 7 % more is fetched than is given out."""
+"""Batch size of the producer: one record each. Blocks of this small topic have a third of a megabyte, and each ends
+inside a batch: with batches of 16 kB, 7 % more is fetched than is given out."""
 _COMPUTE_S = 0.02
 _WARM_UP_S = 2.5
 _WITHIN = 0.15
-"""Of the model's seconds."""
+"""Maximum relative error of the model's seconds."""
 _OVER_MEAN = {"even": 1.0, "1.5 times the mean": 1.5, "twice the mean": 2.0}
 
 
 @dataclass(frozen=True, slots=True)
 class _Trainer:
-    """How a topic is read."""
+    """How the trainer reads a topic."""
 
     prefetches: bool
     caches: bool = False
@@ -72,7 +72,7 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
         held = bench.bytes_by_broker(topic).astype(np.float64)
         found[placement] = {}
         if number == 0:
-            _train(bench, topic, _TRAINERS["prefetch"])  # new brokers take a while to run at full speed
+            _train(bench, topic, _TRAINERS["prefetch"])  # new brokers take a while to reach full speed
         for name, trainer in _TRAINERS.items():
             (seconds, fetched), model = _train(bench, topic, trainer), _model_s(held, trainer)
             found[placement][name] = seconds, model
@@ -111,7 +111,7 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
 
 
 def _train(bench: ExperimentSandbox, topic: str, trainer: _Trainer) -> tuple[float, int]:
-    """Seconds of all epochs, and bytes that came from the brokers."""
+    """Seconds of all epochs, and bytes fetched from the brokers."""
     ranks = len(bench.brokers)
     servers = tuple(bench.sandbox.bootstrap_servers.split(","))
     connection = ConnectionSettings(bootstrap_servers=servers, client_id=CLIENT_ID)
@@ -159,7 +159,7 @@ def _compute(reader: TopicReader, step: Barrier) -> None:
 
 
 def _spend_the_burst(connection: ConnectionSettings, manifest: Manifest) -> None:
-    """Read from all brokers for a while, so that no quota has anything left that was saved up."""
+    """Read from all brokers for a while, until no quota has any unused burst left."""
     end_s = monotonic() + _WARM_UP_S
     while monotonic() < end_s:
         samples = iter(TopicReader(manifest.topic, connection=connection, manifest=manifest, shuffle_seed=2))

@@ -1,7 +1,7 @@
-"""Experiment 4: what an uneven topic costs data-parallel training, with real consumers and brokers held to a rate.
+"""Experiment 4: what an unbalanced topic costs data-parallel training, with real consumers and throttled brokers.
 
-Kafka's quota holds what each broker sends to all clients of one id together to a rate. The readers share one id, a
-reader for each broker; in every step each reads its part of its shard, and all wait for the slowest.
+Kafka's quota limits what each broker sends to all clients with the same id together. The readers share one id. There is
+one reader per broker; in every step each reads its part of its shard, and all wait for the slowest.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafkabal.simulator import StorageProfile, TrainingJob, training_time
 
 CLIENT_ID = "readers"
 RATE_BYTES_PER_S = 4_000_000
-"""What the quota lets each broker send to all clients of that id together."""
+"""The quota of each broker for all clients with that id together."""
 _RECORD_BYTES = 4_000
 _RECORDS = 16_000
 _STEPS = 50
@@ -31,10 +31,10 @@ _NO_DATA_S = 30.0
 
 
 def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
-    """Fill a topic whose leaders lie unevenly in several ways, and train with each."""
+    """Fill a topic with unbalanced leaders in several ways, and train with each."""
     records = bench.extent.records(_RECORDS)
     n = len(bench.brokers)
-    # so many partitions on the first broker that the client's default makes it hold most
+    # enough partitions on the first broker that it holds most with the client's default
     leaders = [bench.brokers[0]] * (n + 1) + bench.brokers[1:]
     fills: dict[str, Callable[[str], None]] = {
         "all on one broker": lambda topic: _fill(
@@ -84,12 +84,12 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
 
 
 def with_first(over_mean: float, n: int) -> list[float]:
-    """Part of each broker, the first with so many times the mean."""
+    """Fraction of each broker, if the first has the given multiple of the mean."""
     return [over_mean / n] + [(1 - over_mean / n) / (n - 1)] * (n - 1)
 
 
 def broker_shares(leaders: Sequence[int], of_broker: Sequence[float]) -> list[float]:
-    """Part of each partition; those of the first broker share what it gets."""
+    """Fraction of each partition; those of the first broker divide its fraction."""
     on_first = leaders.count(leaders[0])
     return [of_broker[0] / on_first] * on_first + list(of_broker[1:])
 
@@ -103,7 +103,7 @@ def _send(bench: ExperimentSandbox, topic: str, policy: str, records: int) -> No
 
 
 def limit_readers(bench: ExperimentSandbox) -> None:
-    """Hold every broker to the rate, for clients of the readers' id."""
+    """Throttle every broker for clients with the readers' id."""
     quota = f"consumer_byte_rate={RATE_BYTES_PER_S}"
     given = ["--alter", "--add-config", quota, "--entity-type", "clients", "--entity-name", CLIENT_ID]
     servers = ["--bootstrap-server", bench.sandbox.bootstrap_servers]
@@ -115,7 +115,7 @@ def _model_s(held_bytes: np.ndarray) -> float:
     total = float(held_bytes.sum())
     job = TrainingJob(
         epochs=1,
-        # all readers compute at once after each step
+        # all readers compute at the same time after each step
         compute_s=_COMPUTE_S * _STEPS * len(held_bytes) / (total / _RECORD_BYTES),
         record_bytes=_RECORD_BYTES,
         batch_records=int(total / _RECORD_BYTES / _STEPS),
@@ -153,7 +153,7 @@ class _Reader:
                 "client.id": CLIENT_ID,
                 "group.id": topic,
                 "enable.auto.commit": False,
-                # little read ahead, so that readers feel the rate step by step
+                # little prefetching, so that readers feel the rate in every step
                 "fetch.max.bytes": _FETCH_BYTES,
                 "message.max.bytes": _FETCH_BYTES,
                 "fetch.message.max.bytes": _FETCH_BYTES // len(partitions),
@@ -166,7 +166,7 @@ class _Reader:
         self._records = sum(ends)
 
     def run(self, start: Barrier, step: Barrier) -> None:
-        """Spend what the quota lets through at first, begin anew, and go through the shard step by step."""
+        """Use up the quota's initial burst, restart, and read through the shard step by step."""
         self._consumer.assign(self._parts)
         self._warm_up()
         start.wait()
