@@ -1,4 +1,4 @@
-"""How evenly every policy fills brokers: 20 workloads, 10 seeds, all policies, simulated; and published results.
+"""How evenly each policy fills brokers: 20 workloads, 10 seeds, all policies, simulated; and published results.
 
 The figure is used bytes over capacity of the fullest broker over the mean, the median over seeds. Each broker gets
 about five hundred records.
@@ -42,7 +42,7 @@ from kafkabal.simulator import (
 
 BROKERS: Final = 4
 RECORDS: Final = 500 * BROKERS
-# as near to the best policy of a workload as counts as no difference
+# a policy this close to the best one of a workload counts as equal
 NOISE: Final = 0.005
 EVEN: Final = WorkloadCluster(brokers=BROKERS, partitions=12)
 UNEVEN: Final = WorkloadCluster(brokers=BROKERS, leaders=Leaders.BROKERS_PLUS_2)
@@ -59,7 +59,7 @@ class Case:
     sizes: Sizes
     keys: ZipfKeys | None = None
     capacities: tuple[int, ...] = ()
-    """Of the brokers, relative; empty for equal ones."""
+    """Relative capacities of the brokers; empty for equal ones."""
 
     def view(self) -> RoutingView:
         """The topic before the first record."""
@@ -168,7 +168,7 @@ that keep the order of keys (*) cannot do better with keys than the keys allow, 
 
 
 def published(seeds: int) -> Iterator[str]:
-    """What others published, and the same work here."""
+    """Published results, and the same workloads here."""
     sticky, uniform, adaptive, score = (
         _delayed(name) for name in ("sticky:linger-ms=0", "uniform-sticky", "adaptive", "score")
     )
@@ -213,7 +213,7 @@ _BINS: Final = 1000
 
 
 def _gap(policy: str, seeds: int) -> float:
-    """Records of the fullest of as many partitions as records, less the mean of 1; one partition a broker."""
+    """With one partition per broker and as many as records: records of the fullest minus the mean, which is 1."""
     view = view_of(build_workload_cluster(WorkloadCluster(brokers=_BINS)), TOPIC, load_scores(["disk"]))
     workload = Workload(records=_BINS, sizes=FixedSize(1000), bytes_per_s=1e9)
     options = (SimulationOptions(delivery=False, seed=seed) for seed in range(seeds))
@@ -223,7 +223,7 @@ def _gap(policy: str, seeds: int) -> float:
 
 
 def _keyed(policy: str, seeds: int) -> float:
-    """The fullest partition's records above the mean, over the mean, with keys of which none is heavy."""
+    """Excess of the fullest partition over the mean, as a fraction of the mean, with keys of which none is heavy."""
     view = _even_view()
     workload = Workload(records=200_000, sizes=FixedSize(1000), keys=ZipfKeys(10_000, 0.8), bytes_per_s=1e9)
     options = (SimulationOptions(delivery=False, seed=seed) for seed in range(min(seeds, 3)))
@@ -232,7 +232,7 @@ def _keyed(policy: str, seeds: int) -> float:
 
 
 def _bounded(seed: int) -> float:
-    """The fullest partition over the mean of all so far, at the end."""
+    """Fullest partition over the mean of the records so far, at the end."""
     workload = Workload(records=20_000, sizes=FixedSize(1000), keys=ZipfKeys(1000, 1.2), bytes_per_s=1e9)
     options = SimulationOptions(delivery=False, seed=seed)
     run = simulate(_even_view(), load_policy("bounded-load"), workload, options).partition_bytes

@@ -28,7 +28,7 @@ LIMIT_MS = 2.0
 
 
 class TimedCluster(FaultyCluster):
-    """Adds up the time spent inside the cluster, and keeps no calls."""
+    """Measures the time spent inside the cluster, and records no calls."""
 
     def __init__(self, inner: Any) -> None:
         super().__init__(inner)
@@ -47,7 +47,7 @@ class TimedCluster(FaultyCluster):
 
 
 class TimedSync:
-    """Counts how often the journal waits for the disk, and for how long."""
+    """Counts how often the journal waits for the disk, and how long."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -63,13 +63,13 @@ class TimedSync:
 
 
 class Memory:
-    """Listener that notes how much memory was in use when a tenth, and when all of the moves were done."""
+    """Listener that notes the memory in use after a tenth of the moves, and after all of them."""
 
     def __init__(self) -> None:
         self.at: list[tuple[int, int]] = []
 
     def on_event(self, event: Event) -> None:
-        """Note it."""
+        """Note the memory in use."""
         if isinstance(event, RunProgress):
             self.at.append((event.done_partitions, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
 
@@ -93,7 +93,7 @@ def make_case(moves: int) -> tuple[InMemoryCluster, Plan]:
 
 
 def main() -> None:
-    """Run the case and print the cost of a move."""
+    """Run the case and print the cost per move."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--moves", type=int, default=10_000)
     parser.add_argument("--folder", default=None, help="file system of the journal")

@@ -1,6 +1,6 @@
 """Two brokers that only send: topics of equal records, in batches of 1 MB, from files in the page cache.
 
-A real broker takes as much processor time as who reads from it; beside these, what a client takes itself shows.
+A real broker takes as much processor time as its reader; these take little, so that the client's own cost shows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _HEAD = struct.Struct(">qiibIhiqqqhii")
 _BEFORE_LENGTH_ENDS = 12
 _EARLIEST = -2
 _FETCH_VERSION = 11
-"""The last one that names topics, and has no tagged fields."""
+"""The last version that names topics and has no tagged fields."""
 _VERSIONS = {
     FetchRequest: (_FETCH_VERSION, _FETCH_VERSION),
     ListOffsetsRequest: (1, 5),
@@ -45,18 +45,18 @@ _KINDS: Mapping[int, Any] = {kind.API_KEY: kind for kind in _VERSIONS}
 
 
 def topic_of(record_bytes: int) -> str:
-    """The name of the topic with such records."""
+    """The name of the topic with records of this size."""
     return f"records-of-{record_bytes}"
 
 
 def topic_id_of(record_bytes: int) -> UUID:
-    """Its id."""
+    """The id of the topic with records of this size."""
     return UUID(int=record_bytes)
 
 
 @dataclass(slots=True)
 class _Log:
-    """What each partition of a topic holds."""
+    """The content of each partition of a topic."""
 
     topic_id: UUID
     end: int
@@ -80,7 +80,7 @@ class _Log:
         return log
 
     def span(self, offset: int, most_bytes: int) -> tuple[int, int]:
-        """Positions of what a request from an offset on gets: the first batch in any case."""
+        """Positions of the response to a fetch from an offset: at least the first batch."""
         if offset >= self.end:
             return 0, 0
         at = bisect_right(self.first, offset) - 1
@@ -105,7 +105,7 @@ def _batch(first: int, values: list[bytes]) -> bytes:
 
 
 class _Broker:
-    """Answers on a port of its own."""
+    """Responds on a port of its own."""
 
     def __init__(self, logs: Mapping[str, _Log], ports: dict[int, int], number: int) -> None:
         self._logs, self._ports = logs, ports
@@ -124,7 +124,7 @@ class _Broker:
                 frame = stream.read(*struct.unpack(">i", head))
                 key, version, number = struct.unpack_from(">hhi", frame)
                 if key not in _KINDS:
-                    continue  # such as the coordinator of the group, which no reader needs
+                    continue  # such as the group coordinator, which no reader needs
                 kind = _KINDS[key]
                 request = kind.decode(frame, version=min(version, kind.max_version), header=True)
                 if kind is FetchRequest:
@@ -166,7 +166,7 @@ class _Broker:
     def _versions(self, version: int) -> Any:
         newest = _VERSIONS[ApiVersionsRequest][1]
         of = ApiVersionsResponse.ApiVersion
-        # librdkafka takes brokers without those of producers and groups for ancient ones
+        # librdkafka takes brokers without the API versions for producers and groups for ancient ones
         offered = {**BROKER_API_VERSIONS[4, 1], **{kind.API_KEY: versions for kind, versions in _VERSIONS.items()}}
         keys = [of(api_key=key, min_version=low, max_version=high) for key, (low, high) in offered.items()]
         found = ApiVersionsResponse(error_code=0 if version <= newest else 35, api_keys=keys)
@@ -222,14 +222,14 @@ def _configs(request: Any) -> Any:
 
 
 def serve(records: Mapping[int, int], ready: Connection) -> None:
-    """Serve topics until the process is ended; run in one of its own.
+    """Serve topics until the process is killed; runs in a process of its own.
 
     Parameters
     ----------
     records
-        By their bytes, how many records each of the four partitions holds.
+        By record size, the number of records in each of the four partitions.
     ready
-        Gets ``host:port`` of a broker.
+        Receives ``host:port`` of a broker.
     """
     logs = {topic_of(size): _Log.filled(size, count) for size, count in records.items()}
     ports: dict[int, int] = {}

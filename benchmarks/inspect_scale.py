@@ -1,8 +1,8 @@
-"""What reading a large cluster costs this program: the answers of hundreds of brokers, decoded and put together.
+"""What reading a large cluster costs this program: the responses of hundreds of brokers, decoded and combined.
 
-The answers are made up, byte for byte as brokers give them, and handed to the reader in place of a network: what is
-measured is the tool's own processor time and memory. What brokers take to answer is measured on real ones by
-``--sandbox``: it grows with the replicas of a broker, and all brokers work at the same time.
+The responses are synthetic, byte for byte as brokers send them, and replace the network: this measures the tool's own
+processor time and memory. ``--sandbox`` measures how long real brokers take to respond: that grows with the replicas of
+a broker, and all brokers work in parallel.
 
     python benchmarks/inspect_scale.py --brokers 200 --partitions 200000
     python benchmarks/inspect_scale.py --sandbox 20000
@@ -36,32 +36,32 @@ METADATA_VERSION, LOG_DIRS_VERSION = 12, 4
 
 
 class CannedClient(KafkaClient):
-    """A client whose brokers have answered already."""
+    """A client whose responses are already there."""
 
     def __init__(self, brokers: int, partitions: int) -> None:
         super().__init__(ConnectionSettings(bootstrap_servers=()), SystemClock())
         self._nodes = KnownBrokers(
             "canned", 1, {b: KnownBroker(Address(f"b{b}", 9092), f"r{b % 5}") for b in range(1, brokers + 1)}
         )
-        with ProcessPoolExecutor(1) as elsewhere:  # whose memory does not count
+        with ProcessPoolExecutor(1) as elsewhere:  # in a process whose memory does not count
             self._metadata, self._logs = elsewhere.submit(encoded, brokers, partitions).result()
 
     @property
     def answered_bytes(self) -> int:
-        """Size of all answers together."""
+        """Size of all responses together."""
         return len(self._metadata) + sum(map(len, self._logs.values()))
 
     def metadata(self, topics: Any, deadline: Deadline | None = None) -> Any:  # noqa: ARG002
-        """Decode the answer about topics."""
+        """Decode the metadata response."""
         return MetadataResponse.decode(self._metadata, version=METADATA_VERSION)
 
     def call_broker(self, broker: int, request: Any, deadline: Deadline | None = None) -> Any:  # noqa: ARG002
-        """Decode the answer of a broker about its log dirs."""
+        """Decode a broker's response about its log dirs."""
         return DescribeLogDirsResponse.decode(self._logs[broker], version=LOG_DIRS_VERSION)
 
 
 def encoded(brokers: int, partitions: int) -> tuple[bytes, dict[int, bytes]]:
-    """Metadata, and the log dirs of each broker, as bytes."""
+    """The metadata and each broker's log dirs, as bytes."""
     kind = MetadataResponse.MetadataResponseTopic
     held: dict[int, dict[str, list[int]]] = {broker: {} for broker in range(1, brokers + 1)}
     topics = []
@@ -83,7 +83,7 @@ def encoded(brokers: int, partitions: int) -> tuple[bytes, dict[int, bytes]]:
 
 
 def log_dirs(held: dict[str, list[int]]) -> Any:
-    """The answer of a broker that holds these partitions, dealt to its log dirs by topic."""
+    """The response of a broker with these partitions, assigned to its log dirs by topic."""
     kind = DescribeLogDirsResponse.DescribeLogDirsResult
     topic = kind.DescribeLogDirsTopic
     names = sorted(held)
@@ -132,7 +132,7 @@ def measure_tool(brokers: int, partitions: int) -> None:
 
 
 def measure_brokers(replicas: int, runs: int = 10) -> None:
-    """Print what six real brokers and the tool take together."""
+    """Print how long six real brokers and the tool take together."""
     spec = SandboxSpec(brokers=BROKERS, racks=3, expected_replicas=max(1000, 2 * replicas // BROKERS))
     with tempfile.TemporaryDirectory() as home, up(spec, "scale", home=Path(home)) as sandbox:
         create_replicas(sandbox, replicas)

@@ -1,8 +1,9 @@
 """``kafkabal inspect`` against Kafka's own ``LogDirsCommand --describe`` on the same six brokers, from end to end.
 
-Runs of both alternate, so that a noisy machine harms both alike; medians and the median of the paired ratios count.
-Kafka's tool runs as its shell script starts it: without the class cache that the sandbox uses for itself. Beside the
-time on the clock stands the processor time of each tool, which does not depend on what else the machine does.
+Runs of both alternate, so that a noisy machine affects both alike; the results are medians, and the median of the
+paired ratios. Kafka's tool runs as its shell script starts it: without the class cache that the sandbox uses for
+itself. Beside the elapsed time, the processor time of each tool is shown, which does not depend on what else the
+machine does.
 
     python benchmarks/inspect_vs_logdirs.py --replicas 1000 --replicas 5000
 """
@@ -30,7 +31,7 @@ LOG_DIRS_COMMAND = "org.apache.kafka.tools.LogDirsCommand"
 
 
 class Cost(NamedTuple):
-    """What a run of a tool took, in seconds."""
+    """Cost of one run of a tool, in seconds."""
 
     wall_s: float
     cpu_s: float
@@ -47,7 +48,7 @@ def run(command: list[str]) -> Cost:
 
 
 def create_replicas(sandbox: Sandbox, replicas: int) -> None:
-    """Spread so many replicas evenly over the brokers, and wait until they are on disk."""
+    """Spread this many replicas evenly over the brokers, and wait until they are on disk."""
     topics = replicas // (REPLICATION_FACTOR * PARTITIONS_A_TOPIC)
     with connect(ConnectionSettings(bootstrap_servers=tuple(sandbox.bootstrap_servers.split(",")))) as cluster:
         faults = cluster.create_topics(
@@ -70,7 +71,7 @@ def spread(topic: int) -> tuple[tuple[int, ...], ...]:
 
 
 def measure(sandbox: Sandbox, runs: int) -> tuple[list[Cost], list[Cost]]:
-    """Let both tools run in turn, after one run of each that does not count."""
+    """Run both tools alternately, after one warm-up run of each."""
     ours = [sys.executable, "-m", "kafkabal", "inspect", "-b", sandbox.bootstrap_servers]
     arguments = ("--bootstrap-server", sandbox.bootstrap_servers, "--describe")
     theirs = sandbox.main_command(LOG_DIRS_COMMAND, *arguments, with_class_cache=False)
@@ -79,7 +80,7 @@ def measure(sandbox: Sandbox, runs: int) -> tuple[list[Cost], list[Cost]]:
 
 
 def main() -> int:
-    """Measure and print; exit 1 where the other tool is faster."""
+    """Measure and print; exit 1 if the other tool is faster."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--replicas", type=int, action="append", help="on all brokers together, repeatable")
     parser.add_argument("--runs", type=int, default=10)

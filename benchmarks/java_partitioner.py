@@ -1,11 +1,11 @@
-"""The partitioner for Java clients against Kafka's own, by Kafka's own performance tool, in interleaved pairs.
+"""The partitioner for Java clients against Kafka's own, with Kafka's own performance tool, in interleaved pairs.
 
 ::
 
     python -m benchmarks.java_partitioner --pairs 5
 
-Four real brokers, six partitions (one a broker and a second one on two), replication factor 1: the uneven topic of
-experiment 1. Each pair writes the same records with Kafka's partitioner and with ``kafkabal-routing.jar``, while
+Four real brokers, six partitions (one per broker and a second one on two), replication factor 1: the unbalanced topic
+of experiment 1. Each pair writes the same records with Kafka's partitioner and with ``kafkabal-routing.jar``, while
 ``kafkabal route --publish`` runs as its users run it. Bytes are those of the brokers' log dirs.
 """
 
@@ -37,7 +37,7 @@ _GONE_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of it."""
+    """Result of a run."""
 
     per_s: float
     p50_ms: float
@@ -46,7 +46,7 @@ class Written:
 
 
 class Bench:
-    """One sandbox, the jar, and a topic a run."""
+    """One sandbox, the jar, and one topic per run."""
 
     def __init__(self, sandbox: Sandbox, folder: Path) -> None:
         self._sandbox = sandbox
@@ -60,7 +60,7 @@ class Bench:
         self._runs = 0
 
     def run(self, version: str, load: Load, *, with_jar: bool) -> Written:
-        """Write to a topic of its own."""
+        """Write to a new topic."""
         self._runs += 1
         topic = f"perf-{self._runs}"
         leaders = [*self._brokers, *self._brokers[:_EXTRA]]
@@ -85,7 +85,7 @@ class Bench:
         return float(per_s), float(p50_ms), float(p99_ms)
 
     def _await_gone(self, topic: str) -> None:
-        """Or the next publisher would make up for what is being deleted."""
+        """Otherwise the next publisher would make up for what is being deleted."""
         end_s = monotonic() + _GONE_S
         while topic in self._cluster.read(ReadRequest()).state.topics.name and monotonic() < end_s:
             sleep(0.2)

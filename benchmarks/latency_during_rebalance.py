@@ -1,9 +1,9 @@
-"""What producers feel of a rebalance: latency of acks=all before, during and after one, at several throttles.
+"""How a rebalance affects producers: latency of acks=all before, during and after one, at several throttles.
 
-On a sandbox of six brokers, a topic whose partitions lie on three of them is written to at a fixed rate, open loop:
-a record is sent at its time whether or not the ones before it were acknowledged. Meanwhile ``kafkabal rebalance apply``
-moves all of its partitions to the other three brokers, or back. Latency is what the client library measures, from the
-call to the acknowledgement.
+On a sandbox of six brokers, a topic with all partitions on three of them is written to at a fixed rate, open loop: a
+record is sent at its time whether or not earlier ones were acknowledged. Meanwhile ``kafkabal rebalance apply`` moves
+all of its partitions to the other three brokers, or back. Latency is what the client library measures, from the call to
+the acknowledgement.
 
     python benchmarks/latency_during_rebalance.py --throttle 4MB --throttle 8MB --throttle 16MB
 """
@@ -44,12 +44,12 @@ SETTLE_S = 5.0
 
 @dataclass
 class Writer:
-    """Writes at a fixed rate and keeps the latency of every record, with the time that it was planned for."""
+    """Writes at a fixed rate; keeps the latency and the scheduled time of every record."""
 
     servers: str
     records_per_s: float
     seen: list[tuple[float, float]] = field(default_factory=list)
-    """Seconds since the epoch that it was planned for, and latency in seconds."""
+    """Scheduled time in seconds since the epoch, and latency in seconds."""
     failed: int = 0
 
     def __post_init__(self) -> None:
@@ -63,7 +63,7 @@ class Writer:
         self._thread.join()
 
     def between(self, begin_s: float, end_s: float) -> Any:
-        """Latencies, in milliseconds, of the records that were planned for that time."""
+        """Latencies, in milliseconds, of the records scheduled in that time."""
         return np.array([latency * 1000 for at, latency in list(self.seen) if begin_s <= at < end_s])
 
     def _write(self) -> None:
@@ -89,7 +89,7 @@ class Writer:
 
 
 def fill(servers: str, partition_bytes: int) -> None:
-    """Give every partition its data."""
+    """Fill every partition with its data."""
     producer = Producer({"bootstrap.servers": servers, "acks": "all", "linger.ms": 50})
     value = random.randbytes(FILL_RECORD_BYTES)
     for number in range(PARTITIONS * partition_bytes // FILL_RECORD_BYTES):
@@ -104,7 +104,7 @@ def fill(servers: str, partition_bytes: int) -> None:
 
 
 def replicas(brokers: tuple[int, ...], partition: int) -> tuple[int, ...]:
-    """Three brokers in turn, so that all lead as much."""
+    """Three brokers in turn, so that all lead equally many."""
     at = partition % len(brokers)
     return brokers[at:] + brokers[:at]
 
@@ -130,7 +130,8 @@ def make_plan(cluster: Cluster, target: tuple[int, ...]) -> Plan:
 
 
 def rebalance(servers: str, plan: Plan, throttle: str, folder: Path) -> tuple[float, float]:
-    """Carry a plan out as a user would; when the first move and the end of the run were, in seconds since the epoch."""
+    """Apply a plan as a user would; returns when the first move started and the run ended, in seconds since the
+    epoch."""
     path = folder / "plan.json"
     write_plan(plan, path)
     words = ("rebalance", "apply", str(path), "--yes", "--throttle", throttle, "-b", servers, "-q", "-o", "jsonl")
@@ -170,7 +171,7 @@ def main() -> None:
 
 
 def measure(servers: str, plan: Plan, throttle: str, options: argparse.Namespace, folder: Path) -> None:
-    """One rebalance with quiet before and after it."""
+    """One rebalance with idle time before and after it."""
     writer = Writer(servers, options.records_per_s)
     time.sleep(SETTLE_S)
     quiet_s = time.time()

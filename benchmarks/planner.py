@@ -1,9 +1,9 @@
-"""How fast, how small and how close to the bound plans are: the whole process from the shell to the plan file.
+"""How fast plans are, how small, and how close to the bound: the whole process from the shell to the plan file.
 
     python benchmarks/planner.py [--brokers 40,100,200] [--worlds random,heavy,grow,unequal,...] [--seeds N]
 
-Clusters come from ``make_snapshot.py`` in ``KAFKABAL_BENCH_DIR`` (by default ``../shared/bench``) and plans are
-judged by ``check_plan.py`` beside it; without them, our own worlds and the planner's own certificate are used.
+Clusters come from ``make_snapshot.py`` in ``KAFKABAL_BENCH_DIR`` (by default ``../shared/bench``), and
+``check_plan.py`` beside it judges the plans; without them, our own worlds and the planner's own certificate are used.
 """
 
 from __future__ import annotations
@@ -44,29 +44,29 @@ COLUMNS = ((("disk",), 0.09), (ALL_SCORES, 0.09), (ALL_SCORES, 0.02))
 
 @dataclass(frozen=True)
 class Cluster:
-    """A snapshot to be planned for."""
+    """A snapshot to plan for."""
 
     name: str
     path: Path
     drain: str = ""
-    """Brokers to be drained, with commas."""
+    """Brokers to drain, separated by commas."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One plan."""
+    """One measured plan."""
 
     wall_s: float
     user_s: float
     peak_mb: float
     over_bound: float | None
-    """Against the bound of the referee."""
+    """Relative to the referee's bound."""
     over_certificate: float | None
     faults: dict[str, int]
 
 
 def main() -> None:
-    """Print one row a cluster."""
+    """Print one row per cluster."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--brokers", default="40,100,200")
     parser.add_argument("--worlds", default="random,heavy,grow,rack-blind")
@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def clusters(folder: Path, options: argparse.Namespace) -> list[Cluster]:
-    """Make the snapshots."""
+    """Create the snapshots."""
     if not (BENCH_DIR / "make_snapshot.py").exists():
         return [own_world(folder)]
     made = []
@@ -120,7 +120,7 @@ def unequal(folder: Path) -> list[Cluster]:
 
 
 def untidy(folder: Path, kind: str) -> list[Cluster]:
-    """Clusters that lack something or break a rule, and one of which two brokers are drained."""
+    """Clusters that lack something or break a rule, and one with two brokers to drain."""
     made = [generate(folder, f"{kind}, {name}", [kind, *words]) for name, words in UNTIDY.items()]
     drained = generate(folder, f"{kind}, drain 2", [kind])
     return [*made, replace(drained, drain="3,4")]
@@ -135,7 +135,7 @@ def generate(folder: Path, name: str, words: list[object]) -> Cluster:
 
 
 def grown(folder: Path) -> Cluster:
-    """The 40 brokers after their own plan, and five empty ones."""
+    """The 40 brokers after their own plan, plus five empty ones."""
     from kafkabal.clusters.snapshot import read_snapshot, write_snapshot
     from kafkabal.plan import apply_plan
     from kafkabal.planner import make_plan
@@ -186,7 +186,7 @@ def measure(cluster: Cluster, scores: tuple[str, ...], tolerance: float, folder:
 
 
 def judge(cluster: Cluster, plan: Path, scores: tuple[str, ...], tolerance: float) -> dict[str, object]:
-    """Ask the referee, where there is one."""
+    """Ask the referee, if there is one."""
     referee = BENCH_DIR / "check_plan.py"
     if not referee.exists():
         return {}
@@ -206,7 +206,7 @@ def row(cluster: Cluster, measured: list[Measured]) -> str:
 
 
 def ratio(value: float | None) -> str:
-    """Four digits, or a dash where no bound is known."""
+    """Four digits, or a dash if no bound is known."""
     return f"{value:.4f}" if value else "-"
 
 

@@ -1,14 +1,14 @@
-"""What a tuned constant of the planner is worth: plans with other values of it, against those with its own.
+"""The effect of a tuned constant of the planner: plans with other values of it against plans with its own.
 
     python benchmarks/planner_constants.py search.local_search._PRICE 0.4 1.6
     python benchmarks/planner_constants.py search.joint_moves._LONGEST 3 15 --worlds small
 
 Prints, over 19 plans of nine clusters of 12 to 23 brokers (five heavy, one of them grown and one with followers that
 differ by 30 %; three random, one rack-blind, one with three log dirs; at 9 % and 2 %, and one drain): the bytes moved
-against those of the plan with the constant as it is, how many plans differ, holders left outside, and processor time,
-which is good to a tenth or two. Clusters come from ``make_snapshot.py``, see ``planner.py``. With ``--worlds small`` 24
-plans of 12 drawn clusters of 5 to 8 brokers are compared instead, with ``--worlds rated`` 24 plans of 12 drawn clusters
-of 12 brokers by the usual scores and by the bytes that leaders take and send, with one to three replicas.
+relative to the plan with the unchanged constant, how many plans differ, holders left outside their band, and processor
+time, which is exact to a tenth or two. Clusters come from ``make_snapshot.py``, see ``planner.py``. ``--worlds small``
+compares 24 plans of 12 drawn clusters of 5 to 8 brokers instead; ``--worlds rated`` 24 plans of 12 drawn clusters of 12
+brokers, by the usual scores and by the bytes that leaders receive and send, with one to three replicas.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Case: TypeAlias = "tuple[str, ClusterState, PlanOptions]"
 
 @dataclass(frozen=True)
 class Planned:
-    """What is compared of a plan."""
+    """The compared figures of a plan."""
 
     name: str
     moved_bytes: int
@@ -59,7 +59,7 @@ class Planned:
 
 
 def main() -> None:
-    """Print one line a value."""
+    """Print one line per value."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("constant", help="module below kafkabal.planner, and name: search.local_search._PRICE")
     parser.add_argument("values", nargs="+", type=float)
@@ -68,7 +68,7 @@ def main() -> None:
     path, _, name = options.constant.rpartition(".")
     own = getattr(importlib.import_module(f"kafkabal.planner.{path}"), name)
     cases = list(CASES[options.worlds]())
-    plans(cases)  # what is imported and cached by the first plans is not measured
+    plans(cases)  # excludes what the first plans import and cache
     usual, usual_s = plans(cases)
     for value in options.values:
         set_everywhere(name, own, type(own)(value))
@@ -80,14 +80,14 @@ def main() -> None:
 
 
 def set_everywhere(name: str, before: float, value: float) -> None:
-    """Set a constant in its module and in those that have imported it by its name."""
+    """Set a constant in its module, and in those that imported it by name."""
     for module in [m for path, m in sys.modules.items() if path.startswith("kafkabal.planner")]:
         if module.__dict__.get(name) == before:
             setattr(module, name, value)
 
 
 def snapshot(folder: Path, world: str, words: str) -> Path:
-    """Make the snapshot of a world."""
+    """Create the snapshot of a world."""
     path = folder / f"{len(list(folder.iterdir()))}.jsonl"
     kind, *options = words.split()
     subprocess.run([sys.executable, BENCH_DIR / "make_snapshot.py", kind, path, *options], check=True)
@@ -99,14 +99,14 @@ def snapshot(folder: Path, world: str, words: str) -> Path:
 
 
 def plans(cases: list[Case]) -> tuple[list[Planned], float]:
-    """All plans, and the processor time that they took."""
+    """All plans, and their processor time."""
     began_s = time.process_time()
     found = [planned(*case) for case in cases]
     return found, time.process_time() - began_s
 
 
 def usual_cases() -> Iterator[Case]:
-    """Clusters, and what is asked of their plans."""
+    """Clusters, and the options of their plans."""
     with tempfile.TemporaryDirectory() as folder:
         states = {world: read_snapshot(snapshot(Path(folder), world, words)) for world, words in WORLDS.items()}
     for world, state in states.items():
@@ -132,7 +132,7 @@ def small_cases() -> Iterator[Case]:
 
 
 def rated_cases() -> Iterator[Case]:
-    """Clusters whose producers and consumers are uneven in another way than bytes are."""
+    """Clusters whose producer and consumer traffic is unbalanced differently from their bytes."""
     for seed in range(12):
         state = make_world(SyntheticWorld(seed=seed, brokers=12, topics=60, replication_factor=1 + seed % 3))
         rate = np.random.default_rng(seed).exponential(1e5, len(state.partitions))

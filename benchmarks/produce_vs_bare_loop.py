@@ -1,8 +1,8 @@
 """Speed of ``produce`` against a bare loop that reads, hashes and produces, for many small files and many short rows.
 
-The bare loop passes a delivery callback, as whoever wants to know what arrived must, and polls; it keeps no manifest,
-names no records, and survives nothing. Pairs are interleaved; the median of the ratios is what counts. The brokers are
-those inside librdkafka. What a run takes until its first record (listing, sizes, manifest) is part of it.
+The bare loop passes a delivery callback, which is needed to know what arrived, and polls; it keeps no manifest, names
+no records, and does not survive a crash. Pairs are interleaved; the result is the median of the ratios. The brokers are
+librdkafka's mock cluster. The time of a run before its first record (listing, sizes, manifest) is included.
 
     python benchmarks/produce_vs_bare_loop.py --pairs 5
 """
@@ -31,7 +31,7 @@ from kafkabal.sources import FolderSource, RowSource, Source
 
 TOPIC = "benchmark"
 TARGET = 1.25
-"""Times the bare loop that a run may take."""
+"""Maximum time of a run, relative to the bare loop."""
 FILES, FILE_BYTES, ROWS, ROW_BYTES = 20_000, 4096, 700_000, 150
 SETTINGS: dict[str, ClientSetting] = {
     "linger.ms": 5,
@@ -42,7 +42,7 @@ SETTINGS: dict[str, ClientSetting] = {
 
 
 class Bare:
-    """A producer, its partitions in turn, and a count of what arrived."""
+    """A producer that takes its partitions in turn, and counts what arrived."""
 
     def __init__(self, settings: dict[str, ClientSetting]) -> None:
         self._producer = Producer(settings)
@@ -65,7 +65,7 @@ class Bare:
             self._producer.poll(0)
 
     def flush(self) -> None:
-        """Wait for all."""
+        """Wait for all deliveries."""
         self._producer.flush()
         assert self._delivered == self._sent
 
@@ -116,31 +116,31 @@ def routed(settings: dict[str, ClientSetting], source: Source, records: int, sta
 
 
 def timed(run: Callable[[], None]) -> tuple[float, float]:
-    """Seconds that it takes, and of processor time, which a busy machine harms less."""
+    """Elapsed seconds, and seconds of processor time, which a busy machine affects less."""
     start, start_cpu = perf_counter(), process_time()
     run()
     return perf_counter() - start, process_time() - start_cpu
 
 
 def brokers_inside_librdkafka() -> Producer:
-    """The client that has them, for as long as it lives."""
+    """The client that owns the mock brokers; they live as long as it does."""
     return Producer({"test.mock.num.brokers": 3, "log_level": 2})
 
 
 def settings_of(owner: Producer) -> dict[str, ClientSetting]:
-    """Settings of a producer to its brokers, once the topic is there."""
+    """Settings of a producer for its brokers, once the topic exists."""
     while not (found := owner.list_topics(TOPIC, timeout=10)).topics[TOPIC].partitions:
         owner.poll(0.1)
     return {"bootstrap.servers": ",".join(f"{b.host}:{b.port}" for b in found.brokers.values()), **SETTINGS}
 
 
 def main() -> None:
-    """Print a line for each source."""
+    """Print one line per source."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--pairs", type=int, default=5)
     options.add_argument("--policy", default="score")
     given = options.parse_args()
-    owner = brokers_inside_librdkafka()  # which end with it
+    owner = brokers_inside_librdkafka()  # the mock brokers end with it
     settings = settings_of(owner)
     with tempfile.TemporaryDirectory() as temporary:
         state, folder, rows = Path(temporary), Path(temporary) / "files", Path(temporary) / "rows.jsonl"

@@ -1,10 +1,10 @@
 """Throughput of our producer against confluent-kafka's as people use it: its own partitioner, its own defaults.
 
-Three ways of sending, each by both: a call a record, a call a record with a delivery callback, and a thousand records a
-call. Pairs of runs are interleaved, so that a noisy machine harms both alike; the median of the ratios is what counts,
-of the time and of the processor time of the whole process. The brokers are those inside librdkafka, which answer faster
-than any real one and so hide nothing; with ``--sandbox`` three real ones, and a new topic of twelve partitions for each
-run.
+Three ways of sending, each with both: one call per record, one call per record with a delivery callback, and one call
+per thousand records. Pairs of runs are interleaved, so that a noisy machine affects both alike; the results are the
+medians of the ratios of elapsed time and of the process's processor time. The brokers are librdkafka's mock cluster,
+which responds faster than any real broker and so hides nothing; with ``--sandbox`` they are three real ones, with a new
+topic of twelve partitions for each run.
 
     python -m benchmarks.producer --pairs 9
     python -m benchmarks.producer --pairs 5 --sandbox
@@ -31,7 +31,7 @@ from kafkabal.producer import Producer, drop_in_producer
 from kafkabal.sandbox import SandboxSpec, up
 
 TARGET = 0.95
-"""Share of the default producer's throughput that is to be reached."""
+"""Target: fraction of the default producer's throughput."""
 RECORDS = {100: 400_000, 1_000: 200_000, 10_000: 30_000}
 SETTINGS = {"linger.ms": 5, "enable.idempotence": True, "queue.buffering.max.messages": 1_000_000, "log_level": 2}
 AT_ONCE = 1000
@@ -40,18 +40,18 @@ PARTITIONS = 12
 
 
 class Cost(NamedTuple):
-    """What a run took."""
+    """Cost of a run."""
 
     wall_s: float
     cpu_s: float
-    """Of the whole process: the client's threads, and the brokers inside librdkafka."""
+    """Of the whole process, including the client's threads and the mock brokers."""
     thread_s: float
-    """Of the thread that produces, until all is queued."""
+    """Of the producing thread, until everything is queued."""
 
 
 @dataclass
 class Metadata:
-    """A cluster of which only the metadata counts."""
+    """A cluster reduced to its metadata."""
 
     client: Client
     topic: str
@@ -73,11 +73,11 @@ class Metadata:
         )
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Does nothing."""
 
 
 def by_call(producer: Client, topic: str, value: bytes, records: int) -> None:
-    """A call a record."""
+    """One call per record."""
     for _ in range(records):
         while True:
             try:
@@ -88,7 +88,7 @@ def by_call(producer: Client, topic: str, value: bytes, records: int) -> None:
 
 
 def by_call_with_callback(producer: Client, topic: str, value: bytes, records: int) -> None:
-    """A call a record, each with a callback."""
+    """One call per record, each with a callback."""
     delivered = 0
 
     def count(error: object, _message: object) -> None:
@@ -109,7 +109,7 @@ def by_call_with_callback(producer: Client, topic: str, value: bytes, records: i
 
 
 def by_batch(producer: Client, topic: str, value: bytes, records: int) -> None:
-    """A thousand records a call."""
+    """One call per thousand records."""
     for _ in range(records // AT_ONCE):
         messages: list[dict[str, Any]] = [{"value": value} for _ in range(AT_ONCE)]
         while producer.produce_batch(topic, messages) < len(messages):
@@ -125,7 +125,7 @@ WAYS: Mapping[str, Callable[[Client, str, bytes, int], None]] = {
 
 
 def cost(producer: Client, topic: str, way: str, value: bytes, records: int) -> Cost:
-    """Of sending so many records, connections and the first view apart."""
+    """Cost of sending this many records, without connecting and the first view."""
     producer.produce(topic, value)
     producer.flush()
     wall_s, cpu_s, thread_s = perf_counter(), process_time(), thread_time()
@@ -137,16 +137,16 @@ def cost(producer: Client, topic: str, way: str, value: bytes, records: int) -> 
 
 @dataclass(frozen=True)
 class Brokers:
-    """What is produced to."""
+    """The brokers to produce to."""
 
     servers: str
     topic: Callable[[], str]
-    """Of the next run."""
+    """The topic of the next run."""
 
 
 @contextmanager
 def inside_librdkafka() -> Iterator[Brokers]:
-    """Three brokers of this process, and one topic, of which only the metadata is read."""
+    """Three mock brokers in this process, and one topic, of which only the metadata is read."""
     owner = Client({"test.mock.num.brokers": 3, "log_level": 2})
     while not (found := owner.list_topics("benchmark", timeout=10)).topics["benchmark"].partitions:
         owner.poll(0.1)
@@ -173,7 +173,7 @@ def in_a_sandbox() -> Iterator[Brokers]:
 
 
 def main() -> None:
-    """Print a line for each size and way."""
+    """Print one line per size and way."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--pairs", type=int, default=9)
     options.add_argument("--policy", default="score")
@@ -194,7 +194,7 @@ def main() -> None:
 
 
 def show(pairs: list[tuple[Cost, Cost]], what: str, records: int) -> None:
-    """One line."""
+    """Print one line."""
     wall = sorted(bare.wall_s / ours.wall_s for bare, ours in pairs)
     cpu = statistics.median(bare.cpu_s / ours.cpu_s for bare, ours in pairs)
     own = [min(each.thread_s for each in column) / records * 1e6 for column in zip(*pairs, strict=True)]

@@ -1,6 +1,7 @@
-"""``read_topic`` against ``ray.data.read_kafka``, on even partitions and where one holds 70 % of the bytes.
+"""``read_topic`` against ``ray.data.read_kafka``, with equal partitions and with one that holds 70 % of the bytes.
 
-Runs are interleaved on one local Ray of two processes; medians of ratios count. The brokers are a sandbox of two.
+Runs are interleaved on one local Ray of two processes; the results are medians of ratios. The brokers are a sandbox of
+two.
 
     python -m benchmarks.ray_reader
 """
@@ -27,12 +28,12 @@ AIMS: Mapping[str, float] = {"even": 1.5, "one holds 70 %": 3.0}
 
 
 def partition_of(number: int, shape: str) -> int:
-    """Where a record goes."""
+    """The partition of a record."""
     return number % PARTITIONS if shape == "even" or number % 10 >= 7 else 0
 
 
 def fill(servers: str, topic: str, shape: str, records: int) -> None:
-    """Make a topic and write it."""
+    """Create a topic and fill it."""
     admin = AdminClient({"bootstrap.servers": servers})
     next(iter(admin.create_topics([NewTopic(topic, PARTITIONS, 1)]).values())).result()
     producer = Producer({"bootstrap.servers": servers, "queue.buffering.max.kbytes": 400_000})
@@ -48,7 +49,7 @@ def fill(servers: str, topic: str, shape: str, records: int) -> None:
 
 
 def seconds(dataset: Any, records: int) -> float:
-    """How long it takes until every row has come out of Ray."""
+    """How long it takes until Ray has returned every row."""
     began = perf_counter()
     rows = sum(batch.num_rows for batch in dataset.iter_batches(batch_format="pyarrow", batch_size=None))
     assert rows == records, rows
@@ -56,7 +57,7 @@ def seconds(dataset: Any, records: int) -> float:
 
 
 def main() -> None:
-    """Run, and print a line for each shape."""
+    """Run, and print one line per shape."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--bytes", type=int, default=600_000_000)
@@ -66,7 +67,7 @@ def main() -> None:
     except ImportError:
         parser.error("needs Ray: pip install '.[ray]'")
     records = given.bytes // RECORD_BYTES
-    # left to itself Ray gives way to every other program of the machine (niceness 15), and brokers do not
+    # by default Ray's workers yield to every other program on the machine (niceness 15), but brokers do not
     os.environ.setdefault("RAY_worker_niceness", "0")
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     ray.data.DataContext.get_current().enable_progress_bars = False

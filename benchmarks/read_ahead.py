@@ -1,7 +1,7 @@
-"""``produce --read-ahead`` on a store that takes 5 ms a file, against reading one file after the other.
+"""``produce --read-ahead`` on a store that takes 5 ms per file, against reading one file after the other.
 
-Files of 4 kB lie on a local disk, and opening one waits. The rate of a run includes its listing, hashing, manifest
-and delivery to the brokers inside librdkafka. Reading one after the other is measured with fewer files.
+Files of 4 kB are on a local disk, and opening one waits. The rate of a run includes its listing, hashing, manifest and
+delivery to librdkafka's mock brokers. Reading one after the other is measured with fewer files.
 
     python -m benchmarks.read_ahead
 """
@@ -32,13 +32,13 @@ class DistantFolder(LocalFolder):
     """A folder whose files take a while to open."""
 
     def open(self, name: str) -> AbstractContextManager[OpenFile]:
-        """After the time of a round trip."""
+        """Open a file after the time of a round trip."""
         sleep(WAIT_S)
         return super().open(name)
 
 
 def write_files(folder: Path, count: int) -> Path:
-    """So many files, a thousand a folder."""
+    """Write this many files, a thousand per folder."""
     for number in range(count):
         if number % FILES_A_FOLDER == 0:
             below = folder / str(number // FILES_A_FOLDER)
@@ -61,7 +61,7 @@ def main() -> None:
     options.add_argument("--files", type=int, default=100_000)
     options.add_argument("--threads", type=int, default=64)
     given = options.parse_args()
-    owner = brokers_inside_librdkafka()  # which end with it
+    owner = brokers_inside_librdkafka()  # the mock brokers end with it
     settings = settings_of(owner)
     with tempfile.TemporaryDirectory() as temporary:
         state, few = Path(temporary), write_files(Path(temporary) / "few", FEW)

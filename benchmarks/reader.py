@@ -1,8 +1,8 @@
 """The reader against a bare librdkafka consumer, its cache against plain files, and how long a trainer waits.
 
-Runs are interleaved, so that a noisy machine harms all alike, and each run is a process of its own, as a training is:
-none finds the memory warm that one before it has used. Medians of ratios count. The brokers are a sandbox of two on
-this machine, or those of ``--bootstrap-server``; topics are made, filled and removed.
+Runs are interleaved, so that a noisy machine affects all alike. Each run is a process of its own, as in training, so
+that none profits from memory that an earlier run has warmed up. The results are medians of ratios. The brokers are a
+sandbox of two on this machine, or those of ``--bootstrap-server``; topics are created, filled and deleted.
 
     python benchmarks/reader.py
 """
@@ -29,12 +29,12 @@ from kafkabal.reader import MeasureRequest, TopicReader, measure
 from kafkabal.sandbox import SandboxSpec, up
 
 AIMS: Mapping[int, float] = {100_000: 0.90, 10_000: 0.70}
-"""Bytes of a record, and the share of the bare consumer's rate that is to be reached."""
+"""By record size in bytes, the target fraction of the bare consumer's rate."""
 TOTAL_BYTES = 600_000_000
 PARTITIONS = 4
 BATCH = 32
 LOAD = 0.8
-"""Of the rate that the reader reaches by itself: what the trainer takes where its waiting is measured."""
+"""Fraction of the reader's own rate at which the trainer consumes when its waiting is measured."""
 
 
 class Bench:
@@ -47,7 +47,7 @@ class Bench:
         self.record_bytes = record_bytes
 
     def fill(self) -> None:
-        """Make the topic and write it."""
+        """Create the topic and fill it."""
         admin = AdminClient({"bootstrap.servers": self.servers})
         next(iter(admin.create_topics([NewTopic(self.topic, PARTITIONS, 1)]).values())).result()
         producer = Producer({"bootstrap.servers": self.servers, "linger.ms": 50, "queue.buffering.max.kbytes": 400_000})
@@ -68,11 +68,11 @@ class Bench:
         next(iter(admin.delete_topics([self.topic]).values())).result()
 
     def reader(self, cache: Path | None = None, epochs: int = 1) -> TopicReader:
-        """Ours, pinned."""
+        """Our reader, on a pinned manifest."""
         return TopicReader(self.topic, bootstrap_servers=self.servers, shuffle_seed=1, cache=cache, epochs=epochs)
 
     def bare(self) -> float:
-        """Seconds of a consumer of librdkafka that reads each partition from its begin to its end."""
+        """Seconds that a librdkafka consumer takes to read each partition from beginning to end."""
         consumer = Consumer({"bootstrap.servers": self.servers, "group.id": "bench", "enable.auto.commit": False})
         try:
             consumer.list_topics(self.topic, timeout=10)
@@ -94,25 +94,25 @@ class Bench:
         return perf_counter() - began
 
     def waiting(self, bytes_per_s: float) -> float:
-        """Share of the time that a trainer waits which takes batches at such a rate."""
+        """Fraction of the time that a trainer waits if it consumes batches at this rate."""
         data = self.reader(epochs=2)
         first = (0.0, 0.0)
         began, planned_s = perf_counter(), 0.0
         for batch in data.batches(BATCH):
             planned_s += sum(len(sample.value) for sample in batch) / bytes_per_s
             sleep(max(0.0, began + planned_s - perf_counter()))
-            if data.metrics.samples <= self.records:  # the first epoch begins with nothing loaded
+            if data.metrics.samples <= self.records:  # the first epoch starts with nothing loaded
                 first = data.metrics.waited_s, data.metrics.elapsed_s
         return (data.metrics.waited_s - first[0]) / (data.metrics.elapsed_s - first[1])
 
     def readers(self, count: int) -> float:
-        """Bytes a second that several processes reach together."""
+        """Bytes per second that several processes reach together."""
         connection = ConnectionSettings(bootstrap_servers=tuple(self.servers.split(",")))
         manifest = self.reader().manifest
         return measure(MeasureRequest(connection=connection, manifest=manifest, readers=count, seconds=5.0)).bytes_per_s
 
     def write_files(self, folder: Path) -> None:
-        """The records, a file each."""
+        """Write the records, one file each."""
         for number, sample in enumerate(self.reader()):
             (folder / str(number)).write_bytes(sample.value)
 
@@ -126,7 +126,7 @@ class Bench:
 
 
 def apart(measured: Callable[..., float], *given: object) -> float:
-    """What a run returns that has a process of its own."""
+    """The result of a run, executed in a process of its own."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
         return process.submit(measured, *given).result()
 

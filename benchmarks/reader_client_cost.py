@@ -1,6 +1,7 @@
-"""What reading takes besides the brokers: the reader and a bare librdkafka consumer, beside brokers that only send.
+"""What reading costs without the brokers: our reader and a bare librdkafka consumer, with brokers that only send.
 
-Runs are interleaved, each in a process of its own; medians of ratios count. Rates and processor time of the client.
+Runs are interleaved, each in a process of its own; the results are medians of ratios, for rates and for the client's
+processor time.
 
     python -m benchmarks.reader_client_cost
 """
@@ -24,7 +25,7 @@ _READING_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of reading a topic once."""
+    """Cost of reading a topic once."""
 
     elapsed_s: float
     processor_s: float
@@ -40,7 +41,7 @@ def _measured(read: Callable[[], int]) -> Cost:
 
 
 def bare(servers: str, record_bytes: int, records: int, result: Connection) -> None:
-    """Each partition from its begin to its end."""
+    """Each partition from beginning to end."""
     from confluent_kafka import Consumer, TopicPartition
 
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "bench", "enable.auto.commit": False})
@@ -59,7 +60,7 @@ def bare(servers: str, record_bytes: int, records: int, result: Connection) -> N
 
 
 def ours(servers: str, record_bytes: int, records: int, result: Connection) -> None:
-    """An epoch, shuffled."""
+    """One epoch, shuffled."""
     from kafkabal.config import ConnectionSettings
     from kafkabal.reader import Manifest, TopicReader
     from kafkabal.reader.manifest import LANES, PartitionRange, block_counts
@@ -88,7 +89,7 @@ def _as_kafka_writes_it(record_bytes: int) -> str:
 
 
 def main() -> None:
-    """Run, and print a line for each size of records."""
+    """Run, and print one line per record size."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--bytes", type=int, default=600_000_000)

@@ -1,11 +1,11 @@
-"""Speed of routing and of simulating it, in records a second of processor time.
+"""Speed of routing and of simulating it, in records per second of processor time.
 
     python benchmarks/routing.py [--records 2000000] [--policy NAME]...
 
-``route`` is the policy alone over records made beforehand; ``pick`` is one record at a time, as the producer asks;
-``simulate`` is everything from drawing records with log-normal sizes and Zipf keys to the figures of the outcome,
-without delivery; ``deliver`` is the same with batches, queues and acknowledgements. ``--compiled`` runs kernels in
-machine code, after a short run that compiles them. Each figure is the best of three.
+``route`` is the policy alone over prepared records; ``pick`` is one record at a time, as in the producer; ``simulate``
+is everything from drawing records with log-normal sizes and Zipf keys to the figures of the outcome, without delivery;
+``deliver`` is the same with batches, queues and acknowledgements. ``--compiled`` runs kernels in machine code, after a
+short run that compiles them. Each figure is the best of three.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from kafkabal.simulator import (
 WORKLOAD = Workload(
     sizes=LogNormalSize(1000, 1.0), keys=ZipfKeys(10_000, 1.0), bytes_per_s=100e6, metrics_interval_s=5.0
 )
-# without machine code these take long enough for fewer records
+# without machine code these are so slow that they get fewer records
 SLOWER = 20
 _TRIES = 3
 
@@ -61,7 +61,7 @@ def joined(workload: Workload) -> RecordBatch:
 
 
 def calibration_per_s() -> float:
-    """Random numbers a second that this core draws now: what the other figures are to be seen against."""
+    """Random numbers per second that this core draws now, for comparison with the other figures."""
     generator, out = np.random.default_rng(1), np.empty(100_000)
     return max(_rate(len(out), lambda: generator.random(out=out)) for _ in range(_TRIES))
 
@@ -73,7 +73,7 @@ def _rate(records: int, work: Callable[[], object]) -> float:
 
 
 def routed_per_s(choice: PolicyChoice, view: RoutingView, records: RecordBatch, *, compiled: bool) -> float:
-    """Records a second of the policy alone, at best of some tries."""
+    """Records per second of the policy alone, best of several tries."""
     policy = choice.create(Context(seed=1, compiled=compiled))
     policy.refresh(view)
     out = np.empty(len(records), np.int32)
@@ -82,7 +82,7 @@ def routed_per_s(choice: PolicyChoice, view: RoutingView, records: RecordBatch, 
 
 
 def picked_per_s(choice: PolicyChoice, view: RoutingView, records: RecordBatch) -> float:
-    """Records a second, one at a time."""
+    """Records per second, one at a time."""
     policy = choice.create(Context(seed=1))
     policy.refresh(view)
     assert records.key is not None
@@ -99,7 +99,7 @@ def picked_per_s(choice: PolicyChoice, view: RoutingView, records: RecordBatch) 
 
 
 def simulated_per_s(choice: PolicyChoice, view: RoutingView, workload: Workload, options: SimulationOptions) -> float:
-    """Records a second from end to end, at best of some tries."""
+    """Records per second from end to end, best of several tries."""
     if options.compiled:
         simulate(view, choice, replace(workload, records=1000), options)
     assert workload.records is not None
@@ -107,7 +107,7 @@ def simulated_per_s(choice: PolicyChoice, view: RoutingView, workload: Workload,
 
 
 def main() -> None:
-    """Measure and print, in millions of records a second."""
+    """Measure and print, in millions of records per second."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=2_000_000)
     parser.add_argument("--policy", action="append")

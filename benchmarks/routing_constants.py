@@ -1,13 +1,13 @@
-"""What a tuned constant of the policy ``score`` is worth: brokers filled with other values of it, against its own.
+"""The effect of a tuned constant of the policy ``score``: brokers filled with other values of it, against its own.
 
     python -m benchmarks.routing_constants policies.score._PART_AT_ONCE 0.25 1
     python -m benchmarks.routing_constants fair_weights._EVENNESS 0.0001 0.01
 
 Prints, for each value, how the fullest broker over the mean changes, in the mean and at most, and processor time, which
-is good to a tenth: over the 20 workloads of ``evenness.py``; over 144 whose brokers 1 and 2 begin with up to as many
+is exact to a tenth: over the 20 workloads of ``evenness.py``; over 144 whose brokers 1 and 2 start with up to as many
 bytes as are written and a third of that (12 and 60 partitions, 3 to 300 MB, one and eight producers, a reading every
 0.1 and 1 s, one and three replicas); over four of 300,000 records at full speed; and over 36 of 20,000 records at 0.5
-to 5 MB/s, where time closes batches, with how many of those there are.
+to 5 MB/s, where linger closes batches, with the number of those.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MEAN_BYTES = {3_000: 20_000, 50_000: 1_000, 300_000: 1_000}
 
 
 def main() -> None:
-    """Print a line for each value and group of workloads."""
+    """Print one line per value and group of workloads."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("constant", help="module below kafkabal.routing, and name")
     parser.add_argument("values", nargs="+", type=float)
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def measured(group: Callable[[], Iterator[float]]) -> tuple[list[float], float]:
-    """The figures of a group, and the processor time that they took."""
+    """The figures of a group, and their processor time."""
     began_s = time.process_time()
     return list(group()), time.process_time() - began_s
 
@@ -101,7 +101,7 @@ def imbalanced() -> Iterator[float]:
 
 
 def at_speed() -> Iterator[float]:
-    """As fast as a client sends, one reading a second."""
+    """As fast as a client sends, one reading per second."""
     for partitions, brokers, existing in ((12, 4, {}), (120, 6, {}), (12, 4, {1: 60_000_000}), (300, 12, {})):
         cluster = WorkloadCluster(brokers=brokers, partitions=partitions, own_existing_bytes=existing)
         workload = Workload(records=300_000, sizes=LogNormalSize(1000, 1.0), bytes_per_s=100e6, metrics_interval_s=1.0)
@@ -109,17 +109,17 @@ def at_speed() -> Iterator[float]:
 
 
 def slowly() -> Iterator[float]:
-    """So slowly that batches are closed by time, with and without a broker that holds more than the others."""
+    """So slow that linger closes batches, with and without a broker that holds more than the others."""
     return (outcome.max_over_mean for outcome in slow_outcomes())
 
 
 def slow_batches() -> Iterator[float]:
-    """How many batches there are of these."""
+    """The number of batches of these workloads."""
     return (outcome.batches or 0 for outcome in slow_outcomes())
 
 
 def slow_outcomes() -> Iterator[PolicyOutcome]:
-    """All that is known of these."""
+    """The outcomes of these workloads."""
     drawn = product(((12, 4), (60, 6), (300, 12)), (0.5e6, 2e6, 5e6), ({}, {1: 4_000_000}), (1, 2))
     for (partitions, brokers), bytes_per_s, existing, seed in drawn:
         cluster = WorkloadCluster(brokers=brokers, partitions=partitions, own_existing_bytes=existing)
@@ -134,7 +134,7 @@ def simulated(cluster: WorkloadCluster, workload: Workload, seed: int) -> float:
 
 
 def outcome_of(cluster: WorkloadCluster, workload: Workload, seed: int, *, delivery: bool) -> PolicyOutcome:
-    """What comes of a workload that the policy routes."""
+    """The outcome of a workload that the policy routes."""
     view = view_of(build_workload_cluster(cluster), TOPIC, load_scores(["disk"]))
     return simulate(view, load_policy("score"), workload, SimulationOptions(delivery=delivery, seed=seed))
 

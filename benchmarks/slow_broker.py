@@ -1,16 +1,16 @@
 """Throughput with one slow broker: the default producer, ours, and oracles that know the broker.
 
 A sandbox of four brokers, the last of them slow in one of three ways: halted for 7/8 or 1/2 of every 80 ms (SIGSTOP),
-or behind a link of an eighth of the others' rate. The oracles send to the partitions in turn, those of the slow broker
-with a fixed weight, and stay at each for a while; the best of them is what a producer that knows the broker can reach.
-Runs are interleaved; medians of the ratios to the default count.
+or behind a link of an eighth of the others' rate. The oracles send to the partitions in turn, with a fixed weight for
+those of the slow broker, and stay at each for a while; the best of them is what a producer that knows the broker can
+reach. Runs are interleaved; the results are medians of the ratios to the default.
 
 ::
 
     python -m benchmarks.slow_broker --rounds 5 --out docs/benchmarks/slow-broker.md
 
-Each case is kept in the file of ``--rates`` as soon as it is measured, and the page written from all of that file, so
-that cases may be measured one after the other.
+Each case is saved to the file of ``--rates`` as soon as it is measured, and the page is written from that whole file,
+so that cases may be measured one at a time.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ VALUE: Final = bytes(1000)
 BUFFER_KIB: Final = 4096
 DEFAULT: Final = "default"
 WITHIN: Final = 0.9
-"""Of the best oracle."""
+"""Target: fraction of the best oracle's throughput."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,27 +74,27 @@ REPLICATION: Final[Mapping[str, tuple[int, dict[str, str]]]] = {
 }
 SCORES: Final = ("latency", "disk,latency", "disk")
 ORACLES: Final = ((0.0, 64), (0.1, 256), (0.3, 256), (0.3, 1000))
-"""Weight of the slow broker's partitions, and records that go to a partition before the next."""
+"""Weight of the slow broker's partitions, and consecutive records per partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Records a second of the runs of one case."""
+    """Records per second of the runs of one case."""
 
     case: str
     rates: Mapping[str, Sequence[float]]
 
     def ratio(self, way: str) -> float:
-        """Median over the rounds, to the default of the same round."""
+        """Median over the rounds of the ratio to the default in the same round."""
         return statistics.median(ours / bare for ours, bare in zip(self.rates[way], self.rates[DEFAULT], strict=True))
 
     def best_oracle(self) -> str:
-        """Of the medians of all oracles."""
+        """The best of all oracles' medians."""
         return max((way for way in self.rates if way.startswith("oracle")), key=self.ratio)
 
 
 def send(producer: Any, topic: str, records: int, partition_of: Callable[[int], int] | None = None) -> float:
-    """Records a second until all are acknowledged, connections and the first view apart."""
+    """Records per second until all are acknowledged, without connecting and the first view."""
     producer.produce(topic, VALUE)
     assert producer.flush(60) == 0
     start_s = time.perf_counter()
@@ -113,7 +113,7 @@ def send(producer: Any, topic: str, records: int, partition_of: Callable[[int], 
 
 
 def oracle(leaders: Mapping[int, int], weight: float, slot_records: int) -> Callable[[int], int]:
-    """Partitions in turn, those that the slow broker leads as often as it is worth."""
+    """Partitions in turn, with those of the slow broker as often as their weight says."""
     turns = 20
     ring = [
         partition
@@ -127,7 +127,7 @@ def oracle(leaders: Mapping[int, int], weight: float, slot_records: int) -> Call
 def ways(
     settings: dict[str, Any], topic: str, leaders: Mapping[int, int], records: int
 ) -> dict[str, Callable[[], float]]:
-    """What is compared, by its name."""
+    """The producers to compare, by name."""
 
     def routed(scores: str) -> float:
         with Producer({**settings, "kafkabal.scores": scores}) as producer:
@@ -147,7 +147,7 @@ def ways(
 
 
 def measure(sandbox: Sandbox, rounds: int, kinds: Sequence[Slowness], cases: Sequence[str]) -> Iterator[Found]:
-    """Interleaved rounds of every producer, for each way of being slow."""
+    """Interleaved rounds of every producer, for each kind of slowness."""
     for kind, case in itertools.product(kinds, cases):
         copies, acks = REPLICATION[case]
         assignment = tuple(tuple((p + r) % BROKERS + 1 for r in range(copies)) for p in range(PARTITIONS))
@@ -174,7 +174,7 @@ def measure(sandbox: Sandbox, rounds: int, kinds: Sequence[Slowness], cases: Seq
 
 
 def page(found: Sequence[Found], rounds: int) -> str:
-    """The page of what was found."""
+    """The page of results."""
     rows, by_latency, over_oracle = [], [], []
     for each in found:
         best = each.best_oracle()
@@ -222,7 +222,7 @@ def _spread(found: Found, way: str) -> str:
 
 
 def main() -> None:
-    """Print a line for each case and producer, and write the page."""
+    """Print one line per case and producer, and write the page."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--only", nargs="*", default=[kind.name for kind in KINDS], help="kinds of slowness")

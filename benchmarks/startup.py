@@ -1,12 +1,12 @@
-"""How long ``kafkabal --help`` takes against the import of typer, which no command line made with typer can beat.
+"""How long ``kafkabal --help`` takes compared with the import of typer, which no typer-based command line can beat.
 
-Run with the interpreter that kafkabal is installed for::
+Run it with the interpreter that kafkabal is installed for::
 
     python benchmarks/startup.py
 
-Processor time of the child processes (user and system), runs of both interleaved, medians compared. Both find their
-modules compiled, as they are once installed: compiling those of kafkabal at each start takes 7 ms more, which is what a
-tree that nobody may write ``__pycache__`` into shows. The aim is a ratio of at most 1.3.
+Compares medians of the processor time of the child processes (user and system), with runs of both interleaved. Both
+find their modules compiled, as in an installation: compiling kafkabal's at each start takes 7 ms more, which is what a
+tree without write access for ``__pycache__`` shows. The target is a ratio of at most 1.3.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def processor_seconds(environ: Mapping[str, str], *command: str) -> float:
 
 
 def main() -> int:
-    """Measure and print; exit 1 where the aim is missed."""
+    """Measure and print; exit 1 if the target is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=25)
     runs = parser.parse_args().runs
