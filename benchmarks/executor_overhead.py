@@ -1,6 +1,6 @@
-"""What the executor itself costs for each move: 10,000 planned moves on the in-memory cluster, on a fake clock.
+"""What the executor itself costs per move: 10,000 planned moves on the in-memory cluster, with a fake clock.
 
-The time inside the simulated cluster is taken off; the journal is written, and synced, to a real file system.
+The time inside the simulated cluster is subtracted; the journal is written to a real file system, and synced.
 
     python benchmarks/executor_overhead.py --moves 10000 --folder /var/tmp
 """

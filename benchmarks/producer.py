@@ -36,7 +36,7 @@ RECORDS = {100: 400_000, 1_000: 200_000, 10_000: 30_000}
 SETTINGS = {"linger.ms": 5, "enable.idempotence": True, "queue.buffering.max.messages": 1_000_000, "log_level": 2}
 AT_ONCE = 1000
 PARTITIONS = 12
-"""Of a topic on real brokers."""
+"""Partitions of a topic on real brokers."""
 
 
 class Cost(NamedTuple):

@@ -46,7 +46,7 @@ class RecordHandover:
 
     @property
     def handed_over(self) -> int:
-        """Records that the client has taken."""
+        """Number of records that the client has taken."""
         return len(self._values) - length_hint(self._left)
 
     def hand_over(self, partition: int, count: int, report: DeliveryCallback) -> int:

@@ -170,7 +170,7 @@ class RecordSender:
         sizes
             Bytes of each record, key and headers included.
         keys, headers
-            Of each record; None where no record has any.
+            Of each record; None if no record has any.
         name_of
             What to call the record at a position in an error.
         on_acknowledged

@@ -1,4 +1,4 @@
-"""Read a workload from YAML, or take one of the built-in ones by its name.
+"""Reads workloads from YAML: a file, or a built-in one by its name.
 
 ::
 
@@ -8,15 +8,15 @@
     rate: 50MB/s
     arrival: poisson                    # or steady
     producers: 4
-    metrics_interval: 5s                # how old the metrics of brokers get before policies see new ones
+    metrics_interval: 5s                # maximum age of the broker metrics that policies see
     transport: {batch: 16KiB, linger: 5ms, in_flight: 5, buffer: 32MiB, acks: all,
                 broker_rate: {default: 200MB/s, 3: 25MB/s}, request_time: 1ms, round_trip: 1ms}
     log: {headers: 40B, compression: 60%}       # in log dirs: headers of a record; records take 60 % of their bytes
     events: [{at: 10s, broker: 3, becomes: slow, factor: 8}, {at: 20s, broker: 2, becomes: dead}]
     cluster: {brokers: 6, racks: 3, capacity: 1TB, leaders: brokers+2, replication_factor: 1,
-              existing: {default: 1GB, 1: 2GB}, seed: 0}    # where no real one is given
+              existing: {default: 1GB, 1: 2GB}, seed: 0}    # if no real one is given
 
-Numbers have limits, beyond which they are refused: they exceed any cluster and any memory.
+Numbers beyond their limits are refused: they exceed any real cluster and any memory.
 """
 
 from __future__ import annotations

@@ -4,13 +4,12 @@ import java.util.Arrays;
 import java.util.PriorityQueue;
 
 /**
- * Gives partitions their weights in bytes, slot by slot: {@code kafkabal/routing/byte_stride.py}, number for number.
+ * Gives partitions bytes in proportion to their weights, slot by slot: exactly {@code kafkabal/routing/byte_stride.py}.
  *
  * <p>At the end of a slot its bytes are booked to its partition and to the broker that leads it. The next slot goes to the
  * broker with the least (bytes + half a slot) / weight, and of its partitions to the one with the least of the same. What a
- * partition is ahead of its weight by counts in the weights that follow. All
- * arithmetic is that of IEEE doubles in the same order as in Python, so that both pick the same partitions; a file of
- * vectors holds them to it. Not thread-safe.
+ * partition is ahead of its weight counts under the weights that follow. All arithmetic is on IEEE doubles in the same
+ * order as in Python, so that both pick the same partitions; a file of test vectors verifies that. Not thread-safe.
  */
 final class ByteStride {
     private final double start;
@@ -33,23 +32,23 @@ final class ByteStride {
     private long slotEndBytes;
     private long leftBytes;
 
-    /** Which partition comes first of equals, 0 to 1: producers of one topic start in different places. */
+    /** Which of equal partitions comes first, 0 to 1: the producers of one topic start at different places. */
     ByteStride(double start) {
         this.start = start;
     }
 
-    /** Follow new weights from the next record on. Row {@code brokerOf[p]} leads partition p, -1 where none does. */
+    /** Use new weights from the next record on. Row {@code brokerOf[p]} leads partition p, -1 if none does. */
     void setWeights(double[] newWeights, int[] brokerOf) {
         awaited = new Weights(newWeights, brokerOf);
     }
 
-    /** Take slots of about this length, shorter while they would be more than this part of what each broker got. */
+    /** Use slots of about this length, shorter while they would exceed this fraction of what each broker got. */
     void setSlotBytes(long slotBytes, double part) {
         usualSlotBytes = slotBytes;
         mostPart = part;
     }
 
-    /** Whether the next record begins another slot. */
+    /** Whether the next record begins a new slot. */
     boolean isBetweenSlots() {
         return leftBytes <= 0 || awaited != null;
     }
@@ -101,7 +100,7 @@ final class ByteStride {
         partitions[ofBroker].add(new Place((booked[index] + halfBytes) / weights[index], turn[index], index));
     }
 
-    /** What each partition got beyond its weight, where the following weights have use for that. */
+    /** What each partition got beyond its weight; 0 if the next weights do not use it. */
     private double[] aheadBytes(double[] following) {
         double[] ahead = new double[following.length];
         double all = 0;
@@ -153,7 +152,7 @@ final class ByteStride {
         }
     }
 
-    /** Whole records of mean length: slots of a record and a quarter would give two to every fourth. */
+    /** Whole records of mean length: a slot of one and a quarter records would give two to every fourth slot. */
     private long slotBytes(int nextBytes) {
         long mean = countedRecords == 0 ? 0 : countedBytes / countedRecords;
         long meanBytes = mean == 0 ? nextBytes : mean;
@@ -175,7 +174,7 @@ final class ByteStride {
         }
     }
 
-    /** A broker or a partition in line. */
+    /** A broker or a partition in the queue. */
     private static final class Place implements Comparable<Place> {
         final double place;
         final double turn;

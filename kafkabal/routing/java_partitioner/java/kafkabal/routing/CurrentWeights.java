@@ -2,12 +2,12 @@ package kafkabal.routing;
 
 import java.util.concurrent.TimeUnit;
 
-/** Weights as they were read, and until when they are followed. */
+/** Weights as read, and how long they are valid. */
 final class CurrentWeights {
     final WeightRecord record;
     private final long validUntilNanos;
 
-    /** {@code ageMs}: how old they were when they were read. */
+    /** {@code ageMs}: their age when they were read. */
     CurrentWeights(WeightRecord record, long ageMs) {
         this.record = record;
         this.validUntilNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(record.validMs - ageMs);

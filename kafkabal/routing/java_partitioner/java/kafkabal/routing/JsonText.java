@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Reads JSON (RFC 8259): objects as maps, arrays as lists, numbers as doubles. The Java runtime has no reader of its own,
- * and one from elsewhere would meet other versions of itself on the class paths of Connect, Flink and Spark.
+ * Reads JSON (RFC 8259): objects as maps, arrays as lists, numbers as doubles. The Java runtime has no JSON
+ * parser, and a library would clash with other versions of itself on the class paths of Connect, Flink and Spark.
  */
 final class JsonText {
     private static final int DEEPEST = 100;
@@ -21,7 +21,7 @@ final class JsonText {
     }
 
     /**
-     * The value that a text holds.
+     * Parses a text.
      *
      * @throws IllegalArgumentException if it is not JSON
      */

@@ -1,6 +1,6 @@
 package kafkabal.routing;
 
-/** Where a key goes: the murmur2 of Kafka's own partitioner, whose class is not part of Kafka's public interface. */
+/** Hashes keys like Kafka's own partitioner (murmur2), whose class is not part of Kafka's public interface. */
 final class KeyHash {
     private static final int SEED = 0x9747b28c;
     private static final int MIX = 0x5bd1e995;
@@ -8,7 +8,7 @@ final class KeyHash {
     private KeyHash() {
     }
 
-    /** The partition that Kafka's default partitioner gives a key. */
+    /** The partition that Kafka's default partitioner picks for a key. */
     static int partition(byte[] key, int partitions) {
         return (murmur2(key) & 0x7fffffff) % partitions;
     }

@@ -8,12 +8,12 @@ import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.producer.ProducerConfig;
 
 /**
- * Settings of the partitioner, read from those of the producer.
+ * Settings of the partitioner, read from the producer's configuration.
  *
  * <ul>
- *   <li>{@code kafkabal.routing.topic}: where weights are published, {@code __kafkabal_weights}.
+ *   <li>{@code kafkabal.routing.topic}: topic of the weights, {@code __kafkabal_weights}.
  *   <li>{@code kafkabal.routing.first.weights.ms}: how long the first record of a producer waits for weights, 1000.
- *   <li>{@code kafkabal.routing.consumer.*}: settings of the consumer that reads them; otherwise it connects as the
+ *   <li>{@code kafkabal.routing.consumer.*}: settings of the consumer that reads them; by default it connects as the
  *       producer does.
  *   <li>{@code partitioner.ignore.keys}, {@code batch.size} and {@code linger.ms} mean what they mean to Kafka's own
  *       partitioner.
@@ -23,7 +23,7 @@ final class PartitionerSettings {
     private static final String PREFIX = "kafkabal.routing.";
     private static final String CONSUMER_PREFIX = PREFIX + "consumer.";
     private static final String BYTES = "org.apache.kafka.common.serialization.ByteArrayDeserializer";
-    /** Settings that a producer shares with consumers by name, and that are the producer's alone. */
+    /** Settings that consumers also have, but that apply to the producer only. */
     private static final Set<String> NOT_SHARED =
         Set.of("client.id", "interceptor.classes", "metric.reporters", "group.id", "group.instance.id");
 
@@ -74,7 +74,7 @@ final class PartitionerSettings {
         settings.put("allow.auto.create.topics", "false");
         settings.put("auto.offset.reset", "earliest");
         settings.put("isolation.level", "read_uncommitted");
-        // of a thousand producers each asks every five seconds while nothing is published; an answer must come in time
+        // while nothing is published, each of a thousand producers asks every five seconds; responses must come in time
         settings.put("fetch.max.wait.ms", String.valueOf(Math.min(5000, whole("request.timeout.ms", 30_000) / 2)));
         if (known.contains("enable.metrics.push")) {
             settings.put("enable.metrics.push", "false");

@@ -8,14 +8,14 @@ import org.apache.kafka.clients.producer.Partitioner;
 import org.apache.kafka.common.Cluster;
 
 /**
- * Sends records without keys to brokers by what they lack to their fair share, as {@code kafkabal route --publish} weighs
- * them; records with keys go where Kafka's own partitioner sends them.
+ * Sends records without keys to brokers that lack bytes to their fair share, by the weights of {@code kafkabal route
+ * --publish}; records with keys go where Kafka's own partitioner sends them.
  *
- * <p>Set {@code partitioner.class=kafkabal.routing.ScorePartitioner} with the jar on the class path. Settings, all optional,
- * are described in {@link PartitionerSettings}. Without valid weights it works like Kafka's partitioner of KIP-794.
+ * <p>Set {@code partitioner.class=kafkabal.routing.ScorePartitioner} with the jar on the class path. All settings are
+ * optional; see {@link PartitionerSettings}. Without valid weights it works like Kafka's partitioner of KIP-794.
  */
 public final class ScorePartitioner implements Partitioner {
-    /** About what a batch adds to a record: lengths, time, offset (KIP-98). A slot is to fill a batch and no more. */
+    /** Approximate overhead of a record in a batch: lengths, time, offset (KIP-98). A slot should just fill a batch. */
     private static final int RECORD_OVERHEAD_BYTES = 8;
     private static final boolean ASKS_TWICE =
         Arrays.stream(Partitioner.class.getMethods()).anyMatch(method -> method.getName().equals("onNewBatch"));
@@ -53,8 +53,8 @@ public final class ScorePartitioner implements Partitioner {
     }
 
     /**
-     * Called by producers before Kafka 4.0 when a record opens a batch. They then ask for its partition once more: it is
-     * counted once, and stays where it was. Later versions have neither this method nor the second question.
+     * Called by producers before Kafka 4.0 when a record opens a batch. They then ask for its partition a second time: the
+     * record is counted once, and keeps its partition. Later versions do neither.
      */
     public void onNewBatch(String topic, Cluster cluster, int previous) {
         lastPick.get().expectAgain(topic, previous);
@@ -80,7 +80,7 @@ public final class ScorePartitioner implements Partitioner {
         return bytes == null ? 0 : bytes.length;
     }
 
-    /** The last decision of a thread. */
+    /** The last pick of a thread. */
     private static final class LastPick {
         int partition;
         private String topic = "";
@@ -99,7 +99,7 @@ public final class ScorePartitioner implements Partitioner {
             isExpectedAgain = previous == partition && topic.equals(ofTopic);
         }
 
-        /** The arrays are those of the record, not copies. */
+        /** Shares the arrays of the record, without copying them. */
         boolean isRepeated(String ofTopic, byte[] ofKey, byte[] ofValue) {
             boolean isSame = isExpectedAgain && keyBytes == ofKey && valueBytes == ofValue && topic.equals(ofTopic);
             isExpectedAgain = false;

@@ -1,6 +1,6 @@
 package kafkabal.routing;
 
-/** How many bytes go to one partition before the next is considered. */
+/** How many bytes go to one partition before another is considered. */
 final class SlotLength {
     private final int batchBytes;
     private final boolean lingers;
@@ -11,12 +11,12 @@ final class SlotLength {
     }
 
     /**
-     * A client that sends what it has takes slots a sixteenth shorter than a batch: whole records of it fit into a batch with
-     * what the format adds. In one that lingers, a batch is full only once a record does not fit: it takes two batches and
-     * a record, as KIP-794 does, or every batch would wait for {@code linger.ms}.
+     * A client that does not linger uses slots a sixteenth shorter than a batch, so that whole records fit into a batch
+     * with what the format adds. If it lingers, a batch is full only once a record does not fit: slots are two batches and
+     * a record long, as in KIP-794, or every batch would wait for {@code linger.ms}.
      *
-     * @param recordBytes of the next record
-     * @param publishedBytes what the publisher counts on
+     * @param recordBytes size of the next record
+     * @param publishedBytes slot length that the publisher assumes
      */
     long bytes(int recordBytes, long publishedBytes) {
         long own = lingers ? 2L * batchBytes + recordBytes : batchBytes - batchBytes / 16;

@@ -7,7 +7,7 @@ import org.apache.kafka.common.Cluster;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
 
-/** Without weights: a random partition that has a leader, for a batch at a time (KIP-794). Not thread-safe. */
+/** Used without weights: a random partition with a leader for each batch (KIP-794). Not thread-safe. */
 final class StickyPartition {
     private final String topic;
     private final int batchBytes;

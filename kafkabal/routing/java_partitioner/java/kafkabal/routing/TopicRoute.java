@@ -6,7 +6,7 @@ import org.apache.kafka.common.Cluster;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The records without keys of one topic of one producer: by weights while they are valid, else by the batch. */
+/** Routes one producer's records without keys to one topic: by weights while they are valid, else batch by batch. */
 final class TopicRoute {
     private static final Logger LOG = LoggerFactory.getLogger(TopicRoute.class);
 
@@ -47,7 +47,7 @@ final class TopicRoute {
         int partition = stride.pick(sizeBytes);
         if (isNewSlot || cluster != seen) {
             seen = cluster;
-            // who publishes sees a leader that is gone some seconds later than this client
+            // the publisher notices a missing leader some seconds later than this client
             isLed = StickyPartition.hasLeader(cluster, topic, partition);
         }
         return isLed ? partition : sticky.pick(cluster, sizeBytes);

@@ -4,17 +4,17 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 
-/** What {@code kafkabal route --publish} wrote for a topic: its weights, and how long they may be followed. */
+/** A record of {@code kafkabal route --publish}: the weights of a topic, and how long they are valid. */
 final class WeightRecord {
     private static final int VERSION = 1;
     private static final double CLOSE_ENOUGH = 1e-6;
 
-    /** Of each partition; they sum to 1. */
+    /** By partition; they sum to 1. */
     final double[] weights;
-    /** Row of the broker that leads each partition, -1 where none does. */
+    /** Row of the broker that leads each partition, -1 if none does. */
     final int[] leaders;
     final long slotBytes;
-    /** A slot over what each broker got so far, at most; infinite if unlimited. */
+    /** Maximum length of a slot over what each broker got so far; infinite if unlimited. */
     final double slotPart;
     final long validMs;
 
@@ -27,7 +27,7 @@ final class WeightRecord {
     }
 
     /**
-     * Reads the value of a record.
+     * Parses the value of a record.
      *
      * @throws IllegalArgumentException if it is damaged, or of a later version
      */

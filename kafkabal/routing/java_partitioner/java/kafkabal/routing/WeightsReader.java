@@ -18,7 +18,7 @@ import org.apache.kafka.common.errors.WakeupException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The one thread that may wait for Kafka: reads published weights, and reads on whatever happens to the cluster. */
+/** The only thread that may wait for Kafka: reads published weights, and keeps reading whatever happens to the cluster. */
 final class WeightsReader extends Thread {
     private static final Logger LOG = LoggerFactory.getLogger(WeightsReader.class);
     private static final Duration POLL = Duration.ofSeconds(1);
@@ -39,12 +39,12 @@ final class WeightsReader extends Thread {
         this.settings = settings;
     }
 
-    /** The latest weights of a topic, also if they are too old; null where none are published. */
+    /** The latest weights of a topic, even if they are stale; null if none are published. */
     CurrentWeights latest(String topic) {
         return byTopic.get(topic);
     }
 
-    /** Waits until what is published now has been read, or cannot be. */
+    /** Waits until everything published so far was read, or reading failed. */
     void awaitFirst(long timeoutMs) {
         try {
             caughtUp.await(timeoutMs, TimeUnit.MILLISECONDS);
@@ -57,7 +57,7 @@ final class WeightsReader extends Thread {
         stopped.countDown();
         KafkaConsumer<byte[], byte[]> open = consumer;
         if (open != null) {
-            // not interrupt(): a consumer that is interrupted while it closes logs an error with its stack
+            // not interrupt(): a consumer that is interrupted while it closes logs an error with a stack trace
             open.wakeup();
         }
     }
@@ -100,7 +100,7 @@ final class WeightsReader extends Thread {
         return true;
     }
 
-    /** Records from before the start are as old as their time says; of later ones only this machine's clock counts. */
+    /** Ages records from before the start by their timestamps, later ones by this machine's clock. */
     private void read() {
         Map<TopicPartition, Long> ends = consumer.endOffsets(consumer.assignment(), ANSWER);
         boolean isBehind = true;
@@ -135,7 +135,7 @@ final class WeightsReader extends Thread {
         }
     }
 
-    /** Says it once, until it is over or something else. */
+    /** Logs an error once, until it is over or changes. */
     private void note(String what) {
         if (!what.equals(fault)) {
             fault = what;

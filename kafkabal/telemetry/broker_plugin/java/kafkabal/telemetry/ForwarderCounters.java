@@ -11,7 +11,7 @@ import javax.management.StandardMBean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What became of payloads, also seen through JMX as {@code kafkabal.telemetry:type=TelemetryForwarder,broker=ID}. */
+/** Counts payloads by their fate; JMX name {@code kafkabal.telemetry:type=TelemetryForwarder,broker=ID}. */
 final class ForwarderCounters implements ForwarderCountersMBean {
     private static final Logger LOG = LoggerFactory.getLogger(ForwarderCounters.class);
 

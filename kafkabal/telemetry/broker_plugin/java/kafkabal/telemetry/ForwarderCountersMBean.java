@@ -5,12 +5,12 @@ public interface ForwarderCountersMBean {
     /** Payloads that clients pushed. */
     long getReceived();
 
-    /** Payloads that the topic has. */
+    /** Payloads written to the topic. */
     long getForwarded();
 
-    /** Payloads that found the queue full. */
+    /** Payloads dropped because the queue was full. */
     long getDropped();
 
-    /** Payloads that Kafka did not take. */
+    /** Payloads that could not be written to the topic. */
     long getFailed();
 }

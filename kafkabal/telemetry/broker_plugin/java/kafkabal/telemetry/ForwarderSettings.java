@@ -4,13 +4,14 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * Settings of the forwarder, read from those of the broker.
+ * Settings of the forwarder, read from the broker's configuration.
  *
  * <ul>
- *   <li>{@code kafkabal.telemetry.topic}: where payloads go, {@code __kafkabal_telemetry}. A topic that does not exist is
- *       made as the broker's {@code auto.create.topics.enable} allows.
- *   <li>{@code kafkabal.telemetry.bootstrap.servers}: brokers to produce to; the broker's own listener for other brokers.
- *   <li>{@code kafkabal.telemetry.queue.bytes}: payloads kept while the topic cannot be written, 16 MiB.
+ *   <li>{@code kafkabal.telemetry.topic}: topic of the payloads, {@code __kafkabal_telemetry}. A missing topic is created
+ *       if the broker's {@code auto.create.topics.enable} allows it.
+ *   <li>{@code kafkabal.telemetry.bootstrap.servers}: brokers to produce to; by default the broker's own listener for
+ *       other brokers.
+ *   <li>{@code kafkabal.telemetry.queue.bytes}: bytes queued while the topic cannot be written, 16 MiB.
  *   <li>{@code kafkabal.telemetry.producer.*}: settings of the producer, such as credentials.
  * </ul>
  */
@@ -60,7 +61,7 @@ final class ForwarderSettings {
         return settings;
     }
 
-    /** The {@code host:port} that this broker tells others for one of its listeners. */
+    /** The {@code host:port} that this broker advertises for one of its listeners. */
     private String address(String listener) {
         String own = text("advertised.listeners", text("listeners", "PLAINTEXT://localhost:9092"));
         for (String entry : own.split(",")) {

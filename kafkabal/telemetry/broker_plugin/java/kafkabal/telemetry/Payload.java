@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 
 import org.apache.kafka.common.Uuid;
 
-/** What a client pushed; the buffer is the broker's own and is not copied. */
+/** What a client pushed; uses the broker's buffer without copying it. */
 final class Payload {
     final Uuid clientInstanceId;
     final String clientId;

@@ -4,7 +4,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Payloads on their way from request threads to the sender, bounded by their bytes. */
+/** Queue of payloads from request threads to the sender, bounded in bytes. */
 final class PayloadQueue {
     private final LinkedBlockingQueue<Payload> waiting = new LinkedBlockingQueue<>();
     private final AtomicLong waitingBytes = new AtomicLong();
@@ -14,7 +14,7 @@ final class PayloadQueue {
         this.maxBytes = maxBytes;
     }
 
-    /** Never blocks; false where there is no room. */
+    /** Never blocks; returns false if there is no room. */
     boolean offer(Payload payload) {
         int bytes = payload.bytes();
         if (waitingBytes.addAndGet(bytes) > maxBytes) {
@@ -24,7 +24,7 @@ final class PayloadQueue {
         return waiting.offer(payload);
     }
 
-    /** The next one, or null where none comes in time. */
+    /** The next payload, or null if none arrives in time. */
     Payload poll(long timeoutMs) throws InterruptedException {
         Payload payload = waiting.poll(timeoutMs, TimeUnit.MILLISECONDS);
         if (payload != null) {

@@ -12,7 +12,7 @@ import org.apache.kafka.common.serialization.StringSerializer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The one thread that may wait for Kafka: takes payloads from the queue and produces them to the topic. */
+/** The only thread that may wait for Kafka: takes payloads from the queue and produces them to the topic. */
 final class PayloadSender extends Thread {
     private static final Logger LOG = LoggerFactory.getLogger(PayloadSender.class);
     private static final long POLL_MS = 1000;

@@ -11,13 +11,13 @@ import org.apache.kafka.server.telemetry.ClientTelemetryPayload;
 import org.apache.kafka.server.telemetry.ClientTelemetryReceiver;
 
 /**
- * Writes the metrics that clients push to this broker (KIP-714) to a topic of the cluster, as they came.
+ * Writes the metrics that clients push to this broker (KIP-714) to a topic of the cluster, unchanged.
  *
  * <p>Set {@code metric.reporters=kafkabal.telemetry.TelemetryForwarder} on every broker, with the jar on the class path.
- * Settings, all optional, are described in {@link ForwarderSettings}; counters are in {@link ForwarderCounters}.
+ * All settings are optional, see {@link ForwarderSettings}; for counters see {@link ForwarderCounters}.
  *
- * <p>A request thread does no more than put a reference into a bounded queue. When the queue is full the payload is
- * dropped and counted: telemetry never slows a broker down.
+ * <p>A request thread only puts a reference into a bounded queue. When the queue is full, the payload is dropped and
+ * counted: telemetry never slows a broker down.
  */
 public final class TelemetryForwarder implements MetricsReporter, ClientTelemetry, ClientTelemetryReceiver {
     private final ForwarderCounters counters = new ForwarderCounters();
@@ -30,7 +30,7 @@ public final class TelemetryForwarder implements MetricsReporter, ClientTelemetr
         settings = new ForwarderSettings(configs);
     }
 
-    /** Called by brokers only, so that a controller in the same process starts no second sender. */
+    /** Called on brokers only, so a controller in the same process does not start a second sender. */
     @Override
     public synchronized ClientTelemetryReceiver clientReceiver() {
         if (sender == null) {
