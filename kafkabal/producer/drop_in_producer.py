@@ -213,7 +213,7 @@ class Producer(Client):
         timestamp: int | None,
         headers: Any,
     ) -> None:
-        """Ask the router, because the current slot is used up or the record has a key."""
+        """Ask the router, since the current slot does not suffice for this record."""
         explicit, at_ms = UNROUTED if partition is None else partition, timestamp or 0
         router = None if explicit >= 0 else self._router(topic)
         if router is None or (key is not None and not router.routes_keys):

@@ -235,7 +235,7 @@ class SendManifest(ClosingContext):
         if manifest is None:
             if torn[: len(_BEGIN)] != _BEGIN[: len(torn)]:
                 raise InputFileError(path, _NO_MANIFEST, line=1)
-            file.truncate(0)  # the disk was full, or the run was killed, before it had sent anything
+            file.truncate(0)  # a full disk or a kill ended the run before it sent anything
             return cls._begin(path, file, header)
         # a crash may have cut off the last line; nothing has relied on it yet
         file.truncate(whole_bytes)
@@ -274,7 +274,7 @@ class SendManifest(ClosingContext):
 
 
 def _close(file: IO[bytes]) -> None:
-    # what is not on disk has been reported by the write that failed; closing tries once more, and fails in other words
+    # the failed write has reported the error; closing flushes again, and would raise another one
     with suppress(OSError):
         file.close()
 
