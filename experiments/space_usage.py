@@ -31,7 +31,7 @@ from kafkabal.simulator import (
 )
 
 _TOPIC: Final = "space"
-"""Placements are seeded by the topic's name, so all policies get this topic's."""
+"""Random placements are drawn by topic name: every policy gets those of this topic."""
 _RUNS: Final = 3
 _ALIKE: Final = FixedSize(2_000)
 _GOAL: Final = 1.02

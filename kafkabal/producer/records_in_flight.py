@@ -38,12 +38,12 @@ class PartitionTally:
         self.partition = partition
         self.records = 0
         self.left = 0
-        """Records whose fate is not known."""
+        """Number of records whose fate is unknown."""
         self.failed = 0
         self.size_bytes = 0
         self.last: Message | None = None
         self.picked_bytes: deque[int] = deque()
-        """Of the records that a policy that learns has picked and not heard of, in their order."""
+        """Sizes, in order, of records that a learning policy has picked and has no report of yet."""
 
     def report(self, error: KafkaError | None, message: Message) -> None:
         """Delivery report of one record."""

@@ -85,9 +85,9 @@ class SendManifest(ClosingContext):
         self.parts: list[Part] = []
         self.void: set[int] = set()
         self.checksums: dict[int, str] = {}
-        """SHA-256 of files that are in the topic, by the number of their part; not known for all."""
+        """SHA-256 of files that are in the topic, by part number; not known for all of them."""
         self.rows: RowChecksum | None = None
-        """Of the first rows of a source, all in the topic."""
+        """Checksum of the first rows of a source, all of which are in the topic."""
         self.through = 0
         self.offsets: Mapping[int, int] = dict(header.offsets)
         self.is_clean = True

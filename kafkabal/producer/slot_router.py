@@ -90,7 +90,7 @@ class SlotRouter(TopicRouter):
         self._ask_at_bytes = [0]
         self._lent_bytes = 0
         self.slot = Slot(UNROUTED)
-        """What may be used up without asking, for records without keys."""
+        """The current slot: the caller routes records without keys by it until it is used up."""
 
     def route(self, key: bytes | None, size_bytes: int, report: Report | None) -> tuple[int, Report | None]:
         """The partition of the next record, and the callback for its delivery report.

@@ -36,9 +36,9 @@ class TopicRouter:
     def __init__(self, topic: str, policy: Policy, failed: Callable[[Exception], None]) -> None:
         self.topic = topic
         self.learns = policy.about.feedback is Feedback.ACKS
-        """Whether each acknowledgement is to be reported to :attr:`acked`."""
+        """Whether to report each acknowledgement to :attr:`acked`."""
         self.picks_batches = not self.learns and not isinstance(policy, PluginPolicy)
-        """Whether records without keys may be picked for all at once; a plug-in's policy may fail at each."""
+        """Whether partitions of records without keys may be picked all at once; a plug-in may fail at any record."""
         # bound once, because they are called for every record
         self.pick = policy.pick
         self.acked = policy.acked

@@ -67,7 +67,7 @@ class TopicRouters:
             failed=self._failed,
         )
         self.read_statistics = self._refresher.read_statistics
-        """Takes the client's statistics where :attr:`needs_statistics`."""
+        """Receives the client's statistics if :attr:`needs_statistics`."""
 
     @property
     def needs_statistics(self) -> bool:

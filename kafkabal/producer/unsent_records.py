@@ -72,9 +72,9 @@ class UnsentRecords:
         self._outcome = outcome
         self._sizes_bytes: Mapping[str, int] = {}
         self.skipped_bytes = 0
-        """Of what is there now and need not be sent."""
+        """Bytes of the current source that need not be sent."""
         self.touched: dict[int, Part] = {}
-        """By index: parts whose time or size differs, though their content is in the topic."""
+        """By index: parts with a new time or size whose content is in the topic."""
 
     def reconcile(self, listed: Sequence[Part]) -> None:
         """Make the manifest's list of files match the source: append new files, void those that changed or vanished."""

@@ -84,7 +84,7 @@ class ViewRefresher:
         self.measured = LatencyTable(max_age_s=REFRESHES_TO_FORGET * refresh_s, clock=clock)
         """Produce latencies by the client's own statistics."""
         self.read_statistics = StatisticsReader(self.measured, memory_s=refresh_s, backlogged=self._backlogged)
-        """Takes the statistics texts of the client."""
+        """Receives the client's statistics texts."""
         self._latency = latency or self.measured
 
     def needs_latency(self, about: About) -> bool:

@@ -67,7 +67,7 @@ class BlockCache:
         self._limit_bytes = limit_bytes
         self._on_fault = on_fault
         self.fault: str | None = None
-        """Why nothing is added any more, such as a full disk."""
+        """Why caching has ended, such as a full disk; None if it has not."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with self._total():

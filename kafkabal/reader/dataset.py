@@ -173,7 +173,7 @@ class TopicReader:
         self._sequence: SampleIterator | WorkStealingIterator | None = None
         self._ranges: Ranges | None = None
         self.metrics = ReaderMetrics(rack=rack)
-        """Counted over all iterations of this object, in this process."""
+        """Totals over all iterations of this object, in this process."""
         self._blocks = BlockLoaderFactory(self._options, self.metrics)
         if self._state_file is None and state is not None:
             assert not isinstance(state, str | Path)

@@ -42,7 +42,7 @@ class GroupProgress:
         self._manifest = manifest
         self._in_flight = 0
         self._unsent: list[TopicPartition] | None = None
-        """Offsets of a commit that failed and may succeed later."""
+        """Offsets of a commit that failed with a transient error."""
         self._is_refused = False
 
     def commit(self, fraction: float) -> None:

@@ -46,7 +46,7 @@ class SampleBlock:
         self.loaded = loaded
         self._columns = loaded.records.columns()
         self.sample_bytes = self._columns.size_bytes
-        """int64, shape (n,): of each sample, as it is given out."""
+        """int64, shape (n,): size of each sample when it is given out."""
         if loaded.whole_files_of is not None:
             self._refuse_pieces(loaded.whole_files_of)
 

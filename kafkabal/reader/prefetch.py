@@ -71,20 +71,20 @@ class Prefetch:
         self._limit_bytes = limit_bytes
         self._lock = threading.Lock()
         self._arrived = threading.Condition(self._lock)
-        """A block was loaded, or loading failed: what the reader waits for."""
+        """The reader waits for this: a block was loaded, or loading failed."""
         self._room = threading.Condition(self._lock)
-        """A block may be loaded: what the threads wait for."""
+        """The threads wait for this: there is room to load a block."""
         self._planned: deque[Visits] = deque()
-        """Pieces of the schedule that the reader has not come to."""
+        """Pieces of the schedule that the reader has not reached."""
         self._upcoming: dict[int, Opening] = {}
-        """Of these pieces, blocks that no thread has begun to load, by their number in the order of opening."""
+        """Blocks of these pieces that no thread is loading yet, by their number in opening order."""
         self._numbered = 0
         self._asked: list[int] = []
         """The broker of each block that a thread is loading."""
         self._waiting = 0
-        """Threads that wait for room."""
+        """Number of threads that wait for room."""
         self._loaded: dict[int, SampleBlock] = {}
-        """By the same number."""
+        """Loaded blocks, by the same number."""
         self._wanted = -1
         self._held_bytes = 0
         self._is_over = False

@@ -54,7 +54,7 @@ class FolderRestore:
         self._folder = folder
         self._pieces = folder / _PIECES
         self._newest: dict[str, tuple[int, str]] = {}
-        """Of each path, when it was sent last, and the checksum of what was sent then."""
+        """By path: when it was last sent, and the checksum of that version."""
         self.restored = RestoreResult()
         self._is_new = not folder.exists()
         try:

@@ -76,10 +76,10 @@ class SampleIterator:
         until: int | None = None,
     ) -> None:
         self.progress = progress
-        """When the readers began the current epoch, or this part of it."""
+        """Where the epoch stood when the readers started it or resumed."""
         self._taken = taken
         self._portion: Sequence[Iterator[Sample]] = ()
-        """Where the samples come from that are being given out; of these, those that are left:"""
+        """The iterators of the samples being given out; the next attribute has those that remain."""
         self._left: Iterator[Iterator[Sample]] = iter(self._portion)
         self._manifest = manifest
         self._supply = supply

@@ -38,7 +38,7 @@ class WorkStealingIterator:
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.progress = progress
-        """When the readers began the epoch, or this part of it."""
+        """Where the epoch stood when the readers started it or resumed."""
         self._manifest = manifest
         self._supply = supply
         self._seed = seed
@@ -46,7 +46,7 @@ class WorkStealingIterator:
         self._metrics = metrics
         self._each_portion = each_portion
         self._had: list[list[int]] = []
-        """Stripe, first sample and the one after the last, of each segment so far."""
+        """Stripe, first sample, and the one after the last, for each segment so far."""
         self._current: Segment | None = None
         self._reserved = 0
         self._ledger = SharedWorkLedger(

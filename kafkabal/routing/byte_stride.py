@@ -82,7 +82,7 @@ class ByteStride:
         self._broker = -1
         self._slot_end_bytes = 0
         self.slot = Slot()
-        """A caller that uses it up without :meth:`pick` calls :meth:`enter_slot` for the next record."""
+        """A caller may use it up without :meth:`pick`; it then calls :meth:`enter_slot` for the next record."""
 
     @property
     def sent_bytes(self) -> I64:

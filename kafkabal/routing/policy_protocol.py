@@ -178,7 +178,7 @@ class Slot:
     def __init__(self, partition: int = 0, left_bytes: int = 0) -> None:
         self.partition = partition
         self.left_bytes = left_bytes
-        """0 or less: the next record enters another slot. The last record of a slot may be longer than what is left."""
+        """If 0 or less, the next record enters a new slot. A slot's last record may be longer than its rest."""
 
 
 @runtime_checkable

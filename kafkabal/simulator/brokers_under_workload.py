@@ -44,7 +44,7 @@ class SimulatedBrokers:
             if event.becomes is BrokerEventKind.ADDED:
                 self.live[self._row(event.broker)] = False
         self.partition_bytes = np.zeros(start.n_partitions)
-        """One copy of what was written."""
+        """Bytes written, counting one replica."""
         self.added_bytes = np.zeros(start.n_brokers)
         self.marginal_loads = start.marginal_loads
         self.leader = self._leaders()

@@ -118,7 +118,7 @@ class _Simulation:
         if options.delivery or choice.about.feedback is Feedback.ACKS or Input.LATENCY in choice.about.inputs:
             self._courier = DeliveryRunner(self._policies, view, self._world, workload.transport, compile_it=compile_it)
         self._events = sorted(workload.events, key=lambda event: event.at_s, reverse=True)
-        """The next is the last."""
+        """In reverse order: the next event is the last item."""
         self._views = Ticks(workload.metrics_interval_s)
         follows = self._courier is not None and self._world.latency_counts
         self._latencies = Ticks(_REVISION_S, first=1) if follows else None

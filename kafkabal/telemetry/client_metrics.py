@@ -29,7 +29,7 @@ class ClientMetrics:
 
     def __init__(self) -> None:
         self.ignored = 0
-        """Values that there was no room for."""
+        """Number of values dropped because of the limit."""
         self._lock = Lock()
         self._latest: dict[tuple[str, str, tuple[tuple[str, str], ...]], float] = {}
 

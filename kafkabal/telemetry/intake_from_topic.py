@@ -44,9 +44,9 @@ class TopicIntake(ClosingContext):
 
     def __init__(self, client: Mapping[str, ClientSetting], topic: str, table: PushTaker, *, since_ms: int) -> None:
         self.payloads = 0
-        """How many were taken."""
+        """Number of payloads processed."""
         self.malformed = 0
-        """How many were none."""
+        """Number of messages that are not metrics payloads."""
         self._table = table
         require_extra()
         own = {"group.id": "kafkabal", "enable.auto.commit": False, "enable.metrics.push": False}

@@ -35,7 +35,7 @@ class ProduceErrors:
 
     def __init__(self) -> None:
         self.ignored = 0
-        """Figures that there was no room for."""
+        """Number of figures dropped because of the limit."""
         self._lock = Lock()
         self._failed: dict[tuple[str, str], float] = {}
         self._totals: dict[tuple[str, str], float] = {}
