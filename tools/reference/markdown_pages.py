@@ -29,34 +29,39 @@ def exit_codes() -> str:
     rows = [(str(int(code)), meaning) for code, meaning in EXIT_CODE_MEANINGS.items()]
     return (
         f"{_GENERATED}# Exit codes\n\n"
-        "They are a contract. An error is one line on stderr, with a hint where there is one.\n\n"
+        "Exit codes are a contract. An error is one line on stderr, with a hint if there is one.\n\n"
         f"{_table(('exit', 'meaning'), rows)}\n"
         "## As a monitoring plugin\n\n"
-        "`kafkabal inspect --nagios` alone uses these, and prints one line on stdout, errors included.\n\n"
+        "Only `kafkabal inspect --nagios` uses these. It prints one line on stdout, errors included.\n\n"
         f"{_table(('exit', 'meaning'), _PLUGIN_CODES)}"
     )
 
 
 _FAIR = """## What is fair
 
-A share is the load of a broker divided by its *fair* load. Where racks, replication factors and disks leave the
-choice, that is the mean for its capacity. Where they do not, it is what the broker has in the most even placement
-that the rules allow: the largest load is as small as can be, then the next, and so on (leximin). With three replicas
-in three racks each rack holds a third, so that of 2 + 2 + 1 brokers the one that is alone carries 1.67 times the
+A share is the load of a broker divided by its *fair* load. If racks, replication factors and disks allow it, the fair
+load is the mean for its capacity. Otherwise it is the load of the broker in the most even placement that the rules
+allow: the largest load is as small as possible, then the next, and so on (leximin). For example, with three replicas
+in three racks each rack holds a third. Of 2 + 2 + 1 brokers, the one that is alone in its rack carries 1.67 times the
 mean; that is its fair share, 1.00x.
 
-The rules are: replicas on distinct brokers, in as many racks as the replication factor and the racks allow; nothing
-on dead or drained brokers; no more than they have on brokers that take nothing (excluded, cordoned, or without a
-report of their log dirs); topics that may not move stay, internal ones unless `--include-internal`; log dirs below
-their limit, beside what other programs occupy. Replicas, leaders and rates are judged in the same way, a topic by its
-own replication factor, log dirs within their broker, and `latency` and `prometheus` by the mean.
+The rules are:
 
-Bytes of internal topics are made up for by what may move, also between the log dirs of a broker: a log dir that holds
-nothing but an internal topic is as even as it can be. Their replicas and leaders are not: the share of a broker is
-what is fair without them, plus those it has. Kafka creates `__consumer_offsets` when it is first used, and a run the
-topic of its record; what was balanced before stays balanced.
+* Replicas are on distinct brokers, in as many racks as the replication factor and the racks allow.
+* Dead and drained brokers hold nothing.
+* Brokers that take nothing (excluded, cordoned, or without a report of their log dirs) hold at most what they have.
+* Topics that may not move stay; internal ones may move only with `--include-internal`.
+* Log dirs stay below their limit, other programs included.
 
-`inspect` shows the column `fair`, in shares of the mean, where it differs from 1.00x, and says once what the racks
+Replicas, leaders and rates are judged in the same way, topics by their own replication factor, log dirs within their
+broker, and `latency` and `prometheus` by the mean.
+
+Balancing does not move internal topics, but other data compensates for their bytes, also between the log dirs of a
+broker. A log dir that holds nothing but an internal topic is therefore balanced. Replicas and leaders of internal
+topics are not compensated for: the fair count of a broker is the count without them, plus those it has. So a balanced
+cluster stays balanced when Kafka creates `__consumer_offsets`, or a run the topic of its record.
+
+`inspect` shows the column `fair`, in shares of the mean, if it differs from 1.00x, and reports once what the racks
 cost:
 
 ```
@@ -64,8 +69,8 @@ rack c has 1 of 5 brokers and must hold 33%: its broker carries at least 1.67x t
 1 more broker in rack c would make all shares equal
 ```
 
-JSON has `fair` and `<score>_fair` (in the unit of the load) for every broker, and `small_racks`. How it is computed,
-and why that is right, is in [ADR 7](adr/0007-fair-means-attainable.md).
+JSON has `fair` and `<score>_fair` (in the unit of the load) for every broker, and `small_racks`.
+[ADR 7](adr/0007-fair-means-attainable.md) explains how fair loads are computed, and why that is right.
 """
 
 
