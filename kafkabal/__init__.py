@@ -1,6 +1,6 @@
-"""Balances the data of an Apache Kafka cluster: the command ``kafkabal``, and the same from Python.
+"""Balances the data of an Apache Kafka cluster: the Python interface of the command ``kafkabal``.
 
-The names are those of :mod:`kafkabal.api`; each is imported when it is first used, so that the command starts at once.
+The names are those of :mod:`kafkabal.api`; each is imported on first use, so that the command starts fast.
 """
 
 import lazy_loader

@@ -1,7 +1,7 @@
-"""kafkabal from Python: connect to a cluster, read it, and inspect, plan, apply, place and simulate as the commands do.
+"""kafkabal from Python: connect to a cluster, read, inspect, plan, apply, place and simulate as the commands do.
 
-What the names of this module return are the same immutable objects that the commands work on. Everything that a user
-can get wrong raises a :class:`~kafkabal.errors.KafkabalError` with a hint. ``docs/python.md`` shows each in use.
+The functions return the same immutable objects that the commands work on. Every error that a user can cause is a
+:class:`~kafkabal.errors.KafkabalError` with a hint. ``docs/python.md`` shows each function in use.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ _PROGRAM = "kafkabal"
 
 @dataclass(frozen=True, slots=True)
 class ClusterConnection(ClosingContext):
-    """A cluster and the settings of its profile; to be used in a ``with`` block."""
+    """A cluster and the settings of its profile; use it in a ``with`` block."""
 
     cluster: Cluster
     settings: Settings
 
     def read(self) -> ClusterState:
-        """The state of the cluster now, with the disks that the profile states.
+        """Read the current state of the cluster, with the disk sizes that the profile states.
 
-        Brokers that do not respond are in it without log dirs.
+        Brokers that do not respond are included without log dirs.
 
         Raises
         ------
@@ -65,7 +65,7 @@ class ClusterConnection(ClosingContext):
 
     @property
     def score_options(self) -> ScoreOptions:
-        """What the profile chooses for scores, such as ``nic_rate``."""
+        """Score options set in the profile, such as ``nic_rate``."""
         return score_options(self.settings)
 
     def close(self) -> None:
@@ -82,18 +82,18 @@ def connect(
     command_config: str | Path | None = None,
     zookeeper: str | None = None,
 ) -> ClusterConnection:
-    """Open a cluster: a live one, or one that was saved with ``kafkabal inspect --save``.
+    """Open a live cluster, or a snapshot saved with ``kafkabal inspect --save``.
 
-    What is not given is taken from the environment (``KAFKABAL_BOOTSTRAP_SERVERS``, ...) as the commands take it.
+    Whatever is not given comes from the environment (``KAFKABAL_BOOTSTRAP_SERVERS``, ...), as it does for the commands.
 
     Parameters
     ----------
     bootstrap_servers
-        ``host:port``, several with commas.
+        ``host:port``, several separated by commas.
     profile
         Name of a profile in ``profiles.yaml``, which also sets capacities, tolerance and the like.
     save_to
-        File for what becomes of a snapshot that is changed; without it a snapshot is only read.
+        File that receives the changed snapshot; without it a snapshot is read-only.
     command_config
         A Java ``client.properties``, for encryption and credentials.
 
@@ -102,7 +102,7 @@ def connect(
     ConfigError
         If no cluster is named.
     UsageError, InputFileError
-        If a value or a file is wrong; it is named.
+        If a value or a file is wrong; the message names it.
     """
     settings = settings_of(
         bootstrap_servers=bootstrap_servers,
@@ -124,16 +124,16 @@ def inspect_cluster(
     tolerance: float = DEFAULT_CHECK_TOLERANCE,
     options: ScoreOptions | None = None,
 ) -> Inspection:
-    """How balanced a cluster is: every score of every broker and log dir.
+    """Measure how balanced a cluster is: every score of every broker and log dir.
 
     Parameters
     ----------
     scores
-        As ``NAME`` or ``package.module:object``; empty takes the default ones.
+        As ``NAME`` or ``package.module:object``; empty for the default ones.
     tolerance
         Half the width of the band around the fair share.
     options
-        :attr:`ClusterConnection.score_options`, where the profile chooses some.
+        :attr:`ClusterConnection.score_options`, if the profile sets any.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def inspect_cluster(
 
 
 def verdict(inspection: Inspection) -> Verdict:
-    """What is wrong with a cluster in one sentence, how bad it is, and the command to run next."""
+    """What is wrong with a cluster in one sentence, how severe it is, and the command to run next."""
     return judge(inspection)
 
 
@@ -158,12 +158,12 @@ def make_plan(
     options: ScoreOptions | None = None,
     **more: Any,
 ) -> Plan:
-    """The changes that bring every score inside its band with as few bytes moved as possible. Nothing is changed.
+    """Plan the changes that bring every score into its band with as few bytes moved as possible; changes nothing.
 
     Parameters
     ----------
     drain
-        Ids of brokers that are to end up empty.
+        Ids of brokers to be emptied.
     more
         Any other field of :class:`~kafkabal.planner.plan_options.PlanOptions`: ``max_bytes``, ``topics``, ...
 
@@ -172,7 +172,7 @@ def make_plan(
     UsageError
         If an option does not fit the cluster.
     InfeasibleError
-        If a hard rule that was asked for cannot be met.
+        If a hard constraint that was asked for cannot be met.
     """
     selected = load_scores(scores, options) if scores else ()
     return _plan(state, PlanOptions(scores=selected, tolerance=tolerance, drain=frozenset(drain), **more))
@@ -188,32 +188,32 @@ def apply_plan(
     state_dir: Path | None = None,
     clock: Clock | None = None,
 ) -> RunResult | None:
-    """Apply a plan as ``kafkabal rebalance apply`` does: locked, checked, throttled, journaled, resumable.
+    """Apply a plan as ``kafkabal rebalance apply`` does: locked, checked, throttled, journaled and resumable.
 
     Parameters
     ----------
     throttle_bytes_per_s
-        For each broker in each direction; ``auto`` adapts to the load of the cluster, None sets no throttle.
+        Per broker and direction; ``auto`` adapts to the load of the cluster, None sets no throttle.
     options
-        Everything else that shapes a run; its throttle is replaced.
+        All other options of the run; its throttle is replaced.
     listener
         Receives the events of the run; an exception it raises never changes the run.
     state_dir
-        Where journals are kept; the folder that the command uses if None.
+        Folder of the journals; None for the one that the command uses.
     clock
-        That of a simulated cluster; the system's if None.
+        Clock of a simulated cluster; None for the system's.
 
     Returns
     -------
     RunResult or None
-        None where nothing was to be done.
+        None if there was nothing to do.
 
     Raises
     ------
     BusyError
         If another run holds the cluster.
     DriftError, UnsafeError
-        If it is not safe; nothing was changed.
+        If the run is not safe; nothing was changed.
     """
     environment = RunEnvironment(
         cluster=connection.cluster,
@@ -235,14 +235,14 @@ def place_topics(
     exclude_brokers: Collection[int] = (),
     options: ScoreOptions | None = None,
 ) -> PlacedTopics:
-    """Where the replicas of new topics go, and the state with them. Nothing is created.
+    """Decide where the replicas of new topics go; returns the resulting state too. Creates nothing.
 
     Raises
     ------
     UsageError
         If a topic exists, or there are too few brokers for a replication factor.
     LimitExceededError
-        If the disks lack room for what the topics are expected to grow to.
+        If the disks lack room for the size that the topics are expected to reach.
     """
     return _place(
         state,
@@ -264,12 +264,12 @@ def simulate_policies(
     seeds: int = 1,
     options: ScoreOptions | None = None,
 ) -> Iterator[PolicyRuns]:
-    """How each routing policy would spread a workload over a topic; one result a policy, in the given order.
+    """Simulate how each routing policy spreads a workload over a topic; one result per policy, in the given order.
 
     Parameters
     ----------
     policies
-        As ``NAME`` or ``NAME:OPTION=VALUE``; empty takes all.
+        As ``NAME`` or ``NAME:OPTION=VALUE``; empty for all.
     workload
         Name of a built-in workload, or a ``.yaml`` file.
 

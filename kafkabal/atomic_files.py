@@ -14,18 +14,18 @@ from typing import IO, Final
 from kafkabal.errors import OutputError, UsageError
 
 STDOUT: Final = Path("-")
-"""Stands for standard output where a file is written."""
+"""Stands for standard output in place of a file name."""
 
 _LONGEST_NAME = 255
-"""Bytes, as Linux file systems have it (NAME_MAX)."""
+"""Bytes: NAME_MAX of Linux file systems."""
 _TOKEN_CHARACTERS = 8
-"""Two programs that write one file at once do not draw the same."""
+"""Random enough that two programs that write one file at once use different names."""
 _LONGEST_PATH = 4095
 """Bytes: PATH_MAX of Linux without its closing NUL."""
 
 
 def parse_path(text: str) -> Path:
-    """Read the name of a file, which may be there or not.
+    """Read the name of a file, which need not exist.
 
     Raises
     ------
@@ -44,12 +44,12 @@ def parse_path(text: str) -> Path:
 
 
 def check_replaceable(path: Path | str) -> Path:
-    """See that a file can be written there, before there is anything to write; writes nothing.
+    """Check that a file can be written there, before there is anything to write; writes nothing.
 
     Raises
     ------
     OutputError
-        If it is a folder, its folder is missing, or nothing may be written there.
+        If it is a folder, its folder is missing, or the permission to write is.
     """
     target = parse_path(str(path))
     if target == STDOUT:
@@ -69,7 +69,7 @@ def check_replaceable(path: Path | str) -> Path:
 
 
 def _behind_links(path: Path) -> Path:
-    """What symbolic links lead to; an OSError where they lead back to themselves, as Python has not always one."""
+    """The target of symbolic links; raises OSError if they form a loop, for which Python may raise a RuntimeError."""
     try:
         return path.resolve()
     except RuntimeError as error:
@@ -84,15 +84,15 @@ def _fault_of_folder(folder: Path) -> str:
 
 @contextmanager
 def replacing(path: Path | str, *, flush: bool = True) -> Iterator[IO[bytes]]:
-    """Open a file to be written in place of ``path``: flushed to disk and renamed on success, removed on any error.
+    """Open a file that replaces ``path``: flushed to disk and renamed on success, removed on any error.
 
-    A symbolic link stays, and what it points to is replaced. A device or a pipe is written to as it is, since
-    nothing can be renamed over it. ``-`` is standard output.
+    A symbolic link is kept, and its target replaced. A device or a pipe is written to directly, since no file can be
+    renamed over it. ``-`` is standard output.
 
     Parameters
     ----------
     flush
-        False for one of many files that can be made again: flushing each of them takes longer than writing it.
+        False for one of many files that can be recreated: flushing each of them takes longer than writing it.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def _stdout() -> IO[bytes]:
 
 
 def temporary_name(target: Path) -> Path:
-    """A unique hidden name in the same folder, however long the name of the file is."""
+    """A unique hidden name in the same folder, cut to fit if the file's name is long."""
     kept = os.fsdecode(os.fsencode(target.name)[: _LONGEST_NAME - 2 - _TOKEN_CHARACTERS])
     return target.with_name(f".{kept}.{secrets.token_hex(_TOKEN_CHARACTERS // 2)}")
 

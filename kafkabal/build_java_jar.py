@@ -1,4 +1,4 @@
-"""Make a jar of Java source with the Eclipse compiler, which needs a Java runtime but no JDK."""
+"""Builds a jar from Java source with the Eclipse compiler, which needs a Java runtime but no JDK."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Final
 from kafkabal.atomic_files import replacing
 from kafkabal.errors import OperationError
 
-# what clients and brokers of Kafka 4 need at least
+# the minimum that clients and brokers of Kafka 4 require
 _JAVA_LEVEL: Final = "11"
 _TIMEOUT_S: Final = 120.0
-"""A compiler that starts cold on a busy machine takes seconds, there are few files."""
+"""A cold start of the compiler on a busy machine takes seconds; there are few files."""
 _SAME_TIME: Final = (1980, 1, 1, 0, 0, 0)
-"""The earliest that zip can hold: the same sources give the same bytes."""
+"""The earliest time that zip can store; a fixed one, so that equal sources give equal bytes."""
 
 
 def build_jar(jar: Path, source: Path, class_path: Sequence[Path], *, title: str, java: Path, compiler: Path) -> None:
@@ -26,7 +26,7 @@ def build_jar(jar: Path, source: Path, class_path: Sequence[Path], *, title: str
     Parameters
     ----------
     class_path
-        Jars that the source needs.
+        Jars that the source is compiled against.
     title
         ``Implementation-Title`` of the jar.
     java, compiler

@@ -1,4 +1,4 @@
-"""Long streams in lists that are handled one after the other."""
+"""Splits long streams into lists that are processed one at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is closed at the end of a ``with`` block, however that ends."""
+"""A base class for objects that are closed at the end of a ``with`` block, also after an error."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Self
 
 
 class ClosingContext(ABC):
-    """Derive from it and say how to close; for what closes in the same way after an error."""
+    """Derive from it and define :meth:`close`, if closing is the same after an error."""
 
     __slots__ = ()
 
     @abstractmethod
     def close(self) -> None:
-        """Give back what is held."""
+        """Release all resources."""
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""Every error that a user can meet, with the exit code that it ends the command with.
+"""Every error that a user can meet, and the exit code it causes.
 
 ::
 
@@ -23,9 +23,9 @@
     ├── BusyError                    75   another kafkabal holds the lock of this cluster
     └── InterruptedRunError     130/143   stopped by a signal, in a state that resume continues
 
-The exit codes are a contract (``docs/exit-codes.md`` is generated from this module). A message is one line that
-names what and where; a hint says what to do about it. Anything that is not a :class:`KafkabalError` is a bug and
-keeps its traceback.
+The exit codes are a contract (``docs/exit-codes.md`` is generated from this module). A message is one line that names
+what and where; a hint says what to do about it. Any exception that is not a :class:`KafkabalError` is a bug and keeps
+its traceback.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ EXIT_CODE_MEANINGS: Mapping[ExitCode, str] = {
 
 
 class KafkabalError(Exception):
-    """Root of the tree: one line for the user, an optional hint, and an exit code."""
+    """Base of all our errors: one line for the user, an optional hint, and an exit code."""
 
     exit_code: ExitCode = ExitCode.FAILED
 
@@ -78,7 +78,7 @@ class KafkabalError(Exception):
         self.message = message
         self.hint = hint
         if hint is not None:
-            # what Python shows of an error that a program does not catch
+            # Python shows the note below an uncaught error
             self.add_note(f"hint: {hint}")
 
 
@@ -89,13 +89,13 @@ class UsageError(KafkabalError):
 
 
 def import_hint(error: BaseException) -> str | None:
-    """What helps where the module of a plug-in, which the user names, is not found; None if that is not the fault."""
+    """Hint for a plug-in, named by the user, whose module is not found; None for any other error."""
     is_missing = isinstance(error, ModuleNotFoundError)
     return "install its package, or set PYTHONPATH to the folder of the module" if is_missing else None
 
 
 def unknown_topic(topic: str) -> UsageError:
-    """What every command says of a topic that the cluster does not have."""
+    """The error that every command raises for a topic that the cluster does not have."""
     return UsageError(
         f"unknown topic: {topic!r}",
         hint=f"list topics with 'kafkabal inspect --by topic', or create it with 'kafkabal create {topic}'",

@@ -1,4 +1,4 @@
-"""Locks between processes of one host, by files: a lock ends with the process that holds it."""
+"""Locks between processes of one host, based on files: a lock ends with the process that holds it."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from filelock import FileLock, Timeout
 from kafkabal.errors import BusyError, OutputError
 
 _POLL_S = 0.005
-"""Most locks are held for a fraction of a millisecond: the 50 ms of the library are half an epoch of 600 MB."""
+"""Most locks are held for a fraction of a millisecond: the library's 50 ms cost half the time of an epoch of 600 MB."""
 
 
 def acquire_file_lock(path: Path, busy: Callable[[], BusyError] | None = None, wait_s: float = 0.0) -> FileLock:
-    """Lock a file, which is made with its folder where it is missing, and keeps its content.
+    """Lock a file, which is created with its folder if missing, and keeps its content.
 
     Parameters
     ----------
     busy
-        Makes the error to raise where another holds the lock; without it, the lock is waited for.
+        Makes the error to raise if another process holds the lock; without it, wait for the lock.
     wait_s
-        How long to wait before that.
+        How long to wait before raising that error.
 
     Raises
     ------
     BusyError
         See ``busy``.
     OutputError
-        If the file cannot be made or locked.
+        If the file cannot be created or locked.
     """
-    # a lock file that merely exists would outlive a process that is killed: a file system without locks is refused
+    # soft locks, which are files that merely exist, outlive a killed process: refuse a file system without real locks
     lock = FileLock(path, timeout=-1 if busy is None else wait_s, thread_local=False, fallback_to_soft=False)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

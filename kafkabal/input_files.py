@@ -1,8 +1,8 @@
-"""The one way in for files written by others: JSON, JSON Lines, YAML and properties, of any content.
+"""The one way to read files written by others: JSON, JSON Lines, YAML and properties, of any content.
 
-A file is read within limits, so that none can exhaust the memory or the time of a command: bytes of a line and of
-the whole, what a packed file may unpack to, and integers of 63 bits. Whatever is wrong becomes one
-:class:`~kafkabal.errors.InputFileError` that names the file and, where there is one, the line and the key.
+Files are read within limits, so that none can exhaust a command's memory or time: bytes per line and in total, the
+unpacked size of a compressed file, and integers of 63 bits. Every fault becomes one
+:class:`~kafkabal.errors.InputFileError` that names the file and, if known, the line and the key.
 
 ``-`` is standard input.
 """
@@ -24,33 +24,33 @@ import msgspec
 
 from kafkabal.errors import InputFileError
 
-if TYPE_CHECKING:  # a module of type checkers alone
+if TYPE_CHECKING:  # a module for type checkers only
     from _typeshed import WriteableBuffer
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 STDIN: Final = "-"
-"""Stands for standard input where a file is read."""
+"""Stands for standard input in place of a file name."""
 
 
 Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
-"""Broker ids and partitions, which Kafka keeps in 32 bits."""
+"""Broker ids and partitions: Kafka uses 32 bits."""
 Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """Bytes and offsets."""
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _BUFFER_BYTES: Final = 2**20
-"""A line of a large topic is some 100 kB: a read of the file serves several lines."""
+"""A line of a large topic is some 100 kB: one read of the file serves several lines."""
 _MOST_INTEGER: Final = 2**63 - 1
-# only a text with so many digits in a row can hold an integer of more than 63 bits; looking for them among digits that
-# were all made nines is twenty times as fast as a pattern
+# only a text with so many digits in a row can hold an integer of more than 63 bits; turning all digits into nines and
+# searching for a run of them is twenty times as fast as a regular expression
 _MANY_DIGITS: Final = b"9" * 19
 _ALL_NINES: Final = bytes.maketrans(b"012345678", b"9" * 9)
 
 
 def expand_home(path: Path) -> Path:
-    """The path with ``~`` and ``~user`` replaced; where there is no such user, as it was written."""
+    """The path with ``~`` and ``~user`` expanded; unchanged if there is no such user."""
     try:
         return path.expanduser()
     except RuntimeError:
@@ -59,45 +59,45 @@ def expand_home(path: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much of a file is read at most, in bytes after unpacking."""
+    """The most that is read of a file, in bytes after unpacking."""
 
     total_bytes: int
     line_bytes: int
     unpacking_ratio: int = 400
-    """Unpacked bytes for one packed byte: a snapshot of 200,000 partitions has 5, one of 200,000 empty partitions that
-    are all alike up to 141; a file that is packed to exhaust its reader has up to 1032."""
+    """Unpacked bytes per packed byte: a snapshot of 200,000 partitions has 5, one of 200,000 identical empty partitions
+    up to 141; a zip bomb has up to 1032."""
     unpacked_bytes_at_any_ratio: int = 16 * 2**20
-    """So many bytes are unpacked from however few."""
+    """Up to this size the ratio is not checked."""
 
 
 ROWS: Final = Limits(total_bytes=4 * 2**30, line_bytes=64 * 2**20)
-"""JSON Lines, read a line at a time: a line of 64 MiB holds a topic of 400,000 partitions."""
+"""JSON Lines, read one line at a time: a line of 64 MiB holds a topic of 400,000 partitions."""
 DOCUMENT: Final = Limits(total_bytes=256 * 2**20, line_bytes=256 * 2**20)
 """JSON that is held in memory as a whole: 256 MiB hold a plan for a million partitions."""
 SETTINGS: Final = Limits(total_bytes=2**20, line_bytes=2**20)
-"""What people write by hand: 1 MiB of YAML describes 19,000 topics, and takes up to four seconds to read."""
+"""Files written by hand: 1 MiB of YAML describes 19,000 topics and takes up to four seconds to read."""
 
 
 class Decoder(Protocol[T_co]):
-    """What turns JSON into a value; the decoders of msgspec do."""
+    """Turns JSON into a value, as msgspec's decoders do."""
 
     def decode(self, text: bytes, /) -> T_co:
-        """The value."""
+        """Decode one value."""
         ...
 
 
 class InputFile:
-    """An open file; made by :func:`open_input`."""
+    """An open file, created by :func:`open_input`."""
 
     def __init__(self, path: Path | str, file: IO[bytes], limits: Limits) -> None:
         self.path = path
         self.line = 0
-        """Number of the line that was read last, from 1; 0 before the first and where the whole is read at once."""
+        """Number of the last line read, from 1; 0 before the first line and if the file is read at once."""
         self._file = file
         self._limits = limits
 
     def unpack(self, packed: _Metered) -> None:
-        """Read what is packed in the file, if it is packed; to be called first."""
+        """Decompress the file while reading it, if it is compressed; call this first."""
         buffered = cast("io.BufferedReader", self._file)
         if buffered.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC):
             unpacked = _Metered(cast("IO[bytes]", gzip.GzipFile(fileobj=buffered)), self.path)
@@ -105,7 +105,7 @@ class InputFile:
             self._file = cast("IO[bytes]", io.BufferedReader(unpacked, _BUFFER_BYTES))
 
     def lines(self) -> Iterator[bytes]:
-        """The lines that are left, each with its line end.
+        """The remaining lines, each with its line end.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class InputFile:
             yield text
 
     def content(self) -> bytes:
-        """All that is left.
+        """The rest of the file.
 
         Raises
         ------
@@ -130,12 +130,12 @@ class InputFile:
         return self._file.read()
 
     def text(self) -> str:
-        """All that is left, which must be UTF-8.
+        """The rest of the file, which must be UTF-8.
 
         Raises
         ------
         InputFileError
-            If it is not; the line is named.
+            If it is not UTF-8; the message names the line.
         """
         data = self.content()
         try:
@@ -144,11 +144,11 @@ class InputFile:
             raise self.error("not UTF-8 text", line=data.count(b"\n", 0, error.start) + 1) from error
 
     def decode(self, decoder: Decoder[T], text: bytes, what: str, *, has_bounds: bool = False) -> T:
-        """The value of the line that was read last, see :func:`decode_json`."""
+        """Decode the last line read, see :func:`decode_json`."""
         return decode_json(decoder, text, self.path, what, line=self.line, has_bounds=has_bounds)
 
     def error(self, message: str, *, line: int | None = None, hint: str | None = None) -> InputFileError:
-        """The error that this file deserves, at a line or at the one that was read last."""
+        """An error about this file, at the given line or the last line read."""
         return InputFileError(_shown(self.path), message, line=line or self.line or None, hint=hint)
 
 
@@ -159,7 +159,7 @@ def open_input(path: Path | str, limits: Limits, *, may_be_packed: bool = True) 
     Parameters
     ----------
     may_be_packed
-        Whether a file that is packed with gzip is unpacked; what is written to as well cannot be.
+        Whether to unpack a gzip file; not for a file that is also written to.
 
     Raises
     ------
@@ -175,13 +175,13 @@ def open_input(path: Path | str, limits: Limits, *, may_be_packed: bool = True) 
                 opened.unpack(raw)
             yield opened
     except (OSError, EOFError, zlib.error) as error:
-        # what is packed is read a line at a time: the next one is the one that cannot be unpacked
+        # a compressed file is read one line at a time: the next line is the one that cannot be unpacked
         broken = opened.line + 1 if opened.line else None
         raise opened.error(f"cannot read: {_reason(error)}", line=broken) from error
 
 
 def read_bytes(path: Path | str, limits: Limits = DOCUMENT) -> bytes:
-    """All that is in a file, unpacked.
+    """Read a whole file, unpacked.
 
     Raises
     ------
@@ -193,12 +193,12 @@ def read_bytes(path: Path | str, limits: Limits = DOCUMENT) -> bytes:
 
 
 def read_text(path: Path | str, limits: Limits = SETTINGS) -> str:
-    """All that is in a file of UTF-8 text.
+    """Read a whole UTF-8 text file.
 
     Raises
     ------
     InputFileError
-        If it cannot be read, is something else, or exceeds a limit.
+        If it cannot be read, is not UTF-8, or exceeds a limit.
     """
     with open_input(path, limits) as file:
         return file.text()
@@ -213,32 +213,32 @@ def decode_json(
     line: int | None = None,
     has_bounds: bool = False,
 ) -> T:
-    """The value that a text stands for.
+    """Decode JSON.
 
     Parameters
     ----------
     what
         What the text should have been, as in ``not a plan``.
     line
-        Its number, where the text is a line of a file; else the error finds the line itself.
+        Its line number, if the text is one line of a file; without it the error finds the line itself.
     has_bounds
-        The decoder itself refuses integers that are too large, as those of :data:`Int32` and :data:`Int64` do.
+        The decoder itself refuses integers that are too large, as the types :data:`Int32` and :data:`Int64` do.
 
     Raises
     ------
     InputFileError
-        If it is not JSON, something else than what the decoder reads, or holds an integer beyond 63 bits.
+        If it is not JSON, does not match the decoder's type, or holds an integer beyond 63 bits.
     """
     try:
         if not has_bounds and _MANY_DIGITS in data.translate(_ALL_NINES):
             _check_integers(data, path, line)
         if not data.isascii():
-            # decoders skip keys that they do not know without a look at their text: a damaged one would be left out
+            # decoders skip unknown keys without checking their text: a damaged key would be ignored
             data.decode()
         return decoder.decode(data)
     except RecursionError as error:
         raise InputFileError(_shown(path), f"{what}: nested too deeply", line=line) from error
-    except (ValueError, OverflowError) as error:  # among them the errors of msgspec and of UTF-8
+    except (ValueError, OverflowError) as error:  # includes the errors of msgspec and UTF-8
         found = line if line is not None else _line_of(str(error), data)
         raise InputFileError(_shown(path), f"{what}: {_in_words(error)}", line=found) from error
 
@@ -264,7 +264,7 @@ def _integers(value: Any, key: str) -> Iterator[tuple[str, int]]:
 
 
 def _line_of(message: str, data: bytes) -> int | None:
-    """The line where a document stopped making sense, or stopped."""
+    """The line at which decoding failed, or at which the document was cut off."""
     _, _, position = message.partition("(byte ")
     digits = position.rstrip(")")
     end = int(digits) if digits.isdecimal() else len(data) if "truncated" in message else None
@@ -295,7 +295,7 @@ def _reason(error: Exception) -> str:
 
 
 class _Metered(io.RawIOBase):
-    """Another file, whose bytes are counted as they are read."""
+    """Counts the bytes read from another file, and enforces its limits."""
 
     def __init__(self, file: IO[bytes], path: Path | str) -> None:
         self._file = file
@@ -309,7 +309,7 @@ class _Metered(io.RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        # what could be unpacked is handed over before the next part, which may be damaged, is touched
+        # hand over what could be unpacked before touching the next part, which may be damaged
         read = getattr(self._file, "readinto1", None) or cast("io.RawIOBase", self._file).readinto
         found = read(buffer) or 0
         self.count += found

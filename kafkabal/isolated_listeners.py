@@ -1,12 +1,12 @@
-"""Reporters kept away from an engine: what a listener does, suffers or waits for never changes what an engine does.
+"""Isolates reporters from an engine: an error or delay in a listener never changes what the engine does.
 
-A terminal that is closed makes every write to it fail, a pager that is stopped makes every write wait. Were that to
-reach a run, it would end with moves in flight and throttles set because its output could not be written; a watch would
-miss the broker that dies meanwhile.
+Every write to a closed terminal fails; every write to a stopped pager blocks. If that reached a run, it would end with
+reassignments in flight and throttles set because its output could not be written; a watch would miss a broker that dies
+meanwhile.
 
-* :class:`IsolatedListener` is put around every listener of a run and of a watch: one that raises is dropped.
-* :class:`BackgroundListener` moves a reporter that writes somewhere to a thread of its own behind a bounded queue.
-* :class:`IsolatedListeners` and :class:`Reporters` are several of either as one.
+* :class:`IsolatedListener` wraps every listener of a run and of a watch: one that raises is dropped.
+* :class:`BackgroundListener` runs a reporter that does I/O on its own thread, behind a bounded queue.
+* :class:`IsolatedListeners` and :class:`Reporters` combine several of them into one.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ _E = TypeVar("_E")
 _E_contra = TypeVar("_E_contra", contravariant=True)
 
 _LONGEST_FLUSH_S = 2.0
-"""A healthy terminal, file or pipe takes the rest of a queue in milliseconds; a blocked one may block forever."""
+"""A healthy terminal, file or pipe takes the rest of a queue within milliseconds; a blocked one may block forever."""
 
 
 class Listener(Protocol[_E_contra]):
     """Called for every event of an engine, in order."""
 
     def on_event(self, event: _E_contra) -> None:
-        """Report it."""
+        """Report the event."""
 
 
 class IsolatedListener(Generic[_E]):
-    """Passes events on until the listener raises; then drops it.
+    """Forwards events until the listener raises; then drops it.
 
-    Only :class:`Exception` is caught: what ends a process at once, such as a second Ctrl-C, is no error of reporting.
+    Only :class:`Exception` is caught: what ends the process at once, such as a second Ctrl-C, is not a reporting error.
     """
 
     def __init__(self, listener: Listener[_E]) -> None:
         self._listener: Listener[_E] | None = listener
 
     def on_event(self, event: _E) -> None:
-        """Pass it on, if the listener has not failed yet."""
+        """Forward the event, unless the listener has failed."""
         if self._listener is None:
             return
         try:
@@ -51,37 +51,39 @@ class IsolatedListener(Generic[_E]):
 
 
 class IsolatedListeners(Generic[_E]):
-    """Several listeners as one; what one raises reaches neither the engine nor the others."""
+    """Combines several listeners; an error in one reaches neither the engine nor the others."""
 
     def __init__(self, listeners: Sequence[Listener[_E]]) -> None:
         self._listeners = tuple(IsolatedListener(listener) for listener in listeners)
 
     def on_event(self, event: _E) -> None:
-        """Tell each that has not failed yet."""
+        """Forward the event to each listener that has not failed."""
         for listener in self._listeners:
             listener.on_event(event)
 
 
 class BackgroundListener(Generic[_E]):
-    """Reports events on a thread of its own; :meth:`on_event` neither waits nor raises, and may be called by a signal.
+    """Reports events on its own thread; :meth:`on_event` never blocks or raises, and may be called from a signal
+    handler.
 
-    Where the reporter cannot keep up, passing events are skipped first, then every event; once it can again, it learns
-    how many it has missed. The thread is a daemon: a writer that blocks forever does not keep the process alive.
+    If the reporter cannot keep up, passing events are skipped first, then all; once it has caught up, it is told how
+    many it missed. The thread is a daemon: a writer that blocks forever does not keep the process alive.
 
     Parameters
     ----------
     listener
         Called on the thread only.
     is_passing
-        Whether the next event of its kind says all that this one does.
+        Whether an event may be skipped because the next one of its kind supersedes it.
     missed
-        The event that tells the reporter how many it has missed; none does if None.
+        Makes the event that tells the reporter how many events it missed; None to send none.
     on_failure
-        Called on the thread with what the listener raised, once; after that events are ignored.
+        Called on the thread, once, with the error that the listener raised; later events are ignored.
     at_end
         Called on the thread after the last event.
     capacity
-        Events that may wait; 10,000 are some megabytes and, at an event a moved partition, minutes of a fast run.
+        Most events that may be queued; 10,000 are some megabytes and, at one event per moved partition, minutes of a
+        fast run.
     """
 
     def __init__(
@@ -107,7 +109,7 @@ class BackgroundListener(Generic[_E]):
         self._thread: threading.Thread | None = None
 
     def on_event(self, event: _E) -> None:
-        """Leave it for the thread."""
+        """Queue the event for the thread."""
         if self._has_failed:
             return
         waiting, is_passing = self._queue.qsize(), self._is_passing(event)
@@ -123,7 +125,7 @@ class BackgroundListener(Generic[_E]):
             self._thread.start()
 
     def flush(self, deadline_s: float = _LONGEST_FLUSH_S) -> bool:
-        """Wait until everything so far is reported, but not forever; whether it is."""
+        """Wait, within the deadline, until everything so far is reported; returns whether it is."""
         if self._thread is None or not self._thread.is_alive():
             return True
         reached = threading.Event()
@@ -131,7 +133,7 @@ class BackgroundListener(Generic[_E]):
         return reached.wait(deadline_s)
 
     def close(self, deadline_s: float = _LONGEST_FLUSH_S) -> bool:
-        """Report the rest and end the thread; False where the reporter is blocked, and is left behind."""
+        """Report the rest and end the thread; False if the reporter is blocked, and the thread is abandoned."""
         if self._thread is None:
             return True
         self._queue.put(None)
@@ -156,18 +158,18 @@ class BackgroundListener(Generic[_E]):
 
 
 class Reporters(Generic[_E]):
-    """Several background listeners as one; closed at the end of a ``with`` block."""
+    """Combines several background listeners; closes them at the end of a ``with`` block."""
 
     def __init__(self, listeners: Sequence[BackgroundListener[_E]]) -> None:
         self._listeners = tuple(listeners)
 
     def on_event(self, event: _E) -> None:
-        """Leave it for each."""
+        """Queue the event for each listener."""
         for listener in self._listeners:
             listener.on_event(event)
 
     def flush(self) -> None:
-        """Wait a little until everything so far is reported."""
+        """Wait briefly until everything so far is reported."""
         for listener in self._listeners:
             listener.flush()
 

@@ -1,17 +1,17 @@
-"""Text from clusters and files as a terminal can show it: what would steer the terminal is shown as its escape."""
+"""Makes text from clusters and files safe for a terminal: control characters are shown as escapes."""
 
 from __future__ import annotations
 
 import re
 
 _LONG_WORD = re.compile(r"(\S{200})\S{104,}(\S{100})")
-"""More than a path that a file system takes in one name, 255 bytes, with its quotes and a folder or two."""
+"""A longer word than any quoted file name (255 bytes) with a folder or two."""
 # controls, formats such as bidirectional overrides, lone surrogates, line and paragraph separators
 _STEERING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 def printable(text: str, *, keep: str = "") -> str:
-    """The text with every character that steers a terminal, or cannot be seen, written as ``\\x1b`` or ``\\u202e``.
+    """The text with every character that is invisible or controls the terminal written as ``\\x1b`` or ``\\u202e``.
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ def printable(text: str, *, keep: str = "") -> str:
 
 
 def with_long_words_cut(text: str) -> str:
-    """The text with words of more than 400 characters cut in their middle; what is wrong with them shows before that.
+    """The text with the middle of words of more than 400 characters cut out; the kept start shows what is wrong.
 
-    For messages that repeat an argument: a shell may have put a whole file into one argument.
+    For messages that repeat an argument: a shell may have passed a whole file as one argument.
     """
     return _LONG_WORD.sub(r"\1…\2", text)

@@ -1,7 +1,7 @@
-"""Bytes, rates, durations and percentages: read from what people write, shown as people read them.
+"""Parses and formats bytes, rates, durations and percentages.
 
-kB, MB, GB, TB, PB are powers of ten; KiB, MiB, GiB, TiB, PiB powers of two; a bare number is bytes; ``/s`` may
-follow in rates. A share is written ``10%`` or ``0.10``.
+kB, MB, GB, TB, PB are powers of ten; KiB, MiB, GiB, TiB, PiB powers of two; a bare number is bytes; rates may end in
+``/s``. A share is written ``10%`` or ``0.10``.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ _PERCENT: Final = re.compile(r"\s*(?P<number>\d{1,9}(?:\.\d*)?|\.\d+)\s*(?P<perc
 _MOST_BYTES: Final = 2**63 - 1
 _MOST_BROKER: Final = 2**31 - 1
 _MOST_DIGITS: Final = 19
-"""Of 2^63 - 1; longer ones need not be converted to be refused."""
+"""Digits of 2^63 - 1; a longer number is refused without converting it."""
 _WHOLE: Final = re.compile(r"[+-]?\d+", re.ASCII)
 _NUMBER: Final = re.compile(r"[+-]?(\d{1,400}(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _SHOWN: Final = 40
-"""Characters of a wrong text that an error shows, so that the message stays one line."""
+"""Characters of an invalid text that an error shows, so that the message stays one line."""
 _RATE_HINT: Final = "write it like 50MB/s or 20MiB/s"
 _DURATION_HINT: Final = "write it like 10s, 5m or 1h30m"
 _Number = TypeVar("_Number", int, float)
 
 
 def parse_bytes(text: str) -> int:
-    """Read a number of bytes such as ``10GB``, ``1.5 GiB`` or ``4096``.
+    """Parse a number of bytes such as ``10GB``, ``1.5 GiB`` or ``4096``.
 
     Raises
     ------
     UsageError
-        If the text is no such quantity.
+        If the text is not such a size.
     """
     match = _QUANTITY.fullmatch(text)
     factor = _POWERS.get(match["unit"].lower()) if match else None
@@ -64,12 +64,12 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_rate(text: str) -> int:
-    """Read a rate in bytes per second such as ``50MB``, ``50MB/s`` or ``20MiB/s``.
+    """Parse a rate in bytes per second such as ``50MB``, ``50MB/s`` or ``20MiB/s``.
 
     Raises
     ------
     UsageError
-        If the text is no such rate.
+        If the text is not such a rate.
     """
     try:
         return parse_bytes(text.strip().removesuffix("/s"))
@@ -78,28 +78,28 @@ def parse_rate(text: str) -> int:
 
 
 def parse_positive_rate(text: str) -> int:
-    """Read a rate as :func:`parse_rate` does, for what cannot be done at none.
+    """Parse a rate as :func:`parse_rate` does, where 0 makes no sense.
 
     Raises
     ------
     UsageError
-        If the text is no such rate, or one of 0.
+        If the text is not such a rate, or 0.
     """
     return _above_zero(parse_rate(text), "rate", text, _RATE_HINT)
 
 
 def parse_duration(text: str) -> float:
-    """Read a duration in seconds such as ``5s``, ``250ms``, ``1h30m`` or ``7d``.
+    """Parse a duration in seconds such as ``5s``, ``250ms``, ``1h30m`` or ``7d``.
 
     Raises
     ------
     UsageError
-        If the text is no such duration; a bare number has no unit and is refused.
+        If the text is not such a duration; a bare number has no unit and is refused.
     """
     compact = text.replace(" ", "")
     parts = list(_DURATION_PART.finditer(compact))
     units = [_SECONDS[part["unit"]] for part in parts]
-    # each unit once, the largest first: 1m1m is a slip, not two minutes
+    # each unit once, largest first: 1m1m is a typo, not two minutes
     falling = all(later < earlier for earlier, later in pairwise(units))
     if not parts or not falling or "".join(part[0] for part in parts) != compact:
         raise UsageError(f"invalid duration: {text!r}", hint=_DURATION_HINT)
@@ -107,12 +107,12 @@ def parse_duration(text: str) -> float:
 
 
 def parse_positive_duration(text: str) -> float:
-    """Read a duration as :func:`parse_duration` does, for what cannot be done in no time.
+    """Parse a duration as :func:`parse_duration` does, where 0 makes no sense.
 
     Raises
     ------
     UsageError
-        If the text is no such duration, or one of 0.
+        If the text is not such a duration, or 0.
     """
     return _above_zero(parse_duration(text), "duration", text, _DURATION_HINT)
 
@@ -124,12 +124,12 @@ def _above_zero(number: _Number, what: str, text: str, hint: str) -> _Number:
 
 
 def parse_whole_number(text: str, low: int = 0, high: int = _MOST_BYTES) -> int:
-    """Read a whole number in plain ASCII digits, without underscores.
+    """Parse a whole number in plain ASCII digits, without underscores.
 
     Raises
     ------
     UsageError
-        If the text is none, or it is not between ``low`` and ``high``.
+        If the text is not one, or it is not between ``low`` and ``high``.
     """
     compact = text.strip()
     if not _WHOLE.fullmatch(compact):
@@ -146,12 +146,12 @@ def parse_whole_number(text: str, low: int = 0, high: int = _MOST_BYTES) -> int:
 
 
 def parse_broker_ids(text: str) -> frozenset[int]:
-    """Read broker ids such as ``3,4``.
+    """Parse broker ids such as ``3,4``.
 
     Raises
     ------
     UsageError
-        If one of them is none: a whole number below 2^31.
+        If one of them is not a whole number below 2^31.
     """
     try:
         return frozenset(parse_whole_number(word, 0, _MOST_BROKER) for word in text.split(","))
@@ -160,12 +160,12 @@ def parse_broker_ids(text: str) -> frozenset[int]:
 
 
 def parse_number(text: str) -> float:
-    """Read a finite number in plain ASCII digits, without underscores, such as ``0.5``, ``-3`` or ``1e-3``.
+    """Parse a finite number in plain ASCII digits, without underscores, such as ``0.5``, ``-3`` or ``1e-3``.
 
     Raises
     ------
     UsageError
-        If the text is none.
+        If the text is not one.
     """
     compact = text.strip()
     value = float(compact) if _NUMBER.fullmatch(compact) else math.nan
@@ -175,7 +175,7 @@ def parse_number(text: str) -> float:
 
 
 def parse_percent(text: str) -> float:
-    """Read a percentage such as ``10%`` or ``0.10``; a bare ``10`` or ``1`` is refused, since it could mean either.
+    """Parse a percentage such as ``10%`` or ``0.10``; a bare ``10`` or ``1`` is refused as ambiguous.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def parse_percent(text: str) -> float:
 
 
 def format_bytes(count: float) -> str:
-    """Show bytes with three significant digits and a binary unit: ``1.46 GiB``; unknown (NaN or < 0) is ``-``."""
+    """Format bytes with three significant digits and a binary unit: ``1.46 GiB``; unknown (NaN or < 0) is ``-``."""
     if math.isnan(count) or count < 0:
         return "-"
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
@@ -211,13 +211,13 @@ def format_bytes(count: float) -> str:
 
 
 def format_rate(bytes_per_s: float) -> str:
-    """Show a rate like :func:`format_bytes` does bytes: ``12.0 MiB/s``."""
+    """Format a rate as :func:`format_bytes` does bytes: ``12.0 MiB/s``."""
     text = format_bytes(bytes_per_s)
     return text if text == "-" else f"{text}/s"
 
 
 def format_stated_bytes(count: float) -> str:
-    """Show bytes in the unit that a user typed, with up to two decimals: ``1.5 MB``, not ``1.43 MiB``."""
+    """Format bytes in the unit that a user typed, with up to two decimals: ``1.5 MB``, not ``1.43 MiB``."""
     for name in ("PB", "TB", "GB", "MB", "kB"):
         factor = _POWERS[name.lower()]
         if factor <= count < 1000 * factor and count * 100 % factor == 0 and count % 2**20:
@@ -226,12 +226,12 @@ def format_stated_bytes(count: float) -> str:
 
 
 def format_stated_rate(bytes_per_s: float) -> str:
-    """Show a rate like :func:`format_stated_bytes` does bytes: ``1.5 MB/s``."""
+    """Format a rate as :func:`format_stated_bytes` does bytes: ``1.5 MB/s``."""
     return f"{format_stated_bytes(bytes_per_s)}/s"
 
 
 def format_duration(seconds: float) -> str:
-    """Show a duration in its two largest units: ``450 ms``, ``12 s``, ``3 min 20 s``, ``4 d 3 h``, ``2 y 7 d``."""
+    """Format a duration in its two largest units: ``450 ms``, ``12 s``, ``3 min 20 s``, ``4 d 3 h``, ``2 y 7 d``."""
     if math.isnan(seconds):
         return "-"
     if math.isinf(seconds):
@@ -252,28 +252,28 @@ def format_duration(seconds: float) -> str:
 
 
 def format_moment(text: str) -> str:
-    """Show a moment that is given in ISO 8601 in UTC and to the second: ``2026-11-25T09:07:29Z``."""
+    """Convert an ISO 8601 time to UTC and whole seconds: ``2026-11-25T09:07:29Z``."""
     try:
         moment = datetime.fromisoformat(text)
         return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if moment.tzinfo else text
     except (ValueError, OverflowError):
-        return text  # written by somebody else: shown as it is
+        return text  # written by another tool: shown unchanged
 
 
 def duration_as_option(seconds: float) -> str:
-    """Write a duration as options take it, and exactly: ``90d``, ``36h``, ``1.5s``."""
+    """Format a duration exactly, as options take it: ``90d``, ``36h``, ``1.5s``."""
     sizes = ((86400, "d"), (3600, "h"), (60, "m"))
     size, unit = next(((size, unit) for size, unit in sizes if seconds % size == 0), (1, "s"))
     return f"{seconds / size:.10g}{unit}"
 
 
 def format_percent(fraction: float, digits: int = 1) -> str:
-    """Show a fraction as a percentage: ``12.5%``; unknown (NaN) is ``-``."""
+    """Format a fraction as a percentage: ``12.5%``; unknown (NaN) is ``-``."""
     return "-" if math.isnan(fraction) else f"{fraction * 100:.{digits}f}%"
 
 
 def percent_as_option(fraction: float) -> str:
-    """Write a percentage as options take it, with all its digits: ``85%``, ``20.25%``."""
+    """Format a percentage as options take it, with all its digits: ``85%``, ``20.25%``."""
     return f"{fraction * 100:.10g}%"
 
 

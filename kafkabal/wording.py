@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 _MOST = 5
-"""A message with more names than this is not read to its end."""
+"""Nobody reads a message with more names than this to its end."""
 
 
 def counted_noun(n: int, noun: str) -> str:
@@ -26,6 +26,6 @@ def brokers_by_id(ids: Iterable[int]) -> str:
 
 
 def first_of(names: Sequence[object], most: int = _MOST, *, separator: str = ", ") -> str:
-    """The first few names, and how many more there are: ``a, b, c, d, e and 12 more``."""
+    """The first few names and the number of the others: ``a, b, c, d, e and 12 more``."""
     shown = separator.join(map(str, islice(names, most)))
     return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
