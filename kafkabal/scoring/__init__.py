@@ -1,4 +1,4 @@
-"""One registry of scoring functions that every command shares: inspect prints them, rebalance evens them."""
+"""The registry of scores, which all commands share: ``inspect`` shows them, ``rebalance`` balances them."""
 
 import lazy_loader
 

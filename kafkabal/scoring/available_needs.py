@@ -1,4 +1,4 @@
-"""What a cluster state supplies of what scores need: missing is said, never read as zero."""
+"""Which inputs of scores a cluster state has; a missing one is reported, never read as zero."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _EMPTY_HINTS = {
     ),
     Need.PROMETHEUS: (PROMETHEUS_VALUE, "the query of --prometheus-query gave no live broker a value"),
 }
-"""What is measured and its hint, where it was measured and no live broker has a value."""
+"""Name of the measurement, and the hint if it was taken but no live broker has a value."""
 
 
 def supplied(state: ClusterState) -> frozenset[Need]:
-    """What can be read from this state; log dirs and capacity where they are known of some live broker."""
+    """The inputs that this state has; log dirs and capacity if known for at least one live broker."""
     live = state.brokers.is_live
     found = {
         Need.LOG_DIRS: bool((state.replicas.size_bytes >= 0).any()) or not reports_no_log_dir(state)[live].all(),
@@ -44,7 +44,7 @@ def _is_measured(state: ClusterState, name: str) -> bool:
 
 
 def require(score: Score, state: ClusterState) -> None:
-    """Refuse a score whose input this state lacks; an unknown capacity is taken as equal.
+    """Refuse a score whose inputs this state lacks; unknown capacities count as equal.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What counts as balanced: the band that the load of every holder must be in, given a tolerance."""
+"""What counts as balanced: the band that the load of each holder must stay in, given a tolerance."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 
 from kafkabal.model import F64
 
-# shares that differ by less than this are equal: sums of floats are not exact
+# shares that differ by less than this are equal: floating-point sums are not exact
 SHARE_EPSILON = 1e-9
-"""What a share may lie beyond its band: sums in another order differ by some 1e-12, and a byte of a broker is 1e-12
+"""How far a share may exceed its band: sums in another order differ by some 1e-12, and one byte of a broker is 1e-12
 too."""
 _MOST_BROKERS: Final = 1000
-"""That are due the same of a number of replicas: the largest denominator tried."""
+"""Most brokers with equal fair counts: the largest denominator tried."""
 _NOISE: Final = 1e-10
-"""Of a fair load, by which sums of floats are off: shares are rounded to twelve digits."""
+"""Relative error of floating-point sums of a fair load: shares are rounded to twelve digits."""
 
 
 class Band(Protocol):
@@ -47,10 +47,10 @@ class CountBand:
 
 
 def _as_quotients(fair_load: F64) -> F64:
-    """Each fair number of things as the float that their number over that of some brokers is.
+    """Each fair count as the float closest to the quotient of a count and a number of brokers.
 
-    What racks make of it is a sum of floats, a hair beside it. Where an edge is a whole number, as 13 % of the replicas
-    are for 7 brokers at 9 %, a hair would allow one more.
+    Racks make it a sum of floats, which is off by a hair. If a band edge is a whole number, such as 13 % of the
+    replicas for 7 brokers at 9 %, that hair would allow one more.
     """
     values, at = np.unique(fair_load, return_inverse=True)
     return np.array([_as_quotient(v) for v in values.tolist()], np.float64)[at].reshape(fair_load.shape)
@@ -63,7 +63,7 @@ def _as_quotient(value: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class SpreadBand:
-    """At most ``ceil(fair) + 1``, whatever the tolerance; as few as none."""
+    """At most ``ceil(fair) + 1``, whatever the tolerance; the lower edge is 0."""
 
     widened_by: float = 0.0
     """Fraction of the fair load that is allowed on top: ``ceil(fair x (1 + widened_by)) + 1``."""

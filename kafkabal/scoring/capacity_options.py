@@ -1,4 +1,4 @@
-"""What a user may choose of the built-in scores: what holders are measured against."""
+"""User options of the built-in scores: the capacities that loads are compared with."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from kafkabal.scoring.score_protocol import Score
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreOptions:
-    """Choices that hold for all scores of a command."""
+    """Options that apply to all scores of a command."""
 
     count_by_disk: bool = False
-    """Brokers are due replicas and leaders in proportion to their disks, instead of the same number each."""
+    """Brokers are due replicas and leaders in proportion to their disks, instead of equal numbers."""
     nic_rate_bytes_per_s: Mapping[int | Default, int] = field(default_factory=dict)
-    """The network bandwidth of each broker, by id or for all others; empty: the same for all."""
+    """Network bandwidth by broker id, or the default for all others; empty if all are equal."""
 
 
 def score_options(settings: Settings) -> ScoreOptions:
-    """What the settings of a command choose."""
+    """The score options in the settings of a command."""
     return ScoreOptions(
         count_by_disk=settings.count_capacity == "disk", nic_rate_bytes_per_s=settings.nic_rate_bytes_per_s
     )
@@ -33,4 +33,4 @@ class Configurable(Protocol):
     """A score that takes options."""
 
     def configured(self, options: ScoreOptions) -> Score:
-        """The score as the options want it."""
+        """The score with these options."""

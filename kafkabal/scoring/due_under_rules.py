@@ -1,8 +1,7 @@
-"""What is attainable in a cluster: in proportion to what the rules let the loads of its brokers be even.
+"""What balance is attainable in a cluster: the load that each broker is due under the placement rules.
 
-A broker is *due* loads in proportion to its capacity times its fair utilisation over the mean. Where no rule binds that
-is the capacity itself, bit for bit. Everything that compares loads divides by what is due, so that one place decides
-what is fair.
+A broker is *due* load in proportion to its capacity times its fair utilisation over the mean. If no rule binds, that is
+exactly the capacity. Everything that compares loads divides by what is due, so that one place decides what is fair.
 """
 
 from __future__ import annotations
@@ -28,38 +27,38 @@ from kafkabal.scoring.fair_utilisation import HolderColumns, fair_utilisation
 from kafkabal.scoring.score_parts import Parts
 
 _DIGITS = 12
-"""Of a share: loads summed up in another order then give the same bands, whose edges are whole numbers."""
+"""Digits of a share: loads summed in another order then give the same bands, whose edges are whole numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Rules:
-    """What binds the placement of loads in a cluster."""
+    """The rules that constrain placement in a cluster."""
 
     movable: Bools
-    """shape (n_partitions,): replicas and leadership of the partition may change their brokers."""
+    """shape (n_partitions,): replicas and leadership of the partition may move to other brokers."""
     aside: Bools
-    """shape (n_partitions,): internal and not to be balanced: numbers are evened as if the topic did not exist."""
+    """shape (n_partitions,): internal and not to be balanced: counts are balanced as if the topic did not exist."""
     factor: I32
-    """shape (n_partitions,): replicas that each partition is to have."""
+    """shape (n_partitions,): target number of replicas of each partition."""
     takes: Bools
-    """shape (n_brokers,): may take replicas; one that may not keeps at most what it has."""
+    """shape (n_brokers,): may receive replicas; a broker that may not keeps at most what it has."""
     leaves: Bools
-    """shape (n_brokers,): dead or drained: what it holds goes to others."""
+    """shape (n_brokers,): dead or drained: its replicas go to other brokers."""
     rack: I32
     """shape (n_brokers,): brokers of one rack have equal numbers."""
     room_bytes: F64
-    """shape (n_brokers,): most bytes of replicas that its log dirs may hold, infinite where not known."""
+    """shape (n_brokers,): most replica bytes that the broker's log dirs may hold; infinite if unknown."""
 
 
 def rules_of(state: ClusterState, drained: Bools | None = None) -> Rules:
-    """The rules that hold where nothing else is asked for: internal topics stay where they are.
+    """The rules that hold by default: internal topics stay where they are.
 
-    What a reassignment is moving counts as movable: it is there for a while only.
+    Replicas in flight count as movable: they are there only temporarily.
 
     Parameters
     ----------
     drained
-        bool, shape (n_brokers,): brokers that are to end up empty.
+        bool, shape (n_brokers,): brokers to be emptied.
     """
     leaves = ~state.brokers.is_live if drained is None else ~state.brokers.is_live | drained
     internal = state.topics.internal[state.partitions.topic]
@@ -76,31 +75,32 @@ def rules_of(state: ClusterState, drained: Bools | None = None) -> Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlaceableLoads:
-    """The load of one score, summed up as far as it decides on what is fair."""
+    """The load of one score, summed up to what the fair loads depend on."""
 
     capacity: F64
     """shape (n_brokers,)."""
     counted: Bools
-    """shape (n_brokers,): has a fair share."""
+    """shape (n_brokers,): whether the broker has a fair share."""
     rack: I32
     """shape (n_brokers,)."""
     each: Mapping[int, float]
-    """By replication factor: load of one replica of each partition that may move, summed up."""
+    """By replication factor: the load of one replica of each movable partition, summed."""
     fixed: F64
-    """shape (n_brokers,): load that stays where it is."""
+    """shape (n_brokers,): load that cannot move."""
     most: F64
-    """shape (n_brokers,): most load that may be placed on a broker beside what is fixed there."""
+    """shape (n_brokers,): most load that may be placed on a broker on top of its fixed load."""
     on_top: F64
-    """shape (n_brokers,): load that the others do not make up for; it is added to what is fair without it."""
+    """shape (n_brokers,): load that other brokers do not compensate for; it is added to the fair load computed without
+    it."""
 
     def due(self) -> F64:
-        """In proportion to what brokers are due.
+        """What brokers are due, in proportion.
 
         Returns
         -------
         float64, shape (n_brokers,)
-            With the same sum over counted brokers as the capacity; 0 for one on which no load may be placed. The
-            column of the capacity itself where no rule binds.
+            Sums to the same as the capacity over all counted brokers; 0 for a broker on which no load may be placed.
+            The capacity array itself if no rule binds.
         """
         rows = np.flatnonzero(self.counted)
         if not rows.size:
@@ -129,19 +129,19 @@ def placeable_loads(
     of_bytes: bool = False,
     is_number: bool = False,
 ) -> PlaceableLoads:
-    """Sum up the load of a score that knows no groups.
+    """Sum up the load of a score without groups.
 
     Parameters
     ----------
     load
-        float64, shape (n_brokers,): what each broker carries.
+        float64, shape (n_brokers,): load of each broker.
     counted
-        bool, shape (n_brokers,): has a fair share.
+        bool, shape (n_brokers,): whether the broker has a fair share.
     of_bytes
-        The load is in bytes on disk, so that the room of the log dirs limits it.
+        The load is in bytes on disk, so that the log dirs limit it.
     is_number
-        The load is a number of replicas or leaders. Kafka creates internal topics when they are first used, and a run
-        the topic of its record: were the others to make up for their numbers, a balanced cluster would not stay so.
+        The load is a number of replicas or leaders. Kafka creates internal topics on first use, and a run creates the
+        topic of its record: if other brokers compensated for those, a balanced cluster would not stay balanced.
     """
     on_top = np.zeros(len(load))
     if is_number and rules.aside.any():
@@ -164,7 +164,7 @@ def placeable_loads(
 
 
 def _carried_by(partitions: Bools, parts: Parts, state: ClusterState) -> F64:
-    """float64, shape (n_brokers,): what replicas and leaders of some partitions add to each broker."""
+    """float64, shape (n_brokers,): load of each broker from the replicas and leaders of some partitions."""
     n, leader = len(parts.base_load), state.partitions.leader
     rows = np.flatnonzero(partitions[state.replicas.partition])
     led = np.flatnonzero(partitions & (leader >= 0))
@@ -173,7 +173,7 @@ def _carried_by(partitions: Bools, parts: Parts, state: ClusterState) -> F64:
 
 
 def without(partitions: Bools, parts: Parts, state: ClusterState) -> Parts:
-    """The same where some partitions add nothing."""
+    """The same parts, with the load of some partitions set to 0."""
     return replace(
         parts,
         replica_load=np.where(partitions[state.replicas.partition], 0.0, parts.replica_load),
@@ -182,19 +182,19 @@ def without(partitions: Bools, parts: Parts, state: ClusterState) -> Parts:
 
 
 def due_within_groups(capacity: F64, counted: Bools, group: I32, load: F64, fixed: F64) -> F64:
-    """In proportion to what holders are due of the load of their own group, such as the log dirs of each broker.
+    """What holders are due of the load of their own group, in proportion, such as the log dirs of each broker.
 
     Parameters
     ----------
     load
-        float64, shape (n_holders,): what each holder carries.
+        float64, shape (n_holders,): load of each holder.
     fixed
-        float64, shape (n_holders,): as much of it as stays where it is; the rest may go to any holder of the group.
+        float64, shape (n_holders,): the part of it that cannot move; the rest may go to any holder of the group.
 
     Returns
     -------
     float64, shape (n_holders,)
-        The capacity itself, but for groups in which a holder keeps more than the mean.
+        The capacity itself, except for groups in which a holder's fixed load exceeds the mean.
     """
     in_group, of_capacity = (np.bincount(group[counted], column[counted]) for column in (load, capacity))
     keeps_more = np.zeros(len(capacity), np.bool_)
@@ -211,10 +211,10 @@ def due_within_groups(capacity: F64, counted: Bools, group: I32, load: F64, fixe
 
 
 def due_of_factors(capacity: F64, counted: Bools, rules: Rules) -> dict[int, F64]:
-    """By replication factor: in proportion to what brokers are due the replicas of partitions that have it.
+    """By replication factor: what brokers are due of the replicas of partitions with that factor, in proportion.
 
-    For scores taken within topics, whose partitions have one factor each: what is fair for a topic is a matter of that
-    alone. Float64, shape (n_brokers,) each, as :func:`due_capacity` says.
+    For scores taken within topics. A topic's partitions share one factor, and that alone decides what is fair for the
+    topic. Float64, shape (n_brokers,) each, as :meth:`PlaceableLoads.due` says.
     """
     rows = np.flatnonzero(counted)
     found: dict[int, F64] = {}
@@ -226,13 +226,13 @@ def due_of_factors(capacity: F64, counted: Bools, rules: Rules) -> dict[int, F64
             _due(capacity, rows, fair_utilisation(_open(rules.rack[rows], capacity[rows], among), {factor: 1.0}))
             for among in ((everyone,) if takes.all() else (everyone, takes))
         )
-        # data on brokers that take nothing is not in excess there
+        # data on brokers that may not receive any is not in excess there
         found[factor] = np.maximum(everywhere, where_open[0]) if where_open else everywhere
     return found
 
 
 def _factors(factor: I32) -> I64:
-    """Replication factors above 0 that there are, ascending; to sort a million of them would take ten times as long."""
+    """The replication factors above 0 in use, ascending; sorting a million of them would take ten times as long."""
     found = np.bincount(factor)
     found[:1] = 0
     return np.flatnonzero(found)
@@ -252,7 +252,7 @@ def _due(capacity: F64, rows: I64, utilisation: F64 | None) -> F64:
 
 
 class _Loads:
-    """The load of a score, divided into what stays where it is and what may be placed again."""
+    """The load of a score, divided into fixed and movable load."""
 
     def __init__(self, parts: Parts, load: F64, state: ClusterState, counted: Bools, rules: Rules) -> None:
         self.parts, self.load, self.cluster, self.counted, self.rules = parts, load, state, counted, rules
@@ -260,14 +260,15 @@ class _Loads:
         self.leads: Bools = rules.movable & (leader >= 0) & counted[leader]
 
     def fixed(self) -> F64:
-        """float64, shape (n_brokers,): base load, and what replicas and leaders of partitions that stay add."""
+        """float64, shape (n_brokers,): base load plus the replicas and leaders of partitions that cannot move."""
         fixed = np.where(self.counted, self.parts.base_load, 0.0)
         if self.rules.movable.all():
             return fixed
         return np.where(self.counted, fixed + _carried_by(~self.rules.movable, self.parts, self.cluster), 0.0)
 
     def most(self) -> F64:
-        """float64, shape (n_brokers,): most that may be placed; of what takes nothing, what it has or could lead."""
+        """float64, shape (n_brokers,): most that may be placed; a closed broker may keep what it has, and lead all of
+        it."""
         closed = self.counted & ~self.rules.takes
         most = np.full(len(closed), np.inf)
         if closed.any():
@@ -279,7 +280,7 @@ class _Loads:
         return most
 
     def each(self, fixed: F64) -> dict[int, float]:
-        """By replication factor: load of one replica of each partition that may be placed again, summed up."""
+        """By replication factor: the load of one replica of each movable partition, summed."""
         free = max(0.0, float(self.load[self.counted].sum() - fixed[self.counted].sum()))
         led = float(self.parts.leader_load[self.leads].sum())
         if led <= 0:
@@ -291,7 +292,7 @@ class _Loads:
         return found
 
     def _by_factor(self, free: float) -> dict[int, float]:
-        """Loads of replicas by the number of them that a partition has on counted brokers."""
+        """Replica loads by the number of replicas that a partition has on counted brokers."""
         factor = self._factor()
         present = _factors(factor[self.rules.movable])
         if len(present) <= 1:
@@ -300,12 +301,12 @@ class _Loads:
         here = self.counted[r.broker] & self.rules.movable[r.partition]
         sums = np.bincount(factor[r.partition], np.where(here, self.parts.replica_load, 0.0), int(present[-1]) + 1)
         total = float(sums[present].sum())
-        # leaders that carry less than followers are a matter of all replicas
+        # if leaders carry less than followers, the difference is spread over all replicas
         scale = max(0.0, free) / total if total > 0 else 0.0
         return {int(f): float(sums[f]) * scale for f in present}
 
     def _factor(self) -> I32:
-        """int32, shape (n_partitions,): replicas to be placed on counted brokers."""
+        """int32, shape (n_partitions,): number of replicas to place on counted brokers."""
         elsewhere = ~self.counted & ~self.rules.leaves
         r = self.cluster.replicas
         if not elsewhere.any():

@@ -1,4 +1,4 @@
-"""Apply a score to a cluster: load, share of fair use and skew of every holder."""
+"""Applies a score to a cluster: load, share and skew of every holder."""
 
 from __future__ import annotations
 
@@ -22,44 +22,44 @@ from kafkabal.scoring.score_protocol import Grain, Need, Score
 from kafkabal.scoring.shares import fair_shares, shares_by_group
 
 DISK_NAME = "disk"
-"""The score that is limited by the room in the log dirs."""
+"""The score that the free space of the log dirs limits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Evaluation:
-    """A score of every holder; holders that do not count (dead, drained, without a report) have a share of NaN."""
+    """A score of every holder; a holder that does not count (dead, drained, not reporting) has a share of NaN."""
 
     name: str
     counted: Bools
-    """bool, shape (n_holders,): the holder is live, not drained, and what the score needs is known of it."""
+    """bool, shape (n_holders,): the holder is live, not drained, and the score's inputs are known for it."""
     load: F64
     capacity: F64
     fair: F64
-    """Fair load: what the holder carries where all are as even as the rules allow; NaN where it belongs to several
+    """Fair load: the holder's load in the most even placement that the rules allow; NaN if it belongs to several
     groups, or does not count."""
     share: F64
-    """1.0 is exactly the fair share; where a holder belongs to several groups, the share in its worst one."""
+    """1.0 is exactly the fair share; for a holder in several groups, its worst share."""
     low: F64
-    """Lower edge of the band in the unit of the load; NaN where a holder belongs to several groups."""
+    """Lower edge of the band in the unit of the load; NaN if a holder belongs to several groups."""
     high: F64
     outside: Bools
-    """The load is outside its band, in some group; all False for a score without one."""
+    """The load is outside its band, in some group; all False for a score without a band."""
     skew: float
-    """How far the most uneven holder is from its fair share, 0 or more."""
+    """Distance of the most unbalanced holder from its fair share, 0 or more."""
 
     @property
     def max_share(self) -> float:
-        """Largest share of a counted holder; 1.0 where none counts."""
+        """Largest share of a counted holder; 1.0 if none counts."""
         return float(np.nanmax(self.share)) if self.counted.any() else 1.0
 
     @property
     def min_share(self) -> float:
-        """Smallest share of a counted holder; 1.0 where none counts."""
+        """Smallest share of a counted holder; 1.0 if none counts."""
         return float(np.nanmin(self.share)) if self.counted.any() else 1.0
 
     @property
     def fair_over_mean(self) -> F64:
-        """Fair utilisation of each holder over the mean of all: 1.0 where no rule keeps it from being even."""
+        """Fair utilisation of each holder over the mean of all: 1.0 if no rule prevents balance."""
         due = np.where(self.counted & ~np.isnan(self.fair), self.fair, 0.0)
         capacity = np.where(self.counted, self.capacity, 0.0)
         mean = due.sum() / (capacity.sum() or 1.0)
@@ -81,9 +81,9 @@ def evaluate(
     tolerance
         Half the width of the band, as a fraction of the mean; 0.10 is ten percent.
     drained
-        bool, shape (n_brokers,): brokers that are to end up empty and so have no fair share.
+        bool, shape (n_brokers,): brokers to be emptied, which have no fair share.
     rules
-        What binds the placement of loads; None for those that hold where nothing else is asked for.
+        Constraints on placement; None for the default ones.
 
     Raises
     ------
@@ -104,13 +104,13 @@ def evaluate(
 
 
 def due_of(score: Score, state: ClusterState, rules: Rules) -> F64:
-    """float64, shape (n_holders,): in proportion to what each holder is due, the capacity where no rule binds."""
+    """float64, shape (n_holders,): what each holder is due, in proportion; the capacity if no rule binds."""
     loads = loads_of(score, state, rules)
     return score.capacity(state) if loads is None else loads.due()
 
 
 def loads_of(score: Score, state: ClusterState, rules: Rules) -> PlaceableLoads | None:
-    """What decides on the fair loads of a score; None for one on which the rules of placement have no bearing."""
+    """What the fair loads of a score depend on; None for a score that placement rules do not affect."""
     if not _is_bound(score) or score.group(state) is not None:
         return None
     parts = parts_of(score, state)
@@ -127,7 +127,8 @@ def _placeable(
 
 
 def _is_bound(score: Score) -> bool:
-    """Loads that no replica carries, and those compared within single brokers, do not depend on racks."""
+    """Whether placement rules affect the score: not if no replica carries its load, or it compares within single
+    brokers."""
     return score.band is not None and score.grain is Grain.BROKER
 
 
@@ -141,12 +142,12 @@ def _due(score: Score, parts: Parts, load: F64, state: ClusterState, counted: Bo
 
 
 def holder_load(score: Score, state: ClusterState) -> F64:
-    """float64, shape (n_holders,): base load plus what replicas and leaders add; NaN where it is not known."""
+    """float64, shape (n_holders,): base load plus the load of replicas and leaders; NaN if unknown."""
     return _load(score, state, parts_of(score, state))
 
 
 def counted_holders(score: Score, state: ClusterState, drained: Bools | None = None) -> Bools:
-    """bool, shape (n_holders,): live, not drained, not offline, and known as far as the score needs."""
+    """bool, shape (n_holders,): live, not drained, not offline, and the score's inputs are known."""
     return _counted(score, state, parts_of(score, state), drained)
 
 
@@ -169,7 +170,7 @@ def _load(score: Score, state: ClusterState, parts: Parts) -> F64:
 
 
 def _holders(score: Score, state: ClusterState) -> tuple[I32, I32]:
-    """Holder of each replica and of each partition's leader, -1 where there is none or it is not known."""
+    """Holder of each replica and of each partition's leader; -1 if there is none or it is unknown."""
     if score.grain is Grain.BROKER:
         return state.replicas.broker, state.partitions.leader
     leader = state.leader_replica
@@ -177,7 +178,7 @@ def _holders(score: Score, state: ClusterState) -> tuple[I32, I32]:
 
 
 def _evaluate(score: Score, parts: Parts, due: F64, counted: Bools, load: F64, tolerance: float) -> Evaluation:
-    """Evaluate where every holder belongs to one group: the whole cluster, or its own."""
+    """Evaluate a score with one group per holder: the whole cluster, or the holder's own."""
     group = parts.holder_group if parts.holder_group is not None else np.zeros(len(load), np.int32)
     share, fair = shares_by_group(load, due, counted, group)
     low, high = (
@@ -201,7 +202,7 @@ def _evaluate(score: Score, parts: Parts, due: F64, counted: Bools, load: F64, t
 def _evaluate_shared(
     score: Score, parts: Parts, counted: Bools, load: F64, groups: GroupLoads, tolerance: float
 ) -> Evaluation:
-    """Evaluate where every holder belongs to every group, such as all brokers to each topic."""
+    """Evaluate a score whose holders belong to every group, such as all brokers to each topic."""
     unknown = np.full(len(load), np.nan)
     return Evaluation(
         name=score.name,

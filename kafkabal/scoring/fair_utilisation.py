@@ -1,8 +1,9 @@
-"""The most even utilisation that the hard rules allow: what is fair to ask of each holder.
+"""The most even utilisation that the hard rules allow: the fair load of each holder.
 
-Racks, replication factors, loads that may not move and limited room can make equal utilisation impossible: with two
-racks and two replicas each rack holds half, whatever its number of brokers. The *fair* utilisation of a holder is its
-own in the fractional placement that is leximin: the largest utilisation is as small as can be, then the next.
+Racks, replication factors, fixed loads and limited room can make equal utilisation impossible: with two racks and two
+replicas, each rack holds half of the data, however many brokers it has. The *fair* utilisation of a holder is its own
+in the leximin fractional placement: the largest utilisation is as small as possible, then the second largest, and so
+on.
 
 Method. A partition with ``r`` replicas is on ``r`` distinct holders in ``min(r, R)`` of the ``R`` racks. Of its
 replicas at most ``min(k, r)`` (``r <= R``) or ``min(m, k + r - R)`` (``r > R``) are on ``m`` holders in ``k`` racks:
@@ -10,15 +11,15 @@ the rank function of a matroid. The loads that holders can have are therefore th
 
     F(m, k) = sum over partitions of  load of one replica x min(...)
 
-and the leximin one among them, relative to capacities, is found by Fujishige's decomposition::
+and the leximin one of these, relative to capacities, is found by Fujishige's decomposition::
 
     h(u) = min over sets S of holders:  F(S) + fixed load on S - u x capacity of S
     the fair utilisation of a holder is the lowest u above which it is in the minimiser S
 
-``h`` is the lower envelope of one line a set; its breakpoints are found by intersecting two known lines and looking for
-one below the intersection (Eisner and Severance). For one ``u`` the minimiser is found rack by rack: each replication
-factor charges either a constant and something a rack, or something a holder, and which of them do what is a matter of
-two thresholds, so that a handful of combinations is all there is to try.
+``h`` is the lower envelope of one line per set; its breakpoints are found by intersecting two known lines and looking
+for one below the intersection (Eisner and Severance). For one ``u`` the minimiser is found rack by rack: each
+replication factor charges either a constant plus an amount per rack, or an amount per holder. Two thresholds decide
+which of them charges how, so that only a handful of combinations has to be tried.
 
 Sources: S. Fujishige, Lexicographically optimal base of a polymatroid with respect to a weight vector, Math. Oper. Res.
 5 (1980); M. J. Eisner and D. G. Severance, Mathematical techniques for efficient record segmentation in large shared
@@ -36,25 +37,26 @@ import numpy as np
 from kafkabal.model import F64, I32, I64, Bools
 
 _ROUNDING = 1e-12
-"""Of the total load, what two sums of the same loads in different order may differ by (2^-53 x 10,000 terms)."""
+"""Fraction of the total load by which two sums of the same loads in different order may differ (2^-53 x 10,000
+terms)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HolderColumns:
-    """What a load may be placed on; columns of shape (n_holders,)."""
+    """The holders on which a load may be placed; arrays of shape (n_holders,)."""
 
     rack: I32
     """Holders of one rack have equal numbers."""
     capacity: F64
     """> 0."""
     fixed: F64
-    """Load that does not move, 0 or more."""
+    """Load that cannot move, 0 or more."""
     most: F64
-    """Most load that may be placed here, infinite where nothing limits it."""
+    """Most load that may be placed here; infinite if unlimited."""
 
     @staticmethod
     def free(rack: I32, capacity: F64) -> HolderColumns:
-        """Holders that carry nothing yet, limited by their racks only."""
+        """Empty holders, limited only by their racks."""
         n = len(capacity)
         return HolderColumns(rack=rack, capacity=capacity, fixed=np.zeros(n), most=np.full(n, np.inf))
 
@@ -65,14 +67,14 @@ def fair_utilisation(holders: HolderColumns, each: Mapping[int, float]) -> F64 |
     Parameters
     ----------
     each
-        By replication factor (1 or more): load of one replica of each partition of that factor, summed up over them. A
+        By replication factor (1 or more): the load of one replica of each partition with that factor, summed. A
         partition with more replicas than there are holders has one on each.
 
     Returns
     -------
     float64, shape (n_holders,)
-        None where all utilisations can be equal: then each is the total load over the total capacity. Limits and racks
-        that leave no room for all loads are ignored, limits first.
+        None if all utilisations can be equal: each is then the total load over the total capacity. If limits and racks
+        leave no room for all loads, they are ignored, limits first.
     """
     if not len(holders.capacity):
         return None
@@ -100,7 +102,7 @@ class _Costs(NamedTuple):
 
 
 def _costs(each: Mapping[int, float], n_racks: int, n_holders: int) -> _Costs:
-    """All combinations of two thresholds: below them a class is charged as a whole, or by racks."""
+    """All combinations of two thresholds: below its threshold a class is charged as a whole, or by racks."""
     classes: dict[int, float] = {}
     for factor, load in each.items():
         placed = min(factor, n_holders)
@@ -128,7 +130,7 @@ class _Line(NamedTuple):
 
 
 class _Search:
-    """Looks for the breakpoints of the lower envelope."""
+    """Searches for the breakpoints of the lower envelope."""
 
     def __init__(self, holders: HolderColumns, each: Mapping[int, float]) -> None:
         _, rack = np.unique(holders.rack, return_inverse=True)
@@ -142,11 +144,11 @@ class _Search:
         self.rounding = _ROUNDING * (self.placed + float(self.fixed.sum()))
 
     def fits_everything(self) -> bool:
-        """Whether there is room for all loads."""
+        """Whether all loads fit."""
         return self.cost(np.ones(len(self.rack), np.bool_)) >= self.placed - self.rounding
 
     def levels(self) -> F64 | None:
-        """Utilisations in the order in which the holders were given, None where they are all the same."""
+        """Utilisations in the given order of holders; None if all are equal."""
         n = len(self.rack)
         none, every = np.zeros(n, np.bool_), np.ones(n, np.bool_)
         lines = [(_Line(none, 0.0, 0.0), self.line(every))]
@@ -166,14 +168,14 @@ class _Search:
         return levels
 
     def lowest(self, at: float, below: _Line, above: _Line) -> _Line | None:
-        """The line that is lowest at a utilisation, if it is below the intersection of the two given ones."""
+        """The lowest line at a utilisation, if it is below the intersection of the two given ones."""
         weight = at * self.capacity - self.fixed
         placed = np.minimum(weight, self.most)
         gain = np.maximum(placed - self.costs.a_holder[:, None], 0.0)
         of_rack = np.add.reduceat(gain, self.first, axis=1) - self.costs.a_rack[:, None]
         best = int((self.costs.constant - np.maximum(of_rack, 0.0).sum(1)).argmin())
         inside = ((of_rack[best] > 0)[self.rack] & (gain[best] > 0)) | (weight > self.most)
-        # in exact numbers minimisers are nested; rounding at a tie must not undo that
+        # in exact arithmetic minimisers are nested; rounding at a tie must not break that
         line = self.line((inside & above.inside) | below.inside)
         is_new = below.capacity < line.capacity < above.capacity
         return line if is_new and line.at(at) < above.at(at) - self.rounding else None
@@ -184,7 +186,7 @@ class _Search:
         return _Line(inside, load, float(self.capacity[inside].sum()))
 
     def cost(self, inside: Bools) -> float:
-        """Most load that can be placed on a set: of each rack as much as its limits let in, or as its classes bring."""
+        """Most load that fits on a set: of each rack as much as its limits admit or its classes supply."""
         limits = np.add.reduceat(np.where(inside, self.most, 0.0), self.first)
         by_holder = np.where(inside, np.minimum(self.costs.a_holder[:, None], self.most), 0.0)
         by_rack = np.add.reduceat(by_holder, self.first, axis=1) + self.costs.a_rack[:, None]

@@ -1,7 +1,7 @@
-"""Leadership by what is measured of brokers: one that takes twice as long to answer is to lead half as many partitions.
+"""Leadership by measurement: a broker that takes twice as long to respond should lead half as many partitions.
 
-A score such as ``latency`` is a load that no replica carries, so that nothing can be moved to make it even. Leaders are
-what can be: they are due in inverse proportion to its share, within limits::
+No replica carries the load of a score such as ``latency``, so moving replicas cannot balance it. Moving leadership can:
+brokers are due leaders in inverse proportion to their share of it, within limits::
 
     slowness = sum of weight x share of the measured scores / sum of the weights        1 where nothing was measured
     capacity = 1 / slowness, from a quarter to four times that of a broker at the mean
@@ -21,11 +21,11 @@ from kafkabal.scoring.score_protocol import Need, ScoreBase
 from kafkabal.scoring.shares import fair_shares
 
 _MOST: Final = 4.0
-"""One bad sample must not take all leadership from a broker, or it would never be measured again."""
+"""Bounds the effect of one bad sample: a broker without any leaders would never be measured again."""
 
 
 class MeasuredLeaders(ScoreBase):
-    """Leaders, due in inverse proportion to measured scores."""
+    """Number of leaders, due in inverse proportion to measured scores."""
 
     name = "leaders"
     unit = "leaders"
@@ -50,7 +50,7 @@ class MeasuredLeaders(ScoreBase):
 
 
 def leaders_by_measurement(scores: Sequence[WeightedScore]) -> tuple[WeightedScore, ...]:
-    """The same scores, with leaders due by those among them that are measured of brokers, if there are any."""
+    """Replace the leader score by one that follows the measured scores among these, if there are any."""
     measured = [w for w in scores if w.score.band is None and w.score.needs & {Need.TELEMETRY, Need.PROMETHEUS}]
     if not measured:
         return tuple(scores)

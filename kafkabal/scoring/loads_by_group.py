@@ -1,7 +1,7 @@
-"""Scores taken within groups that all holders belong to, such as the replicas of each topic on each broker.
+"""Scores whose holders belong to every group, such as the replicas of each topic on each broker.
 
-Only the pairs of a group and a holder that carry load are listed, since most of them are empty: 10,000 topics on
-1,000 brokers are ten million pairs; perhaps one percent of them carries anything.
+Only pairs of a group and a holder that carry load are listed, since most are empty: 10,000 topics on 1,000 brokers are
+ten million pairs, of which perhaps one percent carry load.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from kafkabal.scoring.shares import fair_shares
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GroupLoads:
-    """Load of every pair of a group that has load and a counted holder that holds a replica of it."""
+    """The loads of all pairs of a group with load and a counted holder of one of its replicas."""
 
     group: I32
     holder: I32
     load: F64
     mean: F64
-    """shape (n_groups,): load of the group against the capacity of all counted holders."""
+    """shape (n_groups,): load of the group over the capacity of all counted holders."""
     kind: I32
     """shape (n_groups,): row of :attr:`due` for each group."""
     share: F64
     """Share of each pair."""
     due: F64
-    """shape (n_kinds, n_holders): in proportion to what each holder is due of a group."""
+    """shape (n_kinds, n_holders): what each holder is due of a group, in proportion."""
     judged: Bools
-    """shape (n_groups,): something of the group may move."""
+    """shape (n_groups,): whether any of the group may move."""
     counted: Bools
 
     def fair(self) -> F64:
@@ -41,14 +41,14 @@ class GroupLoads:
         return np.asarray(self.mean[self.group] * self.due[self.kind[self.group], self.holder])
 
     def worst_share(self) -> F64:
-        """float64, shape (n_holders,): largest share of each holder in any group; NaN where it does not count."""
+        """float64, shape (n_holders,): largest share of each holder in any group; NaN if it does not count."""
         judged = bool(self.judged[self.group].any())
         share = np.where(self.counted, 0.0 if judged else 1.0, np.nan)
         np.maximum.at(share, self.holder, self.share)
         return share
 
     def skew(self) -> float:
-        """The largest distance of a share from 1; a holder without a replica of a loaded group has a share of 0."""
+        """Largest distance of a share from 1; a holder without a replica of a loaded group has a share of 0."""
         if not self.group.size:
             return 0.0
         present = np.bincount(self.group, minlength=len(self.mean))
@@ -56,7 +56,7 @@ class GroupLoads:
         return max(float(self.share.max()) - 1, 1 - (0.0 if is_missed else float(self.share.min())))
 
     def outside(self, band: Band, tolerance: float) -> Bools:
-        """bool, shape (n_holders,): outside the band in some group, for holding too much of it or too little."""
+        """bool, shape (n_holders,): outside the band in some group, above or below."""
         low, high = band.edges(self.fair(), tolerance)
         judged = self.judged[self.group]
         n = len(self.counted)
@@ -65,7 +65,7 @@ class GroupLoads:
         return np.asarray(outside | (self.counted & (holds_some_due < self._due_some(band, tolerance))))
 
     def _due_some(self, band: Band, tolerance: float) -> I64:
-        """int64, shape (n_holders,): groups that have something on each holder."""
+        """int64, shape (n_holders,): number of groups of which each holder must have some."""
         number = np.zeros(len(self.counted), np.int64)
         for kind, due in enumerate(self.due):
             mean = self.mean[self.judged & (self.kind == kind)]
@@ -75,12 +75,12 @@ class GroupLoads:
 
 
 def group_loads(parts: Parts, holder: I32, state: ClusterState, counted: Bools, rules: Rules) -> GroupLoads:
-    """Add up replicas and leaders by group and holder; a base load belongs to no group and is left out.
+    """Sum the loads of replicas and leaders by group and holder; a base load belongs to no group and is left out.
 
     Parameters
     ----------
     holder
-        int32, shape (n_replicas,): holder of each replica, -1 where it is not known.
+        int32, shape (n_replicas,): holder of each replica, -1 if unknown.
     """
     leader_replica = parts.leader_replica
     assert parts.group is not None
@@ -111,7 +111,7 @@ def group_loads(parts: Parts, holder: I32, state: ClusterState, counted: Bools, 
 
 
 def _kinds(parts: Parts, state: ClusterState, counted: Bools, rules: Rules, n_groups: int) -> tuple[I32, F64, Bools]:
-    """What decides on the due of a group: the replication factor of its partitions, the largest where they differ."""
+    """What the due of a group depends on: the replication factor of its partitions, the largest if they differ."""
     assert parts.group is not None
     factor = np.zeros(n_groups, rules.factor.dtype)
     if len(parts.capacity) != len(state.brokers):

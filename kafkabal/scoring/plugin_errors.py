@@ -1,4 +1,4 @@
-"""Faults of plug-ins, reported as such: they name the plug-in and the part of it, not kafkabal."""
+"""Reports errors in plug-ins as such: the message names the plug-in and the part that failed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkabal.errors import KafkabalError, UsageError
 
 
 def naming_faults(name: str, part: str) -> AbstractContextManager[None]:
-    """Run code of a score; what it raises becomes one line that names score and part, see :func:`telling_faults`."""
+    """Run code of a score; an exception becomes one line that names score and part, see :func:`telling_faults`."""
     return telling_faults(f"score {name!r}: its {part}", hint="see 'kafkabal help own-score'")
 
 
@@ -18,12 +18,12 @@ def naming_faults(name: str, part: str) -> AbstractContextManager[None]:
 def telling_faults(
     what: str, *, hint: str, kind: type[UsageError] = UsageError, longest: int | None = None
 ) -> Iterator[None]:
-    """Run code of a plug-in; what it raises becomes one line about ``what``, of ``longest`` characters at most.
+    """Run code of a plug-in; an exception becomes one line about ``what``, of ``longest`` characters at most.
 
     Raises
     ------
     UsageError
-        Of that kind, if it raises anything but an error of ours or a signal, or ends the process.
+        Of the given kind, if the code exits the process, or raises anything but an error of ours or a signal.
     """
     try:
         yield
@@ -36,6 +36,6 @@ def telling_faults(
 
 
 def described(error: BaseException) -> str:
-    """Kind and message of an error in one line."""
+    """Type and message of an error in one line."""
     message = " ".join(str(error).split())
     return f"{type(error).__name__}: {message}" if message else type(error).__name__

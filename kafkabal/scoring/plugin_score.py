@@ -1,4 +1,4 @@
-"""A plug-in score behind checks: its faults are named, and its parts have the right types and shapes."""
+"""Wraps a plug-in score in checks: errors name it, and its parts have the right types and shapes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kafkabal.scoring.score_protocol import Grain, Need, Score
 
 @dataclass(frozen=True, slots=True)
 class _PluginBand:
-    """Stands before the band of a score, which may be a plug-in's own too."""
+    """Wraps the band of a score, which may be the plug-in's own too."""
 
     score_name: str
     _band: Band
@@ -31,7 +31,7 @@ class _PluginBand:
 
 @dataclass(frozen=True, slots=True)
 class PluginScore:
-    """Stands before a :class:`~kafkabal.scoring.score_protocol.Score`; its attributes are read once."""
+    """Wraps a :class:`~kafkabal.scoring.score_protocol.Score`; its attributes are read once."""
 
     name: str
     unit: str
@@ -74,12 +74,12 @@ class PluginScore:
 
 
 def plugin_score(score: Score) -> PluginScore:
-    """Guard a score whose name and grain make sense.
+    """Wrap a score whose name and grain are valid.
 
     Raises
     ------
     UsageError
-        If another attribute is not what it must be; score and attribute are named.
+        If another attribute is invalid; the message names score and attribute.
     """
     with naming_faults(score.name, "attributes"):
         unit, meaning, band = score.unit, score.meaning, score.band

@@ -1,4 +1,4 @@
-"""Find scores by name: built-in, from the entry-point group ``kafkabal.scores``, or ``package.module:object``."""
+"""Finds scores by name: built-in, from the entry-point group ``kafkabal.scores``, or ``package.module:object``."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ DEFAULT_SCORES = ("disk", "replicas", "leaders", "topic-spread", "log-dir")
 
 @dataclass(frozen=True, slots=True)
 class WeightedScore:
-    """A score and how much it counts; the weight is finite and above 0."""
+    """A score and its weight, which is finite and above 0."""
 
     score: Score
     weight: float = 1.0
 
 
 def score_names() -> tuple[str, ...]:
-    """Names of the built-in scores and of those that installed packages offer, sorted."""
+    """Names of the built-in scores and of those from installed packages, sorted."""
     return tuple(sorted(_locations()))
 
 
@@ -72,7 +72,7 @@ def load_scores(texts: Iterable[str], options: ScoreOptions | None = None) -> tu
     Parameters
     ----------
     options
-        Apply to those scores that are :class:`~kafkabal.scoring.capacity_options.Configurable`.
+        Applied to scores that are :class:`~kafkabal.scoring.capacity_options.Configurable`.
 
     Raises
     ------
@@ -88,18 +88,18 @@ def load_scores(texts: Iterable[str], options: ScoreOptions | None = None) -> tu
 
 
 def split_weight(text: str) -> tuple[str, str | None]:
-    """Name of a score and its weight as it is written; None where it has none."""
+    """Split a score's name from its weight; the weight is None if there is none."""
     name, given, weight = text.partition("=")
     return name.strip(), weight if given else None
 
 
 def default_scores(*, several_log_dirs: bool, options: ScoreOptions | None = None) -> tuple[WeightedScore, ...]:
-    """The scores of ``rebalance`` and ``inspect``; ``log-dir`` only where a broker has several."""
+    """The default scores of ``rebalance`` and ``inspect``; ``log-dir`` only if a broker has several."""
     return load_scores((name for name in DEFAULT_SCORES if several_log_dirs or name != "log-dir"), options)
 
 
 def _locations() -> dict[str, str]:
-    # looking through every installed package takes longer than most plans of small clusters
+    # scanning all installed packages takes longer than most plans of small clusters
     from importlib.metadata import entry_points
 
     offered = {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}
@@ -127,7 +127,7 @@ def _import_score(location: str) -> Score:
         name, grain = (score.name, score.grain) if is_score else (None, None)
     except ImportError as error:
         raise UsageError(f"cannot load score {location!r}: {error}", hint=import_hint(error)) from error
-    except (Exception, SystemExit) as error:  # a plug-in may fail in any way, and that is the user's to mend
+    except (Exception, SystemExit) as error:  # a plug-in may fail in any way; the user has to fix it
         raise UsageError(f"cannot load score {location!r}: {described(error)}") from error
     if not is_score:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""What built-in scores derive from: counts of replicas and leaders, bytes a second of a network."""
+"""Base classes of built-in scores: counts of replicas and leaders, and network bytes per second."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkabal.scoring.score_protocol import Need, ScoreBase
 
 
 class CountScore(ScoreBase):
-    """A score that counts something; all brokers have the same capacity, or one proportional to their disks."""
+    """A score that counts something; brokers have equal capacities, or capacities proportional to their disks."""
 
     def __init__(self, options: ScoreOptions | None = None) -> None:
         self._by_disk = options is not None and options.count_by_disk
@@ -27,7 +27,7 @@ class CountScore(ScoreBase):
 
 
 class NetworkScore(ScoreBase):
-    """A score of bytes a second; all networks have the same capacity, or the configured one."""
+    """A score in bytes per second; all networks have the same capacity, or the configured one."""
 
     unit = "bytes/s"
     needs = frozenset({Need.RATES})
@@ -40,11 +40,11 @@ class NetworkScore(ScoreBase):
         return type(self)(options)
 
     def capacity(self, state: ClusterState) -> F64:
-        """1 for all, or the configured bytes a second.
+        """1 for all, or the configured bytes per second.
 
         Raises
         ------
         ConfigError
-            If only some live brokers are configured.
+            If only some of the live brokers are configured.
         """
         return network_capacity(state, self._rates)

@@ -1,4 +1,4 @@
-"""What brokers are measured against, where it is not simply the same for all."""
+"""Capacities of brokers, if they are not equal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from kafkabal.model import F64, ClusterState, Default, broker_capacity_bytes, re
 
 
 def disk_capacity(state: ClusterState) -> F64:
-    """float64, shape (n_brokers,): bytes of the volumes; 1 for all where none reports. Dead and unknown: the mean.
+    """float64, shape (n_brokers,): bytes of the volumes; 1 for all if none reports. Dead and unknown brokers get the
+    mean.
 
     Raises
     ------
@@ -28,12 +29,12 @@ def disk_capacity(state: ClusterState) -> F64:
             f"capacity unknown for some brokers only: {_ids(state, missing)}",
             hint="set it in the profile, as in  capacity: {default: 4TiB, 7: {/d0: 2TiB}}",
         )
-    # a broker that did not report has replicas and leaders, and may count by its disk
+    # a broker that did not report still has replicas and leaders, and its disk may be its capacity for them
     return np.where(np.isnan(known), known[asked].mean(), known)
 
 
 def network_capacity(state: ClusterState, rates: Mapping[int | Default, int]) -> F64:
-    """float64, shape (n_brokers,): bytes a second; 1 for all where none is configured.
+    """float64, shape (n_brokers,): bytes per second; 1 for all if none is configured.
 
     Raises
     ------

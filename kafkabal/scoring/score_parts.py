@@ -1,4 +1,4 @@
-"""The parts of a score for one cluster, asked for once and checked: a plug-in may get them wrong."""
+"""The parts of a score on one cluster, computed once and checked: a plug-in may get them wrong."""
 
 from __future__ import annotations
 
@@ -15,33 +15,34 @@ from kafkabal.scoring.plugin_errors import naming_faults
 from kafkabal.scoring.score_protocol import Score, n_holders
 
 _MOST: Final = 1e150
-"""Sums and squares of what is smaller stay finite."""
+"""Sums and squares of smaller numbers stay finite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Parts:
-    """What :class:`~kafkabal.scoring.score_protocol.Score` declares, as float64 and int32 columns of right length."""
+    """What :class:`~kafkabal.scoring.score_protocol.Score` declares, as float64 and int32 arrays of the right
+    length."""
 
     base_load: F64
-    """NaN where the load of a holder is not known."""
+    """NaN if the load of a holder is unknown."""
     replica_load: F64
     leader_load: F64
     capacity: F64
     group: I32 | None
-    """Numbers below the count of replicas: memory is taken for each up to the highest."""
+    """Numbers below the count of replicas: memory is allocated for each number up to the highest."""
     holder_group: I32 | None
     leader_replica: I32
-    """Of the cluster, which looks for it each time it is asked."""
+    """That of the cluster, kept here because the cluster computes it at every access."""
 
 
 def parts_of(score: Score, state: ClusterState) -> Parts:
-    """Ask a score for its parts.
+    """Compute and check the parts of a score.
 
     Raises
     ------
     UsageError
-        If the score fails, a part has the wrong length or cannot be, or a capacity is not above 0; it names score
-        and part.
+        If the score raises, a part has the wrong length or an impossible value, or a capacity is not above 0; the
+        message names score and part.
     """
     parts = Parts(
         base_load=base_load_of(score, state),
@@ -60,7 +61,7 @@ def parts_of(score: Score, state: ClusterState) -> Parts:
 
 
 def base_load_of(score: Score, state: ClusterState) -> F64:
-    """The checked ``base_load`` of a score; :func:`parts_of` says what is refused, here and below."""
+    """The checked ``base_load`` of a score; :func:`parts_of` says what is refused here and below."""
     load = _column(score, "base_load", score.base_load, state, n_holders(score.grain, state))
     _check(score, "base_load", "finite or NaN", ~np.isinf(load))
     known = load[~np.isnan(load)]

@@ -1,11 +1,11 @@
-"""What a score is: a load for every holder, in one unit, against the capacity of the holder.
+"""What a score is: a load for every holder, in one unit, compared with the holder's capacity.
 
-A score declares its parts and fetches nothing. Loads add up, so that moving, adding or appending to a replica changes
-two holders only::
+A score declares its parts and fetches nothing. Loads are additive, so that moving, adding or appending to a replica
+changes only two holders::
 
     load  = base_load + replica_load of the replicas on the holder + leader_load of the partitions led from it
     u     = load / capacity
-    fair  = utilisation of the holder in the most even placement that the hard rules allow; where none binds the mean,
+    fair  = utilisation of the holder in the most even placement that the hard rules allow; if none binds, the mean,
             total load / total capacity of the counted holders (of the group)
     share = u / fair
     skew  = max(max share - 1, 1 - min share)
@@ -30,7 +30,7 @@ class Grain(StrEnum):
 
 
 class Need(StrEnum):
-    """What a cluster must supply for a score to mean something."""
+    """An input that a cluster must supply for a score to make sense."""
 
     LOG_DIRS = "log-dirs"
     CAPACITY = "capacity"
@@ -41,7 +41,7 @@ class Need(StrEnum):
 
 @runtime_checkable
 class Score(Protocol):
-    """A scoring function. A plug-in may derive from :class:`ScoreBase` and give only what differs."""
+    """A scoring function. A plug-in may derive from :class:`ScoreBase` and define only what differs."""
 
     @property
     def name(self) -> str:
@@ -61,11 +61,11 @@ class Score(Protocol):
 
     @property
     def needs(self) -> frozenset[Need]:
-        """What the source must supply."""
+        """The inputs that the cluster must supply."""
 
     @property
     def band(self) -> Band | None:
-        """What counts as balanced; None where the score serves routing, leadership and new topics only."""
+        """What counts as balanced; None if the score serves only routing, leadership and new topics."""
 
     def base_load(self, cluster: ClusterState) -> F64:
         """float64, shape (n_holders,): load that no replica carries."""
@@ -83,11 +83,11 @@ class Score(Protocol):
         """int32, shape (n_replicas,): the score is taken within each group; None for the whole cluster."""
 
     def holder_group(self, cluster: ClusterState) -> I32 | None:
-        """int32, shape (n_holders,): the one group that a holder belongs to; None where each belongs to all."""
+        """int32, shape (n_holders,): the one group of each holder; None if each belongs to all."""
 
 
 class ScoreBase:
-    """A broker score without load, of equal capacity; derive from it and override what differs."""
+    """A broker score without load and with equal capacities; derive from it and override what differs."""
 
     name = ""
     unit = ""
@@ -122,5 +122,5 @@ class ScoreBase:
 
 
 def n_holders(grain: Grain, cluster: ClusterState) -> int:
-    """How many holders of this grain the cluster has."""
+    """Number of holders of this grain in the cluster."""
     return len(cluster.brokers) if grain is Grain.BROKER else len(cluster.log_dirs)

@@ -1,4 +1,4 @@
-"""From names to the scores of a command: those that are named, else the default ones that the cluster supplies."""
+"""Selects the scores of a command: the named ones, or else the default ones that the cluster supports."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def select_scores(
     Parameters
     ----------
     names
-        As ``NAME`` or ``NAME=WEIGHT``; none means the default ones.
+        As ``NAME`` or ``NAME=WEIGHT``; empty for the default ones.
 
     Raises
     ------
@@ -54,12 +54,12 @@ def select_scores(
 
 
 def refuse_weights(names: Sequence[str]) -> None:
-    """See that scores are named without a weight, where each is shown on its own.
+    """Refuse weights where each score is shown on its own.
 
     Raises
     ------
     UsageError
-        Naming the first that has one.
+        Naming the first score with a weight.
     """
     for text in names:
         name, weight = split_weight(text)
@@ -71,7 +71,7 @@ def refuse_weights(names: Sequence[str]) -> None:
 
 
 def has_several_log_dirs(state: ClusterState) -> bool:
-    """Whether some live broker has more than one log dir that works."""
+    """Whether some live broker has more than one working log dir."""
     dirs = state.log_dirs
     working = dirs.broker[(dirs.state != LogDirState.OFFLINE) & state.brokers.is_live[dirs.broker]]
     return bool((np.bincount(working, minlength=1) > 1).any())

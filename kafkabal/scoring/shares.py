@@ -1,4 +1,4 @@
-"""The share formula: the only place where a load is divided by what is fair."""
+"""The share formula: the only place where a load is divided by the fair load."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def fair_shares(load: F64 | I64 | float, due: F64 | float, mean: F64 | float = 1
     due
         What each holder is due, in proportion, > 0; by default its fair load itself.
     mean
-        Load for each unit of ``due``, > 0, so that ``mean x due`` is the fair load.
+        Load per unit of ``due``, > 0, so that ``mean x due`` is the fair load.
     """
     return np.asarray(load / due / mean)
 
@@ -28,7 +28,7 @@ def shares_by_group(load: F64, due: F64, counted: Bools, group: I32) -> tuple[F6
     Parameters
     ----------
     due
-        float64, shape (n_holders,): what holders are due, in proportion; their capacity where no rule binds.
+        float64, shape (n_holders,): what holders are due, in proportion; their capacity if no rule binds.
     group
         int32, shape (n_holders,): the group that each holder belongs to.
     """

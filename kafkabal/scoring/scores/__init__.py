@@ -1,1 +1,1 @@
-"""The built-in scores, one a file."""
+"""The built-in scores, one per file."""

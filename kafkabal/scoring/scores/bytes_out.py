@@ -1,4 +1,4 @@
-"""``bytes-out``: bytes a second that a broker sends to followers and consumers."""
+"""``bytes-out``: bytes per second that a broker sends to followers and consumers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from kafkabal.scoring.score_base_classes import NetworkScore
 
 
 class BytesOut(NetworkScore):
-    """What a leader sends: one copy a follower, and what consumer groups read.
+    """What a leader sends: one copy to each follower, and what consumer groups read.
 
-    Reads that commit no offset, and reads from followers (KIP-392), are not seen.
+    Reads without committed offsets, and reads from followers (KIP-392), are not seen.
     """
 
     name = "bytes-out"
@@ -20,7 +20,7 @@ class BytesOut(NetworkScore):
     band = RelativeBand()
 
     def leader_load(self, cluster: ClusterState) -> F64:
-        """``rate x (RF - 1) + consumed rate`` of each partition; what was not sampled counts nothing."""
+        """``rate x (RF - 1) + consumed rate`` of each partition; an unsampled rate counts as 0."""
         p = cluster.partitions
         replicated = np.nan_to_num(p.in_bytes_per_s) * (cluster.replication_factor - 1)
         return replicated + np.nan_to_num(p.out_bytes_per_s)

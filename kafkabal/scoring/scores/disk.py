@@ -1,4 +1,4 @@
-"""``disk``: bytes on a broker against what its volumes hold."""
+"""``disk``: bytes on a broker relative to the size of its volumes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkabal.scoring.score_protocol import Need, ScoreBase
 
 
 class Disk(ScoreBase):
-    """Bytes of the replicas against the total bytes of the broker's distinct volumes."""
+    """Bytes of the replicas relative to the total size of the broker's distinct volumes."""
 
     name = "disk"
     unit = "bytes"

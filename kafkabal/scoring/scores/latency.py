@@ -1,4 +1,4 @@
-"""``latency``: how long a broker takes to answer producers."""
+"""``latency``: how long a broker takes to respond to producers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kafkabal.scoring.score_protocol import Need, ScoreBase
 
 
 class Latency(ScoreBase):
-    """Mean produce latency as clients measured it; a broker that none of them wrote to has no fair share."""
+    """Mean produce latency as measured by clients; a broker that none of them wrote to has no fair share."""
 
     name = "latency"
     unit = "s"

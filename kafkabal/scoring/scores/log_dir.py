@@ -1,4 +1,4 @@
-"""``log-dir``: bytes in a log dir against its volume, within each broker."""
+"""``log-dir``: bytes in a log dir relative to the size of its volume, within each broker."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LogDir(ScoreBase):
         return replica_bytes(cluster).astype(np.float64)
 
     def capacity(self, cluster: ClusterState) -> F64:
-        """Bytes of the volume divided by the dirs on it; equal within a broker where they are not known."""
+        """Bytes of the volume divided by the number of dirs on it; equal within a broker if any is unknown."""
         dirs = cluster.log_dirs
         sharing = np.bincount(dirs.volume, minlength=1)[dirs.volume] if len(dirs) else np.ones(0)
         capacity = dir_capacity_bytes(cluster) / sharing

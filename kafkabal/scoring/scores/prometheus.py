@@ -1,4 +1,4 @@
-"""``prometheus``: any figure that monitoring keeps of the brokers."""
+"""``prometheus``: any per-broker figure that Prometheus knows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kafkabal.scoring.score_protocol import Need, ScoreBase
 
 
 class Prometheus(ScoreBase):
-    """The value of the configured query; a broker that it does not name has no fair share."""
+    """The value of the configured query; a broker that it does not return has no fair share."""
 
     name = "prometheus"
     unit = "as configured"
@@ -15,7 +15,7 @@ class Prometheus(ScoreBase):
     needs = frozenset({Need.PROMETHEUS})
 
     def base_load(self, cluster: ClusterState) -> F64:
-        """The value of each broker; NaN where the query has none."""
+        """The value of each broker; NaN if the query returned none."""
         return cluster.measured_by_broker(PROMETHEUS_VALUE)
 
 
