@@ -1,4 +1,4 @@
-"""What a cluster is: immutable columns, the rows that they are built from, and questions that need nothing else."""
+"""The model of a cluster: immutable columns, the rows they are built from, and what can be computed from them alone."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""A cluster with topics added to it, as if they had just been created."""
+"""Adds topics to a cluster state, as if they had just been created."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _merged(old: ClusterState, new: ClusterState) -> ClusterState:
 
 
 def _stacked(old: T, new: T, order: I64) -> T:
-    """Columns of both tables below each other, in the given order; ``first`` is left to the caller."""
+    """Concatenate the columns of both tables in the given order; the caller sets ``first``."""
     columns: dict[str, Any] = {
         f.name: np.concatenate([getattr(old, f.name), getattr(new, f.name)])[order]
         for f in fields(old)

@@ -1,4 +1,4 @@
-"""What other programs occupy on the volumes of log dirs."""
+"""Space that other programs use on the volumes of log dirs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from kafkabal.model.volumes import bytes_on_volume
 
 
 def foreign_on_volumes(state: ClusterState) -> F64:
-    """float64, shape (n_dirs,): bytes of other programs on the volume of each dir; NaN where not known.
+    """float64, shape (n_dirs,): bytes of other programs on the volume of each dir; NaN if unknown.
 
-    Dirs of one volume have the same ones, as they have the same capacity: a sum over dirs would count them twice.
+    Dirs on one volume repeat its figure, as they do its capacity: a sum over dirs would count it twice.
     """
     dirs = state.log_dirs
     on_volume = bytes_on_volume(dirs, state.replicas)
@@ -20,7 +20,7 @@ def foreign_on_volumes(state: ClusterState) -> F64:
 
 
 def foreign_of_brokers(state: ClusterState) -> F64:
-    """float64, shape (n_brokers,): bytes of other programs, each volume of a broker once; NaN where none is known."""
+    """float64, shape (n_brokers,): bytes of other programs, each volume of a broker once; NaN if none is known."""
     foreign, dirs = foreign_on_volumes(state), state.log_dirs
     reporting = np.flatnonzero(~np.isnan(foreign))
     _, first = np.unique(dirs.volume[reporting], return_index=True)

@@ -1,4 +1,4 @@
-"""How much a broker can hold, and what a configuration says where the brokers do not."""
+"""Disk capacity of brokers, as reported or as configured."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from kafkabal.model.volumes import dense_volumes, log_bytes
 
 
 def dir_capacity_bytes(state: ClusterState) -> F64:
-    """float64, shape (n_dirs,): bytes of the volume of each dir; NaN where not known, 0 where the dir is offline."""
+    """float64, shape (n_dirs,): bytes of the volume of each dir; NaN if unknown, 0 if the dir is offline."""
     dirs = state.log_dirs
     known = np.where(dirs.total_bytes >= 0, dirs.total_bytes, np.nan)
     return np.where(dirs.state == LogDirState.OFFLINE, 0.0, known)
 
 
 def broker_capacity_bytes(state: ClusterState) -> F64:
-    """float64, shape (n_brokers,): bytes of the distinct volumes of each broker; NaN where not known."""
+    """float64, shape (n_brokers,): bytes of the distinct volumes of each broker; NaN if unknown."""
     dirs = state.log_dirs
-    # the first usable dir of a volume speaks for all of them, since all report the volume
+    # take the first usable dir of each volume, since all its dirs report the same figures
     usable = np.flatnonzero(dirs.state != LogDirState.OFFLINE)
     _, first = np.unique(dirs.volume[usable], return_index=True)
     rows = usable[first]
@@ -32,27 +32,26 @@ def broker_capacity_bytes(state: ClusterState) -> F64:
 
 
 def reports_no_log_dir(state: ClusterState) -> Bools:
-    """bool, shape (n_brokers,): registered, but no log dir of it is known to work."""
+    """bool, shape (n_brokers,): registered, but none of its log dirs is known to work."""
     dirs = state.log_dirs
     working = np.bincount(dirs.broker[dirs.state != LogDirState.OFFLINE], minlength=len(state.brokers))
     return np.asarray(state.brokers.is_live & (working == 0))
 
 
 def with_capacity(state: ClusterState, capacity: Mapping[int | Default, int | Mapping[str, int]]) -> ClusterState:
-    """Give log dirs the capacity that a configuration states.
+    """Set the capacity of log dirs from a configuration.
 
     Parameters
     ----------
     capacity
-        Bytes by broker id, or under ``default`` for every broker that is not named. A number is what the whole
-        broker holds, divided evenly over its dirs, and fills in only what no broker reports; a mapping from path to
-        bytes gives single dirs their own and overrides what is reported. A dir that gets its bytes so is a volume
-        of its own.
+        Bytes by broker id, or under ``default`` for all other brokers. A number is the capacity of the whole broker,
+        divided evenly over its dirs; it applies only to dirs that report none. A mapping from path to bytes sets the
+        capacity of single dirs and overrides what is reported; each of these dirs becomes its own volume.
 
     Raises
     ------
     ConfigError
-        If it names a log dir that does not exist.
+        If it names an unknown log dir.
     """
     dirs = state.log_dirs
     stated = {**dict(_fills(state, capacity)), **dict(stated_of_dirs(state, _of_dirs(capacity), "capacity"))}
@@ -67,7 +66,7 @@ def with_capacity(state: ClusterState, capacity: Mapping[int | Default, int | Ma
 
 
 def _fills(state: ClusterState, capacity: Mapping[int | Default, int | Mapping[str, int]]) -> Iterator[tuple[int, int]]:
-    """Dirs of unknown bytes on brokers whose bytes are stated, and their part of them."""
+    """Dirs of unknown capacity on brokers with a configured one, and their part of it."""
     dirs = state.log_dirs
     for broker, given in stated_of_brokers(state, capacity):
         own = range(int(dirs.first[broker]), int(dirs.first[broker + 1]))

@@ -1,7 +1,7 @@
-"""One record a broker and one a topic: the lines of a snapshot file, and what every back end hands to the builder.
+"""Rows of brokers and topics: the lines of a snapshot file, and what every back end passes to the builder.
 
-The names and meanings are those of the snapshot format, version 1. ``None`` means not known. Unknown keys are
-ignored when a row is decoded, so that a later minor version can add some.
+Names and meanings are those of the snapshot format, version 1. ``None`` means unknown. Decoding ignores unknown keys,
+so that a later minor version can add some.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from kafkabal.input_files import Int32, Int64
 
 SNAPSHOT_VERSION = 1
 
-# what the columns can hold, alone and added up; a file may say anything
+# limits that keep single values and sums within the columns' types; a file may contain anything
 _Bytes: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**60), le=2**60)]
 _Rate: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=2**63)]
 _ClusterId: TypeAlias = Annotated[str, msgspec.Meta(max_length=250)]
 
 
 class HeaderRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """First line of a snapshot: which cluster, when, and where it was read."""
+    """First line of a snapshot: which cluster was read, when, and by which back end."""
 
     kafkabal_snapshot: int
     cluster_id: _ClusterId
@@ -40,7 +40,7 @@ class LogDirRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, g
 
 
 class BrokerRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A broker; ``log_dirs`` is empty where it did not respond or is dead."""
+    """A broker; ``log_dirs`` is empty if it is dead or did not respond."""
 
     broker: Int32
     rack: str | None = None
@@ -51,7 +51,7 @@ class BrokerRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FutureRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A copy on its way to another log dir of the same broker (KIP-113)."""
+    """A replica that is being copied to another log dir of the same broker (KIP-113)."""
 
     broker: Int32
     log_dir: Int32
@@ -59,7 +59,7 @@ class FutureRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class PartitionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A partition; ``sizes`` and ``log_dirs`` follow ``replicas``, whose first is the preferred leader."""
+    """A partition; ``sizes`` and ``log_dirs`` are parallel to ``replicas``, whose first is the preferred leader."""
 
     partition: Int32
     leader: Int32 = -1

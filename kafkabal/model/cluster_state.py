@@ -1,11 +1,11 @@
 """The state of a cluster as immutable numpy columns.
 
-Brokers, log dirs, topics, partitions and replicas are tables of columns; a row is named by its index. Brokers are
-sorted by id, topics by name, partitions by (topic, number), replicas by (partition, position in the replica list),
-so that the same cluster always gives the same columns. An index of -1 means "none" or "not known", a count of bytes
-or an offset of -1 "not known", a rate of NaN "not known".
+Brokers, log dirs, topics, partitions and replicas are tables of columns; rows are identified by index. Brokers are
+sorted by id, topics by name, partitions by (topic, number), replicas by (partition, position in the replica list), so
+that the same cluster always gives the same columns. An index of -1 means "none" or "unknown", -1 bytes or an offset of
+-1 "unknown", a rate of NaN "unknown".
 
-:func:`kafkabal.model.rows_to_state.build_cluster` is the only way to make one from outside.
+:func:`kafkabal.model.rows_to_state.build_cluster` is the only way to create one from outside.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ F64: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 
 
-# what ClusterState.measured holds under these names
+# keys of ClusterState.measured
 PRODUCE_LATENCY = "produce-latency"
 """Seconds that a produce request takes."""
 PROMETHEUS_VALUE = "prometheus"
@@ -43,7 +43,7 @@ class BrokerState(IntEnum):
 
 
 class LogDirState(IntEnum):
-    """Whether a log dir works and takes new replicas (KIP-1066 for CORDONED)."""
+    """Whether a log dir works and accepts new replicas (KIP-1066 for CORDONED)."""
 
     ONLINE = 0
     OFFLINE = 1
@@ -52,11 +52,11 @@ class LogDirState(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Brokers:
-    """Columns of the brokers, sorted by id; controllers that are not brokers are not among them."""
+    """Columns of the brokers, sorted by id; without controllers that are not brokers."""
 
     id: I32
     rack: I32
-    """Index into :attr:`ClusterState.racks`, -1 where the broker has none."""
+    """Index into :attr:`ClusterState.racks`, -1 if the broker has no rack."""
     state: I8
     """A :class:`BrokerState`."""
     host: tuple[str, ...]
@@ -71,12 +71,12 @@ class Brokers:
         return np.equal(self.state, BrokerState.ONLINE)
 
     def index_of(self, broker_id: int) -> int:
-        """Row of a broker id, -1 where it is unknown."""
+        """Row of a broker id, -1 if unknown."""
         at = int(np.searchsorted(self.id, broker_id))
         return at if at < len(self.id) and self.id[at] == broker_id else -1
 
     def column_of(self, figures: Mapping[int, float]) -> F64:
-        """float64, shape (n_brokers,): the figure of each broker by its id, NaN where there is none."""
+        """float64, shape (n_brokers,): the figures by broker id as a column, NaN where missing."""
         return np.fromiter((figures.get(broker, math.nan) for broker in self.id.tolist()), np.float64, len(self))
 
 
@@ -89,7 +89,7 @@ class LogDirs:
     total_bytes: I64
     """Size of the volume of the dir."""
     usable_bytes: I64
-    """What is still free for Kafka on that volume."""
+    """Space on that volume that Kafka can still use."""
     state: I8
     """A :class:`LogDirState`."""
     volume: I32
@@ -108,9 +108,9 @@ class Topics:
     name: tuple[str, ...]
     internal: Bools
     configs: tuple[Mapping[str, str] | None, ...]
-    """Configs set on the topic itself; None where they were not read."""
+    """Configs set on the topic itself; None if they were not read."""
     topic_id: tuple[str, ...]
-    """Tells a topic from another that was created later under its name; empty where it is not known."""
+    """Distinguishes a topic from a later one of the same name; empty if unknown."""
 
     def __len__(self) -> int:
         return len(self.name)
@@ -123,13 +123,14 @@ class Partitions:
     topic: I32
     number: I32
     leader: I32
-    """Row of the leading broker, -1 where the partition has no leader."""
+    """Row of the leading broker, -1 if the partition has no leader."""
     first: I64
     """shape (n_partitions + 1,): replicas of partition p are rows ``first[p]:first[p + 1]``."""
     start_offset: I64
     end_offset: I64
     remote_bytes: I64
-    """Bytes that only remote storage holds (KIP-405), -1 where not known: they fill no log dir, no move copies them."""
+    """Bytes that only remote storage holds (KIP-405), -1 if unknown: they use no log dir and are not copied by
+    moves."""
     in_bytes_per_s: F64
     out_bytes_per_s: F64
 
@@ -144,12 +145,12 @@ class Replicas:
     partition: I32
     broker: I32
     log_dir: I32
-    """Row of the log dir, -1 where it is not known."""
+    """Row of the log dir, -1 if unknown."""
     size_bytes: I64
-    """Bytes of the local log, without remote (tiered) segments, -1 where not known."""
+    """Bytes of the local log, without remote (tiered) segments, -1 if unknown."""
     in_sync: Bools
     adding: Bools
-    """Being added by a reassignment that is still running (KIP-455)."""
+    """Being added by a reassignment in flight (KIP-455)."""
     removing: Bools
 
     def __len__(self) -> int:
@@ -158,12 +159,12 @@ class Replicas:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FutureReplicas:
-    """Columns of the copies on their way to another log dir of their broker (KIP-113)."""
+    """Columns of the replicas that are being copied to another log dir of their broker (KIP-113)."""
 
     replica: I32
     """Row of the replica that is being copied."""
     log_dir: I32
-    """Row of the log dir that it goes to."""
+    """Row of the target log dir."""
     size_bytes: I64
 
     def __len__(self) -> int:
@@ -172,7 +173,7 @@ class FutureReplicas:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CommittedOffsets:
-    """Columns of what consumer groups have committed; empty unless it was asked for."""
+    """Columns of the committed offsets of consumer groups; empty unless requested."""
 
     groups: tuple[str, ...] = ()
     group: I32 = field(default_factory=lambda: np.empty(0, np.int32))
@@ -182,7 +183,7 @@ class CommittedOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClusterState:
-    """All that is known of a cluster at one moment."""
+    """The state of a cluster at one moment."""
 
     cluster_id: str
     taken_at: str
@@ -198,23 +199,23 @@ class ClusterState:
     futures: FutureReplicas
     committed: CommittedOffsets = field(default_factory=CommittedOffsets)
     measured: Mapping[str, F64] = field(default_factory=dict)
-    """What clients or monitoring say of the brokers, by name: float64, shape (n_brokers,), NaN where not known."""
+    """Measurements of the brokers by clients or monitoring, by name: float64, shape (n_brokers,), NaN if unknown."""
 
     def replace(self, **changes: Any) -> ClusterState:
-        """A copy with some tables replaced; the caller keeps the tables consistent with each other."""
+        """A copy with some tables replaced; the caller keeps the tables consistent."""
         return replace(self, **changes)
 
     def measured_by_broker(self, name: str) -> F64:
-        """float64, shape (n_brokers,): one column of :attr:`measured`, NaN throughout where there is none."""
+        """float64, shape (n_brokers,): one column of :attr:`measured`; all NaN if there is none."""
         return self.measured.get(name, np.full(len(self.brokers), np.nan))
 
     def topic_partition(self, row: int) -> TopicPartition:
-        """Name of a partition row."""
+        """The name of a partition, by its row."""
         return TopicPartition(self.topics.name[self.partitions.topic[row]], int(self.partitions.number[row]))
 
     @property
     def replication_factor(self) -> I32:
-        """int32, shape (n_partitions,): replicas of each partition, those being added included."""
+        """int32, shape (n_partitions,): number of replicas of each partition, including those being added."""
         return np.diff(self.partitions.first).astype(np.int32)
 
     @property
@@ -227,6 +228,6 @@ class ClusterState:
 
 
 def freeze(*arrays: NDArray[Any]) -> None:
-    """Make columns read-only, so that a state that was handed out cannot change."""
+    """Make arrays read-only, so that a published state cannot change."""
     for array in arrays:
         array.setflags(write=False)

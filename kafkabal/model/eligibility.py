@@ -1,6 +1,6 @@
-"""Which brokers and log dirs may take a replica, and how much room is left.
+"""Which brokers and log dirs may receive a replica, and how much room they have.
 
-Planner, placement and executor all ask here, so that no two of them answer differently; racks have
+Planner, placement and executor share these functions, so that their answers agree; for racks see
 :mod:`~kafkabal.model.rack_rule`.
 """
 
@@ -16,20 +16,20 @@ from kafkabal.model.replica_sizes import replica_bytes
 from kafkabal.model.volumes import bytes_on_volume, used_bytes
 
 LEAST_FREE_FRACTION = 0.05
-"""Fraction of a volume that always stays usable, whatever limit is asked for."""
+"""Fraction of a volume that always stays free, whatever the limit."""
 UNLIMITED = np.iinfo(np.int64).max // 4
-"""Room of a volume of unknown size; sums of a few of them still fit 64 bits."""
+"""Room of a volume of unknown size; sums of a few of these still fit into 64 bits."""
 
 
 _LONGEST_NAME = 255 - len("-.-future") - 32
-"""Characters of topic and partition number together."""
+"""Longest topic name and partition number together, in characters."""
 
 
 def takes_replicas(state: ClusterState, excluded: Bools) -> Bools:
     """bool, shape (n_brokers,): live, not excluded, and with a log dir that is online and not cordoned (KIP-1066).
 
-    A broker that did not report its log dirs takes nothing, since it is unknown whether a replica would fit; where no
-    live broker reports any, as on clusters whose version cannot, that says nothing and all of them take replicas.
+    A broker that did not report its log dirs receives nothing, since it is unknown whether a replica would fit. If no
+    live broker reports any, because the brokers' version cannot, all live brokers may receive replicas.
     """
     dirs = state.log_dirs
     has_open_dir = np.bincount(dirs.broker[dirs.state == LogDirState.ONLINE], minlength=len(state.brokers)) > 0
@@ -39,12 +39,12 @@ def takes_replicas(state: ClusterState, excluded: Bools) -> Bools:
 
 
 def named_brokers(state: ClusterState, ids: Iterable[int], option: str) -> Bools:
-    """bool, shape (n_brokers,): the brokers that an option names by their ids.
+    """bool, shape (n_brokers,): the brokers whose ids an option lists.
 
     Raises
     ------
     UsageError
-        If one of them does not exist.
+        If one of them is unknown.
     """
     rows = np.zeros(len(state.brokers), np.bool_)
     for broker_id in ids:
@@ -56,7 +56,7 @@ def named_brokers(state: ClusterState, ids: Iterable[int], option: str) -> Bools
 
 
 def did_not_report(state: ClusterState) -> Bools:
-    """bool, shape (n_brokers,): live brokers whose log dirs are not known, while those of others are."""
+    """bool, shape (n_brokers,): live brokers whose log dirs are unknown while those of others are known."""
     dirs = state.log_dirs
     reported = np.bincount(dirs.broker, minlength=len(state.brokers)) > 0
     live = state.brokers.is_live
@@ -64,10 +64,10 @@ def did_not_report(state: ClusterState) -> Bools:
 
 
 def can_choose_log_dir(topic: str, partition: int) -> bool:
-    """Whether Kafka lets a client choose the log dir of a partition, or move it to another (AlterReplicaLogDirs).
+    """Whether Kafka lets a client choose or change the log dir of a partition (AlterReplicaLogDirs).
 
-    While it does, it keeps a folder ``topic-partition.<32 digits>-future``; where that is longer than 255 characters,
-    it answers INVALID_TOPIC_EXCEPTION (KAFKA-4893), also to a mere choice for a replica that is yet to come.
+    During the copy, Kafka keeps a folder ``topic-partition.<32 digits>-future``; if its name exceeds 255 characters,
+    Kafka returns INVALID_TOPIC_EXCEPTION (KAFKA-4893), even for the choice of a dir before the replica exists.
     """
     return len(topic) + len(str(partition)) <= _LONGEST_NAME
 
@@ -81,19 +81,19 @@ def with_choosable_log_dir(state: ClusterState) -> Bools:
 
 
 def dir_room_bytes(state: ClusterState, limit: float) -> I64:
-    """int64, shape (n_dirs,): as :func:`volume_room_bytes`, and 0 for dirs that take nothing."""
+    """int64, shape (n_dirs,): like :func:`volume_room_bytes`, but 0 for dirs that accept no replicas."""
     room = volume_room_bytes(state, limit)
     room[state.log_dirs.state != LogDirState.ONLINE] = 0
     return room
 
 
 def volume_room_bytes(state: ClusterState, limit: float) -> I64:
-    """int64, shape (n_dirs,): bytes that may still come to the volume of each dir.
+    """int64, shape (n_dirs,): bytes that may still be added to the volume of each dir.
 
     Parameters
     ----------
     limit
-        Fraction of a volume that is not to be exceeded; 5 % always stays usable.
+        Fraction of a volume that may be used; 5 % always stays free.
     """
     dirs = state.log_dirs
     full_at = np.floor(dirs.total_bytes * min(limit, 1 - LEAST_FREE_FRACTION)).astype(np.int64)
@@ -103,10 +103,9 @@ def volume_room_bytes(state: ClusterState, limit: float) -> I64:
 
 
 def first_open_dirs(state: ClusterState) -> I64:
-    """int64, shape (n,): row of the first log dir that takes replicas, of each volume that has one.
+    """int64, shape (n,): for each volume with log dirs that accept replicas, the row of the first of them.
 
-    Its room is that of the volume, which must not be counted once for each dir, nor be missed because another dir on it
-    takes nothing.
+    Its room is that of the volume, which must be counted only once, and even if another dir on the volume is closed.
     """
     is_open = np.flatnonzero(state.log_dirs.state == LogDirState.ONLINE)
     _, first = np.unique(state.log_dirs.volume[is_open], return_index=True)
@@ -114,10 +113,10 @@ def first_open_dirs(state: ClusterState) -> I64:
 
 
 def room_for_replicas(state: ClusterState, limit: float) -> F64:
-    """float64, shape (n_brokers,): most bytes of replicas that fit below the limit beside what other programs occupy.
+    """float64, shape (n_brokers,): most replica bytes that fit below the limit besides the files of other programs.
 
-    Less than a broker holds now where its log dirs are too full; what is in cordoned dirs may stay there. Infinite
-    where the size of a volume is not known.
+    May be less than a broker holds now, if its log dirs are too full; replicas in cordoned dirs may stay. Infinite if
+    the size of a volume is unknown.
     """
     dirs = state.log_dirs
     others = np.maximum(used_bytes(dirs, state.replicas) - bytes_on_volume(dirs, state.replicas), 0)
@@ -134,10 +133,10 @@ def room_for_replicas(state: ClusterState, limit: float) -> F64:
 
 
 def _bytes_that_may_stay(state: ClusterState, closed: I64, below: F64) -> F64:
-    """float64, shape (n_brokers,): what is in cordoned dirs, up to ``below`` of each.
+    """float64, shape (n_brokers,): bytes of replicas in cordoned dirs, at most ``below`` for each broker.
 
-    Estimated where it is not known: what counts as load of a broker must be allowed to stay there. A replica of which
-    even the dir is not known counts where all dirs of its broker are cordoned.
+    Unknown sizes are estimated: whatever counts as load of a broker must be allowed to stay there. A replica whose dir
+    is unknown too counts if all dirs of its broker are cordoned.
     """
     dirs, replicas, n = state.log_dirs, state.replicas, len(state.brokers)
     each = replica_bytes(state).astype(np.float64)
@@ -151,7 +150,7 @@ def _bytes_that_may_stay(state: ClusterState, closed: I64, below: F64) -> F64:
 
 
 def lasting_factor(state: ClusterState) -> I32:
-    """int32, shape (n_partitions,): replicas of each partition once those that a reassignment is removing are gone."""
+    """int32, shape (n_partitions,): number of replicas once a reassignment has removed those it is removing."""
     factor = state.replication_factor
     removing = state.replicas.partition[state.replicas.removing]
     return np.asarray(factor - np.bincount(removing, minlength=len(factor)), np.int32)

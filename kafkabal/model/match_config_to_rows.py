@@ -1,7 +1,7 @@
-"""What a configuration states of brokers and their log dirs, brought to the rows of a cluster.
+"""Matches configured values of brokers and log dirs to the rows of a cluster.
 
-A broker that is named but not there is ignored: one that is down and holds nothing is not listed, and that is no
-fault of the configuration. A log dir that is named must be there if its broker is.
+A configured broker that does not exist is ignored: a dead broker without replicas is not listed, and the configuration
+is not wrong for that. A configured log dir must exist if its broker does.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ T = TypeVar("T")
 Default: TypeAlias = Literal["default"]
 
 _ANOTHER_CLUSTER = "if this profile is of another cluster, choose one with --profile"
-"""The profile in use holds for a snapshot too, wherever that was taken."""
+"""The profile in use applies to snapshots too, from whichever cluster."""
 
 
 def stated_of_brokers(state: ClusterState, stated: Mapping[int | Default, T]) -> Iterator[tuple[int, T]]:
-    """Row of each broker that is named, or else falls under ``default``, and what is stated of it."""
+    """Row of each broker with a configured value, its own or the ``default``, and that value."""
     for row, broker_id in enumerate(state.brokers.id.tolist()):
         if broker_id in stated:
             yield row, stated[broker_id]
@@ -32,13 +32,13 @@ def stated_of_brokers(state: ClusterState, stated: Mapping[int | Default, T]) ->
 def stated_of_dirs(
     state: ClusterState, stated: Mapping[int | Default, Mapping[str, T]], what: str
 ) -> Iterator[tuple[int, T]]:
-    """Row of each log dir that is named by its path, and what is stated of it.
+    """Row of each log dir with a configured value, by path, and that value.
 
     Raises
     ------
     ConfigError
-        If a broker is named together with a log dir that it does not have, or ``default`` with one that no broker
-        has; ``what`` names the setting.
+        If a broker is named with a log dir that it does not have, or ``default`` with one that no broker has; ``what``
+        names the setting.
     """
     _check_default(state, stated.get("default", {}), what)
     for broker, by_path in stated_of_brokers(state, stated):

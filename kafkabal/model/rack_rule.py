@@ -1,17 +1,18 @@
-"""The rack rule: how many racks a partition has to be in, and so which racks its next replica may go to.
+"""The rack rule: how many racks a partition must span, and so which racks its next replica may be in.
 
-A partition with ``r`` replicas, in a cluster whose brokers are in ``R`` racks, has to be in ``min(r, R)`` racks: so the
-loss of a rack costs it as few replicas as possible. It follows for one replica, given the others of its partition::
+A partition with ``r`` replicas, in a cluster whose brokers are in ``R`` racks, must span ``min(r, R)`` racks, so that
+the loss of a rack costs it as few replicas as possible. For one replica, given the others of its partition, this
+means::
 
-    it may enter a rack  if  none of the others is in that rack, or the others are in min(r, R) racks by themselves
+    it may enter a rack  if  none of the others is in that rack, or the others already span min(r, R) racks
 
-so that no move makes the spread narrower, and one of a replica that shares its rack, while racks are missing, makes it
-wider. A broker without a rack is a rack of its own. ``R`` counts the racks of brokers that may still hold replicas:
-live, and not drained.
+Thus no move narrows the spread, and while racks are missing, moving a replica that shares its rack widens it. A broker
+without a rack is a rack of its own. ``R`` counts the racks of brokers that may still hold replicas: live, and not
+drained.
 
-The functions take the numbers of racks, those of one partition along the last axis; any axes before it are those of
-the answer, so that one definition serves a single replica and a million. :data:`NO_RACK` stands for an empty position
-or a dead broker, and is not a rack.
+The functions take rack numbers, with the replicas of one partition along the last axis; any leading axes are those of
+the result, so that one definition serves a single replica and a million. :data:`NO_RACK` marks an empty position or a
+dead broker, and is not a rack.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ def rack_numbers(state: ClusterState) -> I32:
 
 
 def required_racks(factor: I32 | I64 | int, n_racks: I32 | I64 | int) -> I32:
-    """int32, shape (...): racks that partitions with so many replicas have to be in."""
+    """int32, shape (...): number of racks that partitions with this many replicas must span."""
     return np.minimum(factor, n_racks).astype(np.int32)
 
 
 def most_in_a_rack(factor: I32 | I64 | int, n_racks: I32 | I64 | int) -> I32:
-    """int32, shape (...): most replicas that partitions may have in one rack: the other racks have one each then."""
+    """int32, shape (...): most replicas of a partition in one rack: all other required racks then have one each."""
     return np.asarray(factor - required_racks(factor, n_racks) + 1, np.int32)
 
 
 def distinct_racks(racks: I32) -> I32:
-    """int32, shape (...): racks that the replicas of each partition are in."""
+    """int32, shape (...): number of racks that each partition spans."""
     distinct = np.zeros(racks.shape[:-1], np.int32)
     for i in range(racks.shape[-1]):
         is_first = racks[..., i] != NO_RACK
@@ -53,18 +54,18 @@ def distinct_racks(racks: I32) -> I32:
 
 
 def missing_racks(racks: I32, required: I32) -> I32:
-    """int32, shape (...): in how many more racks each partition has to be; 0 and less where it is in enough."""
+    """int32, shape (...): how many more racks each partition must span; 0 or less if it spans enough."""
     return np.asarray(required - distinct_racks(racks), np.int32)
 
 
 def may_enter(others: I32, rack: I32, required: I32 | None) -> Bools:
-    """bool, shape (...): whether a replica may enter a rack, given the racks of the others of its partition.
+    """bool, shape (...): whether a replica may enter a rack, given the racks of the partition's other replicas.
 
     Parameters
     ----------
     required
-        Racks that the partition has to be in; None where it has at most one replica for each rack, whose others never
-        are in enough racks by themselves: they need not be counted then.
+        Number of racks that the partition must span; None if it has at most one replica per rack: the others then never
+        span enough racks and need not be counted.
     """
     is_held = (others == rack[..., None]).any(-1)
     return np.asarray(~is_held if required is None else ~is_held | (distinct_racks(others) >= required))
@@ -73,7 +74,7 @@ def may_enter(others: I32, rack: I32, required: I32 | None) -> Bools:
 def may_enter_each(others: I32, n_racks: int, required: I32 | None) -> Bools:
     """bool, shape (n, n_racks): :func:`may_enter` for the racks 0 to ``n_racks`` - 1, given a matrix of others."""
     rows = np.arange(len(others))
-    # one column more, which NO_RACK points at
+    # an extra column for NO_RACK
     is_held = np.zeros((len(others), n_racks + 1), np.bool_)
     for i in range(others.shape[1]):
         is_held[rows, others[:, i]] = True
@@ -94,12 +95,12 @@ def shares_rack(racks: I32) -> Bools:
 
 
 def is_bound_to_racks(factor: I32, n_racks: int) -> bool:
-    """Whether each partition has to have one replica in every rack, so that replicas can move only within theirs."""
+    """Whether each partition must have a replica in every rack, so that replicas can only move within their rack."""
     return n_racks > 1 and bool((factor == n_racks).all())
 
 
 def racks_by_partition(partition: I32 | I64, rack: I32, n_partitions: int) -> I64:
-    """int64, shape (n_partitions,): :func:`distinct_racks` of replicas in columns, each with its partition and rack."""
+    """int64, shape (n_partitions,): :func:`distinct_racks` for replicas in columns, with their partition and rack."""
     if not len(partition):
         return np.zeros(n_partitions, np.int64)
     span = int(rack.max()) + 1
@@ -108,12 +109,12 @@ def racks_by_partition(partition: I32 | I64, rack: I32, n_partitions: int) -> I6
 
 
 def in_emptiest_racks(candidates: Bools, rack: I32, chosen: list[int]) -> Bools:
-    """bool, shape (n_brokers,): candidates in racks with the fewest replicas of a partition: new racks come first.
+    """bool, shape (n_brokers,): the candidates in racks with the fewest replicas of a partition: new racks come first.
 
     Parameters
     ----------
     chosen
-        Rows of brokers that hold the partition already; none of them is a candidate.
+        Rows of brokers that already hold the partition; none of them is a candidate.
     """
     held = np.bincount(rack[chosen], minlength=int(rack.max()) + 1)[rack]
     free = candidates.copy()

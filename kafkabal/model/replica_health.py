@@ -1,4 +1,4 @@
-"""Which replicas cannot be read, which partitions have a copy that others can be made from, and which are moving."""
+"""Which replicas are offline, which partitions have a copy to replicate from, and which are being reassigned."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafkabal.model.cluster_state import Bools, ClusterState, LogDirState
 
 
 def offline_replicas(state: ClusterState) -> Bools:
-    """bool, shape (n_replicas,): on a dead broker, in an offline dir, or missing from what its broker reported."""
+    """bool, shape (n_replicas,): on a dead broker, in an offline dir, or missing from its broker's report."""
     return np.asarray(~state.brokers.is_live[state.replicas.broker] | in_offline_dir(state))
 
 
@@ -24,7 +24,8 @@ def in_offline_dir(state: ClusterState) -> Bools:
 
 
 def has_readable_copy(state: ClusterState) -> Bools:
-    """bool, shape (n_partitions,): something is there to copy from: a leader, or an in-sync replica that is online."""
+    """bool, shape (n_partitions,): there is a copy to replicate from: a leader, or an in-sync replica that is
+    online."""
     r = state.replicas
     found = state.partitions.leader >= 0
     found[r.partition[r.in_sync & ~offline_replicas(state)]] = True
@@ -32,7 +33,7 @@ def has_readable_copy(state: ClusterState) -> Bools:
 
 
 def is_reassigned(state: ClusterState) -> Bools:
-    """bool, shape (n_partitions,): a reassignment is moving the partition."""
+    """bool, shape (n_partitions,): a reassignment of the partition is in flight."""
     found = np.zeros(len(state.partitions), np.bool_)
     found[state.replicas.partition[state.replicas.adding | state.replicas.removing]] = True
     return found

@@ -1,7 +1,7 @@
-"""Bytes of replicas and of moves, with what is not known estimated from the other copies.
+"""Bytes of replicas and of moves; unknown sizes are estimated from the other copies.
 
-Bytes of a move are those of the current leader's copy, else of the largest known copy. A replica of unknown size
-(on a dead broker or an offline dir) counts as much as a move of it would; where no copy is known, as nothing.
+A move copies the bytes of the current leader's replica, or else of the largest known one. A replica of unknown size (on
+a dead broker or in an offline dir) counts as many bytes as a move of it; 0 if no copy's size is known.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from kafkabal.model.cluster_state import I64, Bools, ClusterState
 
 
 def move_bytes(state: ClusterState) -> I64:
-    """Bytes that one new copy of each partition costs.
+    """Bytes that each partition's next copy costs.
 
     Returns
     -------
     int64, shape (n_partitions,)
-        -1 where the size of no copy is known.
+        -1 if no copy's size is known.
     """
     size = state.replicas.size_bytes
     if not len(state.partitions):
@@ -32,12 +32,12 @@ def move_bytes(state: ClusterState) -> I64:
 
 
 def is_estimated(state: ClusterState) -> Bools:
-    """bool, shape (n_replicas,): the size was not reported and is taken from the other copies."""
+    """bool, shape (n_replicas,): the size was not reported and is estimated from the other copies."""
     return np.asarray(state.replicas.size_bytes < 0)
 
 
 def replica_bytes(state: ClusterState) -> I64:
-    """int64, shape (n_replicas,): bytes of each replica, estimated where they are not known, never negative."""
+    """int64, shape (n_replicas,): bytes of each replica, estimated if unknown, never negative."""
     size = state.replicas.size_bytes
     unknown = size < 0
     if not unknown.any():

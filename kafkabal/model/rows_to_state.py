@@ -1,7 +1,6 @@
-"""The one way from rows to columns: checks every row, sorts, and freezes.
+"""Builds a cluster state from rows: checks every row, sorts, and freezes.
 
-Topics come as an iterable and are turned into columns some at a time, so that the rows of a large cluster need not all
-exist at once.
+Topics come as an iterable and are converted in chunks, so that the rows of a large cluster need not all exist at once.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from kafkabal.model.topic_columns import TopicColumns, join_columns, optional_in
 from kafkabal.model.volumes import number_volumes
 
 _MOST_BYTES = 2**61
-"""A quarter of what int64 holds: sums are doubled for copies, and limits are added to them."""
+"""A quarter of int64's range: sums are doubled for copies, and limits are added to them."""
 _DIR_STATES = {"online": LogDirState.ONLINE, "offline": LogDirState.OFFLINE, "cordoned": LogDirState.CORDONED}
 
 
@@ -52,12 +51,12 @@ def build_cluster(
     Parameters
     ----------
     committed
-        Offsets of consumer groups, with ``partition`` counted in the order in which the rows come.
+        Committed offsets of consumer groups; ``partition`` counts partitions in the order of the rows.
 
     Raises
     ------
     InvalidClusterError
-        If a row contradicts itself or another row; it names what and in which row.
+        If a row contradicts itself or another row; the message names what and in which row.
     """
     chunks = read_columns(topics)
     broker_table, dir_table, racks = _broker_tables(brokers, np.concatenate([c.replica_ids for c in chunks]))
@@ -141,7 +140,7 @@ def _dir_table(ordered: list[BrokerRow]) -> LogDirs:
 
 
 def _check_sum(size_bytes: I64, what: str) -> None:
-    """Whatever is added up of these, and doubled for a copy that is on its way, has to fit into 64 bits."""
+    """Check that the sum of all sizes, doubled for copies in flight, fits into 64 bits."""
     if size_bytes.sum(dtype=np.float64) > _MOST_BYTES:
         raise InvalidClusterError(f"the bytes of all {what} add up to more than {_MOST_BYTES:,}")
 
@@ -159,7 +158,7 @@ def _pick(values: list[Any], order: I64) -> list[Any]:
 
 
 def _partition_order(columns: TopicColumns, topic_order: I64, names: list[str]) -> tuple[I64, I32]:
-    """Rows of the partitions in order of (topic, number), and the topic of each of them."""
+    """Rows of the partitions in (topic, number) order, and the topic of each."""
     rank = np.empty(len(topic_order), np.int32)
     rank[topic_order] = np.arange(len(topic_order), dtype=np.int32)
     topic = np.repeat(rank, columns.partition_count)
@@ -226,7 +225,7 @@ def _check_distinct(
 ) -> None:
     key = partition.astype(np.int64) * len(brokers) + broker
     if len(key) > 1:
-        # lists are short: comparing each replica with those a few places further on beats a sort
+        # lists are short: comparing each replica with the next few is faster than sorting
         longest = int(np.bincount(partition).max())
         for step in range(1, longest):
             same = np.flatnonzero(key[step:] == key[:-step])
@@ -301,7 +300,7 @@ def _future_table(
 
 
 def _replica_on(partition: int, broker_id: int, partitions: Partitions, replicas: Replicas, brokers: Brokers) -> int:
-    """Row of a partition's replica on a broker, -1 where there is none."""
+    """Row of a partition's replica on a broker, -1 if there is none."""
     first, end = int(partitions.first[partition]), int(partitions.first[partition + 1])
     at = np.flatnonzero(brokers.id[replicas.broker[first:end]] == broker_id)
     return first + int(at[0]) if at.size else -1

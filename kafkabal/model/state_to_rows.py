@@ -1,4 +1,4 @@
-"""The way back: from columns to the rows of the snapshot format, which the builder turns into equal columns."""
+"""Converts a state back to the rows of the snapshot format, from which the builder makes equal columns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DIR_STATES: dict[int, Any] = {
     LogDirState.CORDONED: "cordoned",
 }
 _TOPICS_AT_ONCE = 4096
-"""Some tens of MB of rows at a time, where all at once would take several times the memory of the cluster itself."""
+"""Some tens of MB of rows at a time; all at once would take several times the memory of the cluster state."""
 
 
 def header_row(state: ClusterState) -> HeaderRow:
@@ -38,7 +38,7 @@ def header_row(state: ClusterState) -> HeaderRow:
 
 
 def broker_rows(state: ClusterState) -> Iterator[BrokerRow]:
-    """One row a broker, by id; volumes are named, so that they need not be recognised again."""
+    """One row per broker, by id; with volume names, so that the volumes need not be detected again."""
     brokers, dirs = state.brokers, state.log_dirs
     for b, broker_id in enumerate(brokers.id.tolist()):
         rows = range(int(dirs.first[b]), int(dirs.first[b + 1]))
@@ -62,7 +62,7 @@ def broker_rows(state: ClusterState) -> Iterator[BrokerRow]:
 
 
 def topic_rows(state: ClusterState) -> Iterator[TopicRow]:
-    """One row a topic, by name; a few thousand are unpacked at a time."""
+    """One row per topic, by name; a few thousand are created at a time."""
     ends = np.searchsorted(state.partitions.topic, np.arange(len(state.topics)), side="right").tolist()
     futures = _futures_by_partition(state)
     for start in range(0, len(state.topics), _TOPICS_AT_ONCE):
@@ -139,4 +139,4 @@ def _known(value: int) -> int | None:
 
 
 def _known_rate(value: float) -> float | None:
-    return value if value == value else None  # NaN differs from itself
+    return value if value == value else None  # NaN is not equal to itself

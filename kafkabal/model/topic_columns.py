@@ -1,4 +1,4 @@
-"""Rows of topics as flat columns in the order of the rows; nothing is sorted, and ids stand as they came."""
+"""Converts topic rows to flat columns in the same order; nothing is sorted, and ids are kept as given."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafkabal.model.cluster_rows import PartitionRow, TopicRow
 from kafkabal.model.cluster_state import F64, I64, Bools
 from kafkabal.wording import brokers_by_id, counted_noun
 
-# few enough to be gone again before the garbage collector walks over them, which would double the time
+# few enough to be freed before a garbage collection visits them, which would double the time
 _TOPICS_A_CHUNK = 128
 
 
@@ -48,7 +48,7 @@ class TopicColumns:
 
 @dataclass(frozen=True, slots=True)
 class _Lists:
-    """Lists of broker ids in one column, with the partition that each id stands at."""
+    """Lists of broker ids in one column, with the partition of each id."""
 
     value: I64
     owner: I64
@@ -63,7 +63,7 @@ class _Lists:
 
 
 def read_columns(topics: Iterable[TopicRow]) -> list[TopicColumns]:
-    """Turn topics into columns, some at a time.
+    """Convert topics to columns, in chunks.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def _read_chunk(topics: list[TopicRow], topics_before: int) -> TopicColumns:
 
 
 def optional_ints(values: list[int | None]) -> I64:
-    """int64, one entry a value, with -1 for what is not known; most lists are all known or all unknown."""
+    """int64, one entry per value, -1 if unknown; most lists are all known or all unknown."""
     if None not in values:
         return np.fromiter(cast("list[int]", values), np.int64, len(values))
     if values.count(None) == len(values):
@@ -136,7 +136,7 @@ def _optional_floats(values: list[float | None]) -> F64:
 def _following(
     lists: list[list[int | None] | None], key: str, counts: I64, fault: Callable[[int, str], InvalidClusterError]
 ) -> I64:
-    """Column of a list that follows ``replicas``; null, or a list that is absent, is -1."""
+    """Column of a list that is parallel to ``replicas``; null, or a missing list, becomes -1."""
     filled = [[None] * n if v is None else v for v, n in zip(lists, counts.tolist(), strict=True)]
     lengths = np.fromiter(map(len, filled), np.int64, len(filled))
     wrong = np.flatnonzero(lengths != counts)
@@ -147,7 +147,7 @@ def _following(
 
 
 def _in_sync(parts: list[PartitionRow], replicas: _Lists, fault: Callable[[int, str], InvalidClusterError]) -> Bools:
-    """Which replicas are in the ISR; a partition whose ISR is not known counts as in sync."""
+    """Which replicas are in the ISR; if a partition's ISR is unknown, all its replicas count as in sync."""
     isr = [p.replicas if p.isr is None else p.isr for p in parts]
     return _named(_Lists.of(isr), replicas, "has in its ISR", fault)
 
@@ -155,14 +155,14 @@ def _in_sync(parts: list[PartitionRow], replicas: _Lists, fault: Callable[[int, 
 def _marked(
     lists: list[list[int]], replicas: _Lists, what: str, fault: Callable[[int, str], InvalidClusterError]
 ) -> Bools:
-    """Which replicas are named by lists that are mostly empty."""
+    """Which replicas are listed, for lists that are mostly empty."""
     if not any(lists):
         return np.zeros(len(replicas.value), np.bool_)
     return _named(_Lists.of(lists), replicas, what, fault)
 
 
 def _named(named: _Lists, replicas: _Lists, what: str, fault: Callable[[int, str], InvalidClusterError]) -> Bools:
-    """Which replicas lists of broker ids name, one list a partition."""
+    """Which replicas are in lists of broker ids, one list per partition."""
     if np.array_equal(named.value, replicas.value) and np.array_equal(named.owner, replicas.owner):
         return np.ones(len(replicas.value), np.bool_)
     ids = np.unique(np.concatenate((named.value, replicas.value)))
@@ -179,7 +179,7 @@ def _ids(ids: Iterable[int]) -> str:
 
 
 def join_columns(chunks: list[TopicColumns]) -> TopicColumns:
-    """All columns one after the other; what is a list, and not a column, is left out."""
+    """Concatenate all columns; fields that are lists instead of arrays are left out."""
     if len(chunks) == 1:
         return chunks[0]
     joined: dict[str, Any] = {}

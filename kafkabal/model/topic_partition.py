@@ -1,4 +1,4 @@
-"""The identity of a partition, the same in every room: the topic's name and the partition's number."""
+"""The identity of a partition in all modules: the topic's name and the partition's number."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class TopicPartition(NamedTuple):
-    """A partition by name; as text ``topic-partition``, as Kafka's own tools write it."""
+    """A partition by name; its text is ``topic-partition``, as in Kafka's own tools."""
 
     topic: str
     partition: int

@@ -1,10 +1,9 @@
 """Which log dirs are on one volume, and so share its total and usable bytes.
 
-DescribeLogDirs (KIP-827) gives the bytes of the volume with every dir on it, so two dirs on one volume repeat the
-same figures. Two dirs of one broker are taken for one volume when their figures are equal and what is used covers
-the logs of both (of all, where there are more) and is above 1 GiB; a ``volume`` named in the row, or in the
-configuration, decides otherwise. A broker looks at one dir after the other while others write: usable bytes may
-differ by a thousandth of the volume.
+DescribeLogDirs (KIP-827) reports the bytes of the volume for every dir, so two dirs on one volume have the same
+figures. Dirs of one broker count as one volume if their figures are equal, and the used bytes are above 1 GiB and at
+least the sum of their logs; a ``volume`` named in the row or in the configuration takes precedence. A broker reads one
+dir after the other while clients write: usable bytes may differ by a thousandth of the volume.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from kafkabal.model.cluster_state import I32, I64, Brokers, ClusterState, LogDir
 from kafkabal.model.match_config_to_rows import Default, stated_of_dirs
 
 _LEAST_USED_BYTES = 2**30
-"""Empty volumes of one size look alike: with less than this in use, equal figures prove nothing."""
+"""Empty volumes of the same size have the same figures: with less than this in use, equality proves nothing."""
 _WRITTEN_BETWEEN_TWO_LOOKS = 1000  # one part in so many
-"""Part of a volume that other dirs may write while a broker answers for the first: 10 GB of 10 TB in a moment."""
+"""Inverse of the fraction of a volume that may be written while a broker reads its dirs: 10 GB of 10 TB at once."""
 
 
 def number_volumes(brokers: Brokers, dirs: LogDirs, replicas: Replicas, rows: Sequence[BrokerRow]) -> LogDirs:
-    """Give every dir the number of its volume: a name in the row decides, else equal figures do."""
+    """Assign each dir the number of its volume: by its name in the row, or else by equal figures."""
     named = {row.broker: row for row in rows}
     logs = log_bytes(dirs, replicas)
     volume = np.arange(len(dirs), dtype=np.int32)
@@ -38,22 +37,22 @@ def number_volumes(brokers: Brokers, dirs: LogDirs, replicas: Replicas, rows: Se
 
 
 def with_volumes(state: ClusterState, volumes: Mapping[int | Default, Mapping[str, str]]) -> ClusterState:
-    """Put log dirs on the volumes that a configuration names.
+    """Assign log dirs to the volumes that a configuration names.
 
     Parameters
     ----------
     volumes
-        Name of the volume by path of the dir, by broker id, or under ``default`` for every broker that is not named.
-        Dirs of one broker with equal names share a volume; a dir that is not named stays where it was recognised.
+        Name of the volume by path of the dir, by broker id, or under ``default`` for all other brokers. Dirs of one
+        broker with equal names share a volume; a dir without a name stays on the volume detected for it.
 
     Raises
     ------
     ConfigError
-        If it names a log dir that does not exist.
+        If it names an unknown log dir.
     """
     dirs = state.log_dirs
     names = dict(stated_of_dirs(state, volumes, "volumes"))
-    volume = dirs.volume + np.int32(len(dirs))  # out of the way of the numbers that the named ones get
+    volume = dirs.volume + np.int32(len(dirs))  # beyond the numbers that the named ones get
     for b in range(len(state.brokers)):
         rows = [row for row in range(int(dirs.first[b]), int(dirs.first[b + 1])) if row in names]
         volume[rows] = rows
@@ -72,8 +71,8 @@ def dense_volumes(volume: I32) -> I32:
 
 
 def log_bytes(dirs: LogDirs, replicas: Replicas) -> I64:
-    """int64, shape (n_dirs,): bytes of the replicas known to be in each dir; unknown sizes count nothing."""
-    # the last entry stands for "no dir", which -1 points at
+    """int64, shape (n_dirs,): bytes of the replicas known to be in each dir; unknown sizes count as 0."""
+    # an extra last entry for "no dir", which is index -1
     total = np.zeros(len(dirs) + 1, np.int64)
     np.add.at(total, replicas.log_dir, np.maximum(replicas.size_bytes, 0))
     return total[:-1]
@@ -87,21 +86,21 @@ def bytes_on_volume(dirs: LogDirs, replicas: Replicas) -> I64:
 
 
 def used_bytes(dirs: LogDirs, replicas: Replicas) -> I64:
-    """int64, shape (n_dirs,): bytes in use on the volume of each dir, by whatever program.
+    """int64, shape (n_dirs,): bytes in use on the volume of each dir, by any program.
 
-    Where usable bytes are not known, what the logs of the volume occupy is all that counts as used.
+    If the usable bytes are unknown, only the logs on the volume count.
     """
     reported = dirs.total_bytes - dirs.usable_bytes
     return np.where(dirs.usable_bytes >= 0, reported, bytes_on_volume(dirs, replicas))
 
 
 def volume_columns(state: ClusterState) -> tuple[I32, I64, I64]:
-    """Broker, total and usable bytes of each volume; all its dirs report the same.
+    """Broker, total and usable bytes of each volume; all its dirs report the same bytes.
 
     Returns
     -------
     int32, int64, int64, each of shape (n_volumes,)
-        Bytes are -1 where they are not known.
+        Bytes are -1 if unknown.
     """
     dirs = state.log_dirs
     _, first = np.unique(dirs.volume, return_index=True)
@@ -109,7 +108,7 @@ def volume_columns(state: ClusterState) -> tuple[I32, I64, I64]:
 
 
 def _join_named(volume: I32, rows: Sequence[int], names: Sequence[str | None]) -> None:
-    """Rows with equal names get the number of the first of them."""
+    """Give rows with equal names the number of the first of them."""
     first: dict[str, int] = {}
     for row, name in zip(rows, names, strict=True):
         if name is not None:
@@ -117,9 +116,9 @@ def _join_named(volume: I32, rows: Sequence[int], names: Sequence[str | None]) -
 
 
 def _join_alike(volume: I32, rows: Sequence[int], dirs: LogDirs, logs: I64) -> None:
-    """Rows with equal figures get the number of the first of them, as long as what is used covers all their logs."""
+    """Give rows with equal figures the number of the first of them, while the used bytes cover the logs of all."""
     joined: list[tuple[int, int, int, int]] = []
-    # total and usable bytes of the last row, the first row, and the logs of all of them
+    # total and usable bytes of the last row, the first row, and the logs of all rows
     for row in rows:
         total, usable = int(dirs.total_bytes[row]), int(dirs.usable_bytes[row])
         written = total // _WRITTEN_BETWEEN_TWO_LOOKS
