@@ -1,4 +1,4 @@
-"""How to reach a cluster and with which defaults: profiles, environment, client.properties."""
+"""How to reach a cluster, and default options: profiles, environment variables, client.properties."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
-"""From a Java ``client.properties`` to :class:`~kafkabal.config.connection_settings.ConnectionSettings`.
+"""Reads a Java ``client.properties`` into :class:`~kafkabal.config.connection_settings.ConnectionSettings`.
 
-Keys that say nothing about the connection are ignored, since the file may serve other tools too. A key that looks
-like one about security but is not known is refused: a misspelt one would silently weaken the connection.
+Keys unrelated to the connection are ignored, since other tools may use the file too. An unknown key that looks like a
+security setting is refused: a misspelt one would silently weaken the connection.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _READ = frozenset(
         "ssl.endpoint.identification.algorithm",
     }
 )
-# known to the Java client and without meaning here: how it logs in again, which providers of the JVM it uses
+# known to the Java client and irrelevant here: login refreshes, JVM security providers
 _IGNORED = re.compile(
     r"sasl\.(client\.callback|kerberos|login|oauthbearer)\..*"
     r"|ssl\.(protocol|enabled\.protocols|cipher\.suites|provider|(keystore|truststore)\.password)"
@@ -59,10 +59,10 @@ _IGNORED = re.compile(
     r"|security\.providers"
 )
 _PORT_DIGITS = 5
-"""Of 65535; longer ones need not be converted to be refused."""
+"""Digits of 65535; a longer number is refused without converting it."""
 _SECURITY = re.compile(r"(security|sasl|ssl|bootstrap)\.")
 _SHOWN = 40
-"""Characters of a wrong address that an error shows: most names of hosts in full, and the message stays one line."""
+"""Characters of an invalid address that an error shows: most host names in full, and the message stays one line."""
 
 
 def read_connection(
@@ -71,25 +71,25 @@ def read_connection(
     bootstrap_servers: tuple[str, ...] = (),
     bootstrap_controllers: tuple[str, ...] = (),
 ) -> ConnectionSettings:
-    """Read a client.properties; the given addresses count before those of the file.
+    """Read a client.properties; addresses given here take precedence over those in the file.
 
     Parameters
     ----------
     path
-        None connects in plain text, without credentials.
+        None: connect in plain text, without credentials.
 
     Raises
     ------
     ConfigError
         If an address is malformed.
     InputFileError
-        If the file cannot be read, or a value or a combination of it is wrong; the line is named where there is one.
+        If the file cannot be read, or a value or a combination of values is wrong; the message names the line if known.
     """
     return _Properties(path).connection(bootstrap_servers, bootstrap_controllers)
 
 
 def valid_addresses(addresses: tuple[str, ...], what: str) -> tuple[str, ...]:
-    """Addresses as they are, if each is ``host:port``.
+    """The addresses themselves, if each is ``host:port``.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def valid_addresses(addresses: tuple[str, ...], what: str) -> tuple[str, ...]:
 
 
 def is_host_name(host: str) -> bool:
-    """Whether a name can be looked up at all: labels of at most 63 characters, none of them empty."""
+    """Whether a name is a valid host name: its labels have 1 to 63 characters."""
     try:
         host.encode("idna")
     except UnicodeError:
@@ -117,7 +117,7 @@ def is_host_name(host: str) -> bool:
 
 
 class _Properties:
-    """The keys of one file, read by meaning."""
+    """The keys of one file, converted by meaning."""
 
     def __init__(self, path: Path | None) -> None:
         self._file = Place(str(path))
@@ -155,7 +155,7 @@ class _Properties:
         )
 
     def _check_pem(self, store: str) -> None:
-        """Refuse a Java key store: what is not marked as PEM must at least be named like it."""
+        """Refuse a Java key store: a store must be marked as PEM, or at least named like a PEM file."""
         location, kind = self._nodes.get(f"ssl.{store}.location"), self._nodes.get(f"ssl.{store}.type")
         if location is None or (kind is not None and value_parsers.text(kind).upper() == "PEM"):
             return
@@ -205,7 +205,7 @@ class _Properties:
         return value_parsers.text(node) or None if node is not None else None
 
     def _texts(self, key: str) -> tuple[str, ...]:
-        """A list, whose empty entries count for nothing, as in Kafka's own clients."""
+        """A list; empty entries are ignored, as in Kafka's own clients."""
         node = self._nodes.get(key)
         parts = value_parsers.text(node).split(",") if node is not None else ()
         return tuple(part.strip() for part in parts if part.strip())
@@ -228,7 +228,7 @@ _UNSUPPORTED_MECHANISMS: Mapping[str, tuple[str, str]] = {
     "GSSAPI": ("Kerberos", _OTHER_LISTENER),
     "AWS_MSK_IAM": ("authentication by AWS IAM", f"{_OTHER_LISTENER}; Amazon MSK offers SCRAM-SHA-512 on port 9096"),
 }
-"""Mechanisms that people have, by what they call them."""
+"""Common mechanisms that are not supported, by their Kafka name."""
 
 
 def _check_known(key: str, node: YamlNode) -> None:

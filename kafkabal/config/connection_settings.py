@@ -1,6 +1,6 @@
-"""How to reach a cluster: addresses, encryption and credentials, whatever they were read from.
+"""How to reach a cluster: addresses, encryption and credentials, from whatever source.
 
-The names in the docstrings are those of a Java ``client.properties``. Secrets never show in a ``repr``.
+The names in the docstrings are those of a Java ``client.properties``. Secrets never appear in a ``repr``.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class SecurityProtocol(StrEnum):
 
     @property
     def has_sasl(self) -> bool:
-        """Whether the client proves who it is with SASL."""
+        """Whether the client authenticates with SASL."""
         return self in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
 
 
 class SaslMechanism(StrEnum):
-    """``sasl.mechanism``, as far as it is supported."""
+    """The supported values of ``sasl.mechanism``."""
 
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
@@ -46,14 +46,14 @@ class SaslMechanism(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsSettings:
-    """Encryption; every certificate and key is PEM, given as a file or as the text itself."""
+    """Encryption; every certificate and key is PEM, as a file or as text."""
 
     ca_file: str | None = None
-    """``ssl.truststore.location``; None with no text either: the certificates that this system trusts."""
+    """``ssl.truststore.location``; None without a text either: the system's trusted certificates."""
     ca_text: str | None = None
     """``ssl.truststore.certificates``."""
     certificate_file: str | None = None
-    """``ssl.keystore.location``: the client's certificate chain, and its key where ``key_file`` is None."""
+    """``ssl.keystore.location``: the client's certificate chain, and its key if ``key_file`` is None."""
     certificate_text: str | None = None
     """``ssl.keystore.certificate.chain``."""
     key_file: str | None = None
@@ -62,12 +62,12 @@ class TlsSettings:
     key_password: str | None = field(default=None, repr=False)
     """``ssl.key.password``."""
     check_hostname: bool = True
-    """False where ``ssl.endpoint.identification.algorithm`` is empty."""
+    """False if ``ssl.endpoint.identification.algorithm`` is empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OAuthSettings:
-    """Where the token of OAUTHBEARER comes from: an endpoint (RFC 6749, client credentials), or this client itself."""
+    """Source of the OAUTHBEARER token: an endpoint (RFC 6749, client credentials), or this client itself."""
 
     token_endpoint_url: str | None = None
     """``sasl.oauthbearer.token.endpoint.url``."""
@@ -75,7 +75,7 @@ class OAuthSettings:
     client_secret: str = field(default="", repr=False)
     scope: str = ""
     unsecured_subject: str | None = None
-    """``unsecuredLoginStringClaim_sub``: claimed in a token without signature, for brokers set up for tests."""
+    """``unsecuredLoginStringClaim_sub``: subject of an unsigned token, for test brokers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,28 +84,28 @@ class SaslSettings:
 
     mechanism: SaslMechanism
     username: str = ""
-    """PLAIN and SCRAM."""
+    """For PLAIN and SCRAM."""
     password: str = field(default="", repr=False)
     oauth: OAuthSettings | None = None
-    """OAUTHBEARER."""
+    """For OAUTHBEARER."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionSettings:
-    """All that is needed to open a connection to the brokers of a cluster."""
+    """All settings needed to connect to the brokers of a cluster."""
 
     bootstrap_servers: tuple[str, ...]
     """``host:port``, at least one; IPv6 addresses in brackets."""
     security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     tls: TlsSettings = field(default_factory=TlsSettings)
     sasl: SaslSettings | None = None
-    """Set where :attr:`security_protocol` has SASL."""
+    """Required if :attr:`security_protocol` uses SASL."""
     client_id: str = DEFAULT_CLIENT_ID
-    """``client.id``: what brokers' logs and quotas call this client."""
+    """``client.id``: the name of this client in brokers' logs and quotas."""
     request_timeout_s: float = DEFAULT_REQUEST_TIMEOUT_S
     """``request.timeout.ms``: how long one request may take."""
     connect_timeout_s: float = DEFAULT_CONNECT_TIMEOUT_S
-    """``socket.connection.setup.timeout.ms``: how long a connection may take to be ready, credentials included."""
+    """``socket.connection.setup.timeout.ms``: how long it may take to set up a connection, authentication included."""
     bootstrap_controllers: tuple[str, ...] = ()
     """``host:port`` of KRaft controllers, through which the configs of a dead broker can still be changed."""
 
@@ -116,18 +116,18 @@ class SnapshotAddress:
 
     path: str
     save_to: str | None = None
-    """File for the changed cluster; None where nothing is to be changed. What is read is never written."""
+    """File to write the changed cluster to; None: read-only. The snapshot that was read is never written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZookeeperAddress:
-    """A cluster of Kafka <= 3.9 that is found through its ZooKeeper."""
+    """A cluster of Kafka <= 3.9 that is located through its ZooKeeper."""
 
     servers: str
-    """``host:port`` of one or more servers, with commas between them, and a chroot such as ``/kafka`` at the end."""
+    """``host:port`` of one or more servers, separated by commas, then a chroot such as ``/kafka`` if needed."""
     connection: ConnectionSettings | None = None
-    """How to speak to the brokers; its bootstrap servers are not used. None: in plain text."""
+    """How to connect to the brokers; its bootstrap servers are not used. None: in plain text."""
 
 
 ClusterAddress: TypeAlias = ConnectionSettings | SnapshotAddress | ZookeeperAddress
-"""What the options and the profile of a command come down to: which cluster, and how to reach it."""
+"""The result of a command's options and profile: which cluster, and how to reach it."""

@@ -1,7 +1,7 @@
-"""Change the user's file of profiles as text, so that comments and order stay as they were written.
+"""Edits the user's profiles file as text, so that comments and order are kept.
 
-What would become of the file is read before it replaces the old one: a file whose layout does not allow the change is
-left alone, and the lines to write by hand are given.
+The new text is parsed before it replaces the old one. If the layout of the file does not allow the change, the file
+stays unchanged and the error shows the lines to add by hand.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from kafkabal.wording import first_of
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _HEAD: Final = re.compile(r"^profiles:[ \t]*(#.*)?\r?$", re.MULTILINE)
 _SHOWN: Final = 40
-"""Characters of a wrong text that an error shows, so that the message stays one line."""
+"""Characters of an invalid text that an error shows, so that the message stays one line."""
 _USE_LINE: Final = re.compile(r"^use:.*$", re.MULTILINE)
 _FIRST_NAME: Final = re.compile(r"^(?P<indent> +)[^\s#-]", re.MULTILINE)
-# plain text to YAML, and to people
+# needs no quotes in YAML, and looks like plain text to people
 _PLAIN: Final = re.compile(r"[A-Za-z0-9/][A-Za-z0-9_./:%,@+=-]*(?<!:)")
 
 
 def add_profile(profiles_file: Path, name: str, settings: Mapping[str, str]) -> None:
-    """Add a profile at the end of the file, which is made where it does not exist.
+    """Add a profile at the end of the file, which is created if missing.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def add_profile(profiles_file: Path, name: str, settings: Mapping[str, str]) -> 
     Raises
     ------
     UsageError
-        If the name is taken or cannot be one, a key is unknown, a value wrong, or the file has another layout.
+        If the name is taken or invalid, a key is unknown, a value is wrong, or the file has another layout.
     OutputError
         If the file cannot be written.
     """
@@ -63,12 +63,12 @@ def add_profile(profiles_file: Path, name: str, settings: Mapping[str, str]) -> 
 
 
 def use_profile(profiles_file: Path, name: str) -> None:
-    """Make a profile the one that holds where none is chosen.
+    """Make a profile the default one.
 
     Raises
     ------
     UsageError
-        If the profile is unknown or holds an unknown key, or the file holds one profile only.
+        If the profile is unknown or has an unknown key, or the file holds a single profile.
     OutputError
         If the file cannot be written.
     """
@@ -100,7 +100,7 @@ def _check_name(name: str) -> None:
 
 
 def _check_settings(settings: Mapping[str, str]) -> None:
-    """Read every value as a profile is read, so that nothing is written that would be refused later."""
+    """Parse every value as a profile's, so that nothing is written that would be refused later."""
     place, readers = Place("profile"), _readers()
     nodes = check_keys(
         YamlNode({key: YamlNode(value, place) for key, value in settings.items()}, place), readers, "a profile"
@@ -123,7 +123,7 @@ def _block(name: str, settings: Mapping[str, str], indent: str) -> str:
 
 
 def _scalar(value: str) -> str:
-    """A value as YAML: in quotes where it could be read as something else than text."""
+    """A value as YAML: quoted if it could be read as something other than text."""
     return value if _PLAIN.fullmatch(value) else json.dumps(value, ensure_ascii=False)
 
 

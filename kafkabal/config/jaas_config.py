@@ -1,4 +1,4 @@
-"""Read ``sasl.jaas.config``: the credentials in a client.properties, in the syntax of Java's login modules."""
+"""Parses ``sasl.jaas.config``: the credentials in a client.properties, in the syntax of Java's login modules."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _TOKEN = re.compile(
     r"""\s*(?:(?P<name>[\w.]+)\s*=\s*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s;"]+))|(?P<word>[\w.$]+))"""
 )
 _EXAMPLE = "org.apache.kafka.common.security.plain.PlainLoginModule"
-_WORDS = 2  # the module, and whether it is required
+_WORDS = 2  # the module, and the word "required"
 
 
 def parse_jaas(node: YamlNode) -> Mapping[str, str]:
-    """Options of the one login module that a ``sasl.jaas.config`` names.
+    """The options of the single login module in a ``sasl.jaas.config``.
 
     Raises
     ------
     InputFileError
-        If it is not written ``module.Class required name="value";``; the text, which holds secrets, is not shown.
+        If it is not of the form ``module.Class required name="value";``; the text, which holds secrets, is not shown.
     """
     text = value_parsers.text(node)
     body = text.removesuffix(";").rstrip()

@@ -1,4 +1,4 @@
-"""Read the format of ``java.util.Properties``, in which Kafka's own tools take their client configuration."""
+"""Parses the format of ``java.util.Properties``, in which Kafka's own tools take their client configuration."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
 
 
 def read_properties(path: Path) -> Mapping[str, YamlNode]:
-    """Read keys and values; of a key that stands twice the last one counts, as in Java.
+    """Read keys and values; the last value of a repeated key wins, as in Java.
 
     Raises
     ------
     InputFileError
-        If the file cannot be read or holds a malformed escape; the line is named.
+        If the file cannot be read or has a malformed escape; the message names the line.
     """
     text = read_bytes(path, SETTINGS).decode("latin-1")
     found: dict[str, YamlNode] = {}
@@ -34,7 +34,7 @@ def read_properties(path: Path) -> Mapping[str, YamlNode]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines with their continuations joined, and the number each starts on; comments and empty lines left out."""
+    """Lines with their continuations joined, and the number of their first line; without comments and empty lines."""
     started, joined = 0, ""
     for number, raw in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         line = raw.lstrip(_BLANKS)
@@ -51,7 +51,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _split(line: str) -> tuple[str, str]:
-    """Key and value, divided by the first ``=``, ``:`` or blank that is not escaped."""
+    """Key and value, separated by the first unescaped ``=``, ``:`` or blank."""
     end = _KEY_END.search(line)
     if end is None:
         return line, ""
@@ -66,5 +66,5 @@ def _unescaped(text: str, place: Place) -> str:
             raise place.error(r"a \u is followed by four hexadecimal digits")
         return chr(int(code[1:], 16)) if len(code) > 1 else _ESCAPES.get(code, code)
 
-    # Java writes a sign beyond 16 bits as two escapes, which make one only together
+    # Java escapes a character beyond 16 bits as a surrogate pair: join the two
     return _ESCAPED.sub(one, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")

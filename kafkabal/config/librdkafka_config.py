@@ -1,4 +1,4 @@
-"""The settings of a connection in the words of librdkafka, and back."""
+"""Converts connection settings to librdkafka's configuration, and back."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ _UNTRANSLATED = ("ssl.keystore.location", "ssl_ca", "ssl_certificate", "ssl_key"
 
 
 def connection_of(client: Mapping[str, Any]) -> ConnectionSettings:
-    """How a librdkafka client with this configuration reaches its cluster.
+    """The connection settings of a librdkafka client with this configuration.
 
     Raises
     ------
     ConfigError
-        If it names no bootstrap servers, or reaches them in a way that only librdkafka knows.
+        If it names no bootstrap servers, or uses a setting that only librdkafka supports.
     """
     servers = client.get("bootstrap.servers") or client.get("metadata.broker.list")
     if not isinstance(servers, str) or not servers.strip():
@@ -106,7 +106,7 @@ def _sasl_of(client: Mapping[str, Any]) -> SaslSettings:
 
 
 def _member(kind: Any, name: str, value: Any) -> Any:
-    """The member that a setting names.
+    """The enum member that a setting names.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a profile states of the brokers' disks, brought into the state that was read."""
+"""Applies a profile's disk settings to the state that was read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kafkabal.config.settings import Settings
 
-if TYPE_CHECKING:  # needs numpy, as no command does before it has connected
+if TYPE_CHECKING:  # needs numpy, which no command loads before it has connected
     from kafkabal.model import ClusterState
 
 

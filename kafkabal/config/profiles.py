@@ -1,11 +1,11 @@
-"""Profiles: what a user sets for a cluster once, under a name, in a YAML file.
+"""Profiles: named sets of cluster settings in a YAML file.
 
-The user's own file holds several under ``profiles:``; a file given as ``--profile FILE`` may instead hold the
-settings of one. ``FILE#NAME`` picks one of several in another file. ``use: NAME`` beside ``profiles:`` names the one
-that holds where none is chosen; without it, that is the one called ``default``.
+The user's profiles file holds several under ``profiles:``; a file given as ``--profile FILE`` may instead hold the
+settings of one. ``FILE#NAME`` picks one of several in another file. ``use: NAME`` next to ``profiles:`` names the
+default profile; without it, that is the profile called ``default``.
 
-Each profile is judged when it is used, like its values: a slip in one of them must not keep an operator from all other
-clusters.
+A profile is checked only when it is used, and so are its values: a mistake in one must not lock an operator out of all
+other clusters.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _USE = "use"
 
 
 def default_profiles_file() -> Path:
-    """Where the user's profiles are kept on this system."""
+    """Path of the user's profiles file on this system."""
     from platformdirs import user_config_path
 
     return user_config_path("kafkabal") / "profiles.yaml"
@@ -40,7 +40,7 @@ def load_profile(chosen: str | None, profiles_file: Path) -> Profile | None:
     Parameters
     ----------
     chosen
-        A name in ``profiles_file``, or another file as ``FILE`` or ``FILE#NAME``. None takes the one in use, see
+        A name in ``profiles_file``, or another file as ``FILE`` or ``FILE#NAME``. None takes the default one, see
         :func:`profile_in_use`.
 
     Raises
@@ -48,7 +48,7 @@ def load_profile(chosen: str | None, profiles_file: Path) -> Profile | None:
     ConfigError
         If the profile is unknown.
     InputFileError
-        If the file cannot be read, is malformed, or the profile holds an unknown key; the line is named.
+        If the file cannot be read or is malformed, or the profile has an unknown key; the message names the line.
     """
     profile = find_profile(chosen, profiles_file)
     if profile is not None and profile.problem is not None:
@@ -57,7 +57,7 @@ def load_profile(chosen: str | None, profiles_file: Path) -> Profile | None:
 
 
 def find_profile(chosen: str | None, profiles_file: Path) -> Profile | None:
-    """As :func:`load_profile`, but a profile that cannot be used is returned, with its problem."""
+    """Like :func:`load_profile`, but an invalid profile is returned with its problem."""
     if chosen is None:
         return read_profiles(profiles_file).get(profile_in_use(profiles_file))
     if _is_file(chosen):
@@ -72,7 +72,7 @@ def find_profile(chosen: str | None, profiles_file: Path) -> Profile | None:
 
 
 def profile_names(profiles_file: Path) -> tuple[str, ...]:
-    """Names in the user's own file, sorted; none where the file does not exist.
+    """Names in the user's profiles file, sorted; none if the file does not exist.
 
     Raises
     ------
@@ -83,9 +83,9 @@ def profile_names(profiles_file: Path) -> tuple[str, ...]:
 
 
 def read_profiles(profiles_file: Path) -> Mapping[str, Profile]:
-    """The profiles of the user's own file by name, in its order; none where the file does not exist.
+    """The profiles in the user's profiles file by name, in file order; none if the file does not exist.
 
-    A profile that cannot be used is among them, with its problem.
+    An invalid profile is included, with its problem.
 
     Raises
     ------
@@ -96,12 +96,12 @@ def read_profiles(profiles_file: Path) -> Mapping[str, Profile]:
 
 
 def profile_in_use(profiles_file: Path) -> str:
-    """Name of the profile that holds where none is chosen; there may be none of that name, if it is ``default``.
+    """Name of the default profile; if it is ``default``, there may be no such profile.
 
     Raises
     ------
     InputFileError
-        If the file cannot be read or is malformed, or ``use`` names no profile of it.
+        If the file cannot be read or is malformed, or ``use`` names no profile in it.
     """
     if not profiles_file.exists():
         return DEFAULT_PROFILE
@@ -115,7 +115,7 @@ def profile_in_use(profiles_file: Path) -> str:
 
 
 def parse_profiles(text: str, path: Path) -> Mapping[str, Profile]:
-    """The profiles of a file that holds this text, by name.
+    """Parse a profiles file; returns its profiles by name.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def _is_file(chosen: str) -> bool:
 
 
 def _profiles(path: Path) -> Mapping[str, Profile]:
-    """Profiles of a file by name; one that stands alone is called ``default``."""
+    """Profiles of a file by name; a single unnamed one is called ``default``."""
     return _of_top(_top(path), path)
 
 
@@ -147,7 +147,7 @@ def _of_top(top: Mapping[str, YamlNode], path: Path) -> Mapping[str, Profile]:
 
 
 def _top(path: Path) -> Mapping[str, YamlNode]:
-    """What stands at the top of a file of profiles, by key."""
+    """The top-level entries of a profiles file, by key."""
     return _checked(read_yaml(path))
 
 
@@ -157,7 +157,7 @@ def _checked(root: YamlNode) -> Mapping[str, YamlNode]:
 
 def _profile(name: str, path: Path, node: YamlNode) -> Profile:
     known = {key.name for key in KEYS}
-    # a text in place of a mapping is a setting that was indented wrongly: which profile it belongs to is not known
+    # a text in place of a mapping is a wrongly indented setting: which profile it belongs to is unknown
     written = mapping(node)
     try:
         return Profile(name=name, path=path, settings=check_keys(node, known, f"profile {name!r}"))

@@ -1,4 +1,4 @@
-"""What may be shown of a ``client.properties``: how the connection is made, never what it is proved by."""
+"""The parts of a ``client.properties`` that may be shown: how to connect, but no credentials."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from kafkabal.config.java_properties import read_properties
 from kafkabal.config.value_parsers import text
 
-# named one by one: a key that is not known could hold a secret
+# listed one by one: an unknown key could hold a secret
 _PUBLIC: Final = frozenset(
     {
         "bootstrap.servers",
@@ -28,12 +28,12 @@ _PUBLIC: Final = frozenset(
 
 
 def properties_without_secrets(path: Path) -> tuple[tuple[str, str | None, int | None], ...]:
-    """Key, value and line of each entry, in the order of the file; the value of anything that may be secret is None.
+    """Key, value and line of each entry, in file order; the value is None if it may be secret.
 
     Raises
     ------
     InputFileError
-        If the file cannot be read or holds a malformed escape.
+        If the file cannot be read or has a malformed escape.
     """
     entries = read_properties(path).items()
     return tuple((key, text(node) if key in _PUBLIC else None, node.place.line) for key, node in entries)

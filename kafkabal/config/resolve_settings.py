@@ -1,4 +1,4 @@
-"""One value for each setting: flags before environment before profile before defaults."""
+"""Resolves each setting: flags, then environment variables, then the profile, then defaults."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _CONNECTION_KEYS = ("command_config", "bootstrap_controllers")
 
 
 def resolve(flags: Mapping[str, Given], *, environ: Mapping[str, str], profiles_file: Path) -> Settings:
-    """Bring flags, environment and profile together.
+    """Merge flags, environment variables and profile.
 
     Parameters
     ----------
     flags
-        What was given on the command line, as text, by key (``tolerance``, ``scores``, ...) or as ``profile``;
-        None and an empty list stand for a flag that was not given.
+        Values from the command line, as text, by key (``tolerance``, ``scores``, ...) or as ``profile``; None and an
+        empty list stand for a flag that was not given.
     environ
-        Environment variables; one of ours that is empty is refused.
+        Environment variables; an empty one of ours is refused.
     profiles_file
-        The user's own profiles, see :func:`~kafkabal.config.profiles.default_profiles_file`.
+        The user's profiles file, see :func:`~kafkabal.config.profiles.default_profiles_file`.
 
     Raises
     ------
     UsageError
-        If a value is wrong, naming where it was written; if a profile is unknown; or if one origin names both a
-        snapshot and a live cluster.
+        If a value is wrong, naming its origin; if a profile is unknown; or if one origin names both a snapshot and a
+        live cluster.
     """
     chosen, place = flags.get("profile"), Place("--profile")
     if chosen is None:
@@ -77,7 +77,7 @@ def _flag(key: Key, given: Given) -> YamlNode | None:
 
 
 def _expect_something(node: YamlNode) -> None:
-    """Refuse an empty value, often a variable of a shell that is not set: read as none, it would widen the scope."""
+    """Refuse an empty value, often an unset shell variable: treating it as not given would widen the scope."""
     content = node.content
     if isinstance(content, tuple):
         for item in content:
@@ -101,7 +101,7 @@ def _check_one_cluster(level: Mapping[str, YamlNode]) -> None:
 
 
 def _is_hidden(key: str, stronger: Mapping[str, YamlNode]) -> bool:
-    """A cluster named by a weaker origin is dropped when a stronger one names one of the other kind."""
+    """Whether a stronger origin hides this key: a snapshot hides live clusters of weaker origins, and vice versa."""
     if key == "snapshot":
         return any(live in stronger for live in _LIVE_KEYS)
     return key in _LIVE_KEYS and "snapshot" in stronger

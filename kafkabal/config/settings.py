@@ -1,7 +1,7 @@
-"""All that a user may set for good: one field a setting, with its key, its option and how its text is read.
+"""All persistent user settings: one field per setting, with its key, its option and its parser.
 
-The key is the name in a profile; the option is the flag on the command line, and ``KAFKABAL_`` followed by the
-option in capitals the environment variable: ``tolerance``, ``--tolerance``, ``KAFKABAL_TOLERANCE``.
+The key is the name in a profile, the option is the command-line flag, and ``KAFKABAL_`` plus the option in capitals is
+the environment variable: ``tolerance``, ``--tolerance``, ``KAFKABAL_TOLERANCE``.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from kafkabal.errors import InputFileError, UsageError
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """How one setting is named and read."""
+    """Names and parser of one setting."""
 
     name: str
-    """In a profile."""
+    """Name in a profile."""
     option: str
-    """Flag on the command line."""
+    """Command-line flag."""
     read: Callable[[YamlNode], Any]
     field: str = ""
-    """Of :class:`Settings`."""
+    """Field of :class:`Settings`."""
 
     @property
     def variable(self) -> str:
-        """Environment variable."""
+        """Name of the environment variable."""
         return "KAFKABAL_" + self.option.removeprefix("--").replace("-", "_").upper()
 
 
@@ -47,19 +47,19 @@ def _nothing() -> Mapping[Any, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """Settings as they stand in a file."""
+    """Settings as written in a file."""
 
     name: str
     path: Path
     settings: Mapping[str, YamlNode]
-    """By key; of a profile with a problem, those that are known."""
+    """By key; for a profile with a problem, only the known keys."""
     problem: UsageError | None = None
-    """Why it cannot be used; None where its keys are right."""
+    """Why it cannot be used; None if its keys are valid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What holds for one command; None means that it was not set and the command has its own default."""
+    """The settings of one command; None means not set: the command has its own default."""
 
     bootstrap_servers: tuple[str, ...] = field(
         default=(), metadata=_key("bootstrap_servers", value_parsers.texts, "--bootstrap-server")
@@ -71,26 +71,26 @@ class Settings:
     """A Java ``client.properties``."""
     zookeeper: str | None = field(default=None, metadata=_key("zookeeper", value_parsers.text))
     snapshot: Path | None = field(default=None, metadata=_key("snapshot", value_parsers.path))
-    """A snapshot file that stands for the cluster."""
+    """A snapshot file to use instead of a live cluster."""
     broker_timeout_s: float | None = field(default=None, metadata=_key("broker_timeout", value_parsers.some_time))
-    """How long each broker may take to answer."""
+    """How long each broker may take to respond."""
 
     scores: tuple[str, ...] = field(default=(), metadata=_key("scores", value_parsers.scores, "--score"))
-    """As ``NAME`` or ``NAME=WEIGHT``; empty means the default ones."""
+    """As ``NAME`` or ``NAME=WEIGHT``; empty for the default ones."""
     tolerance: float | None = field(default=None, metadata=_key("tolerance", value_parsers.percent))
     capacity: PerBroker[int | Mapping[str, int]] = field(
         default_factory=_nothing, metadata=_key("capacity", value_parsers.per_broker(value_parsers.size_or_dir_sizes))
     )
-    """Bytes of a broker, or of its log dirs by path."""
+    """Bytes by broker, or by broker and log dir path."""
     volumes: PerBroker[Mapping[str, str]] = field(
         default_factory=_nothing,
         metadata=_key("volumes", value_parsers.per_broker(value_parsers.by_path(value_parsers.text))),
     )
-    """Name of the volume of each log dir, by path; equal names on one broker mean one volume."""
+    """Volume name of each log dir, by path; equal names on one broker mean one volume."""
     count_capacity: Literal["equal", "disk"] = field(
         default="equal", metadata=_key("count_capacity", value_parsers.one_of("equal", "disk"))
     )
-    """Whether all brokers should have as many replicas and leaders, or in proportion to their disks."""
+    """Whether replicas and leaders are due in equal numbers per broker, or in proportion to disks."""
     nic_rate_bytes_per_s: PerBroker[int] = field(
         default_factory=_nothing, metadata=_key("nic_rate", value_parsers.per_broker(value_parsers.rate))
     )
@@ -98,12 +98,12 @@ class Settings:
     throttle: int | Literal["auto", "none"] | None = field(
         default=None, metadata=_key("throttle", value_parsers.rate_or_word)
     )
-    """Bytes a second, or derived from what the brokers carry, or none of ours."""
+    """Bytes per second, ``auto`` to derive it from the brokers' load, or ``none`` to set no throttle."""
     log_dir_throttle_bytes_per_s: int | None = field(
         default=None, metadata=_key("log_dir_throttle", value_parsers.rate)
     )
     dead_after_s: float | None = field(default=None, metadata=_key("dead_after", value_parsers.grace))
-    """How long a broker has to be dead before its replicas are copied elsewhere."""
+    """How long a broker must be dead before its replicas are copied elsewhere."""
     window: str | None = field(default=None, metadata=_key("window", value_parsers.time_window))
     """Time of day in which data may move, such as ``01:00-05:00``."""
     max_bytes: int | None = field(default=None, metadata=_key("max_bytes", value_parsers.size))
@@ -113,21 +113,21 @@ class Settings:
     )
     max_duration_s: float | None = field(default=None, metadata=_key("max_duration", value_parsers.duration))
     topics: tuple[str, ...] = field(default=(), metadata=_key("topics", value_parsers.texts))
-    """Patterns."""
+    """Topic patterns."""
     exclude_topics: tuple[str, ...] = field(default=(), metadata=_key("exclude_topics", value_parsers.texts))
     exclude_brokers: tuple[int, ...] = field(default=(), metadata=_key("exclude_brokers", value_parsers.broker_ids))
     include_internal: bool = field(default=False, metadata=_key("include_internal", value_parsers.boolean))
 
     profile: Profile | None = None
-    """The profile that was used; its file is what a long-running command watches for changes."""
+    """The profile that was used; long-running commands watch its file for changes."""
     places: Mapping[str, Place] = field(default_factory=dict)
-    """Where each field that was set was written."""
+    """Where each field that is set was written."""
 
     @contextmanager
     def naming(self, *names: str) -> Iterator[None]:
-        """Name the line of the profile, or the variable, where one of these fields was written, if its value is wrong.
+        """Add the profile line or the variable of these fields to errors about their values.
 
-        Flags name themselves: the user has just typed them.
+        Not for flags: the user has just typed them.
         """
         try:
             yield
@@ -138,7 +138,7 @@ class Settings:
             raise written[0].error(error.message, hint=error.hint) from error
 
     def origin(self, name: str) -> str:
-        """Where the value of a field comes from, for people: ``--tolerance``, ``p.yaml, line 4``, ``default``."""
+        """Origin of a field's value, for display: ``--tolerance``, ``p.yaml, line 4``, ``default``."""
         return str(self.places.get(name, "default"))
 
 

@@ -1,4 +1,4 @@
-"""Settings and connections for code that is called from Python and not from the command line."""
+"""Settings and connections for use from Python instead of the command line."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from kafkabal.errors import ConfigError
 
 
 def settings_of(**named: str | None) -> Settings:
-    """Settings as the commands resolve them: what is given, then environment variables, then the profile.
+    """Resolve settings as the commands do: arguments, then environment variables, then the profile.
 
     Parameters
     ----------
     named
-        Settings by their names, such as ``profile``; None where one is not given.
+        Settings by name, such as ``profile``; None if not given.
 
     Raises
     ------
     UsageError, InputFileError
-        If a value or the file of profiles is wrong.
+        If a value or the profiles file is wrong.
     """
     return resolve(named, environ=os.environ, profiles_file=default_profiles_file())
 
@@ -31,14 +31,14 @@ def settings_of(**named: str | None) -> Settings:
 def live_connection(
     profile: str | None = None, bootstrap_servers: str | None = None, command_config: str | None = None
 ) -> ConnectionSettings:
-    """The brokers that a profile, an address or the environment names.
+    """The brokers named by a profile, an address or the environment.
 
     Parameters
     ----------
     profile
         A name, ``FILE`` or ``FILE#NAME``.
     bootstrap_servers
-        ``host:port``, with commas between several.
+        ``host:port``, several separated by commas.
     command_config
         A Java ``client.properties``.
 

@@ -1,4 +1,4 @@
-"""Which cluster the settings mean, and how to reach it."""
+"""Derives from the settings which cluster to use, and how to reach it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from kafkabal.config.settings import Settings
 from kafkabal.errors import ConfigError
 
 _SHOWN = 40
-"""Characters of a wrong text that an error shows, so that the message stays one line."""
+"""Characters of an invalid text that an error shows, so that the message stays one line."""
 
 
 def cluster_address(settings: Settings) -> ClusterAddress:
-    """The one cluster that a command is about.
+    """The cluster that a command works on.
 
     Raises
     ------
     ConfigError
         If no cluster is named, or an address is malformed.
     InputFileError
-        If the client.properties cannot be read or is wrong.
+        If the client.properties cannot be read or is invalid.
     """
     if settings.snapshot is not None:
         return SnapshotAddress(str(settings.snapshot))

@@ -1,4 +1,4 @@
-"""The hours in which a run may work, such as ``01:00-05:00``, in local time."""
+"""The daily hours in which a run may work, such as ``01:00-05:00``, in local time."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _WINDOW = re.compile(r"(\d{1,2}):(\d{2})-(\d{1,2}):(\d{2})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow:
-    """From ``start`` up to ``end`` every day; a window whose end comes first goes over midnight."""
+    """From ``start`` to ``end`` every day; a window that ends before it starts spans midnight."""
 
     start: time
     end: time
 
     @classmethod
     def parse(cls, text: str) -> TimeWindow:
-        """Read ``HH:MM-HH:MM``.
+        """Parse ``HH:MM-HH:MM``.
 
         Raises
         ------
         UsageError
-            If it is no such window, or an empty one.
+            If the text is not such a window, or the window is empty.
         """
         match = _WINDOW.fullmatch(text.strip())
         try:
@@ -45,11 +45,11 @@ class TimeWindow:
         return now >= self.start or now < self.end
 
     def seconds_until_open(self, moment: datetime) -> float:
-        """Seconds until work may begin, 0 inside the window."""
+        """Seconds until the window opens, 0 inside it."""
         return 0.0 if self.contains(moment) else _seconds_until(self.start, moment)
 
     def seconds_left(self, moment: datetime) -> float:
-        """Seconds until the window ends, 0 outside of it."""
+        """Seconds until the window ends, 0 outside it."""
         return _seconds_until(self.end, moment) if self.contains(moment) else 0.0
 
     def __str__(self) -> str:

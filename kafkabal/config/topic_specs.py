@@ -1,4 +1,4 @@
-"""Topics to be created: what is wanted of each, presets, and how a topic that exists differs from that."""
+"""Specifications of topics to create, presets, and how an existing topic differs from its specification."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from typing import TYPE_CHECKING, Final
 from kafkabal.errors import UsageError
 from kafkabal.model import COMPRESSION_TYPE, MAX_MESSAGE_BYTES, RETENTION_MS
 
-if TYPE_CHECKING:  # numpy is not needed to describe a topic
+if TYPE_CHECKING:  # describing a topic does not need numpy
     from kafkabal.model import ClusterState
 
 MOST_PARTITIONS: Final = 100_000
-"""Of one topic; a whole cluster supports some millions of replicas, and all that are asked for are placed in memory."""
+"""Per topic; a whole cluster supports some millions of replicas, and all requested ones are placed in memory."""
 
 _LONGEST_NAME = 249
-"""Kafka's limit: the name of a log dir, with its number, has to fit into 255 bytes."""
+"""Kafka's limit: the folder name, with the partition number, must fit into 255 bytes."""
 _NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{_LONGEST_NAME}}}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSpec:
-    """A topic as it is wanted."""
+    """A topic as requested."""
 
     name: str
     partitions: int | None = None
-    """None leaves it to the placement."""
+    """None lets the placement decide."""
     replication_factor: int | None = None
     configs: Mapping[str, str] = field(default_factory=dict)
     partition_bytes: int | None = None
-    """What a partition is expected to grow to; None takes the mean of the cluster."""
+    """Expected size of a partition; None for the mean of the cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """Values for a kind of topic; a user may override each."""
+    """Values for one kind of topic; a user may override each."""
 
     partitions: int
     replication_factor: int
@@ -60,14 +60,14 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where a topic that exists is not as it is wanted."""
+    """A difference between an existing topic and its specification."""
 
     topic: str
     key: str
     """``partitions``, ``replication_factor`` or the key of a config."""
     wanted: str
     found: str | None
-    """None where a config is not set on the topic."""
+    """None if the config is not set on the topic."""
 
     def __str__(self) -> str:
         found = "is not set" if self.found is None else f"is {self.found}"
@@ -83,12 +83,12 @@ def topic_spec(
     configs: Mapping[str, str] | None = None,
     partition_bytes: int | None = None,
 ) -> TopicSpec:
-    """Describe a topic; what is given counts before what the preset says.
+    """Describe a topic; explicit values take precedence over the preset's.
 
     Raises
     ------
     UsageError
-        If Kafka would not take the name, the preset is unknown, or a number is not above 0 or too large.
+        If Kafka would refuse the name, the preset is unknown, or a number is not above 0 or too large.
     """
     if not _NAME.fullmatch(name) or name in (".", ".."):
         raise UsageError(
@@ -111,7 +111,7 @@ def topic_spec(
 
 
 def differences(spec: TopicSpec, state: ClusterState) -> tuple[Difference, ...]:
-    """How an existing topic differs from what is wanted; configs count only where they were read.
+    """How an existing topic differs from its specification; configs are compared only if they were read.
 
     Parameters
     ----------

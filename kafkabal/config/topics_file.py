@@ -1,4 +1,4 @@
-"""Read a ``topics.yaml``: a list of topics to be created."""
+"""Reads a ``topics.yaml``: a list of topics to create."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ _KEYS = ("name", "preset", "partitions", "replication_factor", "configs", "parti
 
 
 def read_topics(path: Path) -> tuple[TopicSpec, ...]:
-    """Read a ``topics.yaml``, in the order of the file.
+    """Read a ``topics.yaml``, in file order.
 
     Raises
     ------
     InputFileError
-        If it cannot be read, is malformed, holds no topic, an unknown key or a topic twice; the line is named.
+        If it cannot be read, is malformed, has no topic, an unknown key or a duplicate topic; the message names the
+        line.
     """
     root = read_yaml(path)
     listed = value_parsers.check_keys(root, ("topics",), "a file of topics").get("topics", root)

@@ -1,6 +1,6 @@
-"""What the texts of a profile, a variable or a flag mean: one reader a kind of value.
+"""Parses the values in profiles, variables and flags: one parser per kind of value.
 
-A reader takes a :class:`~kafkabal.config.yaml_document.YamlNode` and returns the value, or raises a
+A parser takes a :class:`~kafkabal.config.yaml_document.YamlNode` and returns the value, or raises a
 :class:`~kafkabal.errors.UsageError` that names the place. A list may also be written as one text with commas.
 """
 
@@ -28,14 +28,14 @@ _BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "
 
 
 def text(node: YamlNode) -> str:
-    """One text."""
+    """A single text."""
     if not isinstance(node.content, str):
         raise node.error("expected a single value, not a list or a mapping")
     return node.content.strip()
 
 
 def texts(node: YamlNode) -> tuple[str, ...]:
-    """A list of texts, none of them empty: an empty one would match more than was intended."""
+    """A list of non-empty texts: an empty one would match more than intended."""
     if isinstance(node.content, str):
         parts = tuple(part.strip() for part in node.content.split(","))
         if not all(parts):
@@ -47,7 +47,7 @@ def texts(node: YamlNode) -> tuple[str, ...]:
 
 
 def path(node: YamlNode) -> Path:
-    """A file; one named in a file is relative to that file."""
+    """A path; relative paths in a file are relative to that file."""
     given = expand_home(_parsed(parse_path, node))
     return Path(node.place.name).parent / given if node.place.line is not None else given
 
@@ -69,12 +69,12 @@ def whole_number(node: YamlNode) -> int:
 
 
 def broker_ids(node: YamlNode) -> tuple[int, ...]:
-    """A list of broker ids, each once, sorted."""
+    """A list of broker ids, sorted and without duplicates."""
     return tuple(sorted({_broker_id(node, given) for given in texts(node)}))
 
 
 def one_of(*choices: str) -> Callable[[YamlNode], str]:
-    """A reader of one of these words."""
+    """A parser that accepts one of these words."""
 
     def read(node: YamlNode) -> str:
         given = text(node)
@@ -91,12 +91,12 @@ def size(node: YamlNode) -> int:
 
 
 def rate(node: YamlNode) -> int:
-    """Bytes a second above 0, such as ``50MB/s``."""
+    """Bytes per second above 0, such as ``50MB/s``."""
     return _parsed(parse_positive_rate, node)
 
 
 def rate_or_word(node: YamlNode) -> int | Literal["auto", "none"]:
-    """Bytes a second, ``auto`` or ``none``."""
+    """Bytes per second, ``auto`` or ``none``."""
     match text(node):
         case "auto":
             return "auto"
@@ -116,29 +116,29 @@ def duration(node: YamlNode) -> float:
 
 
 def some_time(node: YamlNode) -> float:
-    """Seconds above 0, for what cannot be done in no time."""
+    """Seconds above 0, where 0 makes no sense."""
     return _parsed(parse_positive_duration, node)
 
 
 def grace(node: YamlNode) -> float:
-    """Seconds, such as ``10m``; a bare 0 means at once."""
+    """Seconds, such as ``10m``; a bare 0 means immediately."""
     return 0.0 if str(node.content).strip() == "0" else duration(node)
 
 
 def time_window(node: YamlNode) -> str:
-    """Hours of the day, such as ``01:00-05:00``."""
+    """Daily hours, such as ``01:00-05:00``."""
     return str(_parsed(TimeWindow.parse, node))
 
 
 def scores(node: YamlNode) -> tuple[str, ...]:
-    """Scores as ``NAME`` or ``NAME=WEIGHT``; written as a list, or as a mapping from name to weight."""
+    """Scores as ``NAME`` or ``NAME=WEIGHT``, in a list, or as a mapping from name to weight."""
     if not isinstance(node.content, Mapping):
         return texts(node)
     return tuple(name if weight.content is None else f"{name}={text(weight)}" for name, weight in node.content.items())
 
 
 def per_broker(read: Callable[[YamlNode], T]) -> Callable[[YamlNode], PerBroker[T]]:
-    """A reader of values by broker id, with ``default`` for all others; one value alone is the default."""
+    """A parser of values by broker id, with ``default`` for all others; a single value is the default."""
 
     def read_all(node: YamlNode) -> PerBroker[T]:
         if not isinstance(node.content, Mapping):
@@ -149,7 +149,7 @@ def per_broker(read: Callable[[YamlNode], T]) -> Callable[[YamlNode], PerBroker[
 
 
 def by_path(read: Callable[[YamlNode], T]) -> Callable[[YamlNode], Mapping[str, T]]:
-    """A reader of values by the absolute path of a log dir."""
+    """A parser of values by absolute path of a log dir."""
 
     def read_all(node: YamlNode) -> Mapping[str, T]:
         if not isinstance(node.content, Mapping):
@@ -170,7 +170,7 @@ def size_or_dir_sizes(node: YamlNode) -> int | Mapping[str, int]:
 
 
 def mapping(node: YamlNode) -> Mapping[str, YamlNode]:
-    """The entries of a mapping; nothing at all is an empty one."""
+    """The entries of a mapping; empty if there is no value."""
     if node.content is None:
         return {}
     if not isinstance(node.content, Mapping):
@@ -179,12 +179,12 @@ def mapping(node: YamlNode) -> Mapping[str, YamlNode]:
 
 
 def check_keys(node: YamlNode, known: Collection[str], what: str) -> Mapping[str, YamlNode]:
-    """The entries of a mapping that may hold these keys only.
+    """The entries of a mapping, which may have only these keys.
 
     Raises
     ------
     UsageError
-        If it is not a mapping, or a key is unknown; similar ones are offered.
+        If it is not a mapping, or a key is unknown; the hint suggests similar ones.
     """
     for key, value in mapping(node).items():
         if key not in known:

@@ -1,7 +1,7 @@
-"""YAML as a tree of texts that know where they were written, so that a wrong value can be named by its line.
+"""YAML as a tree of texts with their positions, so that errors can name the line of a wrong value.
 
-A scalar stays the text that the user wrote (``no`` is not False, ``1:30`` is not 90): who reads it says what it
-means, and reads a flag or an environment variable the same way.
+A scalar stays the text that the user wrote (``no`` is not False, ``1:30`` is not 90): its parser decides what it means,
+and parses flags and environment variables the same way.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, TypeAlias
 from kafkabal.errors import ConfigError, InputFileError, UsageError
 from kafkabal.input_files import read_text
 
-if TYPE_CHECKING:  # a command without profiles does not wait for it
+if TYPE_CHECKING:  # commands without profiles do not load it
     from yaml.events import Event
 
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
-# a list of aliases of lists of aliases ... stands for billions of entries in a few lines
+# a few lines of nested aliases can expand to billions of entries
 _MOST_ENTRIES = 1_000_000
-# profiles and workloads nest five deep
+# profiles and workloads are at most five levels deep
 _MOST_DEPTH = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a value was written: a line of a file, or an option or variable by its name."""
+    """Where a value was written: a line of a file, or the name of an option or a variable."""
 
     name: str
     line: int | None = None
@@ -36,7 +36,7 @@ class Place:
         return self.name if self.line is None else f"{self.name}, line {self.line}"
 
     def error(self, message: str, *, hint: str | None = None) -> UsageError:
-        """The error that a value written here deserves."""
+        """An error about the value written here."""
         if self.line is None:
             return ConfigError(f"{self.name}: {message}", hint=hint)
         return InputFileError(self.name, message, line=self.line, hint=hint)
@@ -47,38 +47,38 @@ Content: TypeAlias = "str | tuple[YamlNode, ...] | Mapping[str, YamlNode] | None
 
 @dataclass(frozen=True, slots=True)
 class YamlNode:
-    """A text, a list or a mapping, and where it was written; None where nothing was."""
+    """A text, a list or a mapping, and where it was written; None for an empty value."""
 
     content: Content
     place: Place
 
     def error(self, message: str, *, hint: str | None = None) -> UsageError:
-        """The error that this value deserves."""
+        """An error about this value."""
         return self.place.error(message, hint=hint)
 
 
 def read_yaml(path: Path) -> YamlNode:
-    """Read a YAML file of one document.
+    """Read a YAML file with one document.
 
     Raises
     ------
     InputFileError
-        If it cannot be read, is malformed, or a key stands twice in one mapping; the line is named.
+        If it cannot be read, is malformed, or a mapping has a duplicate key; the message names the line.
     """
     return parse_yaml(read_text(path), str(path))
 
 
 def parse_yaml(text: str, name: str) -> YamlNode:
-    """Read YAML text of one document; ``name`` stands for the file in errors.
+    """Parse YAML text with one document; ``name`` stands for the file in errors.
 
     Raises
     ------
     InputFileError
-        If it is malformed, or a key stands twice in one mapping; the line is named.
+        If it is malformed, or a mapping has a duplicate key; the message names the line.
     """
     import yaml
 
-    # libyaml, where the package was built with it, is ten times as fast
+    # libyaml, if the package was built with it, is ten times as fast
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         return _Builder(name, yaml.parse(text, Loader=loader)).document()
@@ -93,20 +93,20 @@ def parse_yaml(text: str, name: str) -> YamlNode:
 
 @dataclass(frozen=True, slots=True)
 class _Built:
-    """A node, and its entries with those of all that it holds, as often as it holds them."""
+    """A node, and how many entries it has in total, with repeated ones counted as often as they occur."""
 
     node: YamlNode
     entries: int
 
 
 class _Builder:
-    """Makes nodes of the events of one document; what an anchor stands for is made once, and may not hold itself."""
+    """Builds nodes from the events of one document; an anchor's node is built once and may not contain itself."""
 
     def __init__(self, name: str, events: Iterator[Event]) -> None:
         self._name = name
         self._events = events
         self._anchored: dict[str, _Built | None] = {}
-        """By anchor; None while it is being made."""
+        """By anchor; None while the node is being built."""
         self._depth = 0
 
     def document(self) -> YamlNode:
@@ -177,13 +177,13 @@ class _Builder:
                 raise key.node.error("a key must be plain text")
             if name in found:
                 raise key.node.error(f"duplicate key: {name!r}")
-            # the line of the key, since a list or a mapping starts on the next one
+            # use the line of the key, since a list or mapping starts on the next line
             found[name] = replace(value.node, place=key.node.place)
             entries += key.entries + value.entries
         return _Built(YamlNode(MappingProxyType(found), place), entries)
 
     def _until_end(self) -> Iterator[_Built]:
-        """What a list holds, or the keys and values of a mapping in turn."""
+        """The items of a list, or the alternating keys and values of a mapping."""
         from yaml.events import CollectionEndEvent
 
         for event in self._events:

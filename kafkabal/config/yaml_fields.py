@@ -1,4 +1,4 @@
-"""Read the entries of a YAML mapping into the fields of a dataclass, each by its own reader."""
+"""Parses the entries of a YAML mapping into dataclass fields, each with its own parser."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from kafkabal.config.yaml_document import YamlNode
 T = TypeVar("T")
 
 Schema: TypeAlias = "Mapping[str, tuple[str, Callable[[YamlNode], Any]]]"
-"""By key: the field that it fills, and what reads it."""
+"""By key: the field to fill, and its parser."""
 
 
 def read_fields(node: YamlNode, schema: Schema, what: str) -> dict[str, Any]:
-    """Values by the names of the fields that they fill.
+    """Parsed values by field name.
 
     Raises
     ------
     UsageError
-        If a key is unknown (near ones are named) or a value wrong.
+        If a key is unknown (similar ones are suggested) or a value is wrong.
     """
     entries = value_parsers.check_keys(node, schema.keys(), what)
     return {schema[key][0]: schema[key][1](value) for key, value in entries.items()}
 
 
 def only_entry(node: YamlNode, known: Collection[str], what: str) -> tuple[str, YamlNode]:
-    """The one entry of a mapping that names the kind of something.
+    """The only entry of a mapping whose key names a kind.
 
     Raises
     ------
     UsageError
-        If it has none, several, or one of another kind.
+        If it has no entry, several, or an unknown kind.
     """
     entries = value_parsers.check_keys(node, known, what)
     if len(entries) != 1:
@@ -51,7 +51,7 @@ def number(node: YamlNode) -> float:
 
 
 def positive(read: Callable[[YamlNode], float]) -> Callable[[YamlNode], Any]:
-    """The same reader, for values above 0 only."""
+    """The same parser, for values above 0 only."""
 
     def read_positive(node: YamlNode) -> float:
         value = read(node)
@@ -63,7 +63,7 @@ def positive(read: Callable[[YamlNode], float]) -> Callable[[YamlNode], Any]:
 
 
 def within(key: str, read: Callable[[YamlNode], float], allowed: Range) -> Callable[[YamlNode], Any]:
-    """The same reader, for values of a range only; ``key`` names in errors what was read."""
+    """The same parser, for values in a range only; ``key`` names the value in errors."""
 
     def read_within(node: YamlNode) -> float:
         value = read(node)
@@ -75,7 +75,7 @@ def within(key: str, read: Callable[[YamlNode], float], allowed: Range) -> Calla
 
 
 def word(kind: Callable[[str], T], *choices: str) -> Callable[[YamlNode], T]:
-    """A reader of one of these words, turned into what it stands for."""
+    """A parser that accepts one of these words and converts it."""
     read = value_parsers.one_of(*choices)
     return lambda node: kind(read(node))
 
