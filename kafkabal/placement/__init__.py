@@ -1,4 +1,4 @@
-"""Where the replicas of new topics go."""
+"""Places the replicas of new topics."""
 
 import lazy_loader
 

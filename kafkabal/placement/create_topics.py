@@ -1,4 +1,4 @@
-"""Create topics that were placed: asked of the controller first, and with the log dirs that were chosen for them."""
+"""Creates placed topics: first validated by the controller, then created with the chosen log dirs."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from kafkabal.wording import counted_noun
 
 @dataclass(frozen=True, slots=True)
 class TopicToCreate:
-    """A topic to create, and the log dir for each replica, ``any`` where the broker may choose."""
+    """A topic to create, and the log dir of each replica; ``any`` lets the broker choose."""
 
     topic: NewTopic
     log_dirs: tuple[tuple[str, ...], ...]
 
 
 def validate(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
-    """Ask the controller whether it would create all of them.
+    """Ask the controller whether it would create all topics.
 
     Raises
     ------
     MissingCapabilityError
         If this kind of cluster cannot create topics.
     PartialFailureError
-        Naming those that it would refuse; nothing was created.
+        Naming the topics that it would refuse; nothing was created.
     """
     if Capability.CREATE_TOPICS not in cluster.capabilities:
         raise MissingCapabilityError(f"creating topics is not supported: {cluster.name}")
@@ -40,15 +40,15 @@ def validate(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
 
 
 def create_all(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
-    """Create them, each replica in its log dir.
+    """Create the topics, each replica in its chosen log dir.
 
-    A broker that is asked to keep a replica in a log dir before it has the replica creates it there (KIP-113), so
-    the wish goes first and nothing is copied. A wish that is not heard leaves the choice to the broker.
+    A broker that is told to keep a replica in a log dir before the replica exists creates it there (KIP-113), so the
+    log dirs are requested first and nothing is copied. If that request fails, the broker chooses the dir.
 
     Raises
     ------
     PartialFailureError
-        Naming those that were not created; the others exist now.
+        Naming the topics that were not created; the others exist now.
     """
     _wish_log_dirs(cluster, wanted)
     faults = cluster.create_topics([w.topic for w in wanted])
@@ -65,7 +65,7 @@ def _wish_log_dirs(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
         if path != ANY_DIR
     }
     if wishes and Capability.MOVE_LOG_DIRS in cluster.capabilities:
-        # the permission to move replicas is another one than to create topics, and may be missing
+        # moving replicas needs another permission than creating topics, which may be missing
         with suppress(OperationError):
             cluster.move_log_dirs(wishes)
 

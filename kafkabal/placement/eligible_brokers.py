@@ -1,4 +1,4 @@
-"""Where new replicas may go: which brokers take some, in which racks, and how much room is left."""
+"""Where new replicas may go: which brokers accept them, in which racks, and how much room is left."""
 
 from __future__ import annotations
 
@@ -24,60 +24,60 @@ from kafkabal.model import (
 
 
 class EligibleBrokers:
-    """Brokers and log dirs that take new replicas, and the room that those placed so far have left.
+    """Brokers and log dirs that accept new replicas, and the room left by those placed so far.
 
     Parameters
     ----------
     exclude_brokers
-        Ids of brokers that take nothing.
+        Ids of brokers that get no replica.
     log_dir_limit
         Fraction of a volume that is never exceeded.
 
     Raises
     ------
     UsageError
-        If a broker to be excluded does not exist.
+        If an excluded broker is unknown.
     """
 
     def __init__(self, state: ClusterState, exclude_brokers: Collection[int], log_dir_limit: float) -> None:
         dirs = state.log_dirs
         self.state, self.log_dir_limit = state, log_dir_limit
         self.takes = takes_replicas(state, named_brokers(state, exclude_brokers, "--exclude-brokers"))
-        """bool, shape (n_brokers,)."""
+        """bool, shape (n_brokers,): accepts new replicas."""
         self.rack = rack_numbers(state)
-        """int32, shape (n_brokers,): a broker without one is a rack of its own."""
+        """int32, shape (n_brokers,): a broker without a rack is a rack of its own."""
         self._n_racks = len(np.unique(self.rack[self.takes]))
         self._open = dirs.state == LogDirState.ONLINE
         rows = first_open_dirs(state)
         self._room = np.zeros(int(dirs.volume.max(initial=-1)) + 1, np.int64)
-        """int64, shape (n_volumes,): 0 where no log dir on it takes replicas."""
+        """int64, shape (n_volumes,): 0 if no log dir on it accepts replicas."""
         self._room[dirs.volume[rows]] = volume_room_bytes(state, log_dir_limit)[rows]
         self._bytes = log_bytes(dirs, state.replicas)
         self._replicas = np.bincount(state.replicas.log_dir[state.replicas.log_dir >= 0], minlength=len(dirs))
         self._capacity = np.nan_to_num(dir_capacity_bytes(state), nan=1.0)
 
     def missing_racks(self, chosen: list[int], factor: int) -> int:
-        """In how many more racks a partition has to be than in those of the brokers that hold it already."""
+        """How many more racks a partition must span than those of the brokers chosen so far."""
         return int(missing_racks(self.rack[chosen], required_racks(factor, self._n_racks)))
 
     def in_open_racks(self, chosen: list[int], factor: int) -> Bools:
-        """bool, shape (n_brokers,): the rack rule lets a further replica go there, given the brokers chosen so far."""
+        """bool, shape (n_brokers,): the rack rule allows the next replica there, given the brokers chosen so far."""
         return may_enter(self.rack[chosen], self.rack, required_racks(factor, self._n_racks))
 
     def with_room(self, size_bytes: int) -> Bools:
-        """bool, shape (n_brokers,): takes new replicas and has a log dir with so much room, or none that is known."""
+        """bool, shape (n_brokers,): accepts new replicas and has a log dir with enough room, or no known log dir."""
         dirs = self.state.log_dirs
         fits = self._open & (self._room[dirs.volume] >= size_bytes)
         has_dir = np.bincount(dirs.broker[fits], minlength=len(self.takes)) > 0
         return np.asarray(self.takes & (has_dir | (np.diff(dirs.first) == 0)))
 
     def put(self, broker: int, size_bytes: int) -> int:
-        """Row of the log dir of a broker in which a new replica evens its dirs most; the room is taken.
+        """Choose the log dir of a broker that keeps its dirs most balanced with a new replica; takes its room.
 
         Returns
         -------
         int
-            -1 where no log dir of the broker is known.
+            Row of the log dir; -1 if no log dir of the broker is known.
         """
         dirs = self.state.log_dirs
         rows = np.arange(dirs.first[broker], dirs.first[broker + 1])

@@ -1,4 +1,4 @@
-"""Layouts that consider the new topic alone: leaders by a rule, followers evenly and on other racks."""
+"""Layouts that consider only the new topic: leaders by a rule, followers evenly and on other racks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _leaders(request: PlacementRequest, sites: EligibleBrokers, policy: Placemen
     ring = _ring(sites)
     if policy.layout is Layout.EVEN:
         return [ring[i % len(ring)] for i in range(request.partitions)]
-    # each topic draws from a stream of its own, so that the topics beside it do not matter
+    # each topic has its own random stream, so that other topics do not affect it
     draw = Random(f"{policy.seed}/{request.spec.name}")
     if policy.layout is Layout.BROKERS_PLUS_2:
         return [*ring, *(draw.choice(sorted(ring)) for _ in range(2))]
@@ -41,7 +41,7 @@ def _binomial(draw: Random, trials: int, probability: float) -> int:
 
 
 def _ring(sites: EligibleBrokers) -> list[int]:
-    """Brokers that take replicas, neighbours on different racks as far as racks allow: racks in turn, then ids."""
+    """Brokers that accept replicas, neighbours on different racks as far as possible: alternating racks, then by id."""
     rows = np.flatnonzero(sites.takes)
     rack = sites.rack[rows]
     turn = np.array([int((rack[:i] == r).sum()) for i, r in enumerate(rack)])
@@ -49,7 +49,8 @@ def _ring(sites: EligibleBrokers) -> list[int]:
 
 
 def _followed(leaders: list[int], replication_factor: int, sites: EligibleBrokers) -> I32:
-    """Add followers: each on the broker with the fewest of them so far, next in the ring after the leader."""
+    """Add followers: each on the broker with the fewest so far, and of these the next one in the ring after the
+    leader."""
     ring = _ring(sites)
     place = np.full(len(sites.takes), 0, np.int64)
     place[ring] = np.arange(len(ring))

@@ -1,4 +1,4 @@
-"""Place each replica where the selected scores rise least."""
+"""Places each replica where it increases the selected scores least."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def place_by_score(
     Parameters
     ----------
     first_partition
-        Row of the topic's partition 0 in the draft that the board was made for.
+        Row of the topic's partition 0 in the draft that the board was created from.
 
     Returns
     -------
@@ -30,7 +30,7 @@ def place_by_score(
     Raises
     ------
     LimitExceededError
-        If no broker that racks allow has room.
+        If no broker that the rack rule allows has room.
     """
     brokers = np.empty((request.partitions, request.replication_factor), np.int32)
     dirs = np.empty_like(brokers)
@@ -50,7 +50,7 @@ def place_by_score(
 
 
 def _candidates(request: PlacementRequest, sites: EligibleBrokers, chosen: list[int]) -> Bools:
-    """Brokers with room that may take the next replica: those in racks with the fewest of the partition."""
+    """Brokers with room for the next replica, in the racks with the fewest replicas of the partition."""
     factor = request.replication_factor
     allowed = sites.with_room(request.partition_bytes) & sites.in_open_racks(chosen, factor)
     allowed[chosen] = False
@@ -66,9 +66,10 @@ def _candidates(request: PlacementRequest, sites: EligibleBrokers, chosen: list[
 
 
 def _least(board: RunningScores, partition: int, candidates: Bools, *, leads: bool) -> int:
-    """The candidate that overshoots its bands least, then lifts the scores least, then got least, then the lowest id.
+    """The candidate with the smallest overshoot of its bands, then the smallest rise of the scores, then the fewest
+    replicas placed so far, then the lowest id.
 
-    An empty replica lifts no disk, wherever it is.
+    An empty replica does not raise the disk score anywhere.
     """
     rows = np.flatnonzero(candidates)
     over, lift = board.rise(partition, leads=leads)

@@ -1,4 +1,4 @@
-"""How new topics are to be spread: as evenly as can be, or unevenly on purpose, to study what that does."""
+"""Policies for spreading new topics: as evenly as possible, or unevenly on purpose, to study the effect."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from kafkabal.units import parse_number, parse_whole_number
 
 
 class Layout(StrEnum):
-    """Who leads what, and who follows."""
+    """How leaders and followers are assigned."""
 
     SCORE = "score"
-    """Each replica where the selected scores rise least."""
+    """Each replica where it increases the selected scores least."""
     EVEN = "even"
-    """Leaders in turn over brokers and racks."""
+    """Leaders round-robin over brokers and racks."""
     BROKERS_PLUS_2 = "brokers+2"
-    """One leader a broker, and two more on brokers drawn at random."""
+    """One leader per broker, plus two on brokers drawn at random."""
     BINOMIAL = "binomial"
     """Leaders drawn from a binomial distribution over the brokers, by id."""
 
 
 _EVEN_ODDS = 0.5
-"""The ids in the middle lead most, and both ends the same; any other value prefers one end."""
+"""The ids in the middle lead most, symmetrically; any other value favours one end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementPolicy:
-    """A layout and what it draws from; equal policies place equally."""
+    """A layout and its parameters; equal policies place equally."""
 
     layout: Layout = Layout.SCORE
     probability: float = _EVEN_ODDS
-    """Of the binomial distribution, 0 to 1: near 0 the lowest ids lead most."""
+    """Parameter of the binomial distribution, 0 to 1: near 0 the lowest ids lead most."""
     seed: int = 0
 
     def __str__(self) -> str:
@@ -42,7 +42,7 @@ class PlacementPolicy:
 
 
 def parse_policy(text: str) -> PlacementPolicy:
-    """Read ``score``, ``even``, ``brokers+2[:SEED]`` or ``binomial:P[:SEED]``.
+    """Parse ``score``, ``even``, ``brokers+2[:SEED]`` or ``binomial:P[:SEED]``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What is to be placed: topics whose every number is decided and can be met."""
+"""Placement requests: topics whose numbers are all decided and feasible."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from kafkabal.placement.eligible_brokers import EligibleBrokers
 from kafkabal.placement.placement_policy import Layout, PlacementPolicy
 
 MOST_REPLICAS: Final = 2_000_000
-"""Of one call: about what a cluster supports in total."""
+"""Per call: about what a cluster supports in total."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementRequest:
-    """A topic to be placed."""
+    """A topic to place."""
 
     spec: TopicSpec
     partitions: int
     replication_factor: int
     partition_bytes: int
-    """What each partition is expected to grow to."""
+    """Expected size of each partition."""
 
 
 def placement_requests(
     specs: Sequence[TopicSpec], sites: EligibleBrokers, policy: PlacementPolicy
 ) -> tuple[PlacementRequest, ...]:
-    """Decide every number, and refuse what cannot be met before anything is placed.
+    """Decide all numbers, and refuse infeasible ones before anything is placed.
 
     Raises
     ------
     UsageError
-        If a name is taken or given twice, a number is missing or does not fit the layout, there are too few
-        brokers for the replication factor, or too many replicas in all.
+        If a name is taken or duplicate, a number is missing or does not fit the layout, there are too few brokers for
+        the replication factor, or too many replicas in total.
     """
     names = {*sites.state.topics.name}
     for spec in specs:
@@ -55,7 +55,7 @@ def placement_requests(
 
 
 def mean_partition_bytes(state: ClusterState) -> int:
-    """Mean size of the partitions whose size is known; 0 where none is."""
+    """Mean size of the partitions whose size is known; 0 if none is."""
     each = move_bytes(state)
     known = each[each >= 0]
     return round(float(known.mean())) if known.size else 0
@@ -64,7 +64,7 @@ def mean_partition_bytes(state: ClusterState) -> int:
 def _check_name(name: str, taken: set[str]) -> None:
     if name in taken:
         raise UsageError(f"topic {name} already exists", hint="use --if-not-exists to skip existing topics")
-    # metric names know no difference between '.' and '_', so Kafka refuses the second of two such topics
+    # Kafka's metric names do not distinguish '.' from '_', so Kafka refuses a topic that differs only in these
     if "." in name or "_" in name:
         rival = next((t for t in sorted(taken) if t.replace(".", "_") == name.replace(".", "_")), None)
         if rival is not None:

@@ -1,9 +1,9 @@
-"""Running scores of every broker while replicas are placed one by one: each re-scores its broker in O(1).
+"""Running scores of every broker while replicas are placed one by one; each placement updates its broker in O(1).
 
-All shares refer to what is fair once everything is placed, so that they only ever rise, and 1.0 is where each broker
-is to end. A replica goes where it lifts ``sum of weight x share^2`` least, each broker
-counted by what it can bear: of brokers that a plain ``sum of weight x share`` finds equal, the one is preferred that
-has room in every score, and a large replica heeds the disk more than a small one, which heeds the counts.
+All shares are relative to the fair load after all placements, so that they only rise, and each broker ends near 1.0. A
+replica goes where it increases ``sum of weight x share^2`` least, each broker relative to its capacity. Unlike a plain
+``sum of weight x share``, this prefers, among equal brokers, the one with room in every score; and the placement of a
+large replica is decided by the disk score more than that of a small one, which is decided by the counts.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from kafkabal.scoring import (
 
 
 class RunningScores:
-    """Shares of all brokers in all scores of brokers; scores of log dirs take no part.
+    """Shares of all brokers in all broker scores; log dir scores are ignored.
 
-    Leaders are due by the scores that are measured of brokers, if there are any. Where no score heeds who leads,
-    leaders are evened all the same, among the brokers of each partition.
+    Leaders are due by the measured scores, if there are any. If no score depends on leadership, leaders are still
+    balanced among the brokers of each partition.
 
     Parameters
     ----------
     draft
-        The cluster with the new topics placed anyhow: loads of replicas, groups and means are read from it.
+        The cluster with the new topics placed arbitrarily: loads of replicas, groups and means are read from it.
     is_new
         bool, shape (n_replicas of the draft,): replicas that are still to be placed.
     tolerance
         Half the width of the bands.
     takes
-        bool, shape (n_brokers,): may take replicas.
+        bool, shape (n_brokers,): may receive replicas.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class RunningScores:
     ) -> None:
         self._n = len(draft.brokers)
         self.placed = np.zeros(self._n, np.int64)
-        """New replicas of each broker so far."""
+        """New replicas placed on each broker so far."""
         rules = replace(rules_of(draft), takes=takes)
 
         def tracks(chosen: Sequence[WeightedScore]) -> list[_Track]:
@@ -64,12 +64,12 @@ class RunningScores:
         self._leadership = None if heeded else tracks(load_scores(["leaders"]))[0]
 
     def rise(self, partition: int, *, leads: bool) -> tuple[F64, F64]:
-        """What one more replica of a partition (a row of the draft) does to each broker.
+        """The effect of one more replica of a partition (a row of the draft) on each broker.
 
         Returns
         -------
         float64, float64, each of shape (n_brokers,)
-            By how much it overshoots the bands, and by how much it lifts the sum of weight x share^2.
+            By how much it would overshoot the bands, and by how much it would raise the sum of weight x share^2.
         """
         over, lift = np.zeros(self._n), np.zeros(self._n)
         for track in self._tracks:
@@ -87,7 +87,7 @@ class RunningScores:
             track.put(partition, broker, leads=leads)
 
     def elect(self, partition: int, brokers: Sequence[int]) -> int:
-        """Which of the brokers of a partition is to lead it: the first, unless no score says who."""
+        """The position of the broker that should lead a partition: the first, unless no score depends on leadership."""
         track = self._leadership
         if track is None:
             return 0
@@ -99,17 +99,17 @@ class RunningScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Group:
-    """Running shares of one group of a score; a score that knows no groups has one."""
+    """Running shares of one group of a score; a score without groups has a single one."""
 
     share: F64
     per_load: F64
-    """shape (n_brokers,): share that a unit of load adds; 0 where the broker does not count."""
+    """shape (n_brokers,): share added by a unit of load; 0 if the broker does not count."""
     high: F64
     """Upper edge of the band, as a share."""
 
 
 class _Track:
-    """One score: its load of each partition, and its groups as they are needed."""
+    """One score: its load of each partition, and its groups, created on demand."""
 
     def __init__(
         self, draft: ClusterState, is_new: Bools, weighted: WeightedScore, tolerance: float, rules: Rules
@@ -129,7 +129,7 @@ class _Track:
         led = draft.leader_replica >= 0
         self._each[draft.leader_replica[led]] += parts.leader_load[led]
         self.total_load = float(self._each.sum() + self._base.sum()) or 1.0
-        """Over all groups, so that a thousand topics weigh as much as one disk."""
+        """Over all groups, so that a thousand topics count as much as one disk."""
         shared = parts.group if parts.holder_group is None else None
         group = np.zeros(len(is_new), np.int32) if shared is None else shared
         self._group_of = group[first]
@@ -161,7 +161,7 @@ class _Track:
         rows = self._rows[self._bounds[number] : self._bounds[number + 1]]
         there = rows[~self._is_new[rows]]
         before, after = self._loads(there), self._loads(rows)
-        if len(self._bounds) == 2:  # one group: it has the base load too
+        if len(self._bounds) == 2:  # a single group includes the base load
             before, after = before + self._base, after + self._base
         _, fair = shares_by_group(after, due, self._counted, self._within)
         per_load, loaded = np.zeros(len(fair)), self._counted & (fair > 0)

@@ -1,4 +1,4 @@
-"""Place new topics on a cluster: every replica on a broker, as the policy says and the rules allow."""
+"""Places new topics on a cluster: each replica on a broker, by the policy and within the rules."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ class PlacedTopic:
 
     name: str
     assignment: tuple[tuple[int, ...], ...]
-    """Broker ids of each partition, from partition 0 on; the first is to lead."""
+    """Broker ids of each partition, from partition 0 on; the first is the preferred leader."""
     log_dirs: tuple[tuple[str, ...], ...]
-    """Path of the log dir that suits each replica best, ``any`` where its broker has one or tells none."""
+    """Path of the best log dir for each replica; ``any`` if its broker has only one or reports none."""
     configs: Mapping[str, str]
     partition_bytes: int
-    """What each partition was expected to grow to."""
+    """Expected size of each partition."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedTopics:
-    """New topics, in the order in which they were asked for, and what the cluster will be."""
+    """New topics, in the requested order, and the resulting cluster."""
 
     topics: tuple[PlacedTopic, ...]
     state: ClusterState
-    """With the new topics in it, at the size that they are expected to grow to."""
+    """With the new topics, at their expected size."""
 
 
 def place_topics(
@@ -59,16 +59,16 @@ def place_topics(
     Parameters
     ----------
     scores
-        What counts for :attr:`~kafkabal.placement.placement_policy.Layout.SCORE`; empty takes the default scores.
+        Scores for :attr:`~kafkabal.placement.placement_policy.Layout.SCORE`; empty for the default ones.
     exclude_brokers
-        Ids of brokers that take nothing; dead and cordoned ones never do.
+        Ids of brokers that get no replica; dead and cordoned ones never get any.
 
     Raises
     ------
     UsageError
         If a topic exists, a number is missing or does not fit, or there are too few brokers for a replication factor.
     LimitExceededError
-        If the disks lack room for what the topics are expected to grow to.
+        If the disks lack room for the expected size of the topics.
     """
     sites = EligibleBrokers(state, exclude_brokers, log_dir_limit)
     requests = placement_requests(specs, sites, policy)
@@ -91,7 +91,7 @@ def _by_score(
     scores: Sequence[WeightedScore],
     tolerance: float,
 ) -> list[tuple[I32, I32]]:
-    """Place the largest partitions first: the small ones then even out what they leave."""
+    """Place the largest partitions first: the small ones then compensate for what imbalance remains."""
     anyhow = PlacementPolicy(layout=Layout.EVEN)
     nowhere = [np.full((r.partitions, r.replication_factor), -1, np.int32) for r in requests]
     drafts = [
