@@ -1,4 +1,4 @@
-"""What is known of a cluster and how balanced it is: figures, scores, verdict."""
+"""Describes a cluster and how balanced it is: figures, scores, verdict."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""``inspect --check`` and ``--nagios``: whether the cluster is balanced by the bands that ``rebalance`` uses."""
+"""``inspect --check`` and ``--nagios``: whether the cluster is balanced, by the bands that ``rebalance`` uses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kafkabal.inspection.verdict import faults
 
 
 def has_findings(inspection: Inspection, tolerance: float) -> bool:
-    """Whether a score is outside the band of this tolerance, or something is broken."""
+    """Whether a score is outside its band at this tolerance, or something is broken."""
     return is_broken(inspection) or next(inspection.outside(tolerance), None) is not None
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with brokers and log dirs, in a word or two."""
+"""What is wrong with brokers and log dirs, in one or two words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _DIR_STATES: Final[Mapping[int, str]] = {
 
 
 def broker_states(state: ClusterState) -> list[str]:
-    """One word a broker: ``online``, ``dead``, ``no-response``, ``offline-dirs`` or ``cordoned-dirs``; the worst."""
+    """The worst condition of each broker: ``online``, ``dead``, ``no-response``, ``offline-dirs`` or
+    ``cordoned-dirs``."""
     live, unreported = state.brokers.is_live, reports_no_log_dir(state)
     offline, cordoned = dirs_in(state, LogDirState.OFFLINE), dirs_in(state, LogDirState.CORDONED)
     worst = np.select(
@@ -34,7 +35,7 @@ def broker_states(state: ClusterState) -> list[str]:
 
 
 def broker_conditions(state: ClusterState) -> list[str]:
-    """The same for people: ``online``, ``dead``, ``no response``, ``2 dirs offline`` or ``1 dir cordoned``."""
+    """The same for display: ``online``, ``dead``, ``no response``, ``2 dirs offline`` or ``1 dir cordoned``."""
     offline, cordoned = dirs_in(state, LogDirState.OFFLINE), dirs_in(state, LogDirState.CORDONED)
     texts = {
         OFFLINE_DIRS: [_dirs(count, "offline") for count in offline.tolist()],
@@ -45,19 +46,19 @@ def broker_conditions(state: ClusterState) -> list[str]:
 
 
 def broker_severity(state: ClusterState) -> I64:
-    """int64, shape (n_brokers,): 3 dead, 2 unreported, 1 with an offline dir, 0 else."""
+    """int64, shape (n_brokers,): 3 dead, 2 unreported, 1 with an offline dir, 0 otherwise."""
     live, unreported = state.brokers.is_live, reports_no_log_dir(state)
     offline = dirs_in(state, LogDirState.OFFLINE) > 0
     return np.where(~live, 3, np.where(unreported, 2, np.where(offline, 1, 0))).astype(np.int64)
 
 
 def dir_conditions(state: ClusterState) -> list[str]:
-    """One text a log dir."""
+    """The condition of each log dir, for display."""
     return [_DIR_STATES[condition] for condition in state.log_dirs.state.tolist()]
 
 
 def dirs_in(state: ClusterState, condition: LogDirState) -> I64:
-    """int64, shape (n_brokers,): how many log dirs of each broker are in a condition."""
+    """int64, shape (n_brokers,): number of log dirs of each broker in a condition."""
     dirs = state.log_dirs
     return np.bincount(dirs.broker[dirs.state == condition], minlength=len(state.brokers))
 

@@ -1,13 +1,13 @@
-"""How many brokers suffice: a bound that no placement can beat, and the brokers to keep or to add.
+"""How many brokers suffice: a bound that no placement can beat, and which brokers to keep or add.
 
 ::
 
-    what a rack can hold = min(sum of target x capacity - other programs, the copies that it may have of everything)
-    bound                = fewest brokers, at least one a rack, of which the racks together hold all replicas
+    what a rack can hold = min(sum of target x capacity - other programs, its maximum of copies of all partitions)
+    bound                = fewest brokers, at least one per rack, so that the racks together can hold all replicas
 
-What a rack can hold grows ever more slowly with each broker, the largest first, so that adding the one with the largest
-gain each time reaches the most that any choice of as many brokers can (a concave sum under one cardinality limit). So
-fewer brokers than the bound cannot hold everything within the target, wherever replicas are placed.
+What a rack can hold grows ever more slowly with each broker, largest first. Adding the broker with the largest gain
+each time therefore reaches the maximum for that number of brokers (a concave sum under one cardinality limit). So fewer
+brokers than the bound cannot hold everything within the target, wherever replicas are placed.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ from kafkabal.model import (
 )
 
 _MOST_ADDED = 1000
-"""More brokers than that are not added to a cluster; the search ends there."""
+"""Most brokers that the search adds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerSizing:
-    """A choice of brokers, the smallest that can be enough."""
+    """The smallest set of brokers that can suffice."""
 
     count: int
-    """How many brokers it has."""
+    """Number of brokers in it."""
     keep: tuple[int, ...]
     """Ids of live brokers in it."""
     drain: tuple[int, ...]
-    """Ids of live brokers that are not."""
+    """Ids of live brokers not in it."""
     add: tuple[int, ...]
-    """For each broker to add, the row of its rack in the state; -1 for none."""
+    """For each broker to add, the row of its rack in the state; -1 for no rack."""
     added_bytes: int
-    """Capacity of each broker to add: that of the largest live one."""
+    """Capacity of each broker to add: that of the largest live broker."""
 
 
 def size_brokers(state: ClusterState, target: float) -> BrokerSizing:
-    """The fewest brokers that can hold all replicas, none of them fuller than ``target``.
+    """The smallest set of brokers that can hold all replicas without exceeding ``target``.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def size_brokers(state: ClusterState, target: float) -> BrokerSizing:
     Raises
     ------
     ConfigError
-        If the capacity of a live broker is not known, or no number of brokers is enough.
+        If the capacity of a live broker is unknown, or no number of brokers suffices.
     """
     live = np.flatnonzero(state.brokers.is_live)
     capacity = broker_capacity_bytes(state)
@@ -71,7 +71,7 @@ def size_brokers(state: ClusterState, target: float) -> BrokerSizing:
     rack, room = rack_numbers(state), target * capacity - np.nan_to_num(foreign_of_brokers(state))
     used = broker_figures(state).bytes
     has_racks = bool((state.brokers.rack[live] >= 0).all())
-    # without racks every broker may hold a copy of anything, but only one
+    # without racks every broker may hold a copy of any partition, but only one
     racks = sorted({int(z) for z in rack[live]}) if has_racks else [-1]
     copies = _copies(state, len(racks) if has_racks else len(live))
     waiting = {z: _queue(live, room, used, rack == z if has_racks else np.ones(len(rack), np.bool_)) for z in racks}
@@ -82,7 +82,7 @@ def size_brokers(state: ClusterState, target: float) -> BrokerSizing:
 def _grow(
     state: ClusterState, waiting: dict[int, list[tuple[float, int]]], rack_limit: float, added_room: float, size: int
 ) -> BrokerSizing:
-    """Take the broker with the largest gain until all replicas fit; new ones once the live ones are taken."""
+    """Take the broker with the largest gain until all replicas fit; add new ones when the live ones are used up."""
     total = float(np.maximum(move_bytes(state), 0) @ lasting_factor(state))
     least = int(lasting_factor(state).max(initial=1))
     held, keep, add = dict.fromkeys(waiting, 0.0), list[int](), list[int]()
@@ -121,13 +121,13 @@ def _grow(
 
 
 def _queue(live: I64, room: F64, used: I64, inside: Bools) -> list[tuple[float, int]]:
-    """Room and row of the live brokers of a rack: the largest first, of equal ones the fullest, which moves least."""
+    """Room and row of a rack's live brokers: largest room first, then the fullest, so that least is moved."""
     rows = [int(row) for row in live if inside[row]]
     rows.sort(key=lambda row: (-room[row], -used[row], row))
     return [(float(room[row]), row) for row in rows]
 
 
 def _copies(state: ClusterState, racks: int) -> float:
-    """Bytes that one rack may hold: of each partition the most copies that the rack rule lets be in one."""
+    """Bytes that one rack may hold: of each partition as many copies as the rack rule allows in one rack."""
     most = most_in_a_rack(lasting_factor(state), racks)
     return float(np.maximum(move_bytes(state), 0) @ most)

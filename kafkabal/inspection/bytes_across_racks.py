@@ -1,4 +1,4 @@
-"""Bytes a second that cross racks: those of replication are exact, those of clients an estimate.
+"""Bytes per second that cross racks: exact for replication, estimated for clients.
 
 ::
 
@@ -6,8 +6,8 @@
     read              = advance of committed offsets, at the leader
     clients across    = (produced + read) x (1 - 1 / racks), if clients are spread evenly over the racks
 
-A rack may be a path such as ``dc1/row2/r7``; its first parts are the larger units that it is in. Brokers do not know in
-which rack producers are, and know of consumers only what these report (``client.rack``).
+A rack may be a path such as ``dc1/row2/r7``, whose first parts are the larger units that contain it. Brokers do not
+know the racks of producers, and know those of consumers only if these report it (``client.rack``).
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ _SEPARATOR = "/"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RackTraffic:
-    """One value a rack, by :attr:`ClusterState.racks`; NaN where no rate is known."""
+    """One value per rack, ordered as :attr:`ClusterState.racks`; NaN if no rate is known."""
 
     produced: F64
-    """Bytes a second written to leaders in the rack."""
+    """Bytes per second written to leaders in the rack."""
     replicated_in: F64
-    """Bytes a second that followers in the rack copy from leaders in other racks."""
+    """Bytes per second that followers in the rack copy from leaders in other racks."""
     replicated_out: F64
-    """Bytes a second that followers in other racks copy from leaders in the rack."""
+    """Bytes per second that followers in other racks copy from leaders in the rack."""
     read: F64
-    """Bytes a second that consumers read from leaders in the rack."""
+    """Bytes per second that consumers read from leaders in the rack."""
     clients_across: F64
-    """Bytes a second of producers and consumers that cross racks if they are spread evenly."""
+    """Bytes per second of producers and consumers that cross racks if clients are spread evenly."""
 
 
 def rack_traffic(state: ClusterState) -> RackTraffic:
-    """Traffic of every rack; brokers without a rack count nowhere."""
+    """Traffic of every rack; brokers without a rack are left out."""
     n, rack = len(state.racks), state.brokers.rack
     p, r = state.partitions, state.replicas
     led_in = np.where(p.leader >= 0, rack[p.leader], -1) if len(p) else np.empty(0, np.int32)
@@ -56,7 +56,7 @@ def rack_traffic(state: ClusterState) -> RackTraffic:
 
 
 def with_rack_level(state: ClusterState, level: int) -> ClusterState:
-    """The state with racks shortened to their first ``level`` parts, so that racks of one row or room are one."""
+    """Shorten racks to their first ``level`` parts, so that racks of one row or room count as one."""
     short = [_SEPARATOR.join(name.split(_SEPARATOR)[:level]) for name in state.racks]
     racks = tuple(sorted({*short}))
     row = np.array([racks.index(name) for name in short] or [0], np.int32)

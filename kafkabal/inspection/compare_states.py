@@ -1,4 +1,4 @@
-"""Compare two states of a cluster: what was added, removed, moved or grew."""
+"""Compares two states of a cluster: what was added, removed, moved or grew."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 from kafkabal.inspection.partition_and_holder_figures import HolderFigures, broker_figures, partition_figures
 from kafkabal.model import I64, Bools, ClusterState
 
-# odd constants of splitmix64 (Steele, Lea, Flood, 2014), which spreads every bit of its input
+# odd constants of splitmix64 (Steele, Lea, Flood, 2014), which mixes every bit of its input
 _STEP, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _PARTITION_BITS = 32
-"""Partition numbers are 32 bits wide in Kafka's protocol: topic and number fit into one sortable key."""
+"""Partition numbers have 32 bits in Kafka's protocol: topic and number fit into one sortable key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BrokerChange:
-    """A broker of either state."""
+    """A broker in either state."""
 
     broker: int
     first: int
-    """Row in the first state, -1 where it is not there."""
+    """Row in the first state, -1 if absent."""
     second: int
 
 
@@ -31,7 +31,7 @@ class TopicChange:
 
     topic: str
     first_partitions: int
-    """0 where the topic is unknown."""
+    """0 if the topic is absent."""
     second_partitions: int
     first_bytes: int
     second_bytes: int
@@ -39,25 +39,25 @@ class TopicChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Comparison:
-    """What differs between two states of a cluster."""
+    """The differences between two states of a cluster."""
 
     brokers: tuple[BrokerChange, ...]
-    """Every broker of either, by id."""
+    """All brokers of both states, by id."""
     first_brokers: HolderFigures
     second_brokers: HolderFigures
     topics: tuple[TopicChange, ...]
-    """Only those that differ, by name."""
+    """Only the changed ones, by name."""
     first_rows: I64
-    """int64, shape (n,): rows of the partitions that are in both and have other replicas or another leader."""
+    """int64, shape (n,): rows of the partitions in both states whose replicas or leader differ."""
     second_rows: I64
     is_moved: Bools
-    """bool, shape (n,): other brokers hold it, in any order; else only the order or the leader differs."""
+    """bool, shape (n,): the set of brokers differs; otherwise only the replica order or the leader."""
 
 
 def compare(first: ClusterState, second: ClusterState) -> Comparison:
-    """Compare two states by the names of their topics and the ids of their brokers.
+    """Compare two states by topic names and broker ids.
 
-    Partitions are compared by a hash of 64 bits of their replicas: two of a million differ unseen once in 10^13.
+    Replicas are compared by 64-bit hashes: among a million partitions, one difference is missed once in 10^13 times.
     """
     rows_a, rows_b = _common_partitions(first, second)
     leaders = _ids(first, first.partitions.leader)[rows_a] != _ids(second, second.partitions.leader)[rows_b]
@@ -99,7 +99,7 @@ def _topics(first: ClusterState, second: ClusterState) -> tuple[TopicChange, ...
 
 
 def _by_topic(state: ClusterState) -> dict[str, tuple[int, int]]:
-    """Partitions and bytes of all replicas, by topic."""
+    """Number of partitions and bytes of all replicas, by topic."""
     count = np.bincount(state.partitions.topic, minlength=len(state.topics))
     size = np.zeros(len(state.topics), np.int64)
     np.add.at(size, state.partitions.topic, partition_figures(state).bytes)
@@ -107,7 +107,7 @@ def _by_topic(state: ClusterState) -> dict[str, tuple[int, int]]:
 
 
 def _common_partitions(first: ClusterState, second: ClusterState) -> tuple[I64, I64]:
-    """Rows, in each state, of the partitions that are in both."""
+    """Rows, in each state, of the partitions in both."""
     number = {name: i for i, name in enumerate(first.topics.name)}
     into_first = np.array([number.get(name, -1) for name in second.topics.name], np.int64)
     keys_a = (first.partitions.topic.astype(np.int64) << _PARTITION_BITS) | first.partitions.number
@@ -125,7 +125,7 @@ def _ids(state: ClusterState, rows: np.ndarray[tuple[int], np.dtype[np.int32]]) 
 
 
 def _hashed(state: ClusterState, *, ordered: bool) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    """uint64, shape (n_partitions,): a hash of the ids of the replicas, in their order or in any."""
+    """uint64, shape (n_partitions,): a hash of the replica ids, depending on their order or not."""
     partition, first = state.replicas.partition, state.partitions.first
     ids = _ids(state, state.replicas.broker).astype(np.uint64)
     if ordered:

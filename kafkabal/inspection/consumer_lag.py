@@ -1,4 +1,4 @@
-"""How far each consumer group is behind: in records, and in the seconds that it took to write them."""
+"""The lag of each consumer group: in records, and in seconds at the current write rate."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class GroupLag:
 
     groups: tuple[str, ...]
     records: F64
-    """Records after the committed offsets; NaN where no end offset is known."""
+    """Records after the committed offsets; NaN if no end offset is known."""
     seconds: F64
-    """How long it took to write as many at the present rates; NaN where nothing is written, 0 where none are behind."""
+    """How long it takes to write as many records at current rates; NaN if none are written, 0 if none are behind."""
 
 
 def group_lag(state: ClusterState) -> GroupLag:
-    """The lag of all groups; no groups where their offsets were not asked for."""
+    """The lag of all groups; empty if offsets were not requested."""
     commits, partitions = state.committed, state.partitions
     n = len(commits.groups)
     end = partitions.end_offset[commits.partition]

@@ -1,8 +1,8 @@
-"""One data set over several clusters: the topics that hold it, and how far each is behind the one it is copied from.
+"""One data set on several clusters: its topics, and how far each is behind the one it is copied from.
 
 A topic and its mirrors are recognised by name: equal names (MirrorMaker's IdentityReplicationPolicy), or the name of
-another cluster and a dot before it (its DefaultReplicationPolicy, KIP-382). Offsets of a mirror are its own, and
-records that expire before they are copied never arrive: the difference is an estimate.
+another cluster and a dot in front (its DefaultReplicationPolicy, KIP-382). Offsets of a mirror are its own, and records
+that expire before they are copied never arrive: the difference is an estimate.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class TopicCopy:
     """A topic of a data set on one cluster."""
 
     data_set: str
-    """Name of the topic where it comes from."""
+    """Name of the original topic."""
     cluster: str
     topic: str
     partitions: int
@@ -30,28 +30,28 @@ class TopicCopy:
     bytes: int
     """Of all replicas."""
     records: int | None
-    """End offsets less start offsets, over all partitions."""
+    """End offsets minus start offsets, over all partitions."""
     end_offsets: int | None
-    """Sum over all partitions; None where some are not known."""
+    """Sum over all partitions; None if some are unknown."""
     origin: str | None = None
-    """Cluster that it is copied from; None for the origin itself."""
+    """Cluster that it is copied from; None for the original."""
     behind: int | None = None
-    """End offsets of the origin less its own."""
+    """End offsets of the original minus its own."""
 
 
 def data_set_copies(clusters: Mapping[str, ClusterState], patterns: Sequence[str]) -> tuple[TopicCopy, ...]:
-    """All copies of the topics that match a pattern, by data set, the origin of each first.
+    """All copies of the topics that match a pattern, by data set, the original of each first.
 
-    A cluster that is there under several names counts once, under the first of them.
+    A cluster that appears under several names counts once, under the first of them.
 
     Parameters
     ----------
     clusters
-        By the name that their mirrors carry in front.
+        States by the name that mirrors use as a prefix.
     patterns
-        Globs, held against the name of the data set and against the topic's own.
+        Globs, matched against both the name of the data set and the topic's own.
     """
-    # two profiles of one cluster: its topics do not mirror themselves
+    # two profiles of one cluster: its topics are not mirrors of each other
     once = {clusters[name].cluster_id: name for name in sorted(clusters, reverse=True)}.values()
     copies = [copy for name in once for copy in _copies_on(name, clusters[name], patterns, clusters.keys())]
     by_set: dict[str, list[TopicCopy]] = {}
@@ -82,13 +82,13 @@ def _copies_on(name: str, state: ClusterState, patterns: Sequence[str], names: C
 
 
 def _data_set(topic: str, names: Collection[str]) -> str:
-    """The topic without the clusters that it was copied through."""
+    """The topic without the prefixes of the clusters it was copied through."""
     head, dot, rest = topic.partition(".")
     return _data_set(rest, names) if dot and rest and head in names else topic
 
 
 def _compared(copies: Sequence[TopicCopy]) -> list[TopicCopy]:
-    """The copies of one data set, each compared with its origin: the one under the bare name with the most records."""
+    """The copies of a data set, compared with the original: the one with the bare name and the most records."""
     ranked = sorted(
         copies, key=lambda c: (c.topic != c.data_set, -(-1 if c.end_offsets is None else c.end_offsets), c.cluster)
     )

@@ -18,21 +18,21 @@ _RANKS: Final = {Severity.BROKEN: 2, Severity.IMBALANCED: 1, Severity.BALANCED: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterFigures:
-    """What one row says of a cluster that answered; None is not known."""
+    """Figures of a cluster that responded; None if unknown."""
 
     brokers: int
     dead_brokers: int
     used_bytes: int
-    """Bytes of all replicas, estimates included."""
+    """Bytes of all replicas, including estimates."""
     capacity_bytes: int | None
     full: float | None
-    """Of all volumes, other programs included."""
+    """Fullness of all volumes, including other programs."""
     fullest_broker: int | None
     fullest: float | None
     """How full that broker is."""
     worst_score: str | None
     skew: float | None
-    """Of that score."""
+    """Skew of that score."""
     moving_partitions: int
     offline_partitions: int
     under_replicated_partitions: int
@@ -44,33 +44,33 @@ class Member:
     """A cluster of a fleet: what was read of it, or why nothing was."""
 
     name: str
-    """Of its profile."""
+    """Name of its profile."""
     inspection: Inspection | None = None
     figures: ClusterFigures | None = None
     problem: str = ""
     full_s: float | None = None
-    """Seconds until its first disk is full, by its history; infinite for never, None where nothing was recorded."""
+    """Seconds until its first disk is full, by its history; infinite for never, None if nothing was recorded."""
 
     @property
     def badness(self) -> tuple[int, float]:
-        """What members are sorted by: no answer before broken before imbalanced, then by skew."""
+        """Sort key of members: unresponsive before broken before imbalanced, then by skew."""
         if self.figures is None:
             return 3, 0.0
         return _RANKS[self.figures.verdict.severity], self.figures.skew or 0.0
 
 
 def member_of(name: str, inspection: Inspection, full_s: float | None = None) -> Member:
-    """A cluster that answered."""
+    """The member for a cluster that responded."""
     return Member(name=name, inspection=inspection, figures=cluster_figures(inspection), full_s=full_s)
 
 
 def worst_members_first(members: Iterable[Member]) -> tuple[Member, ...]:
-    """Clusters that did not respond, then those that are broken, then by skew; equal ones by name."""
+    """Unresponsive clusters, then broken ones, then by skew; equal ones by name."""
     return tuple(sorted(members, key=lambda m: (*(-figure for figure in m.badness), m.name)))
 
 
 def profiles_of_one_cluster(members: Iterable[Member]) -> tuple[tuple[str, ...], ...]:
-    """Names of members that turned out to be the same cluster, by its id; each group has at least two."""
+    """Names of members that are the same cluster, by its id; each group has at least two."""
     names: dict[str, list[str]] = {}
     for member in members:
         if member.inspection is not None:
@@ -105,11 +105,11 @@ def cluster_figures(inspection: Inspection) -> ClusterFigures:
 
 
 def _worst(inspection: Inspection) -> Scored | None:
-    """The score of the largest skew among those outside their bands, else among all."""
+    """The score with the largest skew among those outside their bands, or else among all."""
     outside = [s for s in inspection.scored if s.evaluation.outside.any()]
     return max(outside or inspection.scored, key=lambda s: float(s.evaluation.skew), default=None)
 
 
 def _occupied(state: ClusterState) -> F64:
-    """float64, shape (n_brokers,): bytes of the replicas and of other programs on each broker's volumes."""
+    """float64, shape (n_brokers,): bytes of replicas and other programs on each broker's volumes."""
     return np.asarray(broker_figures(state).bytes + np.nan_to_num(foreign_of_brokers(state)), np.float64)

@@ -1,4 +1,4 @@
-"""A cluster and its scores: what every view of ``inspect`` shows."""
+"""A cluster and its scores: the data of all views of ``inspect``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Inspection:
         return (scored for scored in self.scored if scored.score.grain is grain)
 
     def log_dir_score(self) -> Scored:
-        """The first selected score of log dirs, else ``log-dir``: every cluster supplies it."""
+        """The first selected score of log dirs, or else ``log-dir``, which every cluster supplies."""
         selected = next(self.of_grain(Grain.LOG_DIR), None)
         if selected is not None:
             return selected
@@ -49,7 +49,7 @@ class Inspection:
         return Scored(score, evaluate(score, self.state, tolerance=self.tolerance, rules=rules_of(self.state)))
 
     def outside(self, tolerance: float) -> Iterator[tuple[Scored, int]]:
-        """Scores that leave a band of this width, and how many holders do."""
+        """Scores outside their bands at this tolerance, and the number of holders outside."""
         rules = rules_of(self.state)
         for scored in self.scored:
             e = evaluate(scored.score, self.state, tolerance=tolerance, rules=rules)
@@ -60,19 +60,19 @@ class Inspection:
 def inspect_cluster(
     state: ClusterState, selected: SelectedScores | None = None, *, tolerance: float = DEFAULT_CHECK_TOLERANCE
 ) -> Inspection:
-    """Evaluate scores.
+    """Evaluate scores on a cluster.
 
     Parameters
     ----------
     selected
-        The scores, rows being sorted by the first; None takes the default ones.
+        The scores; rows are sorted by the first. None for the default ones.
     tolerance
-        Half the width of the bands, as a fraction of what is fair.
+        Half the width of the bands, as a fraction of the fair load.
 
     Raises
     ------
     ConfigError
-        If the capacity of some brokers is known and of others is not.
+        If the capacity of only some brokers is known.
     """
     selected = selected or select_scores(state)
     scores = [weighted.score for weighted in selected.scores]
@@ -86,6 +86,6 @@ def inspect_cluster(
 
 
 def worst_first(severity: I64, share: F64) -> I64:
-    """Order of rows: the most severe first, then those farthest from their fair share of 1, unknown ones last."""
+    """Order of rows: most severe first, then farthest from a share of 1, unknown ones last."""
     distance = np.where(np.isnan(share), -1.0, np.abs(share - 1))
     return np.lexsort((np.arange(len(share)), -distance, -severity))

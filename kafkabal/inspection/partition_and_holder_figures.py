@@ -21,37 +21,37 @@ from kafkabal.model import (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PartitionFigures:
-    """One value a partition."""
+    """One value per partition."""
 
     leader_bytes: I64
-    """Bytes of the leader's copy, else of the largest one."""
+    """Bytes of the leader's replica, or else of the largest one."""
     bytes: I64
     """Bytes of all replicas."""
     estimated: Bools
-    """The size of some replica is an estimate."""
+    """The size of at least one replica is an estimate."""
     under_replicated: Bools
-    """Some replica is not in sync."""
+    """At least one replica is not in sync."""
     offline: Bools
     """It has no leader."""
     not_preferred: Bools
-    """It has a leader, which is not the first of its replicas."""
+    """It has a leader, but not the preferred one."""
     preferred: I32
-    """Row of the broker that should lead it."""
+    """Row of the preferred leader's broker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HolderFigures:
-    """One value a broker, or a log dir."""
+    """One value per broker or log dir."""
 
     bytes: I64
-    """Bytes of the replicas on it, estimates included."""
+    """Bytes of the replicas on it, including estimates."""
     estimated: Bools
     replicas: I64
     leaders: I64
     out_of_sync: I64
-    """Replicas on it that are not in sync."""
+    """Number of replicas on it that are not in sync."""
     in_bytes_per_s: F64
-    """Written by producers to what it leads; NaN where not sampled."""
+    """Rate at which producers write to the partitions it leads; NaN if not sampled."""
     out_bytes_per_s: F64
 
 
@@ -85,35 +85,35 @@ def partition_figures(state: ClusterState) -> PartitionFigures:
 
 
 def broker_figures(state: ClusterState) -> HolderFigures:
-    """Figures of every broker, dead ones included."""
+    """Figures of every broker, including dead ones."""
     return _holder_figures(state, state.replicas.broker, len(state.brokers))
 
 
 def dir_figures(state: ClusterState) -> HolderFigures:
-    """Figures of every log dir; a replica whose dir is not known counts nowhere."""
+    """Figures of every log dir; replicas in unknown dirs are left out."""
     return _holder_figures(state, state.replicas.log_dir, len(state.log_dirs))
 
 
 def unknown_sizes(state: ClusterState) -> Bools:
-    """bool, shape (n_replicas,): the size of no copy of its partition is known."""
+    """bool, shape (n_replicas,): no copy of its partition has a known size."""
     return np.asarray(is_estimated(state) & (move_bytes(state) < 0)[state.replicas.partition])
 
 
 def lagging_partitions(state: ClusterState) -> Bools:
-    """bool, shape (n_partitions,): a replica is out of sync though its log dir is online and it is not new."""
+    """bool, shape (n_partitions,): a replica is out of sync though its log dir is online and it is not being added."""
     r = state.replicas
     lags = ~r.in_sync & ~r.adding & ~offline_replicas(state)
     return np.asarray(np.bincount(r.partition[lags], minlength=len(state.partitions)) > 0)
 
 
 def sum_by(group: I32 | I64, values: I64 | F64 | Bools, n: int) -> I64:
-    """int64, shape (n,): sum of the values of each group; those of group -1 count nowhere."""
+    """int64, shape (n,): sum of the values of each group; group -1 is left out."""
     rows = group >= 0
     return np.asarray(np.bincount(group[rows], values[rows], n).astype(np.int64))
 
 
 def rate_by(group: I32 | I64, rates: F64, n: int) -> F64:
-    """float64, shape (n,): sum of the known rates of each group; NaN for all where no rate is known at all."""
+    """float64, shape (n,): sum of the known rates of each group; all NaN if no rate is known."""
     rows = (group >= 0) & ~np.isnan(rates)
     if not rows.any():
         return np.full(n, np.nan)

@@ -1,4 +1,4 @@
-"""What the racks of a cluster cost: which of them have too few brokers for equal shares, and how many would do."""
+"""Racks with too few brokers for equal shares, and how many brokers to add."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from kafkabal.scoring import PlaceableLoads, loads_of, rules_of
 from kafkabal.wording import counted_noun
 
 _MOST_ADDED = 200
-"""To one rack; where more would be needed the advice is not given."""
+"""Per rack; if more are needed, no advice is given."""
 _EQUAL = 1e-9
-"""What two ways of adding up the same capacities may differ by: some thousand roundings of 1e-16, and room to spare."""
+"""Relative difference of two sums of the same capacities: some thousand roundings of 1e-16, with a margin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,14 +27,14 @@ class SmallRack:
     """Brokers of the rack that have a fair share."""
     all_brokers: int
     part: float
-    """Of the whole load: what the rack holds where all is as even as can be, 0 to 1."""
+    """Fraction of the whole load on the rack in the most even placement, 0 to 1."""
     fair_over_mean: float
-    """What its brokers carry then, against the mean of all."""
+    """Load of its brokers in that placement, relative to the mean of all."""
     brokers_to_add: int | None
-    """Brokers of the mean size in this rack, with those of the other small racks, after which no rack is too small;
-    None where no number would do, or brokers have no racks."""
+    """Brokers of mean size to add to this rack so that, with those added to the other small racks, no rack is too
+    small; None if no number suffices, or brokers have no racks."""
     equal: bool
-    """Shares are equal then, and not only within the tolerance: all brokers are of one size."""
+    """Whether shares are then exactly equal, not just within the tolerance: all brokers have the same size."""
 
     def __str__(self) -> str:
         each = "its broker carries" if self.brokers == 1 else f"its {self.brokers} brokers carry"
@@ -46,7 +46,7 @@ class SmallRack:
 
 
 def small_racks(inspection: Inspection) -> tuple[SmallRack, ...]:
-    """Racks that hold more than their brokers' part by the first score of brokers, the most loaded first."""
+    """Racks that must hold more than their part of the capacity, by the first broker score; most loaded first."""
     for scored in inspection.scored:
         loads = loads_of(scored.score, inspection.state, rules_of(inspection.state))
         if loads is not None:
@@ -55,7 +55,7 @@ def small_racks(inspection: Inspection) -> tuple[SmallRack, ...]:
 
 
 def advice(found: Sequence[SmallRack]) -> str:
-    """How to get out of it: ``1 more broker in rack c would make all shares equal``; empty where nothing would."""
+    """What to add: ``1 more broker in rack c would make all shares equal``; empty if nothing helps."""
     lacking = [(r.rack, r.brokers_to_add) for r in found if r.brokers_to_add]
     if not lacking:
         return ""
@@ -66,18 +66,18 @@ def advice(found: Sequence[SmallRack]) -> str:
 
 
 def brokers_to_add(loads: PlaceableLoads, tolerance: float) -> dict[int, int] | None:
-    """By rack: the fewest brokers of the mean capacity after which racks keep none from its equal share.
+    """By rack: the fewest brokers of mean capacity to add so that no rack prevents equal shares.
 
-    Where brokers differ in size shares can hardly be quite equal, so that within the tolerance is enough.
+    If brokers differ in size, shares can hardly be exactly equal: within the tolerance is then enough.
 
-    One after the other is added to the rack with the least capacity: of all ways to add that many, it is the one
-    whose largest racks are smallest, any number of them together (majorisation), and equal shares are attainable
-    exactly where no number of the smallest racks has to hold more than its capacity's part.
+    Brokers are added one at a time to the rack with the least capacity. Of all ways to add that many, this one
+    minimises the total of the k largest racks for every k (majorisation), and equal shares are attainable exactly if,
+    for every k, the k smallest racks need not hold more than their part of the capacity.
 
     Returns
     -------
     dict[int, int] | None
-        None where none of up to 200 is enough.
+        None if even 200 do not suffice.
     """
     rows = np.flatnonzero(loads.counted)
     racks, rack = np.unique(loads.rack[rows], return_inverse=True)

@@ -26,9 +26,9 @@ from kafkabal.units import format_percent
 from kafkabal.wording import counted_noun, plural
 
 _MOST_IDS = 5
-"""A longer sentence is not read to its end; the table has all of them."""
+"""Nobody reads a longer sentence to its end; the table has all of them."""
 _FEW = 0.1
-"""Fraction of all replicas whose sizes may be missing before the sentence itself says so: a tenth more or less bytes is
+"""Fraction of all replicas whose sizes may be unknown before the sentence says so: an error of a tenth of the bytes is
 about the tolerance of the verdict."""
 
 
@@ -42,7 +42,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The headline, how bad it is, and what to run next; the last is empty where nothing need be done."""
+    """The headline, its severity, and the command to run next, which is empty if there is nothing to do."""
 
     sentence: str
     severity: Severity
@@ -50,7 +50,7 @@ class Verdict:
 
 
 def judge(inspection: Inspection) -> Verdict:
-    """Say what is wrong: what is broken first, then which scores are outside their bands."""
+    """Say what is wrong: first what is broken, then which scores are outside their bands."""
     broken, imbalanced = list(faults(inspection.state)), list(_imbalance(inspection))
     assumed = _assumption(inspection)
     if not broken and not imbalanced:
@@ -61,7 +61,7 @@ def judge(inspection: Inspection) -> Verdict:
 
 
 def faults(state: ClusterState) -> Iterator[str]:
-    """What is broken, one clause each, worst first; imbalance is not among it."""
+    """What is broken, one clause each, worst first; without imbalance."""
     brokers, lost = state.brokers, offline_replicas(state)
     leaderless = int((state.partitions.leader < 0).sum())
     if leaderless:
@@ -78,7 +78,7 @@ def faults(state: ClusterState) -> Iterator[str]:
 
 
 def beyond_moves(state: ClusterState) -> Iterator[str]:
-    """The clauses of :func:`faults` that no move repairs: a live broker needs attention."""
+    """The clauses of :func:`faults` that no move can repair: a live broker needs attention."""
     yield from _unresponsive(state)
     yield from _lagging(state)
 
@@ -107,7 +107,7 @@ def brokers_named(state: ClusterState, rows: Bools) -> str:
 
 
 def _imbalance(inspection: Inspection) -> Iterator[str]:
-    """What is outside its band: the first score in figures, the others by name."""
+    """What is outside its band: the first score with figures, the others by name."""
     out = [scored for scored in inspection.scored if scored.evaluation.outside.any()]
     if not out:
         return
@@ -119,7 +119,7 @@ def _imbalance(inspection: Inspection) -> Iterator[str]:
 
 
 def _extremes(scored: Scored, state: ClusterState) -> str:
-    """Who has most of its fair share, and who least, as far as they are outside the band."""
+    """The holders with the largest and smallest shares, if they are outside the band."""
     e, side = scored.evaluation, scored.side()
     parts = []
     for sign, pick in ((1, np.nanargmax), (-1, np.nanargmin)):
@@ -149,7 +149,7 @@ def _balanced(inspection: Inspection) -> str:
 
 
 def _assumption(inspection: Inspection) -> str:
-    """What is said if a score needs capacities or sizes that are unknown."""
+    """The remark to add if a score needs capacities or sizes that are unknown."""
     state = inspection.state
     needs = {need for scored in inspection.scored for need in scored.score.needs}
     assumed = []

@@ -1,4 +1,4 @@
-"""The group that a score taken within groups judges worst, so that its figures explain each other."""
+"""The worst group of a score with groups, so that the figures shown belong together."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from kafkabal.scoring import Grain, counted_holders, group_loads, parts_of, rule
 
 @dataclass(frozen=True, slots=True)
 class WorstGroup:
-    """Largest and smallest share of a counted broker in one group: the farther from 1 is the skew of the score."""
+    """Largest and smallest share of a counted broker in one group: the one farther from 1 gives the score's skew."""
 
     topic: str | None
-    """Its name, where the groups are the topics."""
+    """Its name, if the groups are topics."""
     max_share: float
     min_share: float
 
 
 def worst_group(scored: Scored, state: ClusterState) -> WorstGroup | None:
-    """The group whose shares are farthest from 1; None for a score without groups."""
+    """The group with the share farthest from 1; None for a score without groups."""
     if scored.score.grain is not Grain.BROKER or scored.score.group(state) is None:
         return None
     parts = parts_of(scored.score, state)
