@@ -1,4 +1,4 @@
-"""What to change: moves, the plan file, Kafka's own JSON, and the check against drift."""
+"""Plans: moves, the plan file, Kafka's own JSON, and the check for drift."""
 
 import lazy_loader
 

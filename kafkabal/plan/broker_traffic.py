@@ -1,4 +1,4 @@
-"""What the brokers of a plan give and get, as columns."""
+"""What the brokers of a plan receive and give up, as columns."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ NO_BROKER = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Traffic:
-    """Replicas that come and replicas that go, over all partitions whose past is known; brokers by id."""
+    """Replicas added and removed, over all partitions whose previous placement is known; brokers by id."""
 
     target: I64
-    """shape (copies,): broker that gets each copy."""
+    """shape (copies,): broker that receives each copy."""
     gives_up: I64
-    """shape (copies,): broker that gives its own up in return, ``NO_BROKER`` where the copy is one more."""
+    """shape (copies,): broker that gives up its replica in exchange; ``NO_BROKER`` if the copy is an additional one."""
     bytes: I64
     """shape (copies,)"""
     leaver: I64
-    """shape (leaving,): broker that gives up a replica of a partition of which another broker gets one."""
+    """shape (leaving,): broker that gives up a replica of a partition of which another broker receives one."""
     leaver_bytes: I64
     """shape (leaving,)"""
 
     @staticmethod
     def of(plan: Plan) -> Traffic:
-        """Pair the brokers that get a copy of each partition, in order, with those that lose theirs."""
+        """Pair the brokers that receive a copy of each partition, in order, with those that lose theirs."""
         changes = [c for c in plan.partitions if c.previous is not None]
         target, owner = _flat([c.replicas for c in changes])
         leaver, leaver_owner = _flat([c.previous.replicas for c in plan.partitions if c.previous is not None])
@@ -52,14 +52,14 @@ class Traffic:
 
 
 def _flat(lists: list[tuple[int, ...]]) -> tuple[I64, I64]:
-    """All values in one column, and the list that each comes from."""
+    """All values in one column, and the index of the list of each."""
     counts = np.fromiter(map(len, lists), np.int64, len(lists))
     values = np.fromiter(chain.from_iterable(lists), np.int64, int(counts.sum()))
     return values, np.repeat(np.arange(len(lists)), counts)
 
 
 def _missing(owner: I64, value: I64, other_owner: I64, other: I64) -> Bools:
-    """Which values do not stand in the other list of the same owner."""
+    """Which values are missing from the other list of the same owner."""
     span = int(max(value.max(initial=0), other.max(initial=0))) + 1
     key, others = owner * span + value, np.sort(other_owner * span + other)
     at = np.searchsorted(others, key)

@@ -1,4 +1,4 @@
-"""What a plan that was made on a forecast moves today."""
+"""The bytes that a plan made on a forecast moves today."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from kafkabal.plan.plan import ANY_DIR, PartitionChange, Plan
 
 
 def with_present_bytes(plan: Plan, state: ClusterState, options: Mapping[str, Any]) -> Plan:
-    """The plan with the bytes that its moves take on this state, and with further options noted in it.
+    """The plan with the bytes of its moves in this state, and with extra options recorded in it.
 
-    The lower bound is left out: it is one of bytes to come. Scores stay those that the plan was made by.
+    Without the lower bound, which refers to forecast bytes. Scores stay those that the plan was computed with.
     """
     rows = dict(partition_rows(state, [change.name for change in plan.partitions]))
     arriving, held = np.maximum(move_bytes(state), 0), replica_bytes(state)

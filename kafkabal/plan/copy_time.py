@@ -1,7 +1,7 @@
-"""How long copies take at a rate: the busiest broker decides.
+"""How long copies take at a given rate: the busiest broker decides.
 
-What its leaders send, one copy for each broker that gets one, and what it receives; each over the rate, which Kafka
-applies to both ends.
+For each broker: the bytes its leaders send, one copy per receiving broker, and the bytes it receives, each divided by
+the rate, which Kafka applies to both ends.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from kafkabal.plan.plan import PartitionChange
 
 _OVERHEAD = 1.12
-"""Fetching in rounds and the last segments: between 1.1 and 1.2, where real runs under throttles of 5 to 50 MB/s ended;
-tests/live/test_prediction.py holds it."""
+"""For fetch rounds and last segments: real runs under throttles of 5 to 50 MB/s took 1.1 to 1.2 times as long; checked
+by tests/live/test_prediction.py."""
 
 
 def copy_s(loads: Iterable[Mapping[int, int]], bytes_per_s: float) -> float:
-    """Seconds until the last broker is done, from bytes by broker for each direction."""
+    """Seconds until the last broker is done, from bytes by broker in each direction."""
     busiest = max((count for load in loads for count in load.values()), default=0)
     return busiest / bytes_per_s * _OVERHEAD
 
 
 def bytes_of_copies(copies: Iterable[tuple[int, Sequence[int], int]]) -> tuple[Counter[int], Counter[int]]:
-    """What each broker sends, and what each receives.
+    """Bytes that each broker sends, and that each receives.
 
     Parameters
     ----------
     copies
-        Of each partition: its leader, -1 where it is not known; the brokers that get a copy; the bytes of one copy.
+        For each partition: its leader, -1 if unknown; the brokers that receive a copy; the bytes of one copy.
     """
     sent: Counter[int] = Counter()
     received: Counter[int] = Counter()

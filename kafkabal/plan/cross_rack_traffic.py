@@ -1,6 +1,6 @@
-"""Bytes of a plan that cross racks: copies to another rack than that of the leader that sends them.
+"""Bytes of a plan that cross racks: copies to a rack other than that of the sending leader.
 
-Kafka copies from the leader alone (KIP-392 is for consumers), so where a replica comes from is decided by who leads.
+Replicas are only copied from the leader (KIP-392 is for consumers), so the leader decides where a copy comes from.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from kafkabal.plan.plan import PartitionChange
 
 
 def cross_rack_bytes(state: ClusterState, changes: Iterable[PartitionChange]) -> int | None:
-    """Bytes that cross racks; None where a broker has no rack."""
+    """Bytes that cross racks; None if a broker has no rack."""
     brokers = state.brokers
     if (brokers.rack[brokers.is_live] < 0).any():
         return None
@@ -23,7 +23,7 @@ def cross_rack_bytes(state: ClusterState, changes: Iterable[PartitionChange]) ->
             continue
         held, from_rack = change.previous.replicas, rack.get(change.previous.leader)
         copies = crosses = 0
-        # once a partition of a plan, so that nothing is built for it
+        # runs once per partition of a plan: create no objects
         for broker in change.replicas:
             if broker not in held:
                 copies += 1

@@ -1,7 +1,7 @@
-"""Which partitions of a plan are no longer as they were when it was made, and how.
+"""Which partitions of a plan have changed since it was made, and how.
 
-A partition that is already where the plan wants it has not drifted, and neither has one whose leader or size has
-changed: both change all the time and do not make the move wrong.
+A partition that already has the planned placement has not drifted, nor has one whose leader or size changed: both
+change all the time and do not invalidate the move.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A planned partition that differs from the plan's idea of it."""
+    """A planned partition that is no longer as the plan found it."""
 
     partition: TopicPartition
     what: str
-    """What changed, as the end of a sentence that begins with the partition."""
+    """What changed, as the end of a sentence that starts with the partition."""
 
     def __str__(self) -> str:
         return f"{self.partition} {self.what}"
@@ -29,22 +29,22 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class PartitionNow:
-    """A partition as a state describes it."""
+    """A partition in the current state."""
 
     placement: Placement
     is_moving: bool
-    """A reassignment of it is running."""
+    """Whether a reassignment of it is in flight."""
     in_offline_dir: tuple[int, ...] = ()
-    """Live brokers that have it in a log dir which is offline."""
+    """Live brokers that have it in an offline log dir."""
 
 
 def find_drift(plan: Plan, state: ClusterState) -> tuple[Drift, ...]:
-    """Compare a plan with the cluster as it is now.
+    """Compare a plan with the current state of the cluster.
 
     Returns
     -------
     tuple of Drift
-        In the order of the plan; empty if every partition is either as the plan found it or as it wants it.
+        In the order of the plan; empty if every partition is as the plan found it or as it targets it.
     """
     found = placements(state, (c.name for c in plan.partitions))
     brokers = set(state.brokers.id[state.brokers.is_live].tolist())
@@ -55,14 +55,14 @@ def find_drift(plan: Plan, state: ClusterState) -> tuple[Drift, ...]:
 
 
 def topic_ids(state: ClusterState, topics: Iterable[str]) -> dict[str, str]:
-    """Ids of these topics, as far as the state knows them."""
+    """Ids of these topics, if the state knows them."""
     wanted = set(topics)
     known = zip(state.topics.name, state.topics.topic_id, strict=True)
     return {name: topic_id for name, topic_id in known if topic_id and name in wanted}
 
 
 def placements(state: ClusterState, names: Iterable[TopicPartition]) -> Mapping[TopicPartition, PartitionNow]:
-    """Placement of these partitions; those that do not exist are absent."""
+    """Placements of these partitions; missing ones are left out."""
     offline = in_offline_dir(state)
     return {name: _found(state, row, offline) for name, row in partition_rows(state, names)}
 
@@ -108,7 +108,7 @@ def _difference(change: PartitionChange, found: PartitionNow | None, brokers: se
         return f"{verb} broker {strangers[0]}, which is dead"
     if found.is_moving:
         return "is being reassigned by another tool"
-    # Kafka ends no reassignment while a replica of its target is out of sync; another order only is done at once
+    # Kafka completes no reassignment while a target replica is out of sync; a mere change of order completes at once
     kept = sorted(set(change.replicas) & set(found.in_offline_dir))
     if kept and set(change.replicas) != set(now.replicas):
         return f"keeps a replica in an offline log dir of broker {kept[0]}"

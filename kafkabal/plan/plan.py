@@ -1,7 +1,7 @@
-"""A plan: which partitions change, from what to what, at what price, and why.
+"""A plan: which partitions change, from what to what, at what cost, and why.
 
-A plan is neutral data: the planner makes it, a file carries it, the executor applies it, and none owns it.
-Brokers are named by id and log dirs by path, since a plan outlives the state that it was made from.
+A plan is plain data: the planner creates it, a file stores it, the executor applies it; none of them owns it. It names
+brokers by id and log dirs by path, since it outlives the state it was made from.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ ANY_DIR = "any"
 
 
 class Action(StrEnum):
-    """What a listed partition asks for; more than one thing may hold, the weightiest names it."""
+    """What a plan changes about a partition; if several apply, the most expensive one."""
 
     MOVE = "move"
-    """At least one replica comes to a broker, or leaves it."""
+    """At least one replica is added to or removed from a broker."""
     LOG_DIR = "log-dir"
     """Only copies between log dirs of the same broker."""
     REORDER = "reorder"
     """The same replicas in another order, so another preferred leader."""
     ELECT = "elect"
-    """Nothing but an election of the preferred leader."""
+    """Only an election of the preferred leader."""
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
-    """Placement of a partition when the plan was made."""
+    """The placement of a partition when the plan was made."""
 
     replicas: tuple[Int32, ...]
     leader: Int32
-    """Broker id, -1 where there was none."""
+    """Broker id, -1 if there was none."""
     log_dirs: tuple[str, ...]
-    """Path for each replica, ``any`` where it was not known."""
+    """Path for each replica, ``any`` if unknown."""
 
     def __post_init__(self) -> None:
         if len(self.log_dirs) != len(self.replicas):
@@ -51,30 +51,31 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartitionChange(msgspec.Struct, frozen=True, kw_only=True):
-    """One partition of a plan; the first of ``replicas`` is to lead. A run keeps it as ``RunPartition``."""
+    """One partition of a plan; the first of ``replicas`` is to lead. A run stores it as ``RunPartition``."""
 
     topic: str
     partition: int
     replicas: tuple[int, ...]
     log_dirs: tuple[str, ...]
-    """Path for each replica, ``any`` where it stays as it is or where the broker may choose."""
+    """Path for each replica; ``any`` if it is unchanged or the broker may choose."""
     action: Action = Action.MOVE
     previous: Placement | None = None
-    """None in a plan that another tool wrote."""
+    """None in a plan written by another tool."""
     bytes: int = 0
-    """What comes to brokers that held no copy before; a copy of unknown size counts 0."""
+    """Bytes copied to brokers without a previous copy; a copy of unknown size counts as 0."""
     log_dir_bytes: int = 0
-    """What is copied between log dirs of one broker."""
+    """Bytes copied between log dirs of one broker."""
     reason: str = ""
 
     @property
     def name(self) -> TopicPartition:
-        """Which partition."""
+        """The name of the partition."""
         return TopicPartition(self.topic, self.partition)
 
     @property
     def to_add(self) -> tuple[int, ...]:
-        """Brokers that get a copy, in the order of ``replicas``; all of them where the past is not known."""
+        """Brokers that receive a copy, in the order of ``replicas``; all of them if the previous placement is
+        unknown."""
         held = self.previous.replicas if self.previous else ()
         return tuple(b for b in self.replicas if b not in held)
 
@@ -89,30 +90,30 @@ class ScoreChange(msgspec.Struct, frozen=True, kw_only=True):
     """A score before and after, over the brokers that count."""
 
     before: Mapping[str, float]
-    """``max`` and ``min`` share, ``skew``, and ``outside``: how many holders are outside their band."""
+    """``max`` and ``min`` share, ``skew``, and ``outside``: the number of holders outside their band."""
     after: Mapping[str, float]
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """All changes, with what they were computed from. Partitions are sorted by topic and number."""
+    """All changes, and what they were computed from. Partitions are sorted by topic and number."""
 
     partitions: tuple[PartitionChange, ...]
     cluster_id: str | None = None
     taken_at: str | None = None
     options: Mapping[str, Any] = {}
-    """Options that shaped the plan, by name, in JSON types."""
+    """Options that affected the plan, by name, in JSON types."""
     seed: int = 0
     bound_bytes: int | None = None
-    """No plan that reaches the same bands under the same rules can move fewer bytes; None if no bound is known."""
+    """A lower bound: no plan that reaches the same bands under the same rules moves fewer bytes; None if unknown."""
     cross_rack_bytes: int | None = None
-    """Bytes that come from a leader in another rack; None if not all brokers have a rack."""
+    """Bytes copied from a leader in another rack; None if not all brokers have a rack."""
     scores: Mapping[str, ScoreChange] = {}
     warnings: tuple[str, ...] = ()
-    """What could not be reached, and why, one line each."""
+    """What could not be achieved, and why, one line each."""
     unrepaired: tuple[str, ...] = ()
-    """Those of the warnings that name broken partitions which stay broken."""
+    """The warnings about broken partitions that stay broken."""
     topic_ids: Mapping[str, str] = {}
-    """Id of each planned topic, as far as it is known: one that is created again under its name is another topic."""
+    """Ids of the planned topics, if known: a topic that was deleted and created again has another id."""
 
     @property
     def drained(self) -> frozenset[int]:
@@ -121,7 +122,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def moved_bytes(self) -> int:
-        """Bytes that come to brokers which held no copy before."""
+        """Bytes copied to brokers without a previous copy."""
         return sum(change.bytes for change in self.partitions)
 
     @cached_property
@@ -131,7 +132,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def plan_id(self) -> str:
-        """Hash of what matters (placement before and after, options), not of times, paths, versions or order."""
+        """Hash of what matters (placement before and after, options), but not of times, paths, versions or order."""
         content = [
             self.cluster_id,
             sorted(self.options.items()),

@@ -1,4 +1,4 @@
-"""The plan file: JSON that Kafka's own tool takes as ``--reassignment-json-file``, with our part under ``kafkabal``."""
+"""The plan file: JSON that Kafka's tool accepts as ``--reassignment-json-file``, with our part under ``kafkabal``."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ class _Versions(msgspec.Struct):
 
 
 def encode_plan(plan: Plan) -> bytes:
-    """The plan as JSON, one partition a line, ending in a newline; equal plans give equal bytes."""
+    """The plan as JSON, one partition per line, ending in a newline; equal plans give equal bytes."""
     return b"".join(_lines(plan))
 
 
 def write_plan(plan: Plan, path: Path | str) -> None:
-    """Write the plan file, gzipped where the name ends in ``.gz``; it appears whole or not at all.
+    """Write the plan file, gzipped if the name ends in ``.gz``; it appears whole or not at all.
 
     Raises
     ------
@@ -99,8 +99,8 @@ def read_plan(path: Path | str) -> Plan:
     Raises
     ------
     InputFileError
-        If it cannot be read, is no plan, is of a newer format, contradicts itself, or was edited so that its
-        ``plan_id`` no longer fits.
+        If it cannot be read, is not a plan, has a newer format, contradicts itself, or was edited so that its
+        ``plan_id`` no longer matches.
     """
     data = read_bytes(path)
     _check_versions(path, data)

@@ -1,4 +1,4 @@
-"""Carry a plan out on a description of a cluster: the state as it will be afterwards."""
+"""Applies a plan to a cluster state: the state as it will be afterwards."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _T = TypeVar("_T", bound=np.generic)
 
 
 def apply_plan(state: ClusterState, plan: Plan) -> ClusterState:
-    """The cluster after a plan: new replicas are as large as the leader's copy and in sync, and the first one leads.
+    """The cluster after a plan: new replicas are as large as the leader's and in sync, and the first replica leads.
 
-    The usable bytes of the volumes follow the replicas. An arrival whose log dir is left to the broker goes to its
+    The usable bytes of the volumes change with the replicas. A new replica whose log dir the broker chooses goes to its
     first open one.
 
     Raises
@@ -43,20 +43,20 @@ def apply_plan(state: ClusterState, plan: Plan) -> ClusterState:
 
 
 def with_free_space(before: ClusterState, after: ClusterState) -> ClusterState:
-    """The cluster after a change of replicas, with the usable bytes that its volumes have then."""
+    """The cluster after a change of replicas, with the resulting usable bytes of its volumes."""
     usable = _usable_bytes(before, after)
     freeze(usable)
     return after.replace(log_dirs=replace(before.log_dirs, usable_bytes=usable))
 
 
 class _Changes(NamedTuple):
-    """Partitions that change and, one after the other, the replicas that each is to have."""
+    """The changing partitions and, concatenated, their target replicas."""
 
     partition: I64
     number: I64
     broker: I64
     log_dir: I64
-    """Row of the log dir, -1 where the plan leaves it."""
+    """Row of the log dir, -1 if the plan leaves it open."""
 
     @staticmethod
     def of(state: ClusterState, plan: Plan) -> _Changes:
@@ -95,7 +95,7 @@ def _log_dir_rows(state: ClusterState, changes: tuple[PartitionChange, ...], bro
 
 
 def _replicas(state: ClusterState, changes: _Changes) -> Replicas:
-    """Rows that stay as they are, and those of changed partitions, in the order of the partitions."""
+    """Unchanged rows and those of changed partitions, in the order of the partitions."""
     before = state.replicas
     changed = np.zeros(len(state.partitions), np.bool_)
     changed[changes.partition] = True
@@ -125,7 +125,7 @@ def _replicas(state: ClusterState, changes: _Changes) -> Replicas:
 
 
 def _previous_rows(state: ClusterState, partition: I64, broker: I64) -> I64:
-    """Row of the present replica of each partition on each broker, -1 where there is none."""
+    """Row of the current replica of each partition on each broker, -1 if there is none."""
     n = len(state.brokers)
     present = state.replicas.partition.astype(np.int64) * n + state.replicas.broker
     order = np.argsort(present, kind="stable")
@@ -135,7 +135,7 @@ def _previous_rows(state: ClusterState, partition: I64, broker: I64) -> I64:
 
 
 def _present_or_first(state: ClusterState, previous: I64, broker: I64) -> I64:
-    """Log dir in which a replica is, else the first open one of its broker, -1 where that has none."""
+    """Current log dir of each replica, or else the first open one of its broker; -1 if it has none."""
     dirs = state.log_dirs
     first_open = np.full(len(state.brokers), -1, np.int64)
     open_rows = np.flatnonzero(dirs.state == LogDirState.ONLINE)[::-1]
@@ -144,7 +144,7 @@ def _present_or_first(state: ClusterState, previous: I64, broker: I64) -> I64:
 
 
 def _usable_bytes(before: ClusterState, after: ClusterState) -> I64:
-    """What is free on the volume of each dir once replicas have come and gone."""
+    """Usable bytes on the volume of each dir after replicas were added and removed."""
     dirs = before.log_dirs
     growth = np.zeros(int(dirs.volume.max(initial=-1)) + 1, np.int64)
     for cluster, sign in ((after, 1), (before, -1)):

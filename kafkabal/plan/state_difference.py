@@ -1,4 +1,4 @@
-"""What has to change to turn one state of a cluster into another."""
+"""Computes what to change to turn one cluster state into another."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ def no_reason(partitions: I64) -> list[str]:
 def make_changes(
     before: ClusterState, after: ClusterState, reasons: Callable[[I64], list[str]] = no_reason
 ) -> tuple[PartitionChange, ...]:
-    """Changes that lead from one state to another of the same brokers and partitions.
+    """The changes that turn one state into another with the same brokers and partitions.
 
-    A partition is listed when its replicas, their order, a known log dir or its leader differ; the first replica of a
+    A partition is listed if its replicas, their order, a known log dir or its leader differ; the first replica of a
     listed one is to lead.
 
     Parameters
     ----------
     reasons
-        Gives a reason for each of some partition rows.
+        Returns a reason for each of the given partition rows.
     """
     with cycle_collection_paused():
         return _Difference(before, after).changes(reasons)
 
 
 class _Difference:
-    """Columns of both states, cut down to the partitions that differ."""
+    """Columns of both states, reduced to the partitions that differ."""
 
     def __init__(self, before: ClusterState, after: ClusterState) -> None:
         self.before, self.after = before, after
@@ -44,7 +44,7 @@ class _Difference:
         self.previous, _ = _rows_of(before, self.rows)
         self.new, self.owner = _rows_of(after, self.rows)
         self.held, self.stays = _matches(before, after, self.rows)
-        """Row of the previous replica that each staying one continues, and which of the new ones stay."""
+        """Row of the previous replica that each kept replica continues, and which of the new replicas are kept."""
 
     def changes(self, reasons: Callable[[I64], list[str]]) -> tuple[PartitionChange, ...]:
         rows, before, after = self.rows, self.before, self.after
@@ -83,14 +83,14 @@ class _Difference:
         )
 
     def _changed_dirs(self) -> I32:
-        """Log dir of each new replica that the plan asks for, -1 where it is free or stays."""
+        """Log dir that the plan requests for each new replica, -1 if it is open or unchanged."""
         dirs = self.after.replicas.log_dir[self.new]
         same = self.stays.copy()
         same[self.stays] = dirs[self.stays] == self.before.replicas.log_dir[self.held]
         return np.where(same, -1, dirs).astype(np.int32)
 
     def _paths(self, dirs: I32, counts: I32 | I64) -> list[tuple[str, ...]]:
-        # the last entry answers for "no dir", which -1 points at
+        # an extra last entry for "no dir", which is index -1
         return _tuples(np.array([*self.before.log_dirs.path, ANY_DIR], np.object_)[dirs], counts)
 
     def _actions(self, changed_dirs: I32) -> list[Action]:
@@ -109,7 +109,7 @@ class _Difference:
         return [kinds[i] for i in chosen.tolist()]
 
     def _costs(self) -> tuple[I64, I64]:
-        """Bytes that arrive at brokers, and that are copied between log dirs of one, of each listed partition."""
+        """For each listed partition: bytes copied to new brokers, and bytes copied between log dirs of one broker."""
         before, rows, stays = self.before, self.rows, self.stays
         arriving = np.maximum(move_bytes(before)[rows], 0)
         bytes_ = np.bincount(self.owner[~stays], minlength=len(rows)) * arriving
@@ -146,7 +146,7 @@ def _unequal_rows(before: ClusterState, after: ClusterState, first: I64, second:
 
 
 def _rows_of(state: ClusterState, partitions: I64) -> tuple[I64, I64]:
-    """Replica rows of some partitions, and the position in ``partitions`` that each belongs to."""
+    """Replica rows of some partitions, and the position in ``partitions`` of each."""
     first = state.partitions.first
     counts = first[partitions + 1] - first[partitions]
     owner = np.repeat(np.arange(len(partitions)), counts)
@@ -155,7 +155,7 @@ def _rows_of(state: ClusterState, partitions: I64) -> tuple[I64, I64]:
 
 
 def _matches(before: ClusterState, after: ClusterState, partitions: I64) -> tuple[I64, Bools]:
-    """Rows of the previous replicas that the listed new ones continue, and which of these do."""
+    """Rows of the previous replicas that listed new replicas continue, and which of these do."""
     previous, previous_owner = _rows_of(before, partitions)
     new, new_owner = _rows_of(after, partitions)
     n = len(before.brokers)
@@ -169,7 +169,7 @@ def _matches(before: ClusterState, after: ClusterState, partitions: I64) -> tupl
 
 
 def _tuples(values: NDArray[Any], counts: I32 | I64) -> list[tuple[Any, ...]]:
-    """Values cut into one tuple a partition."""
+    """Values cut into one tuple per partition."""
     if len(counts) and (counts == counts[0]).all() and counts[0] > 0:
         return list(zip(*values.reshape(-1, counts[0]).T.tolist(), strict=True))
     flat = values.tolist()
