@@ -1,4 +1,4 @@
-"""How to reach a cluster: one protocol, several back ends, and the only code that administers Kafka by a library."""
+"""Access to clusters: one protocol, several back ends, and the only code that uses a Kafka library to administer."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Time as the back ends see it, so that tests need not wait for it."""
+"""Time as the back ends see it, so that tests need not wait."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Clock(Protocol):
     """Monotonic seconds, wall time and waiting."""
 
     def monotonic(self) -> float:
-        """Seconds that never go back."""
+        """Seconds of a clock that never goes back."""
 
     def utc_now(self) -> datetime:
         """Wall time, UTC."""
@@ -24,7 +24,7 @@ class SystemClock:
     """The clock of this machine."""
 
     def monotonic(self) -> float:
-        """Seconds since some moment in the past."""
+        """Seconds since some time in the past."""
         return time.monotonic()
 
     def utc_now(self) -> datetime:
@@ -37,20 +37,20 @@ class SystemClock:
 
 
 class Deadline:
-    """A moment by which something must be done."""
+    """A time by which something must be done."""
 
     def __init__(self, seconds: float, clock: Clock) -> None:
         self._clock = clock
         self._at_s = clock.monotonic() + seconds
         self.seconds = seconds
-        """How far away it was when it was set."""
+        """How far away it was when it was created."""
 
     def __str__(self) -> str:
         return f"{self.seconds:.3g} s"
 
     @property
     def remaining_s(self) -> float:
-        """Seconds that are left, never negative."""
+        """Seconds left, never negative."""
         return max(0.0, self._at_s - self._clock.monotonic())
 
     @property
@@ -59,7 +59,7 @@ class Deadline:
         return self.remaining_s <= 0
 
     def at_most(self, seconds: float) -> Deadline:
-        """The earlier of this deadline and one that many seconds from now."""
+        """The earlier of this deadline and one in that many seconds."""
         limited = Deadline(min(seconds, self.seconds), self._clock)
         limited._at_s = min(self._at_s, self._clock.monotonic() + seconds)
         return limited

@@ -1,9 +1,9 @@
-"""What every back end can be asked: read the state of a cluster, and change it by single requests.
+"""What every back end can do: read the state of a cluster, and change it by single requests.
 
-One success convention: a method that changes many items returns the items that failed, each with its
-:class:`Fault`; an item that is absent succeeded. A call that gives nothing usable raises a
-:class:`~kafkabal.errors.KafkabalError`. Brokers are named by id, log dirs by path. A back end declares what it can
-do as :class:`Capability`; a command that needs more refuses before it starts.
+One success convention: a method that changes many items returns the items that failed, each with its :class:`Fault`; an
+item that is absent succeeded. A call without any usable result raises a :class:`~kafkabal.errors.KafkabalError`.
+Brokers are identified by id, log dirs by path. A back end declares its abilities as :class:`Capability`; a command that
+needs more refuses before it starts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigValue
 from kafkabal.model import TopicPartition
 
-if TYPE_CHECKING:  # numpy takes as long to import as a small cluster to read
+if TYPE_CHECKING:  # importing numpy takes as long as reading a small cluster
     from kafkabal.model import ClusterState
 
 
@@ -34,15 +34,15 @@ class Capability(StrEnum):
     REASSIGN = "reassign"
     """Alter, list and cancel reassignments (KIP-455)."""
     REPLICATION_FACTOR_GUARD = "replication-factor-guard"
-    """Refuses an accidental change of the replication factor (KIP-860)."""
+    """Rejection of accidental changes of the replication factor (KIP-860)."""
     MOVE_LOG_DIRS = "move-log-dirs"
     ELECT_LEADERS = "elect-leaders"
     CONFIGS = "configs"
     """Read and alter configs of topics and brokers, with the source of each value."""
     LOCK = "lock"
-    """A lock that holds over all hosts."""
+    """A lock that is valid across hosts."""
     RECORDS = "records"
-    """Keep records in an internal compacted topic."""
+    """Storage of records in an internal compacted topic."""
 
 
 class ReplicaOn(NamedTuple):
@@ -71,21 +71,21 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadRequest:
-    """How much to read; sizes and placement are always read."""
+    """What to read; sizes and placement are always read."""
 
     configs: bool = False
     """Configs set on the topics themselves."""
     offsets: bool = False
     """Start and end offsets."""
     group_offsets: bool = False
-    """What consumer groups have committed."""
+    """Committed offsets of consumer groups."""
     deadline_s: float = 10.0
-    """How long each broker may take."""
+    """How long each broker may take to respond."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerProblem:
-    """A broker that could not be read, or only in part; the rest of the state stands."""
+    """A broker that could not be read, or only in part; the rest of the state is valid."""
 
     broker: int
     message: str
@@ -93,7 +93,7 @@ class BrokerProblem:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A state, and which brokers are missing from it."""
+    """A state, and the brokers missing from it."""
 
     state: ClusterState
     problems: tuple[BrokerProblem, ...] = ()
@@ -101,7 +101,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTopic:
-    """A topic to be created, every replica placed by hand."""
+    """A topic to create, with an explicit assignment."""
 
     name: str
     assignment: tuple[tuple[int, ...], ...]
@@ -111,56 +111,56 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionStatus:
-    """What the cluster's metadata says of a partition now."""
+    """A partition in the cluster's current metadata."""
 
     leader: int
-    """-1 where there is none."""
+    """-1 if there is none."""
     replicas: tuple[int, ...]
-    """Those being added and removed are included."""
+    """Including replicas being added or removed."""
     isr: tuple[int, ...]
     topic_id: str = ""
-    """As Kafka writes it; empty where topics have none, before Kafka 2.8."""
+    """In Kafka's notation; empty before Kafka 2.8, where topics have none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicDescription:
-    """What the cluster's metadata says of a topic now."""
+    """A topic in the cluster's current metadata."""
 
     cluster_id: str
     topic_id: str
-    """As Kafka writes it; it changes when a topic is deleted and re-created under its name."""
+    """In Kafka's notation; it changes if a topic is deleted and created again."""
     partitions: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reassignment:
-    """A reassignment that is running (KIP-455)."""
+    """A reassignment in flight (KIP-455)."""
 
     replicas: tuple[int, ...]
-    """Those being added and removed are included."""
+    """Including replicas being added or removed."""
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
 
     @property
     def target(self) -> tuple[int, ...]:
-        """What the replicas will be once it is done."""
+        """The replicas after the reassignment."""
         return tuple(b for b in self.replicas if b not in self.removing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerRacks:
-    """In which racks consumers are, as far as they tell brokers."""
+    """The racks of consumers, if they report them to the brokers."""
 
     members_by_rack: Mapping[str, int]
-    """Members that state their rack, by rack."""
+    """Members that report their rack, by rack."""
     without_rack: tuple[str, ...]
-    """Members that could and do not, as ``group/client (host)``."""
+    """Members that could report it but do not, as ``group/client (host)``."""
     classic_groups: int
-    """Groups whose members cannot tell brokers."""
+    """Groups whose members cannot report it."""
 
 
 class FirstRecord(NamedTuple):
-    """The first record of a partition that is as young as a time; -1 for both where none is."""
+    """The first record of a partition at or after a time; -1 for both if there is none."""
 
     offset: int
     at_s: float
@@ -174,59 +174,60 @@ class ReplicaLog:
     log_dir: str
     size_bytes: int
     future_log_dir: str | None = None
-    """Where a copy of it is on its way to on the same broker."""
+    """The log dir of the same broker that it is being copied to."""
     future_bytes: int = 0
 
 
 IsGone: TypeAlias = Callable[[str], bool]
-"""Whether a holder of a lock, as it named itself, is known to have died, so that its session need not be waited for."""
+"""Whether the holder of a lock, by the name it gave, is known to be dead, so that nobody need wait for its session."""
 
 
 def nobody_is_gone(owner: str) -> bool:  # noqa: ARG001
-    """Nothing is known of any holder: wait for its session to end."""
+    """Nothing is known about any holder: wait until its session expires."""
     return False
 
 
 class ClusterLock(Protocol):
-    """The right to change the cluster; held until released, or until the holder is silent for its session."""
+    """The right to change the cluster; held until released, or until the holder's session expires without a
+    heartbeat."""
 
     @property
     def scope(self) -> str:
-        """What it keeps out, for people: ``consumer group``, ``zookeeper``, ``this host only``."""
+        """Whom it excludes, for display: ``consumer group``, ``zookeeper``, ``this host only``."""
 
     def seconds_since_heartbeat(self) -> float:
-        """Age of the last proof that the lock is still held, on the monotonic clock."""
+        """Time since the last proof that the lock is still held, on the monotonic clock."""
 
     def is_held(self) -> bool:
         """False once the lock is known to be lost."""
 
     def release(self) -> None:
-        """Give it up; harmless when it is lost or released already."""
+        """Release it; does nothing if it is lost or already released."""
 
 
 class RecordStore(Protocol):
-    """Small records by key in an internal compacted topic; the last value of a key counts."""
+    """Small records by key in an internal compacted topic; the last value of a key wins."""
 
     def put(self, key: str, value: bytes | None) -> None:
-        """Write and wait until all in-sync replicas have it; None deletes the key."""
+        """Write, and wait until all in-sync replicas have it; None deletes the key."""
 
     def get_all(self) -> Mapping[str, bytes]:
-        """Everything that is there now; empty where the topic does not exist."""
+        """All current records; empty if the topic does not exist."""
 
 
 class Cluster(Protocol):
-    """A cluster that can be read and, as far as its capabilities go, changed."""
+    """A cluster that can be read and, within its capabilities, changed."""
 
     @property
     def name(self) -> str:
-        """What to call it in messages: its bootstrap servers or its file."""
+        """Its name in messages: its bootstrap servers or its file."""
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """What it can do."""
+        """What it supports."""
 
     def read(self, request: ReadRequest) -> Reading:
-        """The whole state.
+        """Read the whole state.
 
         Raises
         ------
@@ -237,16 +238,16 @@ class Cluster(Protocol):
         """
 
     def cluster_id(self) -> str:
-        """Id of the cluster."""
+        """The id of the cluster."""
 
     def broker_ids(self) -> frozenset[int]:
-        """Ids of the brokers that are registered now."""
+        """Ids of the currently registered brokers."""
 
     def quorum_voters(self) -> frozenset[int] | None:
-        """Ids of the nodes that vote for the controller (KRaft); None where no such quorum is known."""
+        """Ids of the nodes that vote for the controller (KRaft); None if no such quorum is known."""
 
     def response_times(self, deadline_s: float) -> Mapping[int, float | None]:
-        """Seconds that each registered broker took to respond, all being asked at once; None where it did not.
+        """Seconds that each registered broker took to respond, all contacted in parallel; None if it did not respond.
 
         Raises
         ------
@@ -255,12 +256,12 @@ class Cluster(Protocol):
         """
 
     def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
-        """Leader, replicas and ISR of every partition of these topics; a topic that is gone has none."""
+        """Leader, replicas and ISR of every partition of these topics; a deleted topic has none."""
 
     def replica_logs(
         self, brokers: Collection[int], partitions: Collection[TopicPartition]
     ) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
-        """The log dirs of these partitions on these brokers, and which brokers did not respond."""
+        """The log dirs of these partitions on these brokers, and the brokers that did not respond."""
 
     def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> Mapping[str, Fault]:
         """Create topics; returns those that failed."""
@@ -274,10 +275,10 @@ class Cluster(Protocol):
         """Start reassignments, or cancel those whose target is None; returns those that failed."""
 
     def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
-        """All reassignments that are running."""
+        """All reassignments in flight."""
 
     def move_log_dirs(self, targets: Mapping[ReplicaOn, str]) -> Mapping[ReplicaOn, Fault]:
-        """Ask brokers to keep replicas in these log dirs; returns those that failed.
+        """Ask brokers to move replicas to these log dirs; returns those that failed.
 
         A broker that does not hold the replica yet responds with ``REPLICA_NOT_AVAILABLE`` and stores the request.
         """
@@ -288,28 +289,28 @@ class Cluster(Protocol):
     def configs(
         self, resources: Collection[ConfigResource], keys: Collection[str]
     ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], Mapping[ConfigResource, Fault]]:
-        """Values of some keys; a key without any value is absent; and the resources that did not respond."""
+        """Values of some keys, without keys that have no value; and the resources that did not respond."""
 
     def alter_configs(self, changes: Sequence[ConfigChange]) -> Mapping[ConfigResource, Fault]:
-        """Change keys, all of one resource at once and each key only once; returns the resources that failed."""
+        """Change keys, all of one resource in one request and each key once; returns the resources that failed."""
 
     def lock(self, owner: str, session_s: float, purpose: str = "", is_gone: IsGone = nobody_is_gone) -> ClusterLock:
-        """Take the lock of this cluster, or one of its own for another purpose than changing it.
+        """Acquire the lock of this cluster, or a separate lock for another purpose than changing it.
 
         Raises
         ------
         BusyError
-            If another holds it; it names the holder.
+            If somebody else holds it; the message names the holder.
         """
 
     def lock_holders(self) -> tuple[str, ...]:
-        """Who holds the lock of the cluster, as they named themselves, without taking it."""
+        """The holders of the cluster's lock, by the names they gave; does not acquire it."""
 
     def records(self) -> RecordStore:
-        """The internal topic that holds run records; it is created by the first write."""
+        """The internal topic that stores run records; the first write creates it."""
 
     def close(self) -> None:
-        """Drop all connections."""
+        """Close all connections."""
 
     def __enter__(self) -> Cluster:
         """Return itself."""

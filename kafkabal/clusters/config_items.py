@@ -1,4 +1,4 @@
-"""Configs of topics, brokers and subscriptions: whose they are, where a value comes from, and how one is changed."""
+"""Configs of topics, brokers and subscriptions: their resource, the source of a value, and changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class ResourceKind(StrEnum):
-    """What has configs."""
+    """Kinds of resources that have configs."""
 
     TOPIC = "topic"
     BROKER = "broker"
@@ -29,7 +29,7 @@ class ConfigResource(NamedTuple):
 
 
 class ConfigSource(StrEnum):
-    """Where the value in force comes from."""
+    """The source of the effective value."""
 
     OWN = "own"
     """Set dynamically on this resource itself."""
@@ -42,7 +42,7 @@ class ConfigSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigValue:
-    """A value in force, and where it comes from; the value of a secret is None."""
+    """An effective value and its source; the value of a secret is None."""
 
     value: str | None
     source: ConfigSource
@@ -52,19 +52,19 @@ class ConfigOperation(StrEnum):
     """What a change does to a key (KIP-339)."""
 
     SET = "set"
-    """Put the value in place of what is there."""
+    """Replace the current value."""
     APPEND = "append"
-    """Add those entries to a list that are not in it."""
+    """Add the entries that a list does not contain yet."""
     SUBTRACT = "subtract"
-    """Take entries off a list, each one once; a list that loses its last entry stays, empty."""
+    """Remove entries from a list, each once; a list that loses its last entry stays, empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
-    """Set a key of a resource, change its list, or delete its own value so that a default shows again."""
+    """Set a key of a resource, change its list, or delete its own value so that the default applies again."""
 
     resource: ConfigResource
     key: str
     value: str | None
-    """None deletes; for a list, its entries with commas between them."""
+    """None deletes; the entries of a list are separated by commas."""
     operation: ConfigOperation = ConfigOperation.SET

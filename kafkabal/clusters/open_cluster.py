@@ -1,4 +1,4 @@
-"""From the description of a cluster to a cluster: the one place that knows all back ends."""
+"""Opens a cluster from its address: the only module that knows all back ends."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from kafkabal.config import ClusterAddress, ConnectionSettings, SnapshotAddress
 
 
 def connect(address: ClusterAddress, clock: Clock | None = None) -> Cluster:
-    """Return the cluster that an address stands for; brokers are first spoken to by its first call.
+    """Return the cluster at an address; its first call contacts brokers.
 
-    Each back end is imported when it is asked for: a snapshot needs no Kafka library.
+    Back ends are imported on demand: a snapshot needs no Kafka library.
 
     Raises
     ------

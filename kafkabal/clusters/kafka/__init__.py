@@ -1,7 +1,7 @@
 """A live Apache Kafka cluster, reached with the messages of kafka-python over connections of our own.
 
-``connection`` speaks to one broker, ``client`` to the right one; one module a kind of request stands on them, and
-``cluster`` puts these together behind :class:`~kafkabal.clusters.cluster_protocol.Cluster`.
+``connection`` talks to one broker, ``client`` to the right one; on these build one module per kind of request, and
+``cluster`` combines them into a :class:`~kafkabal.clusters.cluster_protocol.Cluster`.
 """
 
 import lazy_loader

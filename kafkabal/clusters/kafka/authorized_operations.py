@@ -1,4 +1,4 @@
-"""What the principal may do, as brokers tell it themselves (KIP-430): nothing is tried, so nothing is changed."""
+"""What the principal may do, as brokers report it (KIP-430): nothing is tried, so nothing is changed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from kafkabal.clusters.kafka.group_coordinator import call_coordinator
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.errors import NotAuthorizedError
 
-# of MetadataRequest: from 8 on it tells operations, after 10 no longer those on the cluster
+# versions of MetadataRequest: operations are reported from 8 on, those on the cluster only up to 10
 _METADATA_VERSION, _LAST_WITH_CLUSTER = 8, 10
-# from version 6 on brokers say nothing of a group that does not exist yet
+# from version 6 on brokers report nothing for a group that does not exist yet
 _GROUPS_VERSION, _LAST_GROUPS_VERSION = 3, 5
 
 
@@ -33,7 +33,7 @@ class Operation(StrEnum):
     ALTER_CONFIGS = "AlterConfigs"
 
 
-# of Kafka's AclOperation
+# codes of Kafka's AclOperation
 _CODES: Mapping[int, Operation] = {
     3: Operation.READ,
     4: Operation.WRITE,
@@ -46,7 +46,7 @@ _CODES: Mapping[int, Operation] = {
 
 
 def cluster_operations(client: KafkaClient) -> frozenset[Operation]:
-    """What may be done to the cluster itself; none is reported to a principal that may not describe it.
+    """Permitted operations on the cluster itself; empty for a principal that may not describe it.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def cluster_operations(client: KafkaClient) -> frozenset[Operation]:
 def topic_operations(
     client: KafkaClient, topics: Collection[str] | None
 ) -> tuple[Mapping[str, frozenset[Operation]], Mapping[str, Fault]]:
-    """What may be done to these topics, None meaning all that may be described, and those that did not respond."""
+    """Permitted operations on these topics (None: all that may be described), and the topics that failed."""
     named = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
     response = client.call_any(
         MetadataRequest(
@@ -87,7 +87,7 @@ def topic_operations(
 
 
 def group_operations(client: KafkaClient, group: str) -> frozenset[Operation]:
-    """What may be done to a consumer group, which need not exist."""
+    """Permitted operations on a consumer group, which need not exist."""
 
     def codes(response: Any) -> list[int]:
         return [found.error_code for found in response.groups]
@@ -106,5 +106,5 @@ def group_operations(client: KafkaClient, group: str) -> frozenset[Operation]:
 
 
 def _operations(codes: Collection[int] | None) -> frozenset[Operation]:
-    """Those of Kafka's codes that mean something here; None where the broker does not tell."""
+    """The operations of Kafka's codes that are used here; empty if the broker does not report them."""
     return frozenset(_CODES[code] for code in codes or () if code in _CODES)

@@ -20,12 +20,12 @@ class Address(NamedTuple):
 
 
 def parse_address(text: str) -> Address:
-    """Read ``host:port``; an IPv6 address stands in brackets.
+    """Parse ``host:port``; an IPv6 address must be in brackets.
 
     Raises
     ------
     ConfigError
-        If it is neither.
+        If it is not of that form.
     """
     host, _, port = text.strip().rpartition(":")
     if host.startswith("[") and host.endswith("]"):

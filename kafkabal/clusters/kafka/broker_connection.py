@@ -1,7 +1,7 @@
-"""A connection to one broker: frames, versions, encryption, credentials, and why it failed if it did.
+"""A connection to one broker: frames, versions, encryption, credentials, and the reasons of failures.
 
-Blocking, one request at a time, every wait bounded by a deadline. kafka-python supplies the messages of every version
-of the protocol and the SASL conversations; its network client is not used (``docs/adr/0004-own-connections.md``).
+Blocking, one request at a time, every wait bounded by a deadline. kafka-python supplies the messages of every protocol
+version and the SASL exchanges; its network client is not used (``docs/adr/0004-own-connections.md``).
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from kafkabal.errors import NoResponseError, RefusedByClusterError, UnreachableE
 
 
 class ResponseInPlace(Protocol):
-    """How to receive a response without kafka-python, which copies every byte of it several times."""
+    """Receives a response without kafka-python, which copies every byte of it several times."""
 
     def memory(self, size: int) -> memoryview:
         """Where to receive the frame."""
 
     def decode(self, frame: memoryview, version: int) -> Any:
-        """From a frame without its length, and the version of the request, to a response."""
+        """Decode a frame without its length, given the version of the request."""
 
 
 _LARGEST_FRAME_BYTES = 2**28
-"""Responses of a million partitions have a tenth of it; the first bytes of HTTP or TLS read as a length exceed it,
-which is how a wrong port is told from a broker."""
+"""Responses of a million partitions have a tenth of it. The first bytes of HTTP or TLS, read as a length, exceed it:
+that is how a wrong port is recognised."""
 _TIMEVAL = struct.Struct("@ll")
 _TLS_ALERT = b"\x15\x03"
 _SOFTWARE_VERSION = re.sub(r"[^a-zA-Z0-9.-]", "-", __version__)
 _SMALLEST_TIMEOUT_S = 0.001
-"""0 means "without end" or "not blocking" to sockets: a deadline that is all but over must not turn into either."""
-# a session that needs new credentials from time to time (KIP-368) is given up a little before it ends
+"""Sockets read 0 as "without end" or "not blocking": a deadline that is all but over must not turn into either."""
+# a session that must reauthenticate (KIP-368) is dropped a little before it expires
 _USED_FRACTION_OF_SESSION = 0.9
 
 _PORT_HINT = "check that the broker is running and that this is the port of its listener."
@@ -61,14 +61,14 @@ def open_connection(
     deadline: Deadline,
     clock: Clock,
 ) -> BrokerConnection:
-    """Connect to a broker, prove who we are, and learn which versions it speaks.
+    """Connect to a broker, authenticate, and learn which protocol versions it supports.
 
     Raises
     ------
     UnreachableError
-        If that does not succeed in time; the message says why and the hint what to change.
+        If that does not succeed in time; the message says why, and the hint what to change.
     RefusedByClusterError
-        If the broker does not accept the credentials.
+        If the broker rejects the credentials.
     """
     sock = _connect(address, deadline)
     try:
@@ -90,7 +90,7 @@ class BrokerConnection:
     def __init__(self, address: Address, sock: socket.socket, client_id: str, clock: Clock) -> None:
         self.address = address
         self.versions = BrokerVersionData(broker_version=(0, 10, 0))
-        """What the broker speaks, as kafka-python sees it."""
+        """The protocol versions that the broker supports, as kafka-python represents them."""
         self._sock = sock
         self._client_id = client_id
         self._clock = clock
@@ -98,29 +98,29 @@ class BrokerConnection:
         self._has_responded = False
         self._session_ends_s: float | None = None
         if not isinstance(sock, ssl.SSLSocket):
-            sock.settimeout(None)  # the kernel keeps its deadlines, see _limit
+            sock.settimeout(None)  # the kernel enforces its deadlines, see _limit
 
     def call(self, request: Any, deadline: Deadline, in_place: ResponseInPlace | None = None) -> Any:
-        """Send a request in the highest version that both sides know and return the response.
+        """Send a request in the highest version that both sides support, and return the response.
 
         Parameters
         ----------
         in_place
-            Receives and reads the response in place of kafka-python.
+            Receives and decodes the response instead of kafka-python.
 
         Raises
         ------
         MissingCapabilityError
-            If the broker does not know this kind of request.
+            If the broker does not support this kind of request.
         NoResponseError
-            If the response does not come in time, or the connection ends before; the connection is of no more use.
+            If the response does not come in time, or the connection closes before; the connection is unusable then.
         """
         with translated(f"{self.address}"):
             version = self.versions.api_version(request)
         try:
             response = self._exchange(request, version, deadline, in_place)
         except NoResponseError as error:
-            # a broker closes the connection of a client without the credentials that it requires
+            # a broker closes the connection of a client that lacks required credentials
             hint = None if self._has_responded or not _is_closed(error) else _SASL_HINT
             raise NoResponseError(error.message, hint=hint) from error
         self._has_responded = True
@@ -128,11 +128,11 @@ class BrokerConnection:
 
     @property
     def is_usable(self) -> bool:
-        """False once the broker has closed it, or the session that the credentials opened is about to end."""
+        """False once the broker has closed it, or the authenticated session is about to expire."""
         if self._session_ends_s is not None and self._clock.monotonic() > self._session_ends_s:
             return False
         try:
-            # between two requests there is nothing to read: what can be read is the end, or an alert before it
+            # between requests nothing arrives: readable means the end of the stream, or a TLS alert before it
             if isinstance(self._sock, ssl.SSLSocket):
                 self._sock.setblocking(False)
                 self._sock.recv(1)
@@ -145,11 +145,11 @@ class BrokerConnection:
         return False
 
     def close(self) -> None:
-        """Drop the connection."""
+        """Close the connection."""
         self._sock.close()
 
     def negotiate(self, deadline: Deadline) -> None:
-        """Learn which requests the broker knows, in which versions."""
+        """Learn which requests the broker supports, in which versions."""
         try:
             response = self._ask_versions(min(ApiVersionsRequest.max_version, 4), deadline)
             if response.error_code == UNSUPPORTED_VERSION:
@@ -162,12 +162,12 @@ class BrokerConnection:
         )
 
     def authenticate(self, settings: ConnectionSettings, deadline: Deadline) -> None:
-        """Prove who we are.
+        """Authenticate.
 
         Raises
         ------
         RefusedByClusterError
-            If the broker does not accept the mechanism or the credentials.
+            If the broker rejects the mechanism or the credentials.
         """
         try:
             self._authenticate(settings, deadline)
@@ -246,11 +246,11 @@ class BrokerConnection:
     def _receive_some(self, buffer: memoryview) -> int:
         if isinstance(self._sock, ssl.SSLSocket):
             return self._sock.recv_into(buffer)
-        # all in one call: between two calls, a thread that computes keeps the interpreter for 5 ms
+        # in a single call: between two calls, a computing thread keeps the interpreter for 5 ms
         return self._sock.recv_into(buffer, len(buffer), socket.MSG_WAITALL)
 
     def _limit(self, deadline: Deadline) -> None:
-        """Bound the next calls of the socket; a plain one by the kernel, which takes no turn of the interpreter."""
+        """Bound the next socket calls; for a plain socket in the kernel, which needs no turn of the interpreter."""
         if deadline.is_over:
             raise TimeoutError
         left_s = max(deadline.remaining_s, _SMALLEST_TIMEOUT_S)

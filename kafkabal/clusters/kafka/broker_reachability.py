@@ -1,4 +1,4 @@
-"""Whether each broker can be reached where it says that it is, which versions it speaks, and what its clock shows."""
+"""Whether each broker responds at its advertised address, which versions it supports, and the controller's time."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.errors import KafkabalError
 
 _TIMESTAMPS_VERSION = 1
-"""First version of DescribeQuorum that tells when a replica last fetched (KIP-836)."""
+"""First version of DescribeQuorum that reports when a replica last fetched (KIP-836)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerReachability:
-    """How a broker responds at the address that it advertises."""
+    """How a broker responds at its advertised address."""
 
     address: str
     response_s: float | None
-    """None where it does not respond."""
+    """None if it does not respond."""
     release: str = ""
-    """The Kafka version whose requests it knows, such as ``4.1``; later ones that add none look the same."""
+    """The Kafka version whose requests it supports, such as ``4.1``; later versions without new requests look the
+    same."""
     versions: Mapping[int, tuple[int, int]]
-    """By kind of request, the lowest and the highest version."""
+    """Lowest and highest version by kind of request."""
     error: KafkabalError | None = None
 
 
 def reach_brokers(client: KafkaClient, deadline_s: float) -> Mapping[int, BrokerReachability]:
-    """Ask every registered broker, at its advertised listener, which versions it speaks."""
+    """Ask every registered broker, at its advertised listener, which versions it supports."""
     client.metadata(())
     nodes = client.nodes().by_id
 
@@ -55,9 +56,9 @@ def reach_brokers(client: KafkaClient, deadline_s: float) -> Mapping[int, Broker
 
 
 def controller_time_s(client: KafkaClient) -> float | None:
-    """What the clock of the active KRaft controller shows, in seconds since the epoch; None where it does not say.
+    """Time of the active KRaft controller's clock, in seconds since the epoch; None if it does not report it.
 
-    The controller gives its own time where it tells how far each voter has come (KIP-836).
+    The controller includes its time when it reports the progress of each voter (KIP-836).
     """
     if not client.supports(DescribeQuorumRequest, _TIMESTAMPS_VERSION):
         return None

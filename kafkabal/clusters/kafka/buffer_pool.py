@@ -1,7 +1,7 @@
-"""Memory for large responses, used again once no view of the one before is held.
+"""Memory for large responses, reused once no view of the previous one exists.
 
-Fresh memory costs a page fault for every 4 kB, which is as much again as receiving the bytes (measured with
-responses of 8 MB; of 10 kB each 2 µs).
+Fresh memory costs a page fault per 4 kB, which takes as long as receiving the bytes (measured with responses of 8 MB; 2
+µs per 10 kB).
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 _ROUNDED_BYTES = 2**20
-"""Blocks differ a little in size; rounded up, one memory serves all of them."""
+"""Blocks differ a little in size; with rounded sizes one buffer serves all of them."""
 _MOST_TIMES = 2
-"""As large as asked for: a batch that is kept for long must not hold the memory of a whole response."""
+"""Largest buffer relative to the request: a batch kept for long must not hold the memory of a whole response."""
 _SPARE = 2
-"""One being received and one being unpacked, so that nothing is allocated while reading at full speed."""
+"""One is being received and one unpacked, so that reading at full speed allocates nothing."""
 
 
 class BufferPool:
-    """Frames for any threads; what one of them has dropped serves the others."""
+    """A thread-safe pool of buffers; a buffer dropped by one thread serves the others."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._used: list[tuple[NDArray[np.uint8], ref[NDArray[np.uint8]]]] = []
-        """Memory, and the array over it that lives as long as any view of it."""
+        """Each buffer, and a weak reference to its array, which lives as long as any view of it."""
         self._free: list[NDArray[np.uint8]] = []
 
     def take(self, size: int) -> memoryview:
-        """Memory of so many bytes, whatever is in it."""
+        """A buffer of at least this many bytes, with arbitrary content."""
         with self._lock:
             self._free += [memory for memory, array in self._used if array() is None]
             self._used = [each for each in self._used if each[1]() is not None]
-            # as much may be free as is used, so that this takes at most twice the memory that it must
+            # keep at most as many free buffers as are in use, so that the pool at most doubles the memory needed
             del self._free[: max(0, len(self._free) - len(self._used) - _SPARE)]
             rounded = -(-size // _ROUNDED_BYTES) * _ROUNDED_BYTES
             memory = self._smallest_free(rounded)

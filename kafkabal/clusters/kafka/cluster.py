@@ -60,7 +60,7 @@ from kafkabal.config import ConnectionSettings
 from kafkabal.errors import KafkabalError
 from kafkabal.model import TopicPartition
 
-# which request, in which version or a later one, stands for a capability
+# the request and minimum version that a capability requires
 _NEEDS = {
     Capability.LOG_DIRS: (DescribeLogDirsRequest, 1),
     Capability.VOLUME_BYTES: (DescribeLogDirsRequest, 4),
@@ -78,14 +78,14 @@ _NEEDS = {
 
 
 class KafkaCluster(ClosingContext):
-    """A cluster reached through its brokers; connections open with the first call.
+    """A cluster accessed through its brokers; the first call opens connections.
 
     Parameters
     ----------
     settings
         How to reach it.
     clock
-        What time it is, and how to wait.
+        Time, and how to wait.
     """
 
     source = "kafka"
@@ -103,12 +103,12 @@ class KafkaCluster(ClosingContext):
 
     @cached_property
     def capabilities(self) -> frozenset[Capability]:
-        """What the version of the brokers can do; permissions show only when something is tried."""
+        """What the brokers' version supports; missing permissions show only when an operation is tried."""
         supports = self._client.supports
         return frozenset(c for c, (request, version) in _NEEDS.items() if supports(request, version))
 
     def read(self, request: ReadRequest) -> Reading:
-        """The whole state.
+        """Read the whole state.
 
         Raises
         ------
@@ -118,36 +118,36 @@ class KafkaCluster(ClosingContext):
             If the principal may not describe the cluster, or topics that brokers hold.
         """
         reassignments = self.reassignments if Capability.REASSIGN in self.capabilities else dict
-        # needs numpy, which is imported while brokers are connected to already
+        # needs numpy, which is imported while connections are being opened
         from kafkabal.clusters.kafka.read_state import KafkaReader
 
         return KafkaReader(self._client, request, self.source, reassignments).read()
 
     def cluster_id(self) -> str:
-        """Id of the cluster."""
+        """The id of the cluster."""
         return self._client.nodes().cluster_id
 
     def broker_ids(self) -> frozenset[int]:
-        """Ids of the brokers that are registered now."""
+        """Ids of the currently registered brokers."""
         self._client.metadata(())
         return frozenset(self._client.nodes().by_id)
 
     def quorum_voters(self) -> frozenset[int] | None:
-        """Ids of the nodes that vote for the controller (KRaft); None where no such quorum is known."""
+        """Ids of the nodes that vote for the controller (KRaft); None if no such quorum is known."""
         return quorum_voters(self._client)
 
     def response_times(self, deadline_s: float) -> Mapping[int, float | None]:
-        """Seconds that each registered broker took to respond to a request for no topic; None where it did not."""
+        """Seconds that each registered broker took to respond to a request for no topic; None if it did not respond."""
         return response_times(self._client, self.broker_ids(), deadline_s)
 
     def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
-        """Leader, replicas and ISR of every partition of these topics; a topic that is gone has none."""
+        """Leader, replicas and ISR of every partition of these topics; a deleted topic has none."""
         return partition_status(self._client, topics)
 
     def replica_logs(
         self, brokers: Collection[int], partitions: Collection[TopicPartition]
     ) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
-        """The log dirs of these partitions on these brokers, and which brokers did not respond."""
+        """The log dirs of these partitions on these brokers, and the brokers that did not respond."""
         return replica_logs(self._client, brokers, partitions)
 
     def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> Mapping[str, Fault]:
@@ -166,11 +166,11 @@ class KafkaCluster(ClosingContext):
         )
 
     def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
-        """All reassignments that are running."""
+        """All reassignments in flight."""
         return list_reassignments(self._client)
 
     def move_log_dirs(self, targets: Mapping[ReplicaOn, str]) -> Mapping[ReplicaOn, Fault]:
-        """Ask brokers to keep replicas in these log dirs; returns those that failed.
+        """Ask brokers to move replicas to these log dirs; returns those that failed.
 
         A broker that does not hold the replica yet responds with ``REPLICA_NOT_AVAILABLE`` and stores the request.
         """
@@ -183,34 +183,35 @@ class KafkaCluster(ClosingContext):
     def configs(
         self, resources: Collection[ConfigResource], keys: Collection[str]
     ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], Mapping[ConfigResource, Fault]]:
-        """Values of some keys; a key without any value is absent; and the resources that did not respond."""
+        """Values of some keys, without keys that have no value; and the resources that did not respond."""
         return describe_configs(self._client, resources, keys)
 
     def alter_configs(self, changes: Sequence[ConfigChange]) -> Mapping[ConfigResource, Fault]:
-        """Change keys, all of one resource at once; returns the resources that failed."""
+        """Change keys, all of one resource in one request; returns the resources that failed."""
         return alter_configs(self._client, changes)
 
     def describe_topic(self, topic: str, deadline_s: float) -> TopicDescription | None:
-        """See :func:`.metadata.describe_topic`; not of the protocol, since only live topics have ids."""
+        """See :func:`.metadata.describe_topic`; not in the protocol, since only live topics have ids."""
         return describe_topic(self._client, topic, self._client.deadline(deadline_s))
 
     def client_metrics_subscriptions(self) -> tuple[str, ...]:
-        """Names of the subscriptions to metrics of clients; not of the protocol, since only live brokers have any."""
+        """Names of the client metrics subscriptions; not in the protocol, since only live brokers have any."""
         return client_metrics_subscriptions(self._client)
 
     def first_records_since(
         self, since_s: Mapping[int, Mapping[TopicPartition, float]]
     ) -> Mapping[TopicPartition, FirstRecord]:
-        """The first record of each partition that is as young as a time, by leader; absent where it did not say.
+        """The first record of each partition at or after a time, by leader; without partitions whose leader did not
+        report it.
 
-        Not of the protocol, since only live brokers keep records.
+        Not in the protocol, since only live brokers store records.
         """
         found = self._client.for_each(since_s, lambda b, d: first_records_since(self._client, b, since_s[b], d))
         said = (records for records in found.values() if not isinstance(records, KafkabalError))
         return {name: record for records in said for name, record in records.items()}
 
     def consumer_racks(self) -> ConsumerRacks:
-        """In which racks consumers are, as far as they tell; not of the protocol, since only live brokers have any."""
+        """The racks of consumers, if they report them; not in the protocol, since only live brokers know any."""
         return consumer_racks(self._client)
 
     def cluster_operations(self) -> frozenset[Operation]:
@@ -228,15 +229,15 @@ class KafkaCluster(ClosingContext):
         return group_operations(self._client, group)
 
     def reach(self, deadline_s: float) -> Mapping[int, BrokerReachability]:
-        """How each registered broker responds at the address that it advertises."""
+        """How each registered broker responds at its advertised address."""
         return reach_brokers(self._client, deadline_s)
 
     def controller_time_s(self) -> float | None:
-        """What the clock of the controller shows, in seconds since the epoch; None where it does not say."""
+        """Time of the controller's clock, in seconds since the epoch; None if it does not report it."""
         return controller_time_s(self._client)
 
     def lock_holders(self) -> tuple[str, ...]:
-        """Who holds the lock of this cluster now, as they named themselves.
+        """The current holders of this cluster's lock, by the names they gave.
 
         Raises
         ------
@@ -246,19 +247,19 @@ class KafkaCluster(ClosingContext):
         return lock_holders(self._client)
 
     def lock(self, owner: str, session_s: float, purpose: str = "", is_gone: IsGone = nobody_is_gone) -> ClusterLock:
-        """Take the lock of this cluster, or one of its own for another purpose than changing it.
+        """Acquire the lock of this cluster, or a separate lock for another purpose than changing it.
 
         Raises
         ------
         BusyError
-            If another holds it; it names the holder.
+            If somebody else holds it; the message names the holder.
         """
         return GroupLock(
             self._settings, self._clock, owner, session_s, purpose, is_gone, abandoned=self._abandoned_members
         )
 
     def records(self) -> RecordStore:
-        """The internal topic that holds run records; it is created by the first write."""
+        """The internal topic that stores run records; the first write creates it."""
         return CompactedTopicStore(self._client)
 
     def records_in(self, topic: str, configs: Mapping[str, str]) -> RecordStore:
@@ -266,5 +267,5 @@ class KafkaCluster(ClosingContext):
         return CompactedTopicStore(self._client, topic, configs)
 
     def close(self) -> None:
-        """Drop all connections."""
+        """Close all connections."""
         self._client.close()

@@ -25,7 +25,7 @@ from kafkabal.clusters.kafka.parallel_requests import run_all
 from kafkabal.errors import KafkabalError, MissingCapabilityError, NoResponseError, UnreachableError
 
 _RESOURCES_A_REQUEST = 500
-"""A response names every config of a topic: 500 of them are some hundreds of kB, and take a broker milliseconds."""
+"""A response lists every config of a topic: for 500 topics some hundreds of kB, which take a broker milliseconds."""
 _DELETE = 1
 _OPERATIONS = {ConfigOperation.SET: 0, ConfigOperation.APPEND: 2, ConfigOperation.SUBTRACT: 3}
 _TYPES = {
@@ -43,7 +43,7 @@ _OWN = {
 }
 _INHERITED = {
     _DYNAMIC_DEFAULT: ConfigSource.CLUSTER_DEFAULT,
-    # to a topic, what is set on the broker is a setting of the machine, dynamic or not
+    # for a topic, a broker's setting counts as static, dynamic or not
     _DYNAMIC_BROKER: ConfigSource.STATIC,
     _STATIC: ConfigSource.STATIC,
 }
@@ -55,7 +55,7 @@ def describe_configs(
     keys: Collection[str] | None,
     deadline: Deadline | None = None,
 ) -> tuple[dict[ConfigResource, dict[str, ConfigValue]], dict[ConfigResource, Fault]]:
-    """Values of some keys, None meaning all; a key without any value is absent; and the resources that failed."""
+    """Values of some keys (None: all), without keys that have no value; and the resources that failed."""
     found: dict[ConfigResource, dict[str, ConfigValue]] = {}
     faults: dict[ConfigResource, Fault] = {}
 
@@ -76,10 +76,10 @@ def describe_configs(
 
 
 def alter_configs(client: KafkaClient, changes: Sequence[ConfigChange]) -> dict[ConfigResource, Fault]:
-    """Change keys, all of one resource at once; returns the resources that failed.
+    """Change keys, all of one resource in one request; returns the resources that failed.
 
-    The configs of a broker can only be changed through that broker, or through the listener of the controller where
-    the settings name one.
+    The configs of a broker can only be changed through that broker, or through the controller's listener if the
+    settings name one.
     """
     by_resource: dict[ConfigResource, list[ConfigChange]] = {}
     for change in changes:
@@ -118,7 +118,7 @@ def client_metrics_subscriptions(client: KafkaClient) -> tuple[str, ...]:
 
 
 def _by_resource(group: Iterable[ConfigResource], results: Iterable[Any]) -> dict[ConfigResource, Any]:
-    """What a response says of each resource that was asked for."""
+    """The part of a response about each requested resource."""
     by_name = {(result.resource_type, result.resource_name): result for result in results}
     return {resource: by_name[_TYPES[resource.kind], resource.name] for resource in group}
 
@@ -137,7 +137,8 @@ def _ask_owners(
     ask: Callable[[Sequence[ConfigResource], Deadline], Any],
     deadline: Deadline | None = None,
 ) -> Iterable[tuple[Sequence[ConfigResource], Any]]:
-    """Ask for each broker by itself and for the rest in chunks, all at once; yields responses or errors."""
+    """Ask each broker for its own configs, and any broker for the rest in chunks, in parallel; yields responses or
+    errors."""
     ordered = sorted(resources)
     brokers = [(resource,) for resource in ordered if resource.kind is ResourceKind.BROKER]
     others = [resource for resource in ordered if resource.kind is not ResourceKind.BROKER]

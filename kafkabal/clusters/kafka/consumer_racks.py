@@ -1,7 +1,7 @@
-"""In which racks consumers are, as far as they tell their coordinator.
+"""The racks of consumers, if they report them to their coordinator.
 
-Members of groups of the consumer protocol (KIP-848) send their ``client.rack`` with their heartbeats; those of classic
-groups keep it to themselves, and only fetch with it.
+Members of groups with the consumer protocol (KIP-848) send their ``client.rack`` in heartbeats; those of classic groups
+send it only in fetch requests.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _GROUPS_A_REQUEST = 200
 
 
 def consumer_racks(client: KafkaClient) -> ConsumerRacks:
-    """What all groups say; brokers that do not respond, or may not be asked, say nothing."""
+    """The consumer racks of all groups; brokers that do not respond, or may not be asked, are left out."""
     can_describe = client.supports(ConsumerGroupDescribeRequest)
 
     def ask(broker: int, deadline: Deadline) -> ConsumerRacks:
@@ -47,7 +47,7 @@ def consumer_racks(client: KafkaClient) -> ConsumerRacks:
 def _of_broker(client: KafkaClient, broker: int, deadline: Deadline, *, can_describe: bool) -> ConsumerRacks:
     listed = client.call_broker(broker, ListGroupsRequest(), deadline)
     check(listed.error_code, f"list the consumer groups of broker {broker}")
-    # only groups with an embedded protocol of consumers read; brokers before Kafka 4.0 name no types
+    # only groups with an embedded consumer protocol read; brokers before Kafka 4.0 do not report types
     kinds = {group.group_id: str(getattr(group, "group_type", None) or "classic").lower() for group in listed.groups}
     classic = [g.group_id for g in listed.groups if kinds[g.group_id] == "classic" and g.protocol_type == "consumer"]
     described = sorted(name for name, kind in kinds.items() if kind == "consumer") if can_describe else []

@@ -1,4 +1,4 @@
-"""Which nodes vote for the controller (KRaft, KIP-595): a broker among them is more than a broker."""
+"""Which nodes vote for the controller (KRaft, KIP-595): a broker among them does more than store data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TOPIC = "__cluster_metadata"
 
 
 def quorum_voters(client: KafkaClient) -> frozenset[int] | None:
-    """Node ids; None where the cluster has no such quorum (ZooKeeper), or does not report it."""
+    """Node ids; None if the cluster has no such quorum (ZooKeeper), or does not report it."""
     if not client.supports(DescribeQuorumRequest):
         return None
     try:
@@ -29,6 +29,6 @@ def quorum_voters(client: KafkaClient) -> frozenset[int] | None:
 
 
 def quorum_request() -> DescribeQuorumRequest:
-    """The question for the quorum of the cluster's metadata."""
+    """The request for the quorum of the cluster's metadata."""
     topic = DescribeQuorumRequest.TopicData
     return DescribeQuorumRequest(topics=[topic(topic_name=_TOPIC, partitions=[topic.PartitionData(partition_index=0)])])

@@ -1,4 +1,4 @@
-"""Creation of topics, in requests that a controller accepts."""
+"""Creates topics, in requests small enough for the controller."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.clusters.kafka.request_chunks import weighed
 from kafkabal.errors import UnreachableError
 
-# a controller writes a record for each topic, partition and config, and refuses more in one go: POLICY_VIOLATION
+# a controller writes a record for each topic, partition and config, and rejects larger requests: POLICY_VIOLATION
 _RECORDS_A_REQUEST = 10_000
 
 
 def create_topics(client: KafkaClient, topics: Sequence[NewTopic], *, validate_only: bool) -> dict[str, Fault]:
-    """Create topics, all replicas placed by hand; returns those that failed.
+    """Create topics with explicit assignments; returns those that failed.
 
-    A chunk that gets no response fails with its topics; if it is the first one, the error is raised.
+    If a chunk gets no response, its topics count as failed; for the first chunk, the error is raised.
     """
     faults: dict[str, Fault] = {}
     for at, chunk in enumerate(weighed(topics, _records, _RECORDS_A_REQUEST)):

@@ -1,8 +1,8 @@
-"""Decode the response to a request; kafka-python makes what it takes for that at the first use, and not thread-safely.
+"""Decodes responses with a lock around kafka-python's first use of a decoder, which is not thread-safe.
 
-It makes a class for each version of a response and keeps it in two places, in the second by a weak reference only. Two
-threads that ask brokers at the same time make two; where each place then holds another one, the weakly held is
-collected, and from then on every response of that kind ended the run with a ``ReferenceError``.
+kafka-python creates a class for each version of a response and stores it in two places, one of them a weak reference.
+Two threads that send requests at the same time create two classes; if each place then holds another one, the weakly
+referenced class is collected, and from then on every response of that kind ended the run with a ``ReferenceError``.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from threading import Lock
 from typing import Any, Final
 
 _FIRST_USE: Final = Lock()
-# kafka-python's classes are those of the whole process too; kind of request and version
+# process-wide, like kafka-python's classes; kind of request and version
 _DECODED: Final[set[tuple[int, int]]] = set()
 
 
 def decode_response(request: Any, frame: memoryview) -> Any:
-    """From a frame without its length to a message of kafka-python, whose request has the header that it was sent with.
+    """Decode a frame without its length into a kafka-python message; the request must have the header it was sent with.
 
-    May be called by several threads. Raises what kafka-python raises on a frame that is no such response.
+    Thread-safe. Raises what kafka-python raises for a frame that is not such a response.
     """
     header = request.header
     kind = header.request_api_key, header.request_api_version

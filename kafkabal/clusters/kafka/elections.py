@@ -16,21 +16,21 @@ from kafkabal.errors import UnreachableError
 from kafkabal.model import TopicPartition
 
 _PARTITIONS_A_REQUEST = 1000
-"""The controller works at a request in one go, and other requests wait for it."""
+"""The controller processes a request in one go, and other requests wait for it."""
 _SUCCESS = (NO_ERROR, ELECTION_NOT_NEEDED)
 
 
 def elect_preferred_leaders(client: KafkaClient, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Fault]:
     """Elect the first replica of each; returns those that failed; a replica that already leads counts as elected.
 
-    A chunk that gets no response fails with its partitions; if it is the first one, the error is raised.
+    If a chunk gets no response, its partitions count as failed; for the first chunk, the error is raised.
     """
     faults: dict[TopicPartition, Fault] = {}
     for at, chunk in enumerate(chunked(sorted(partitions), _PARTITIONS_A_REQUEST)):
         try:
             faults |= _elect(client, chunk)
         except UnreachableError as error:
-            # raised later, the responses of the chunks before it would be lost
+            # raising it for a later chunk would lose the responses of the earlier ones
             if at == 0:
                 raise
             faults |= dict.fromkeys(chunk, fault_of_error(error))

@@ -1,7 +1,7 @@
-"""The boundary to kafka-python: its errors, and the codes in brokers' responses, become ours.
+"""The boundary to kafka-python: converts its errors, and error codes in responses, to ours.
 
-A code that belongs to one item of a response becomes a :class:`~kafkabal.clusters.cluster_protocol.Fault`, one that
-spoils the whole response an exception.
+A code for one item of a response becomes a :class:`~kafkabal.clusters.cluster_protocol.Fault`, one for the whole
+response an exception.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ COORDINATOR_LOAD_IN_PROGRESS = 14
 COORDINATOR_NOT_AVAILABLE = 15
 NOT_COORDINATOR = 16
 INVALID_TOPIC = 17
-"""No topic can have such a name."""
+"""The topic name is invalid."""
 ILLEGAL_GENERATION = 22
 INCONSISTENT_GROUP_PROTOCOL = 23
 UNKNOWN_MEMBER_ID = 25
@@ -45,7 +45,7 @@ KAFKA_STORAGE_ERROR = 56
 MEMBER_ID_REQUIRED = 79
 ELECTION_NOT_NEEDED = 84
 
-# where kafka-python's name of a code is not Kafka's own
+# codes for which kafka-python's name differs from Kafka's own
 _KAFKAS_OWN_NAMES = {
     -1: "UNKNOWN_SERVER_ERROR",
     0: "NONE",
@@ -58,11 +58,11 @@ _KAFKAS_OWN_NAMES = {
 UNREACHABLE = "unreachable"
 """Name of the fault of an item whose request could not be sent."""
 TIMEOUT = "timeout"
-"""Name of the fault of an item whose request was sent and got no response: it may have taken effect."""
+"""Name of the fault of an item whose request was sent but got no response: it may have taken effect."""
 REFUSED = "refused"
 """Name of the fault of an item whose request was refused as a whole."""
 
-# in this order: the first that fits an error decides
+# in this order: the first match decides
 _BECOMES: tuple[tuple[type[Exception], type[KafkabalError]], ...] = (
     (foreign.AuthorizationError, NotAuthorizedError),
     (foreign.UnsupportedVersionError, MissingCapabilityError),
@@ -80,7 +80,7 @@ _BECOMES: tuple[tuple[type[Exception], type[KafkabalError]], ...] = (
     (foreign.IllegalArgumentError, ConfigError),
     (foreign.KafkaError, RefusedByClusterError),
 )
-# what its decoders and SASL conversations raise when the other side does not keep to the protocol
+# raised by its decoders and SASL exchanges if the other side violates the protocol
 _MALFORMED = (struct.error, ValueError, IndexError, KeyError, TypeError, AttributeError)
 
 
@@ -95,7 +95,7 @@ def error_name(code: int) -> str:
 
 
 def fault_of(code: int, message: str | None = None) -> Fault:
-    """The fault of an item whose response carries a code."""
+    """The fault of an item with this code in its response."""
     kind = foreign.for_code(code)
     return Fault(error_name(code), message or kind.description or "", retriable=bool(kind.retriable))
 
@@ -112,41 +112,41 @@ def fault_of_error(error: KafkabalError) -> Fault:
 def check(
     code: int, what: str, message: str | None = None, *, hint: str | None = None, permission: str | None = None
 ) -> None:
-    """Raise what a code means, unless it means success.
+    """Raise the error for a code, unless it means success.
 
     Parameters
     ----------
     what
-        What was asked for, for people: ``describe the log dirs of broker 3``.
+        What was requested, for messages: ``describe the log dirs of broker 3``.
     permission
-        What the principal lacks if it is refused: ``DESCRIBE on the cluster``.
+        The permission that the principal lacks if it is refused: ``DESCRIBE on the cluster``.
 
     Raises
     ------
     KafkabalError
-        Of the kind that fits the code.
+        The type that matches the code.
     """
     if code != NO_ERROR:
         kind = _becomes(foreign.for_code(code))
         if kind is NotAuthorizedError and permission is not None:
-            # the brokers' own words name a connection and a request, but not what is lacking
+            # the broker's message names a connection and a request, but not the missing permission
             raise not_authorized(f"cannot {what}: {error_name(code)}", permission)
         raise kind(f"cannot {what}: {fault_of(code, message)}", hint=hint or _hint(kind))
 
 
 def not_authorized(message: str, permission: str) -> NotAuthorizedError:
-    """The error for a permission that the principal lacks, which names it."""
+    """The error for a missing permission, which it names."""
     return NotAuthorizedError(message, hint=f"grant {permission}; {_PERMISSIONS_PAGE}")
 
 
 @contextmanager
 def translated(what: str) -> Iterator[None]:
-    """Let nothing of kafka-python out: what it raises inside becomes one of ours.
+    """Convert every kafka-python error raised inside to one of ours.
 
     Parameters
     ----------
     what
-        What is being done, for people: ``the response of broker1:9092``.
+        What is being processed, for messages: ``the response of broker1:9092``.
     """
     try:
         yield

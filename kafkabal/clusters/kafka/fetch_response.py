@@ -1,4 +1,4 @@
-"""The response to a fetch request for one partition, read in place: the records stay where they were received."""
+"""The response to a fetch request for one partition, parsed in place: the records stay where they were received."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _ID_BYTES, _REPLICA_BYTES = 16, 4
 
 @dataclass(frozen=True, slots=True)
 class PartitionResponse:
-    """What a broker sends of a partition."""
+    """What a broker returns for a partition."""
 
     error_code: int
     records: memoryview
     aborted: tuple[tuple[int, int], ...] = ()
     """Producer id and first offset of the aborted transactions in it, by offset."""
     throttle_ms: int = 0
-    """How long the broker reads nothing more of this connection, since a quota is used up."""
+    """How long the broker ignores further requests on this connection, because a quota is exceeded."""
 
 
 def fetch_response(frame: memoryview, version: int) -> PartitionResponse:
-    """Read a response of version 7 (Kafka 1.1) to 17; layout: ``FetchResponse.json`` of Apache Kafka.
+    """Parse a response of version 7 (Kafka 1.1) to 17; layout: ``FetchResponse.json`` of Apache Kafka.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def fetch_response(frame: memoryview, version: int) -> PartitionResponse:
 
 
 class _Cursor:
-    """Where in a frame reading has got to."""
+    """The read position in a frame."""
 
     def __init__(self, frame: memoryview, at: int, *, flexible: bool) -> None:
         self._frame = frame
@@ -67,17 +67,17 @@ class _Cursor:
         self.at = at
 
     def take(self, layout: struct.Struct) -> tuple[int, ...]:
-        """Fixed fields."""
+        """Read fixed-size fields."""
         found: tuple[int, ...] = layout.unpack_from(self._frame, self.at)
         self.at += layout.size
         return found
 
     def skip(self, size: int) -> None:
-        """Skip so many bytes."""
+        """Skip this many bytes."""
         self.at += size
 
     def length(self, *, of_text: bool = False) -> int:
-        """Of an array, text or bytes; 0 for one that is null."""
+        """Read the length of an array, text or bytes; 0 if it is null."""
         if self._flexible:
             return max(0, self._varint() - 1)
         (count,) = self.take(struct.Struct(">h" if of_text else ">i"))

@@ -1,4 +1,4 @@
-"""Which broker coordinates a consumer group, and who is in it."""
+"""Finds the coordinator of a consumer group, and lists the group's members."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 _UNSETTLED = {COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR}
 _ATTEMPTS = 3
-"""A broker that hangs gets a third of the time: another one is appointed after ``broker.session.timeout.ms``, 9 s."""
+"""A hanging broker gets a third of the time: another one takes over after ``broker.session.timeout.ms``, 9 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +34,21 @@ class GroupMember:
     client_id: str
     host: str
     metadata: bytes
-    """What it joined with; empty while members are still joining."""
+    """Metadata it joined with; empty while members are still joining."""
 
 
 def call_coordinator(
     client: KafkaClient, group: str, request: Any, codes: Callable[[Any], Iterable[int]], deadline: Deadline
 ) -> Any:
-    """Put a request to the coordinator of a group, waiting while one is being appointed.
+    """Send a request to the coordinator of a group, waiting while a new one takes over.
 
-    A coordinator that has died is the coordinator until the controller notices, so one that cannot be reached, or does
-    not respond, is looked up and asked again. The request must be one that may be repeated.
+    A dead coordinator remains the coordinator until the controller notices. So if it cannot be reached, or does not
+    respond, it is looked up and asked again. The request must be repeatable.
 
     Raises
     ------
     UnreachableError
-        If none is there in time.
+        If no coordinator responds in time.
     NotAuthorizedError
         If the principal may not describe the group.
     """
@@ -61,15 +61,15 @@ def call_coordinator(
 
 
 def await_coordinator(client: KafkaClient, group: str, deadline: Deadline) -> None:
-    """Return once a group has a coordinator.
+    """Wait until a group has a coordinator.
 
-    The first group of a cluster makes Kafka create the topic in which it keeps groups, with 50 partitions by default:
-    that takes longer than to find a coordinator again, half a minute where brokers are busy.
+    The first group of a cluster makes Kafka create the topic that stores groups, with 50 partitions by default. That
+    takes longer than finding an existing coordinator: half a minute if brokers are busy.
 
     Raises
     ------
     UnreachableError
-        If none is there in time.
+        If there is none in time.
     NotAuthorizedError
         If the principal may not describe the group.
     """
@@ -88,7 +88,7 @@ def describe_group(client: KafkaClient, group: str, deadline: Deadline) -> list[
 
 
 def _ask_coordinator(client: KafkaClient, group: str, ask: Callable[[int], T | None], deadline: Deadline) -> T:
-    """What the coordinator answers, once there is one and it is ready; until then ``ask`` returns None."""
+    """The result of ``ask`` on the coordinator, once there is one and it is ready; until then ``ask`` returns None."""
     for pause_s in pauses():
         broker, code, message = _find_coordinator(client, group, deadline)
         unreachable: UnreachableError | None = None
@@ -114,6 +114,6 @@ def _not_available(group: str, reason: UnreachableError | None) -> UnreachableEr
 
 
 def _find_coordinator(client: KafkaClient, group: str, deadline: Deadline) -> tuple[int, int, str | None]:
-    # up to version 3 the response is about one key, which is all that is needed
+    # up to version 3 the response is about a single key, which is all we need
     response = client.call_any(FindCoordinatorRequest(key=group, key_type=0, max_version=3), deadline)
     return response.node_id, response.error_code, response.error_message

@@ -1,4 +1,4 @@
-"""The right broker for a request: a certain one, any of them, all of them, or the controller."""
+"""Sends a request to the right broker: a specific one, any, all, or the controller."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from kafkabal.errors import KafkabalError, MissingCapabilityError, NoResponseErr
 _V = TypeVar("_V")
 
 _HEAD_START_S = 0.5
-"""A bootstrap server that hesitates for so long does not keep the others from being tried: an answer takes
-milliseconds, over continents a third of a second."""
+"""After this delay the next bootstrap server is tried as well: a response takes milliseconds, or a third of a second
+between continents."""
 _FIRST_PAUSE_S = 0.05
 """Metadata follows a change of leader or controller within tens of milliseconds: the first retry mostly succeeds."""
 _LONGEST_PAUSE_S = 1.0
-"""A new controller is elected within seconds; one question a second is no load for a cluster in trouble."""
+"""A new controller is elected within seconds; one request per second does not burden a cluster in trouble."""
 _FRACTION_FOR_A_BROKER = 0.8
-"""The rest is for the way there and back: a broker that waits as long as we do responds after we have hung up, and what
-it did is then unknown."""
+"""The rest is for the network round trip: a broker that waits as long as we do responds after we have given up, and the
+effect of the request is then unknown."""
 _KNOWN_TRIED = 2
-"""How many known brokers a question is put to before the bootstrap servers are tried again: one may have just died, two
-at once hardly."""
+"""Number of known brokers to try before returning to the bootstrap servers: one may have just died, two at once
+hardly."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownBroker:
-    """A broker that is registered with the cluster."""
+    """A broker registered with the cluster."""
 
     address: Address
     rack: str | None
@@ -47,16 +47,16 @@ class KnownBroker:
 
 @dataclass(frozen=True, slots=True)
 class KnownBrokers:
-    """What the last metadata said."""
+    """Brokers according to the last metadata."""
 
     cluster_id: str = ""
     controller: int = -1
-    """In a KRaft cluster some broker that hands requests on to the controller."""
+    """In a KRaft cluster, some broker that forwards requests to the controller."""
     by_id: Mapping[int, KnownBroker] = field(default_factory=dict)
 
 
 class KafkaClient:
-    """Connections to the brokers of one cluster; threads may share it."""
+    """Connections to the brokers of one cluster; thread-safe."""
 
     def __init__(self, settings: ConnectionSettings, clock: Clock) -> None:
         self.settings = settings
@@ -69,7 +69,7 @@ class KafkaClient:
         self._guard = threading.Lock()
 
     def deadline(self, seconds: float | None = None) -> Deadline:
-        """A deadline from now on; the request timeout of the settings by default."""
+        """A deadline from now; by default after the request timeout of the settings."""
         return Deadline(self.settings.request_timeout_s if seconds is None else seconds, self.clock)
 
     @property
@@ -78,18 +78,18 @@ class KafkaClient:
         return int(self.settings.request_timeout_s * _FRACTION_FOR_A_BROKER * 1000)
 
     def close(self) -> None:
-        """Drop all connections."""
+        """Close all connections."""
         for link in self._links.values():
             link.close()
 
     def nodes(self) -> KnownBrokers:
-        """The brokers as they were last known; asked for if nothing is known yet."""
+        """The last known brokers; requested if none are known yet."""
         if not self._nodes.by_id:
             self.metadata(())
         return self._nodes
 
     def metadata(self, topics: Collection[str] | None, deadline: Deadline | None = None) -> Any:
-        """Ask for brokers, controller and some topics; None means all topics.
+        """Request brokers, controller and some topics (None: all topics).
 
         Returns
         -------
@@ -103,7 +103,7 @@ class KafkaClient:
         return response
 
     def supports(self, request: Any, version: int = 0) -> bool:
-        """Whether the brokers know a kind of request (a class of kafka-python) in this version or a later one."""
+        """Whether the brokers support a kind of request (a class of kafka-python) in this version or a later one."""
         try:
             with translated("the brokers"):
                 return bool(self._first_responding().versions(self.deadline()).api_version(request) >= version)
@@ -111,12 +111,12 @@ class KafkaClient:
             return False
 
     def call_any(self, request: Any, deadline: Deadline | None = None) -> Any:
-        """Put a question to some broker, and to another one if that one does not respond.
+        """Send a request to some broker, or to another one if it does not respond.
 
         Raises
         ------
         UnreachableError
-            If none responds in time.
+            If no broker responds in time.
         """
         deadline = deadline or self.deadline()
         for link in self._known_links()[:_KNOWN_TRIED]:
@@ -129,7 +129,7 @@ class KafkaClient:
     def call_broker(
         self, broker: int, request: Any, deadline: Deadline | None = None, in_place: ResponseInPlace | None = None
     ) -> Any:
-        """Put a request to one broker.
+        """Send a request to one broker.
 
         Raises
         ------
@@ -148,7 +148,8 @@ class KafkaClient:
         return self._link(node.address).call(request, deadline, in_place)
 
     def versions_of(self, broker: int, deadline: Deadline) -> Any:
-        """What a registered broker speaks, asked over a connection: kafka-python's ``BrokerVersionData``.
+        """The versions that a registered broker supports, from a connection to it: kafka-python's
+        ``BrokerVersionData``.
 
         Raises
         ------
@@ -161,7 +162,7 @@ class KafkaClient:
     def for_each(
         self, brokers: Iterable[int], task: Callable[[int, Deadline], _V], seconds: float | None = None
     ) -> dict[int, _V | KafkabalError]:
-        """Run a task for every broker at once; none waits for another one beyond the deadline."""
+        """Run a task for all brokers in parallel; no task delays the result beyond the deadline."""
         deadline = self.deadline(seconds)
         return run_all({broker: partial(task, broker, deadline) for broker in brokers}, deadline)
 
@@ -173,14 +174,14 @@ class KafkaClient:
         *,
         may_repeat: bool = False,
     ) -> Any:
-        """Put a request to the controller, and to the next one while brokers say that it has changed.
+        """Send a request to the controller, and again to the new one if brokers say that it has changed.
 
         Parameters
         ----------
         codes
             The error codes in a response.
         may_repeat
-            It changes nothing, so that it can be put to another one if no response comes.
+            The request changes nothing, so that it can be repeated at another broker if no response comes.
 
         Raises
         ------
@@ -190,7 +191,7 @@ class KafkaClient:
             If the response does not come; the request may have taken effect.
         """
         deadline = deadline or self.deadline()
-        is_needed = False  # the controller itself: brokers of a KRaft cluster hand requests on to it
+        is_needed = False  # whether the controller itself is needed: brokers of a KRaft cluster forward requests to it
         for pause_s in pauses():
             try:
                 limit = _share(deadline) if may_repeat else deadline
@@ -207,12 +208,12 @@ class KafkaClient:
         raise AssertionError  # the pauses never end
 
     def call_controller_listener(self, request: Any, codes: Callable[[Any], Iterable[int]]) -> Any:
-        """Put a request to the listener of the active KRaft controller itself (KIP-919).
+        """Send a request directly to the listener of the active KRaft controller (KIP-919).
 
         Raises
         ------
         UnreachableError
-            If none of the bootstrap controllers of the settings is the active one.
+            If none of the bootstrap controllers in the settings is active.
         """
         for address in self._controllers:
             try:
@@ -227,7 +228,7 @@ class KafkaClient:
         raise UnreachableError(f"no active controller among the bootstrap controllers: {named or 'none given'}")
 
     def _known_links(self) -> list[ReconnectingConnection]:
-        """Those that work and are open come first."""
+        """Connections to known brokers: working and open ones first."""
         links = [self._link(node.address) for node in self._nodes.by_id.values()]
         return sorted(links, key=lambda link: (link.failures, not link.is_open))
 
@@ -236,7 +237,7 @@ class KafkaClient:
         return known[0] if known and not known[0].failures else self._first_seed(self.deadline())
 
     def _first_seed(self, deadline: Deadline) -> ReconnectingConnection:
-        """The first of the bootstrap servers that can be connected to."""
+        """The first bootstrap server that accepts a connection."""
         links = [self._link(address) for address in self._seeds]
         limit = deadline.at_most(self.settings.connect_timeout_s)
         found = run_first([partial(_connected, link, limit) for link in links], limit, _HEAD_START_S)
@@ -260,7 +261,7 @@ class KafkaClient:
 
 
 def _share(deadline: Deadline) -> Deadline:
-    """What one may take, where others may still have to be tried."""
+    """The time that one broker may take if others may still have to be tried."""
     return deadline.at_most(deadline.remaining_s / (_KNOWN_TRIED + 1))
 
 
@@ -270,7 +271,8 @@ def _connected(link: ReconnectingConnection, deadline: Deadline) -> Reconnecting
 
 
 def _of_all(seeds: Sequence[Address], errors: Sequence[KafkabalError]) -> KafkabalError:
-    """One error for bootstrap servers that all failed: one not about reachability, else every reason once."""
+    """One error if all bootstrap servers failed: an error other than reachability, or else each distinct reason
+    once."""
     refused = next((error for error in errors if not isinstance(error, UnreachableError)), None)
     if refused is not None or len(errors) == 1:
         return refused or errors[0]
@@ -282,7 +284,7 @@ def _of_all(seeds: Sequence[Address], errors: Sequence[KafkabalError]) -> Kafkab
 
 
 def pauses() -> Iterator[float]:
-    """Yield without end how long to wait before each further attempt: doubling, up to a second."""
+    """Yield, endlessly, how long to wait before each further attempt: doubling, up to a second."""
     pause_s = _FIRST_PAUSE_S
     while True:
         yield pause_s

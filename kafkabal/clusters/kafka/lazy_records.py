@@ -1,9 +1,9 @@
-"""Records where they were received: their fields are found in whole blocks, and bytes copied when one is given out.
+"""Records in their receive buffer: fields are located for whole blocks, and bytes are copied only when a record is
+used.
 
-A reader that shuffles holds thousands of records until their turn comes. To copy each of them out of the response as it
-arrives costs four times as much as to note where it begins (3.7 against 0.6 µs for 10 kB on the machine of
-``docs/benchmarks/reader.md``), and puts them into cold memory; copied when they are given out they reuse the memory of
-the one before.
+A reader that shuffles holds thousands of records until their turn comes. Copying each of them on arrival takes 3.7 µs
+for 10 kB and writes to cold memory; noting where it begins takes 0.6 µs (on the machine of
+``docs/benchmarks/reader.md``). A copy made when the record is used reuses the memory of the previous one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kafkabal.clusters.kafka.record_columns import CorruptRecordError, RecordCol
 from kafkabal.errors import RefusedByClusterError
 
 RawRecord: TypeAlias = "tuple[int, int, bytes | None, bytes | None, bytes]"
-"""Offset, timestamp in ms, key, value, and the headers as they are packed; see :func:`unpack_headers`."""
+"""Offset, timestamp in ms, key, value, and the packed headers, see :func:`unpack_headers`."""
 
 
 class BatchHead(NamedTuple):
@@ -28,25 +28,25 @@ class BatchHead(NamedTuple):
     base_offset: int
     first_ms: int
     append_ms: int | None
-    """Of all of its records, where the broker sets their timestamps."""
+    """Timestamp of all its records, if the broker sets timestamps."""
     packed: memoryview
-    """The bytes that their positions count in."""
+    """The bytes that record positions refer to."""
 
 
 @dataclass(slots=True)
 class LazyRecords:
-    """A sequence of records, read in place; layout: ``DefaultRecord`` of Apache Kafka."""
+    """A sequence of records, parsed in place; layout: ``DefaultRecord`` of Apache Kafka."""
 
     heads: list[BatchHead] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
-    """Records of each head."""
+    """Number of records of each head."""
     begins: list[int] = field(default_factory=list)
     """Where each record begins in the bytes of its head, after its length."""
     ends: list[int] = field(default_factory=list)
 
     @classmethod
     def of(cls, records: Iterable[tuple[int, RawRecord]]) -> LazyRecords:
-        """Records that are bytes by themselves, each with its partition."""
+        """Build from records that are separate bytes, each with its partition."""
         found = cls()
         for partition, record in records:
             packed = memoryview(_packed(record))
@@ -67,7 +67,7 @@ class LazyRecords:
             columns.optional(columns.key, rows),
             columns.optional(columns.value, rows),
             columns.packed_headers(rows),
-            strict=False,  # columns without any entry have no end
+            strict=False,  # columns without any entry are endless
         )
 
     def columns(self) -> RecordColumns:
@@ -75,7 +75,7 @@ class LazyRecords:
 
         Raises
         ------
-        RefusedByClusterError
+        If the bytes of a record are malformed.
             If the bytes of one are not those of a record.
         """
         pieces: list[memoryview] = []
@@ -110,7 +110,7 @@ class LazyRecords:
         )
 
     def only(self, at: int) -> LazyRecords:
-        """The one at a place."""
+        """The record at this index, as a sequence of one."""
         head = self.heads[int(np.searchsorted(np.cumsum(self.counts), at, side="right"))]
         return LazyRecords([head], [1], [self.begins[at]], [self.ends[at]])
 
@@ -124,7 +124,7 @@ class LazyRecords:
         self.ends += ends
 
     def extend(self, others: LazyRecords) -> None:
-        """Append others."""
+        """Append another sequence."""
         self.heads += others.heads
         self.counts += others.counts
         self.begins += others.begins
@@ -132,7 +132,7 @@ class LazyRecords:
 
 
 def varint(packed: bytes | memoryview, at: int) -> tuple[int, int]:
-    """A zigzag number of variable length, and the position after it."""
+    """Read a zigzag number of variable length; returns it and the position after it."""
     b = packed[at]
     at += 1
     number, shift = b & 0x7F, 7
@@ -145,14 +145,14 @@ def varint(packed: bytes | memoryview, at: int) -> tuple[int, int]:
 
 
 def _packed(record: RawRecord) -> bytes:
-    body = [b"\0\0\0"]  # attributes, and no difference to the timestamp and offset of the head
+    body = [b"\0\0\0"]  # attributes, and zero deltas to the timestamp and offset of the head
     for text in (record[2], record[3]):
         body += [packed_varint(-1)] if text is None else [packed_varint(len(text)), text]
     return b"".join([*body, record[4]])
 
 
 def packed_varint(value: int) -> bytes:
-    """A number as records hold it: zigzag, seven bits to a byte, the lowest first (KIP-98)."""
+    """A number in the encoding of records: zigzag, seven bits per byte, lowest first (KIP-98)."""
     zigzag, out = (value << 1) ^ (value >> 63), bytearray()
     while zigzag >= 0x80:
         out.append(zigzag & 0x7F | 0x80)

@@ -1,7 +1,7 @@
-"""Start and end offsets of partitions, asked of their leaders, and how far consumer and share groups have come.
+"""Start and end offsets of partitions, from their leaders, and committed offsets of consumer and share groups.
 
-Consumer groups commit offsets. Members of a share group share partitions (KIP-932), and its coordinator keeps where
-each begins.
+Consumer groups commit offsets. Members of a share group share partitions (KIP-932), and its coordinator stores the
+start offset of each.
 """
 
 from __future__ import annotations
@@ -24,41 +24,41 @@ from kafkabal.model import TopicPartition
 
 _EARLIEST, _LATEST, _EARLIEST_LOCAL = -2, -1, -4
 _LOCAL_VERSION = 8
-"""First version of ListOffsets that tells where the log on disk begins (KIP-405, Kafka 3.4)."""
+"""First version of ListOffsets that reports where the log on disk begins (KIP-405, Kafka 3.4)."""
 _PARTITIONS_A_REQUEST = 10_000
-"""A response of 10,000 partitions has some 300 kB; each partition costs the leader a lookup in memory."""
+"""A response for 10,000 partitions has some 300 kB; each partition costs the leader a lookup in memory."""
 # how long a leader may search tiered storage
 _REMOTE_TIMEOUT_MS = 10_000
 _GROUPS_A_REQUEST = 200
-"""A response lists the offset of every partition of each group, of either kind: with 1,000 partitions each 200,000
+"""A response lists the offset of every partition of each group, of either kind: with 1,000 partitions each, 200,000
 entries, a few MB."""
 _FIRST_BATCHED_VERSION = 8
-"""Of OffsetFetch: several groups in one request (KIP-709, Kafka 3.0)."""
-# from version 10 on topics are named by id
+"""First version of OffsetFetch with several groups per request (KIP-709, Kafka 3.0)."""
+# from version 10 on topics are identified by id
 _LAST_VERSION_WITH_NAMES = 9
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderOffsets:
-    """Offsets of the partitions that a broker leads; one that it did not report is absent."""
+    """Offsets of the partitions that a broker leads, without those that it did not report."""
 
     start: dict[TopicPartition, int] = field(default_factory=dict)
     end: dict[TopicPartition, int] = field(default_factory=dict)
     local_start: dict[TopicPartition, int] = field(default_factory=dict)
-    """Where the log on disk begins: what is before it only remote storage holds. Empty where brokers do not say."""
+    """Where the log on disk begins: earlier records are only in remote storage. Empty if brokers do not report it."""
 
 
 def leader_offsets(
     client: KafkaClient, leader: int, partitions: Collection[TopicPartition], deadline: Deadline
 ) -> LeaderOffsets:
-    """Ask a leader where its partitions start and end."""
+    """Ask a leader for the start and end offsets of its partitions."""
     offsets = LeaderOffsets()
     asked = [(_EARLIEST, offsets.start), (_LATEST, offsets.end)]
     if client.supports(ListOffsetsRequest, _LOCAL_VERSION):
         asked.append((_EARLIEST_LOCAL, offsets.local_start))
     for chunk in chunked(sorted(partitions), _PARTITIONS_A_REQUEST):
         topics = list(by_topic(chunk))
-        # start and end in requests of their own: Kafka refuses a partition that occurs twice in one
+        # start and end in separate requests: Kafka rejects a partition that occurs twice in one
         for timestamp, into in asked:
             request = _offsets_request((name, [(n, timestamp) for n in numbers]) for name, numbers in topics)
             response = client.call_broker(leader, request, deadline)
@@ -72,7 +72,7 @@ def leader_offsets(
 def first_records_since(
     client: KafkaClient, leader: int, since_s: Mapping[TopicPartition, float], deadline: Deadline
 ) -> dict[TopicPartition, FirstRecord]:
-    """Ask a leader for the first record of each partition that is as young as a time; absent where it did not say.
+    """Ask a leader for the first record of each partition at or after a time; without partitions it did not report.
 
     Parameters
     ----------
@@ -94,9 +94,9 @@ def first_records_since(
 
 
 def group_offsets(client: KafkaClient, broker: int, deadline: Deadline) -> dict[str, dict[TopicPartition, int]]:
-    """What the groups that a broker coordinates have committed: group, partition -> offset.
+    """Committed offsets of the groups that a broker coordinates: group, partition -> offset.
 
-    Of a share group that is its start offset, before which every record has been done with.
+    For a share group, its start offset: all records before it are done.
 
     Raises
     ------
@@ -113,9 +113,9 @@ def group_offsets(client: KafkaClient, broker: int, deadline: Deadline) -> dict[
 def share_group_offsets(
     client: KafkaClient, broker: int, groups: Collection[str], deadline: Deadline
 ) -> dict[str, dict[TopicPartition, int]]:
-    """The start offsets of the share groups that a broker coordinates: group, partition -> offset.
+    """Start offsets of the share groups that a broker coordinates: group, partition -> offset.
 
-    Brokers that list share groups but cannot describe their offsets (Kafka 4.0) give none.
+    Brokers that list share groups but cannot describe their offsets (Kafka 4.0) return none.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def share_group_offsets(
 
 
 def _is_share_group(listed: Any) -> bool:
-    """Whether it shares partitions among its members (KIP-932); brokers before Kafka 4.0 name no types."""
+    """Whether it shares partitions among its members (KIP-932); brokers before Kafka 4.0 do not report types."""
     return str(getattr(listed, "group_type", None)).lower() == "share"
 
 
@@ -155,7 +155,7 @@ def _committed_by(
 
 
 def _offsets_request(topics: Iterable[tuple[str, list[tuple[int, int]]]]) -> Any:
-    """Of each topic the numbers of partitions, each with the timestamp that stands for what is asked."""
+    """Request offsets: per topic the partition numbers, each with the timestamp that encodes the query."""
     kind = ListOffsetsRequest.ListOffsetsTopic
     return ListOffsetsRequest(
         replica_id=-1,
@@ -174,7 +174,7 @@ def _offsets_request(topics: Iterable[tuple[str, list[tuple[int, int]]]]) -> Any
 def _fetch(
     client: KafkaClient, broker: int, groups: Sequence[str], deadline: Deadline
 ) -> Iterator[tuple[str, Sequence[Any]]]:
-    """Topics of each group, of many groups in one request where brokers can (Kafka 3.0, KIP-709)."""
+    """Topics of each group; many groups per request if the brokers support it (Kafka 3.0, KIP-709)."""
     if client.supports(OffsetFetchRequest, _FIRST_BATCHED_VERSION):
         kind = OffsetFetchRequest.OffsetFetchRequestGroup
         request = OffsetFetchRequest(
@@ -192,7 +192,7 @@ def _fetch(
 
 
 def _has_offsets(group: str, code: int) -> bool:
-    """A group that is gone, moving, or of a kind without offsets has none; one that is hidden is an error."""
+    """Whether a group has offsets: not if it is deleted, moving, or of a kind without any; a hidden one is an error."""
     if code == GROUP_AUTHORIZATION_FAILED:
         check(code, f"read what group {group} has committed")
     return code == NO_ERROR
@@ -204,7 +204,7 @@ def _share_offsets_request(groups: Sequence[str]) -> Any:
 
 
 def _share_starts(topics: Sequence[Any]) -> Iterator[tuple[TopicPartition, int]]:
-    """Partitions that a group has begun with; -1 stands for one that it has not."""
+    """Partitions that a group has started to read; -1 marks the others."""
     for topic in topics:
         for p in topic.partitions:
             if p.error_code == NO_ERROR and p.start_offset >= 0:

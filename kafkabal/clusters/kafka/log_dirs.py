@@ -1,4 +1,4 @@
-"""Log dirs and sizes of replicas on a broker, and copies between its log dirs (KIP-113, 827, 1066)."""
+"""Log dirs and replica sizes of a broker, and moves between its log dirs (KIP-113, 827, 1066)."""
 
 from __future__ import annotations
 
@@ -28,37 +28,37 @@ Logs = dict[str, dict[int, tuple[int, int]]]
 """Topic, partition -> index of the log dir, bytes."""
 
 _PARTITIONS_A_REQUEST = 1000
-"""Of a request that times out nothing is known: a thousand can be asked for again."""
+"""If a request times out, nothing is known about its partitions: a thousand can be checked again."""
 _REMOTE = "remote://"
-"""Redpanda lists what it keeps in an object store as a log dir of each broker; no move copies it."""
+"""Redpanda lists its data in an object store as a log dir of each broker; no move copies it."""
 _MOST_NAMED_PARTITIONS = 100_000
-"""Brokers refuse a request with more than a million array elements (Kafka 4.4); a response may be as long as it is."""
+"""Brokers reject a request with more than a million array elements (Kafka 4.4); responses have no such limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerLogs:
-    """What one broker says of its log dirs."""
+    """The log dirs of one broker, as it reports them."""
 
     dirs: list[LogDirRow]
     current: Logs
     """The replicas."""
     future: Logs
-    """Copies of replicas on their way to another log dir; they do not count as replicas."""
+    """Replicas being copied to another log dir; they do not count as replicas."""
     only_offline_dir: int | None = None
     """Index of the dir of the offline replicas, if only one is possible."""
     remote: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    """Topic, partition -> bytes that the broker says an object store holds of it."""
+    """Topic, partition -> bytes in an object store, as reported by the broker."""
 
 
 def describe_log_dirs(
     client: KafkaClient, broker: int, deadline: Deadline, partitions: Collection[TopicPartition] | None = None
 ) -> BrokerLogs:
-    """Ask a broker for its log dirs, and for the replicas in them: all, or at least those of some partitions.
+    """Ask a broker for its log dirs and their replicas: all, or at least those of some partitions.
 
     Raises
     ------
     NotAuthorizedError
-        If the principal may not describe the cluster; never an empty response.
+        If the principal may not describe the cluster, which never returns an empty response here.
     """
     topic = DescribeLogDirsRequest.DescribableLogDirTopic
     named = None
@@ -86,7 +86,7 @@ def describe_log_dirs(
 def replica_logs(
     client: KafkaClient, brokers: Collection[int], partitions: Collection[TopicPartition]
 ) -> tuple[dict[ReplicaOn, ReplicaLog], dict[int, Fault]]:
-    """The log dirs of these partitions on these brokers, and which brokers did not respond."""
+    """The log dirs of these partitions on these brokers, and the brokers that did not respond."""
 
     def ask(broker: int, deadline: Deadline) -> BrokerLogs:
         return describe_log_dirs(client, broker, deadline, partitions)
@@ -106,7 +106,7 @@ def replica_logs(
 
 
 def move_log_dirs(client: KafkaClient, targets: Mapping[ReplicaOn, str]) -> dict[ReplicaOn, Fault]:
-    """Ask brokers to keep replicas in these log dirs; returns those that failed."""
+    """Ask brokers to move replicas to these log dirs; returns those that failed."""
     by_broker: dict[int, list[ReplicaOn]] = {}
     for replica in targets:
         by_broker.setdefault(replica.broker, []).append(replica)

@@ -1,7 +1,7 @@
-"""Batches that a fetch brought beyond the range that it was for, kept until the neighbours of the range want them.
+"""Batches that a fetch returned beyond its range, cached for the neighbouring ranges.
 
-Brokers send whole batches. A range that begins or ends within one gets the rest of it too: with batches of 1 MB and
-ranges of 3 MB half as much again as was wanted (measured: 1.5 bytes fetched for each byte given out, 1.1 with this).
+Brokers send whole batches. A range that begins or ends within a batch gets the rest of it too: with batches of 1 MB and
+ranges of 3 MB, half as much again as requested (measured: 1.5 bytes fetched per byte used, 1.1 with this cache).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import NamedTuple
 from kafkabal.clusters.kafka.buffer_pool import BufferPool
 
 _LEAST_POOLED_BYTES = 2**18
-"""Memory of responses comes in whole MiB: of smaller spans there may be thousands."""
+"""Buffers of responses have whole MiB: of smaller spans there may be thousands."""
 
 
 class BatchSpan(NamedTuple):
-    """Neighbouring whole batches with visible records, within the bytes of a response."""
+    """Adjacent whole batches with visible records, within the bytes of a response."""
 
     first: int
     """Offset."""
@@ -33,16 +33,16 @@ class _Kept:
     span: BatchSpan
     packed: memoryview
     left: int
-    """Offsets in it that no range has asked for."""
+    """Offsets in it that no range has requested yet."""
 
 
 class OverfetchedBatches:
-    """Kept spans of one topic, those kept last within ``limit_bytes``; threads may share it.
+    """Cached spans of one topic, the most recent ones within ``limit_bytes``; thread-safe.
 
     Parameters
     ----------
     memory
-        Where they are copied to; that of responses serves both.
+        Pool to copy them to; may be that of the responses.
     """
 
     def __init__(self, limit_bytes: int, memory: BufferPool | None = None) -> None:
@@ -50,7 +50,7 @@ class OverfetchedBatches:
         self._memory = memory or BufferPool()
         self._size_bytes = 0
         self._kept: OrderedDict[tuple[int, int], _Kept] = OrderedDict()
-        """By partition and first offset, the oldest first."""
+        """By partition and first offset, oldest first."""
         self._lock = threading.Lock()
 
     def put(self, partition: int, span: BatchSpan, response: memoryview, begin: int, end: int) -> None:
@@ -69,7 +69,7 @@ class OverfetchedBatches:
                 self._drop(next(iter(self._kept)))
 
     def take(self, partition: int, offset: int, end: int) -> memoryview | None:
-        """The batches that hold ``offset``, for a range up to ``end - 1``; None where none are kept."""
+        """The batches that contain ``offset``, for a range up to ``end - 1``; None if they are not cached."""
         with self._lock:
             for key, kept in self._kept.items():
                 if key[0] == partition and kept.span.first <= offset <= kept.span.last:
@@ -80,7 +80,7 @@ class OverfetchedBatches:
         return None
 
     def next_after(self, partition: int, offset: int, end: int) -> int:
-        """The first offset above ``offset`` that is kept; ``end`` if none below it is."""
+        """The first cached offset above ``offset``; ``end`` if there is none below it."""
         with self._lock:
             later = (first for p, first in self._kept if p == partition and offset < first < end)
             return min(later, default=end)

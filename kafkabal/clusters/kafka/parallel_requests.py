@@ -1,4 +1,4 @@
-"""Several servers asked at once, none of them able to hold up the others or the end of the program."""
+"""Requests to several servers in parallel; none can delay the others or the exit of the program."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from kafkabal.errors import KafkabalError, NoResponseError
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
-# how long a task may overrun its deadline (in a look-up of a host name, which cannot be bounded) and still count
+# how long a task may overrun its deadline (in a DNS lookup, which cannot be bounded) and still count
 _GRACE_S = 1.0
 
 
 def run_all(tasks: Mapping[_K, Callable[[], _V]], deadline: Deadline) -> dict[_K, _V | KafkabalError]:
-    """Run every task in a thread of its own and return what each gave, or the error that it ended with.
+    """Run every task in its own thread; returns each result, or the error that it raised.
 
-    A task that is not done soon after the deadline is left to itself and counts as one without a response.
+    A task that is not done soon after the deadline is abandoned and counts as one without a response.
     """
     threads: _Threads[_K, _V] = _Threads()
     for key, task in tasks.items():
@@ -36,12 +36,12 @@ def run_all(tasks: Mapping[_K, Callable[[], _V]], deadline: Deadline) -> dict[_K
 
 
 def run_first(tasks: Sequence[Callable[[], _V]], deadline: Deadline, head_start_s: float) -> _V | list[KafkabalError]:
-    """Return what the first task that succeeds gives, or the errors of all of them in their order.
+    """Return the result of the first task that succeeds, or the errors of all of them in order.
 
     Parameters
     ----------
     head_start_s
-        A task is started when those before it have failed, or have hesitated for so long.
+        A task is started when the previous ones have failed, or after this delay.
     """
     threads: _Threads[int, _V] = _Threads()
     failures: dict[int, KafkabalError] = {}
@@ -60,7 +60,7 @@ def run_first(tasks: Sequence[Callable[[], _V]], deadline: Deadline, head_start_
 
 
 class _Threads(Generic[_K, _V]):
-    """Threads that do not keep the program from ending, and a queue of what they gave."""
+    """Threads that do not prevent the program from exiting, and a queue of their results."""
 
     def __init__(self) -> None:
         self._done: queue.SimpleQueue[tuple[_K, _V | BaseException]] = queue.SimpleQueue()
@@ -69,7 +69,7 @@ class _Threads(Generic[_K, _V]):
         threading.Thread(target=self._run, args=(key, task), name="kafkabal-request", daemon=True).start()
 
     def next_done(self, timeout_s: float) -> tuple[_K, _V | KafkabalError]:
-        """What is done next; an error that is none of ours is a bug and is raised."""
+        """The next result; an error that is not one of ours is a bug and is raised."""
         key, outcome = self._done.get(timeout=timeout_s)
         if isinstance(outcome, BaseException) and not isinstance(outcome, KafkabalError):
             raise outcome

@@ -1,7 +1,7 @@
-"""Ranges of offsets of one topic, read exactly: from the right topic, the nearest replica, and committed records only.
+"""Fetches exact offset ranges of one topic: checks the topic's id, uses the nearest replica, returns committed records.
 
-librdkafka reads partitions as streams: it seeks, then fetches ahead of what is wanted. A reader that needs blocks
-from all over a topic asks for these bytes and no others, several at once, each on a connection of its own.
+librdkafka reads partitions as streams: it seeks, then fetches ahead. A reader that needs blocks from all over a topic
+requests exactly these bytes, several blocks in parallel, each on its own connection.
 """
 
 from __future__ import annotations
@@ -30,49 +30,49 @@ _OFFSET_NOT_AVAILABLE = 78
 _EARLIEST, _LATEST = -2, -1
 _READ_COMMITTED = 1
 _NO_SESSION, _FINAL_EPOCH = 0, -1
-# brokers hold a response back until there is a byte, but not longer than this
+# a broker holds a response back until it has a byte to send, but no longer than this
 _WAIT_MS = 500
-# of the expected bytes: records of a block may be a little larger than the mean
+# fraction of the expected bytes: records of a block may be a little larger than the mean
 _SPARE_FRACTION = 0.02
 _MOST_BYTES = 2**31 - 1
-"""What the field of the request can hold."""
+"""The largest value of the request's field."""
 _LEAST_BYTES = 65_536
-"""Of the first fetch, before the size of batches is known; a broker sends one whole batch in any case."""
+"""Size of the first fetch, before the size of batches is known; a broker sends one whole batch in any case."""
 _LEAST_THROTTLED_BYTES = 256 * 1024
-"""Of a response under a quota: of 4 MB/s, whose window is 1 to 2 s, less than a tenth stays unused."""
+"""Size limit of a response under a quota: of 4 MB/s, with a window of 1 to 2 s, less than a tenth stays unused."""
 _GROWTH = 1.25
-"""Of that limit with each response that is not throttled: 8 MiB again after sixteen."""
+"""Growth of that limit with each response that is not throttled: back to 8 MiB after sixteen."""
 _TIMEOUT_S = 60.0
-"""A leader that died has a successor within half a minute (broker session 9 to 18 s); a training run waits rather than
-fails."""
+"""A dead leader is replaced within half a minute (broker session 9 to 18 s); a training run should wait rather than
+fail."""
 
 
 @dataclass(slots=True)
 class FetchedRange:
-    """Records of a range, and what they cost."""
+    """Records of a range, and the cost of fetching them."""
 
     records: LazyRecords = field(default_factory=LazyRecords)
     bytes_by_broker: dict[int, int] = field(default_factory=dict)
-    """As they came over the network."""
+    """Bytes received over the network."""
     seconds_by_broker: dict[int, float] = field(default_factory=dict)
-    """From request to response."""
+    """Seconds from request to response."""
 
     def count(self, broker: int, size_bytes: int, seconds: float) -> None:
-        """Add a response."""
+        """Record a response."""
         self.bytes_by_broker[broker] = self.bytes_by_broker.get(broker, 0) + size_bytes
         self.seconds_by_broker[broker] = self.seconds_by_broker.get(broker, 0.0) + seconds
 
 
 @dataclass(frozen=True, slots=True)
 class _Replica:
-    """From which broker a partition is read."""
+    """The broker that a partition is read from."""
 
     broker: int
     leader: int
 
 
 class _FetchResponses:
-    """Receives responses into memory that is used again."""
+    """Receives responses into reused memory."""
 
     def __init__(self, pool: BufferPool) -> None:
         self._pool = pool
@@ -85,24 +85,24 @@ class _FetchResponses:
 
 
 class RangeFetcher:
-    """Fetches ranges of offsets of one topic; for one thread, with connections of its own.
+    """Fetches offset ranges of one topic; for one thread, with its own connections.
 
     Parameters
     ----------
     settings
         How to reach the cluster.
     topic_id
-        As Kafka writes it; a topic that was created again under the name is refused.
+        In Kafka's notation; if the topic was deleted and created again, it is refused.
     rack
         In-sync replicas in this rack are preferred to the leader (KIP-392).
     kept
-        Where to keep what responses hold beyond the range that was asked for; fetchers of one topic may share it.
+        Cache for batches beyond the requested range; fetchers of one topic may share it.
     memory
-        Where responses are received; fetchers may share it.
+        Buffers to receive responses in; fetchers may share it.
     on_located
-        Gets the broker that each partition is read from, and the rack of every broker, whenever that was found out.
+        Called with the broker that each partition is read from, and every broker's rack, whenever these are looked up.
     timeout_s
-        How long an outage may take: brokers that are down, leaders that are elected.
+        How long an outage may last: dead brokers, leader elections.
     """
 
     def __init__(
@@ -130,13 +130,13 @@ class RangeFetcher:
         self._uuid: UUID | None = None
         self._responses = _FetchResponses(memory or BufferPool())
         self._batch_bytes = 0
-        """Of the largest batch so far."""
+        """Size of the largest batch so far."""
         self._most_bytes = _MOST_BYTES
-        """Of a response. A broker whose quota has less left than a response takes sends an empty one, and reads nothing
-        for a while: with blocks of 2.7 MB a quota of 4 MB/s gave 2.9."""
+        """Size limit of a response. A broker whose remaining quota is smaller than a response sends an empty one, and
+        ignores the connection for a while: with blocks of 2.7 MB, a quota of 4 MB/s yielded 2.9 MB/s."""
 
     def close(self) -> None:
-        """Drop all connections."""
+        """Close all connections."""
         self._client.close()
 
     def racks(self) -> Mapping[int, str | None]:
@@ -149,12 +149,12 @@ class RangeFetcher:
         Parameters
         ----------
         size_bytes
-            What the range is expected to take in the log.
+            Expected size of the range in the log.
 
         Raises
         ------
         DriftError
-            If the topic was deleted or created again, or retention has deleted a part of the range.
+            If the topic was deleted or created again, or retention has deleted part of the range.
         UnreachableError
             If no replica responds before the deadline.
         """
@@ -169,8 +169,8 @@ class RangeFetcher:
                 continue
             stop = self._kept.next_after(partition, at, end)
             wanted = size_bytes * (stop - at) // (end - begin)
-            # it may begin or end within a batch, and one that is cut off is sent again; what follows whole batches and
-            # takes less than one comes in one, which a broker sends whole
+            # the range may begin or end within a batch, and a truncated batch is sent again. A rest that follows whole
+            # batches and is smaller than one is in a single batch, which a broker sends whole
             if at == begin or (stop == end and wanted > self._batch_bytes):
                 wanted += self._batch_bytes
             least = 0 if self._batch_bytes else _LEAST_BYTES
@@ -197,7 +197,7 @@ class RangeFetcher:
         UnreachableError
             If a leader does not respond before the deadline.
         DriftError
-            If the topic is not the one that it was.
+            If it is no longer the same topic.
         """
         deadline = Deadline(self._timeout_s, self._clock)
         self._retried(self._locate, deadline)
@@ -260,7 +260,7 @@ class RangeFetcher:
         kind = FetchRequest.FetchTopic
         max_bytes = int(wanted * (1 + _SPARE_FRACTION))
         if max_bytes > self._most_bytes:
-            # whole batches: a part of one is sent for nothing
+            # whole batches only: a partial one is useless
             max_bytes = self._most_bytes // max(1, self._batch_bytes) * self._batch_bytes or self._most_bytes
         asked = kind.FetchPartition(
             partition=partition,
@@ -299,7 +299,7 @@ class RangeFetcher:
                     hint="the cluster has lost records, as after an unclean leader election",
                 )
         if response.error_code in (_OFFSET_OUT_OF_RANGE, _OFFSET_NOT_AVAILABLE):
-            # a follower may lag a little behind what its leader has promised
+            # a follower may lag slightly behind the end that its leader reported
             self._replicas[partition] = _Replica(self._replicas[partition].leader, self._replicas[partition].leader)
         check(
             response.error_code,
@@ -309,7 +309,7 @@ class RangeFetcher:
         return response
 
     def _retried(self, ask: Any, deadline: Deadline) -> Any:
-        """What ``ask`` returns, asked again while brokers are down or leaders change."""
+        """The result of ``ask``, retried while brokers are down or leaders change."""
         for pause_s in pauses():
             try:
                 return ask()
@@ -326,7 +326,7 @@ class RangeFetcher:
         raise AssertionError  # the pauses never end
 
     def _locate(self) -> None:
-        """Learn which topic it is and where its replicas are."""
+        """Look up the topic's id and the location of its replicas."""
         described = describe_topic(self._client, self._topic, self._client.deadline())
         if described is None:
             raise DriftError(f"topic {self._topic} was deleted since it was pinned")

@@ -1,7 +1,7 @@
-"""The whole state of a cluster: every broker asked at once, each with its deadline; who fails is named.
+"""Reads the whole state of a cluster: all brokers in parallel, each with a deadline; failures are reported per broker.
 
-Metadata says which topics and brokers there are, each broker the log dirs and sizes of its replicas, the
-controller what is being reassigned; offsets come from the leaders, committed ones from the coordinators.
+Metadata lists topics and brokers, each broker reports its log dirs and replica sizes, the controller the reassignments
+in flight; offsets come from the leaders, committed offsets from the coordinators.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class KafkaReader:
     source
         Name of the back end.
     list_reassignments
-        How this cluster reports reassignments in flight.
+        Lists the reassignments in flight of this kind of cluster.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class KafkaReader:
         self._responses = BrokerResponses(source=source, taken_at=client.clock.utc_now())
 
     def read(self) -> Reading:
-        """Ask all that was requested.
+        """Read everything that was requested.
 
         Raises
         ------
@@ -68,7 +68,7 @@ class KafkaReader:
         responses = self._responses
         responses.topics = self._client.metadata(None).topics
         responses.nodes = self._client.nodes()
-        # all brokers at once, each with its own deadline: one that hangs costs its own data, not the response
+        # all brokers in parallel, each with its own deadline: one that hangs costs only its own data
         responses.logs = self._ask_each(responses.nodes.by_id, lambda b, d: describe_log_dirs(self._client, b, d))
         self._check_somebody_responded()
         self._check_topics()
@@ -84,7 +84,7 @@ class KafkaReader:
         return Reading(assemble(responses), problems)
 
     def _ask_each(self, brokers: Iterable[int], task: Callable[[int, Deadline], _V]) -> dict[int, _V]:
-        """What each broker gave; one that failed is kept as a problem, and not asked again."""
+        """The result of each broker; one that fails is recorded as a problem, and not asked again."""
         asked = [broker for broker in brokers if broker not in self._problems]
         found: dict[int, _V] = {}
         for broker, outcome in self._client.for_each(asked, task, self._request.deadline_s).items():
@@ -108,7 +108,7 @@ class KafkaReader:
         )
 
     def _check_topics(self) -> None:
-        """Metadata leaves out what the principal may not see; the brokers' log dirs do not."""
+        """Refuse a partial view: metadata omits topics that the principal may not see; the brokers' log dirs do not."""
         known = {topic.name for topic in self._responses.topics}
         strangers = {name for logs in self._responses.logs.values() for name in logs.current} - known
         if strangers:

@@ -1,4 +1,4 @@
-"""Reassignments: started, listed and cancelled (KIP-455), with the replication factor guarded (KIP-860)."""
+"""Starts, lists and cancels reassignments (KIP-455), guarding the replication factor (KIP-860)."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from kafkabal.model import TopicPartition
 Targets = Mapping[TopicPartition, tuple[int, ...] | None]
 
 GUARD_VERSION = 1
-"""First version of the request that can refuse a change of the replication factor."""
+"""First version of the request that can reject a change of the replication factor."""
 _PARTITIONS_A_REQUEST = 1000
-"""The controller writes a record for each, and refuses more than 10,000 in one go."""
+"""The controller writes a record for each, and rejects more than 10,000 in one request."""
 
 
 def list_reassignments(client: KafkaClient) -> dict[TopicPartition, Reassignment]:
-    """All reassignments that are running."""
+    """All reassignments in flight."""
     request = ListPartitionReassignmentsRequest(topics=None, timeout_ms=client.broker_timeout_ms)
     response = client.call_controller(request, lambda a: (a.error_code,), may_repeat=True)
     check(response.error_code, "list reassignments", response.error_message, permission="DESCRIBE on the cluster")
@@ -51,11 +51,11 @@ def alter_reassignments(
 ) -> dict[TopicPartition, Fault]:
     """Start reassignments, or cancel those whose target is None; returns those that failed.
 
-    A chunk that gets no response fails with its partitions; if it is the first one, the error is raised.
+    If a chunk gets no response, its partitions count as failed; for the first chunk, the error is raised.
     """
     faults: dict[TopicPartition, Fault] = {}
-    # before 4.1 the controller takes any number of replicas: a list computed from metadata that shows a move in flight
-    # would raise the factor for good (KIP-860)
+    # before 4.1 the controller accepts any number of replicas: a list computed from metadata that includes a move in
+    # flight would raise the factor permanently (KIP-860)
     if not allow_replication_factor_change and not client.supports(AlterPartitionReassignmentsRequest, GUARD_VERSION):
         faults = _factor_changes(client, targets)
     wanted = [(partition, target) for partition, target in targets.items() if partition not in faults]
@@ -63,7 +63,8 @@ def alter_reassignments(
         try:
             faults |= _alter(client, dict(chunk), allow_replication_factor_change=allow_replication_factor_change)
         except UnreachableError as error:
-            # raised later, the responses of the chunks before it would be lost, and their moves taken for not started
+            # raising it for a later chunk would lose the responses of the earlier ones, whose moves would seem not
+            # started
             if at == 0:
                 raise
             faults |= dict.fromkeys((partition for partition, _ in chunk), fault_of_error(error))
@@ -108,11 +109,11 @@ def _codes(response: Any) -> set[int]:
 
 
 def _factor_changes(client: KafkaClient, targets: Targets) -> dict[TopicPartition, Fault]:
-    """What brokers without the guard would let through: targets of another length than what is, or is coming."""
+    """Targets that brokers without the guard would wrongly accept: those with a different number of replicas."""
     running = list_reassignments(client)
     now = partition_status(client, {partition.topic for partition in targets})
     current = {name: status.replicas for name, status in now.items()}
-    # of what moves already, metadata lists old and new replicas together
+    # for moves in flight, metadata lists old and new replicas together
     current |= {name: reassignment.target for name, reassignment in running.items()}
     return factor_changes(targets, current)
 
@@ -124,7 +125,7 @@ def factor_changes(targets: Targets, current: Mapping[TopicPartition, tuple[int,
         if target is not None and name not in current:
             faults[name] = fault_of(UNKNOWN_TOPIC_OR_PARTITION)
         elif target is not None and len(set(target)) < len(target):
-            # as later controllers respond, which look at this before they count
+            # the error of later controllers, which check this before they count
             faults[name] = fault_of(INVALID_REPLICA_ASSIGNMENT, "names a broker twice")
         elif target is not None and len(target) != len(current[name]):
             message = f"would change the replication factor: {len(current[name])} to {len(target)}"

@@ -1,4 +1,4 @@
-"""The connection to one address, opened when it is needed and again after it broke."""
+"""A connection to one address, opened on demand and reopened after a failure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ReconnectingConnection:
     ) -> None:
         self.address = address
         self.failures = 0
-        """How often it failed since it last worked."""
+        """Number of failures since it last worked."""
         self._settings = settings
         self._tls = tls
         self._clock = clock
@@ -33,16 +33,16 @@ class ReconnectingConnection:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a connection."""
+        """Whether it is currently connected."""
         return self._connection is not None
 
     def call(self, request: Any, deadline: Deadline, in_place: ResponseInPlace | None = None) -> Any:
-        """Send a request, connecting first where that is needed, and return the response.
+        """Send a request, connecting first if needed, and return the response.
 
         Raises
         ------
         UnreachableError
-            If no connection is made in time; nothing was sent.
+            If connecting takes too long; nothing was sent.
         NoResponseError
             If the response does not come; the request may have taken effect.
         """
@@ -50,12 +50,12 @@ class ReconnectingConnection:
             return connection.call(request, deadline, in_place)
 
     def versions(self, deadline: Deadline) -> Any:
-        """What the broker speaks: kafka-python's ``BrokerVersionData``."""
+        """The versions that the broker supports: kafka-python's ``BrokerVersionData``."""
         with self._ready(deadline) as connection:
             return connection.versions
 
     def close(self) -> None:
-        """Drop the connection for good, also one that another thread is about to open."""
+        """Close for good, including a connection that another thread is about to open."""
         self._is_closed = True
         self._drop()
 
@@ -72,7 +72,7 @@ class ReconnectingConnection:
         except KafkabalError:
             raise
         except BaseException:
-            # interrupted between a request and its response: the next request must not find that response
+            # interrupted between a request and its response: the next request must not read that response
             self._drop()
             raise
         else:

@@ -1,7 +1,7 @@
-"""Record batches as brokers keep and send them (magic 2, since Kafka 0.11), read without copying more than values.
+"""Record batches as brokers store and send them (magic 2, since Kafka 0.11), parsed without copying more than values.
 
-A reader that fetches ranges of offsets needs the batches themselves: which of them are control records, which belong
-to aborted transactions, and which offsets are missing. The layout is Apache Kafka's ``DefaultRecordBatch``.
+A reader that fetches offset ranges needs the batches themselves: which are control records, which belong to aborted
+transactions, and which offsets are missing. The layout is Apache Kafka's ``DefaultRecordBatch``.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ Headers: TypeAlias = "list[tuple[str, bytes | None]]"
 # producer id, producer epoch, base sequence, count
 _HEAD = struct.Struct(">qiibIhiqqqhii")
 _BEFORE_LENGTH_ENDS = 12
-"""Bytes of a batch that its length does not count: base offset and the length itself."""
+"""Bytes of a batch that its length does not include: base offset and the length itself."""
 _MAGIC = 2
 _CODEC, _APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
 _ABORT = 0
 _CONTROL_KEY = struct.Struct(">hh")
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEAD_BYTES = 16
-"""Magic and two versions, in front of the first block."""
+"""Magic and two versions, before the first block."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredBatch:
-    """The head of a batch, and where its records are."""
+    """The header of a batch, and where its records are."""
 
     base_offset: int
     last_offset: int
@@ -52,28 +52,28 @@ class StoredBatch:
 
     @property
     def is_control(self) -> bool:
-        """Whether it holds only the marker that ends a transaction, and no record."""
+        """Whether it contains only the marker that ends a transaction, and no record."""
         return bool(self.attributes & _CONTROL)
 
 
 @dataclass(slots=True)
 class BatchReader:
-    """Reads what a fetch has brought of a partition, leaving out aborted transactions.
+    """Parses the bytes that a fetch returned for a partition, skipping aborted transactions.
 
     Parameters
     ----------
     partition
-        Its number.
+        Number of the partition.
     aborted
-        Producer id and first offset of the aborted transactions that the broker named with the bytes (KIP-98).
+        Producer id and first offset of the aborted transactions that the broker listed with the bytes (KIP-98).
     """
 
     partition: int
     aborted: Sequence[tuple[int, int]] = ()
     largest_bytes: int = 0
-    """Of the batches that were read."""
+    """Size of the largest batch read."""
     outside: list[BatchSpan] = field(default_factory=list)
-    """Visible batches that hold offsets beyond those that were asked for."""
+    """Visible batches with offsets beyond the requested ones."""
     _open: set[int] = field(default_factory=set)
     _begun: int = 0
 
@@ -134,7 +134,7 @@ class BatchReader:
 
 
 def batches(packed: memoryview) -> Iterator[StoredBatch]:
-    """Yield the whole batches; a last one that was cut off is left out.
+    """Yield the whole batches; a truncated last one is skipped.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def batches(packed: memoryview) -> Iterator[StoredBatch]:
 
 
 def unpack_headers(packed: bytes) -> Headers:
-    """Names and values of headers, in their order; a name may occur twice."""
+    """Names and values of headers, in order; a name may occur twice."""
     at = 0
     count, at = varint(packed, at)
     headers: Headers = []
@@ -178,12 +178,12 @@ def unpack_headers(packed: bytes) -> Headers:
 
 
 def _positions(packed: memoryview, at: int, batch: StoredBatch, begin: int, end: int) -> tuple[list[int], list[int]]:
-    """Where the records at offsets ``begin`` to ``end - 1`` begin, after their lengths, and end."""
+    """Where the records at offsets ``begin`` to ``end - 1`` begin (after their lengths) and end."""
     limit = len(packed)
     begins: list[int] = []
     ends: list[int] = []
     for _ in range(batch.count):
-        # the length, inline up to 1 MB, in three bytes: a call for each would take half of the time
+        # decode the length inline (three bytes, up to 1 MB): a call per record would take half of the time
         b = packed[at]
         if b < 128:
             size, at = b, at + 1
@@ -200,7 +200,7 @@ def _positions(packed: memoryview, at: int, batch: StoredBatch, begin: int, end:
         if size & 1 or at > limit:
             raise ValueError("a record ends after its batch")
     base = batch.base_offset
-    if batch.last_offset - batch.count + 1 == base:  # every offset of the batch holds a record
+    if batch.last_offset - batch.count + 1 == base:  # every offset of the batch has a record
         wanted = slice(max(0, begin - base), max(0, end - base))
         return begins[wanted], ends[wanted]
     kept = [i for i, first in enumerate(begins) if begin <= base + _offset_delta(packed, first) < end]

@@ -1,7 +1,7 @@
-"""The fields of many records at once, as columns of positions in the bytes that they were received in.
+"""The fields of many records at once, as columns of positions in their receive buffers.
 
-A loop over records in Python takes 1.5 µs for each; numpy finds the fields of a whole block in one pass, 0.3 µs a
-record, and hands them out through iterators that run without the interpreter.
+A Python loop over records takes 1.5 µs for each; numpy locates the fields of a whole block in one pass, 0.3 µs per
+record, and iterators that run outside the interpreter return them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from kafkabal.model import I64, Bools
 
 NO_HEADERS: Final = b"\0"
-"""Packed."""
+"""Packed form."""
 _PREFIX_BYTES: Final = 1 + 10 + 10 + 5
-"""Of a record, at most: attributes, differences of timestamp and offset, length of the key."""
+"""Longest prefix of a record: attributes, deltas of timestamp and offset, length of the key."""
 _LENGTH_BYTES: Final = 5
-"""Of the length of a record: 32 bits, 7 in a byte."""
+"""Bytes of a record's length: 32 bits, 7 per byte."""
 _LONGEST_NUMBER: Final = 10
-"""Bytes: 64 bits, 7 in a byte."""
+"""In bytes: 64 bits, 7 per byte."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,37 +32,37 @@ class RecordColumns:
     """Fields of n records; layout: ``DefaultRecord`` of Apache Kafka."""
 
     partition: I64
-    """shape (n,), as all without another shape."""
+    """shape (n,), like all fields without an explicit shape."""
     offset: I64
     timestamp: I64
     """In milliseconds."""
     key: I64
-    """shape (2, n): where it begins and ends in its bytes; where there is none, both are -1."""
+    """shape (2, n): begin and end in its bytes; both -1 if there is none."""
     value: I64
-    """shape (2, n), as those of the key."""
+    """shape (2, n), like the key."""
     headers: I64
     """shape (2, n)."""
     packed: Sequence[memoryview]
-    """The bytes, as few pieces as they came in."""
+    """The receive buffers."""
     piece: I64
-    """Which of these pieces a record is in."""
+    """Index of each record's buffer."""
 
     def __len__(self) -> int:
         return len(self.offset)
 
     @property
     def size_bytes(self) -> I64:
-        """shape (n,): of key, value and headers together."""
+        """shape (n,): total size of key, value and headers."""
         return _sizes(self.key) + _sizes(self.value) + _sizes(self.headers)
 
     @property
     def has_headers(self) -> Bools:
-        """shape (n,): whether there is any."""
+        """shape (n,): whether the record has any header."""
         found: Bools = _sizes(self.headers) != len(NO_HEADERS)
         return found
 
     def views(self, field: I64, rows: I64) -> Iterator[memoryview]:
-        """A field of these records where it was received; empty where there is none."""
+        """A field of these records, as views of the receive buffers; empty if the record has none."""
         begin, end = field[:, rows].tolist()
         pieces: Iterable[memoryview] = repeat(self.packed[0])
         if len(self.packed) > 1:
@@ -71,11 +71,11 @@ class RecordColumns:
         return found
 
     def values(self, rows: I64) -> Iterator[bytes]:
-        """Of these records, copied one by one; empty for a record without."""
+        """Values of these records, copied one by one; empty for a record without a value."""
         return map(bytes, self.views(self.value, rows))
 
     def optional(self, field: I64, rows: I64) -> Iterable[bytes | None]:
-        """A field of these records, None where there is none; may have no end."""
+        """A field of these records, None if missing; may be endless."""
         is_missing = field[0, rows] < 0
         if is_missing.all():
             return repeat(None)
@@ -85,7 +85,7 @@ class RecordColumns:
         return (None if missing else each for missing, each in zip(is_missing.tolist(), found, strict=True))
 
     def packed_headers(self, rows: I64) -> Iterable[bytes]:
-        """Headers of these records as they are packed; may have no end."""
+        """Packed headers of these records; may be endless."""
         if not self.has_headers[rows].any():
             return repeat(NO_HEADERS)
         return map(bytes, self.views(self.headers, rows))
@@ -98,7 +98,7 @@ def _sizes(field: I64) -> I64:
 
 
 class CorruptRecordError(ValueError):
-    """A record whose bytes are none; :attr:`row` says which."""
+    """The bytes of a record are malformed; :attr:`row` is its index."""
 
     def __init__(self, row: int, reason: str) -> None:
         super().__init__(reason)
@@ -106,29 +106,29 @@ class CorruptRecordError(ValueError):
 
 
 def record_fields(pieces: Sequence[memoryview], piece: I64, begin: I64, end: I64) -> tuple[I64, I64, I64, I64, I64]:
-    """Difference of timestamp and of offset, key, value and headers of records.
+    """Delta of timestamp and of offset, key, value and headers of records.
 
     Parameters
     ----------
     pieces
-        The bytes that records are in.
+        The buffers of the records.
     piece
-        int64, shape (n,): in which of them each is; records of one piece are neighbours.
+        int64, shape (n,): index of each record's buffer; records in one buffer are adjacent.
     begin, end
-        int64, shape (n,): of each, after its length.
+        int64, shape (n,): of each record, after its length.
 
     Returns
     -------
     int64, shape (n,) twice, and (2, n) three times
-        As in :class:`RecordColumns`.
+        Like the fields of :class:`RecordColumns`.
 
     Raises
     ------
     CorruptRecordError
-        If the bytes are not those of records.
+        If a record is malformed.
     """
     prefix = _window(pieces, piece, begin, _PREFIX_BYTES)
-    at = np.ones(len(begin), np.int64)  # after the attributes, which are unused
+    at = np.ones(len(begin), np.int64)  # skip the attributes, which are unused
     delta_ms, at = _numbers(prefix, at)
     delta, at = _numbers(prefix, at)
     size, at = _numbers(prefix, at)
@@ -147,14 +147,14 @@ def _span(begin: I64, size: I64) -> I64:
 
 
 def _check(size: I64, after: I64, end: I64, what: str) -> None:
-    """What comes after is at least one byte of the record; sizes beyond any record must not wrap around."""
+    """Check sizes: the next field needs at least one byte, and sizes beyond any record must not wrap around."""
     wrong = (size < -1) | (size >= 2**31) | (after >= end)
     if wrong.any():
         raise CorruptRecordError(int(wrong.argmax()), f"it ends within {what}")
 
 
 def _window(pieces: Sequence[memoryview], piece: I64, begin: I64, width: int) -> NDArray[np.uint8]:
-    """uint8, shape (n, width): the bytes from each position on; what is beyond the piece repeats its last byte."""
+    """uint8, shape (n, width): the bytes from each position on; beyond the buffer its last byte is repeated."""
     found = np.empty((len(begin), width), np.uint8)
     cuts = np.searchsorted(piece, np.arange(len(pieces) + 1))
     for number, packed in enumerate(pieces):
@@ -165,7 +165,7 @@ def _window(pieces: Sequence[memoryview], piece: I64, begin: I64, width: int) ->
 
 
 def _numbers(window: NDArray[np.uint8], at: I64) -> tuple[I64, I64]:
-    """Zigzag numbers of variable length, and the positions after them."""
+    """Read zigzag numbers of variable length; returns them and the positions after them."""
     rows = np.arange(len(at))
     number, after = np.zeros(len(at), np.uint64), at.copy()
     for shift in range(0, 7 * _LONGEST_NUMBER, 7):

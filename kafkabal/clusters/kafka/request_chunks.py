@@ -1,4 +1,4 @@
-"""Requests cut into pieces that a broker accepts, by what their items weigh or by topic."""
+"""Splits requests into chunks that a broker accepts, by weight or by topic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _T = TypeVar("_T")
 
 
 def weighed(items: Iterable[_T], weight: Callable[[_T], int], limit: int) -> Iterator[list[_T]]:
-    """Yield lists whose weights add up to at most ``limit``, or that hold a single item."""
+    """Yield lists whose total weight is at most ``limit``, or that have a single item."""
     chunk: list[_T] = []
     total = 0
     for item in items:
@@ -26,6 +26,6 @@ def weighed(items: Iterable[_T], weight: Callable[[_T], int], limit: int) -> Ite
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> Iterator[tuple[str, list[int]]]:
-    """Yield each topic with the numbers of its partitions, sorted."""
+    """Yield each topic with its partition numbers, sorted."""
     for topic, group in groupby(sorted(partitions), key=lambda p: p.topic):
         yield topic, [p.partition for p in group]

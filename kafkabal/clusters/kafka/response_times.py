@@ -1,4 +1,4 @@
-"""How long each broker takes to respond: the smallest request that every version knows, to all of them at once."""
+"""How long each broker takes to respond to the smallest request that every version supports, in parallel."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.errors import KafkabalError
 
-# a broker that stalls for 0.3 s of every second responds to seven of ten requests as fast as ever: one request a look
-# finds it slow three times in a row in 3 % of all cases, the mean of ten that are spread over a second in all of 40
-# trials
+# a broker that stalls for 0.3 s of every second responds to seven of ten requests as fast as ever: with one request per
+# measurement it is found slow three times in a row in only 3 % of cases, with the mean of ten spread over a second in
+# all of 40 trials
 _REQUESTS: Final = 10
 _LEAST_REQUESTS: Final = 2
-"""One alone may meet a pause of the collector of a healthy broker."""
+"""A single request may hit a garbage collection pause of a healthy broker."""
 _MOST_REQUESTS_IN_ALL: Final = 100
-"""A look at many brokers must not cost more than one at few."""
+"""Measuring many brokers must not cost more than measuring a few."""
 _PAUSE_S: Final = 0.1
-"""Ten requests spread over a second, to meet a stall that comes once in it."""
+"""Spreads ten requests over a second, to meet a stall that occurs once per second."""
 
 
 def response_times(client: KafkaClient, brokers: Collection[int], deadline_s: float) -> Mapping[int, float | None]:
-    """Mean seconds of a few requests by broker id; None where a response did not come within the deadline.
+    """Mean seconds of a few requests by broker id; None if a response did not arrive within the deadline.
 
-    The first response over a new connection is not counted: setting a connection up takes several round trips.
+    The first response on a new connection is not counted: connecting takes several round trips.
     """
     count = max(_LEAST_REQUESTS, min(_REQUESTS, _MOST_REQUESTS_IN_ALL // max(len(brokers), 1)))
 

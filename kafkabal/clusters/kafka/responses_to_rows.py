@@ -1,4 +1,4 @@
-"""From the responses of brokers to the rows that make a :class:`~kafkabal.model.cluster_state.ClusterState`."""
+"""Converts broker responses to the rows of a :class:`~kafkabal.model.cluster_state.ClusterState`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NO_LOGS: dict[int, tuple[int, int]] = {}
 
 @dataclass(slots=True)
 class BrokerResponses:
-    """All that the brokers said."""
+    """All responses of the brokers."""
 
     source: str
     taken_at: datetime
@@ -44,10 +44,10 @@ class BrokerResponses:
     topics: Sequence[Any] = ()
     """Topics of kafka-python's ``MetadataResponse``."""
     logs: Mapping[int, BrokerLogs] = field(default_factory=dict)
-    """By broker; one that did not respond is absent."""
+    """By broker, without those that did not respond."""
     reassignments: Mapping[TopicPartition, Reassignment] = field(default_factory=dict)
     configs: Mapping[str, dict[str, str]] | None = None
-    """By topic; None where they were not asked for."""
+    """By topic; None if not requested."""
     start_offsets: dict[TopicPartition, int] = field(default_factory=dict)
     end_offsets: dict[TopicPartition, int] = field(default_factory=dict)
     local_start_offsets: dict[TopicPartition, int] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class BrokerResponses:
 
 
 def assemble(responses: BrokerResponses) -> ClusterState:
-    """Build the state."""
+    """Build the cluster state."""
     header = HeaderRow(
         kafkabal_snapshot=SNAPSHOT_VERSION,
         cluster_id=responses.nodes.cluster_id,
@@ -81,7 +81,7 @@ def _broker_rows(responses: BrokerResponses) -> list[BrokerRow]:
 
 
 class _TopicRows:
-    """Makes one row a topic."""
+    """Creates one row per topic."""
 
     def __init__(self, responses: BrokerResponses) -> None:
         self._responses = responses
@@ -111,7 +111,7 @@ class _TopicRows:
             isr=p.isr_nodes,
             sizes=[size for _, size in found],
             log_dirs=[log_dir for log_dir, _ in found],
-            # metadata and reassignments were read one after the other
+            # metadata and reassignments were not read at the same time
             adding=[broker for broker in moving.adding if broker in replicas],
             removing=[broker for broker in moving.removing if broker in replicas],
             start_offset=self._responses.start_offsets.get(name),
@@ -121,7 +121,7 @@ class _TopicRows:
         )
 
     def _remote_bytes(self, name: TopicPartition, p: Any, found: Sequence[tuple[int | None, int | None]]) -> int | None:
-        """What only remote storage holds: as brokers report it, else as many bytes a record as the log on disk has."""
+        """Bytes only in remote storage: as reported by brokers, or else estimated by the bytes per record on disk."""
         replicas: list[int] = p.replica_nodes
         local_bytes = found[replicas.index(p.leader_id)][1] if p.leader_id in replicas else None
         reported = [at for at in self._reported(name) if at >= 0]

@@ -1,4 +1,4 @@
-"""Credentials: the conversation of each SASL mechanism, and the token of OAUTHBEARER."""
+"""SASL authentication: the exchange of each mechanism, and the token of OAUTHBEARER."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from kafkabal.config import ConnectionSettings, OAuthSettings
 from kafkabal.errors import ConfigError, RefusedByClusterError, UnreachableError
 
 _TOKEN_LIFETIME_S = 3600
-"""As Kafka's own unsecured login module makes them."""
+"""Same as Kafka's own unsecured login module."""
 _TOKEN_TIMEOUT_S = 10.0
-"""A token endpoint responds within a second; a connection waits for it."""
+"""A token endpoint responds within a second, and a connection waits for it."""
 
 
 def sasl_conversation(settings: ConnectionSettings, host: str, clock: Clock) -> Any:
-    """Start the conversation of a mechanism: an object with ``auth_bytes``, ``receive`` and ``is_done``.
+    """Start the exchange of a mechanism: an object with ``auth_bytes``, ``receive`` and ``is_done``.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def sasl_conversation(settings: ConnectionSettings, host: str, clock: Clock) -> 
 
 
 class _TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
-    """One token for one connection."""
+    """Provides one token for one connection."""
 
     def __init__(self, settings: OAuthSettings, clock: Clock) -> None:
         super().__init__()
@@ -49,14 +49,14 @@ class _TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
         self._clock = clock
 
     def token(self) -> str:
-        """A token that is valid now."""
+        """A token that is currently valid."""
         if self._settings.token_endpoint_url is not None:
             return _fetch_token(self._settings.token_endpoint_url, self._settings)
         return unsecured_token(self._settings.unsecured_subject or "", int(self._clock.utc_now().timestamp()))
 
 
 def unsecured_token(subject: str, issued_at_s: int) -> str:
-    """Write a JSON Web Token without signature (RFC 7515, appendix A.5), as Kafka's unsecured handler takes it."""
+    """Create an unsigned JSON Web Token (RFC 7515, appendix A.5), as Kafka's unsecured handler accepts it."""
     claims = {"sub": subject, "iat": issued_at_s, "exp": issued_at_s + _TOKEN_LIFETIME_S}
     return f"{_base64url({'alg': 'none'})}.{_base64url(claims)}."
 
@@ -67,7 +67,7 @@ def _base64url(content: dict[str, Any]) -> str:
 
 
 def _fetch_token(url: str, settings: OAuthSettings) -> str:
-    """Ask the endpoint for a token (RFC 6749, section 4.4: client credentials)."""
+    """Request a token from the endpoint (RFC 6749, section 4.4: client credentials)."""
     import httpx  # costs a tenth of a second, and few need it
 
     form = {"grant_type": "client_credentials"} | ({"scope": settings.scope} if settings.scope else {})

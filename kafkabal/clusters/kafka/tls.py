@@ -1,4 +1,4 @@
-"""Encryption of connections, from the certificates that the settings name."""
+"""Encryption of connections, with the certificates that the settings name."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _TO_PEM = "openssl pkcs12 -in {0} -out {0}.pem -nodes"
 
 
 def tls_context(settings: TlsSettings) -> ssl.SSLContext:
-    """Make the context that all connections of a client share.
+    """Create the TLS context that all connections of a client share.
 
     Raises
     ------
     ConfigError
-        If a certificate or key cannot be read, or is not PEM; it names the file.
+        If a certificate or key cannot be read, or is not PEM; the message names the file.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -57,7 +57,7 @@ def _identify(context: ssl.SSLContext, settings: TlsSettings) -> None:
         _as_file(settings.key_file, settings.key_text) as key,
     ):
         try:
-            # without a password of ours OpenSSL would ask the terminal for one
+            # without a password from us OpenSSL would prompt on the terminal
             context.load_cert_chain(certificate or "", key, password=lambda: settings.key_password or "")
         except (ssl.SSLError, ValueError) as error:
             name = settings.certificate_file or "(inline)"
@@ -83,7 +83,8 @@ def _check_pem(path: str, what: str) -> None:
 
 @contextmanager
 def _as_file(path: str | None, text: str | None) -> Iterator[str | None]:
-    # OpenSSL takes a client's certificate from files only: inline text is in one for a moment, for its owner alone
+    # OpenSSL reads client certificates only from files: write inline text to a temporary one that only its owner can
+    # read
     if path is not None or text is None:
         yield path
         return

@@ -1,4 +1,4 @@
-"""What stands behind the in-memory cluster: brokers, logs, a controller and replication, without any network."""
+"""A simulated Kafka in memory: brokers, logs, a controller and replication, without any network."""
 
 import lazy_loader
 

@@ -1,8 +1,8 @@
 """A whole cluster in memory: the :class:`~kafkabal.clusters.cluster_protocol.Cluster` protocol over a simulated Kafka.
 
-Deterministic and without network: placement, reassignments that progress with a fake clock under replication
-throttles, copies between log dirs, elections, configs with their sources, brokers that die or hang, a lock with a
-session, records. Wrap it in :class:`~kafkabal.clusters.simulated.fault_injection.FaultyCluster` to script faults.
+Deterministic and without network: placement, reassignments that progress with a fake clock under replication throttles,
+moves between log dirs, elections, configs with their sources, brokers that die or hang, a lock with a session, records.
+Wrap it in :class:`~kafkabal.clusters.simulated.fault_injection.FaultyCluster` to script faults.
 """
 
 from __future__ import annotations
@@ -51,28 +51,28 @@ class MemoryRecordStore:
         self._records = records
 
     def put(self, key: str, value: bytes | None) -> None:
-        """Keep a value, or delete the key."""
+        """Store a value, or delete the key."""
         if value is None:
             self._records.pop(key, None)
         else:
             self._records[key] = value
 
     def get_all(self) -> Mapping[str, bytes]:
-        """A copy of everything."""
+        """A copy of all records."""
         return dict(self._records)
 
 
 class InMemoryCluster(ClosingContext):
-    """One client of a simulated Kafka; :meth:`connect` gives another client of the same one.
+    """One client of a simulated Kafka; :meth:`connect` creates another client of it.
 
     Parameters
     ----------
     kafka
-        The cluster itself, with everything a test can do to it.
+        The simulated Kafka, with which tests manipulate the cluster.
     without
         Capabilities that this client lacks, as if it had no permission or the brokers were too old.
     request_timeout_s
-        How long a call waits for a broker that hangs.
+        How long a call waits for a hanging broker.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class InMemoryCluster(ClosingContext):
 
     @classmethod
     def of(cls, state: ClusterState, clock: FakeClock | None = None) -> InMemoryCluster:
-        """A cluster that starts as this state."""
+        """A cluster that starts in this state."""
         kafka = SimulatedKafka(broker_rows(state), topic_rows(state), clock or FakeClock(), cluster_id=state.cluster_id)
         return cls(kafka)
 
@@ -105,32 +105,32 @@ class InMemoryCluster(ClosingContext):
         )
 
     def stop(self) -> None:
-        """From now on this client's process is as good as stopped or dead: its lock gets no heartbeats."""
+        """Simulate that this client's process is stopped or dead: its lock gets no heartbeats."""
         memory_lock.beat_all(self.kafka)
         self._is_stopped = True
 
     def go_on(self) -> None:
-        """Its process is continued; a lock whose session has ended meanwhile stays lost."""
+        """Simulate that its process continues; a lock whose session has expired stays lost."""
         memory_lock.drop_expired(self.kafka, self)
         self._is_stopped = False
 
     @property
     def is_stopped(self) -> bool:
-        """Whether its process stands still."""
+        """Whether its process is stopped."""
         return self._is_stopped
 
     @property
     def name(self) -> str:
-        """What to call it in messages."""
+        """Its name in messages."""
         return self._name
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """Everything, but for what was taken away."""
+        """All capabilities, except those removed."""
         return self._capabilities
 
     def read(self, request: ReadRequest) -> Reading:
-        """The whole state; brokers that hang cost their deadline and are named."""
+        """Read the whole state; hanging brokers cost their deadline and are reported."""
         parts = self.kafka.catch_up()
         no_response = [b for b in parts.brokers.values() if b.registered and not b.responds]
         if no_response:
@@ -150,7 +150,7 @@ class InMemoryCluster(ClosingContext):
         return Reading(state, tuple(BrokerProblem(b.id, f"broker {b.id} did not respond") for b in no_response))
 
     def cluster_id(self) -> str:
-        """Id of the cluster."""
+        """The id of the cluster."""
         return self.kafka.parts.cluster_id
 
     def broker_ids(self) -> frozenset[int]:
@@ -158,11 +158,11 @@ class InMemoryCluster(ClosingContext):
         return frozenset(b.id for b in self.kafka.catch_up().brokers.values() if b.registered)
 
     def quorum_voters(self) -> frozenset[int] | None:
-        """Those that a test has set."""
+        """The voters that a test has set."""
         return self.kafka.parts.quorum_voters
 
     def response_times(self, deadline_s: float) -> Mapping[int, float | None]:  # noqa: ARG002
-        """A steady two milliseconds, or what a test has set; None for brokers that hang."""
+        """A constant two milliseconds, or what a test has set; None for hanging brokers."""
         brokers = [b for b in self.kafka.catch_up().brokers.values() if b.registered]
         if not any(b.responds for b in brokers):
             raise UnreachableError("no broker responds")
@@ -182,7 +182,7 @@ class InMemoryCluster(ClosingContext):
     def replica_logs(
         self, brokers: Collection[int], partitions: Collection[TopicPartition]
     ) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
-        """Log dirs of partitions; a dir that is offline reports nothing."""
+        """Log dirs of partitions; an offline dir reports nothing."""
         faults = self._no_response(brokers)
         parts = self.kafka.catch_up()
         found: dict[ReplicaOn, ReplicaLog] = {}
@@ -194,7 +194,7 @@ class InMemoryCluster(ClosingContext):
         return found, faults
 
     def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> Mapping[str, Fault]:
-        """Create topics; one that exists, or names a strange broker, fails alone."""
+        """Create topics; each that exists, or names an unknown broker, fails on its own."""
         parts = self.kafka.catch_up()
         faults: dict[str, Fault] = {}
         for topic in topics:
@@ -213,7 +213,7 @@ class InMemoryCluster(ClosingContext):
         *,
         allow_replication_factor_change: bool = False,
     ) -> Mapping[TopicPartition, Fault]:
-        """Start or cancel reassignments, each for itself."""
+        """Start or cancel reassignments, each independently."""
         parts = self.kafka.catch_up()
         faults: dict[TopicPartition, Fault] = {}
         for name, target in targets.items():
@@ -227,14 +227,14 @@ class InMemoryCluster(ClosingContext):
         return faults
 
     def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
-        """All reassignments that are running."""
+        """All reassignments in flight."""
         return {
             name: Reassignment(replicas=tuple(p.replicas), adding=tuple(p.adding), removing=tuple(p.removing))
             for name, p in sorted(self.kafka.catch_up().moving.items())
         }
 
     def move_log_dirs(self, targets: Mapping[ReplicaOn, str]) -> Mapping[ReplicaOn, Fault]:
-        """Ask brokers for log dirs; a request for a missing replica is stored and reported."""
+        """Request log dirs of brokers; a request for a missing replica is stored and reported."""
         no_response = self._no_response({replica.broker for replica in targets})
         self.kafka.catch_up()
         faults: dict[ReplicaOn, Fault] = {}
@@ -248,7 +248,7 @@ class InMemoryCluster(ClosingContext):
         return faults
 
     def elect_preferred_leaders(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Fault]:
-        """Let the first replica of each lead."""
+        """Make the first replica of each the leader."""
         parts = self.kafka.catch_up()
         faults = {name: controller.elect_preferred(parts, name) for name in partitions}
         return {name: fault for name, fault in faults.items() if fault is not None}
@@ -256,7 +256,7 @@ class InMemoryCluster(ClosingContext):
     def configs(
         self, resources: Collection[ConfigResource], keys: Collection[str]
     ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], Mapping[ConfigResource, Fault]]:
-        """Values in force with their sources; a broker's own can only be asked of that broker."""
+        """Effective values with their sources; only a broker itself reports its own configs."""
         faults = self._resource_faults(resources)
         found = {
             resource: {
@@ -270,7 +270,7 @@ class InMemoryCluster(ClosingContext):
         return found, faults
 
     def alter_configs(self, changes: Sequence[ConfigChange]) -> Mapping[ConfigResource, Fault]:
-        """Change keys of a resource itself: all that are asked for, or none."""
+        """Change keys of a resource: all of the changes, or none."""
         faults = self._resource_faults({change.resource for change in changes})
         by_resource: dict[ConfigResource, list[ConfigChange]] = {}
         for change in changes:
@@ -283,27 +283,27 @@ class InMemoryCluster(ClosingContext):
         return faults
 
     def lock(self, owner: str, session_s: float, purpose: str = "", is_gone: IsGone = nobody_is_gone) -> MemoryLock:
-        """Take the lock, unless a holder whose session is alive has it."""
+        """Acquire the lock, unless a holder with a live session has it."""
         return memory_lock.take(self.kafka, self, owner, session_s, purpose=purpose, is_gone=is_gone)
 
     def lock_holders(self) -> tuple[str, ...]:
-        """Who holds the lock and whose session is alive."""
+        """The holder of the lock, if its session is alive."""
         return memory_lock.holders(self.kafka)
 
     def records(self) -> MemoryRecordStore:
-        """Records that all clients share.
+        """Records shared by all clients.
 
         Raises
         ------
         MissingCapabilityError
-            If this client may not keep any.
+            If this client lacks the capability.
         """
         if Capability.RECORDS not in self._capabilities:
             raise MissingCapabilityError(f"{self._name}: run records not supported")
         return MemoryRecordStore(self.kafka.parts.records)
 
     def close(self) -> None:
-        """Nothing to drop."""
+        """Do nothing: there are no connections."""
 
     def _no_response(self, brokers: Collection[int]) -> dict[int, Fault]:
         parts = self.kafka.catch_up()

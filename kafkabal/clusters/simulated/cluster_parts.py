@@ -1,4 +1,4 @@
-"""The parts of a simulated cluster, as they change with time."""
+"""The parts of a simulated cluster, which change over time."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ BUILT_IN_TOPIC_CONFIGS = {LEADER_REPLICAS: "", FOLLOWER_REPLICAS: "", MIN_INSYNC
 
 @dataclass(slots=True)
 class SimulatedLogDir:
-    """A log dir on a volume of its own."""
+    """A log dir on its own volume."""
 
     path: str
     total_bytes: int
-    """-1 where the broker does not report it."""
+    """-1 if the broker does not report it."""
     other_bytes: int = 0
-    """What other programs keep on the volume."""
+    """Bytes of other programs on the volume."""
     online: bool = True
     cordoned: bool = False
 
@@ -36,7 +36,7 @@ class SimulatedLog:
 
 @dataclass(slots=True)
 class SimulatedBroker:
-    """A broker process with its disks and the configs that the cluster keeps for it."""
+    """A broker process with its disks and its configs in the cluster."""
 
     id: int
     rack: str | None
@@ -45,23 +45,23 @@ class SimulatedBroker:
     port: int = -1
     registered: bool = True
     hung_since_s: float | None = None
-    """When it stopped responding; it loses its session a little later."""
+    """When it stopped responding; its session expires a little later."""
     own_configs: dict[str, str] = field(default_factory=dict)
     static_configs: dict[str, str] = field(default_factory=dict)
     response_s: float = 0.002
-    """What it takes to respond to the smallest request."""
+    """How long it takes to respond to the smallest request."""
     preferred_log_dirs: dict[TopicPartition, str] = field(default_factory=dict)
-    """Stored log dir requests for replicas that it does not hold yet (KIP-113); a restart drops them."""
+    """Stored log dir requests for replicas that it does not have yet (KIP-113); a restart drops them."""
 
     @property
     def responds(self) -> bool:
-        """Whether a request to this very broker gets a response."""
+        """Whether this broker responds to requests."""
         return self.registered and self.hung_since_s is None
 
 
 @dataclass(slots=True)
 class SimulatedPartition:
-    """A partition; ``replicas`` holds those being added and removed as well (KIP-455)."""
+    """A partition; ``replicas`` includes those being added and removed (KIP-455)."""
 
     name: TopicPartition
     replicas: list[int]
@@ -78,12 +78,12 @@ class SimulatedPartition:
 
     @property
     def is_moving(self) -> bool:
-        """A reassignment of it is running."""
+        """Whether a reassignment of it is in flight."""
         return bool(self.adding or self.removing)
 
     @property
     def target(self) -> list[int]:
-        """Its replicas once the reassignment is done."""
+        """Its replicas after the reassignment."""
         return [b for b in self.replicas if b not in self.removing]
 
 
@@ -103,12 +103,12 @@ class LockClient(Protocol):
 
     @property
     def is_stopped(self) -> bool:
-        """Whether its process stands still, and sends no heartbeats."""
+        """Whether its process is stopped, and sends no heartbeats."""
 
 
 @dataclass(slots=True)
 class SimulatedLock:
-    """Who may change the cluster, and when that was last confirmed."""
+    """The holder of a lock, and its last heartbeat."""
 
     owner: str
     client: LockClient
@@ -120,25 +120,25 @@ class SimulatedLock:
 
 @dataclass(slots=True)
 class ClusterParts:
-    """Everything there is."""
+    """The whole state of the simulation."""
 
     cluster_id: str
     brokers: dict[int, SimulatedBroker]
     topics: dict[str, SimulatedTopic]
     default_configs: dict[str, str] = field(default_factory=dict)
-    """The cluster-wide dynamic defaults of brokers."""
+    """Cluster-wide dynamic defaults of brokers."""
     quorum_voters: frozenset[int] | None = None
     """Nodes that vote for the controller."""
     records: dict[str, bytes] = field(default_factory=dict)
     locks: dict[str, SimulatedLock] = field(default_factory=dict)
     """By purpose."""
     moving: dict[TopicPartition, SimulatedPartition] = field(default_factory=dict)
-    """Partitions with a reassignment that is running."""
+    """Partitions with a reassignment in flight."""
     copying: dict[tuple[TopicPartition, int], SimulatedPartition] = field(default_factory=dict)
-    """Replicas on their way to another log dir of their broker."""
+    """Replicas being copied to another log dir of their broker."""
 
     def partition(self, name: TopicPartition) -> SimulatedPartition | None:
-        """The partition of this name, None where there is none."""
+        """The partition of this name, None if there is none."""
         topic = self.topics.get(name.topic)
         return topic.partitions.get(name.partition) if topic else None
 
@@ -148,7 +148,7 @@ class ClusterParts:
             yield from topic.partitions.values()
 
     def broker_config(self, broker: SimulatedBroker, key: str) -> str | None:
-        """The value in force: the broker's own, else the cluster-wide default, else its properties file."""
+        """The effective value: the broker's own, or the cluster-wide default, or that in its properties file."""
         for values in (broker.own_configs, self.default_configs, broker.static_configs):
             if key in values:
                 return values[key]

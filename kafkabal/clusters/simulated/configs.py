@@ -1,4 +1,4 @@
-"""Configs of a simulated cluster: which value is in force, and how a controller changes them (KIP-339)."""
+"""Configs of a simulated cluster: effective values, and how a controller changes them (KIP-339)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ALL = "*"
 
 
 def own_configs(parts: ClusterParts, resource: ConfigResource) -> dict[str, str]:
-    """What is set on a resource itself."""
+    """The configs set on a resource itself."""
     if resource.kind is ResourceKind.BROKER_DEFAULT:
         return parts.default_configs
     if resource.kind is ResourceKind.BROKER:
@@ -29,7 +29,7 @@ def own_configs(parts: ClusterParts, resource: ConfigResource) -> dict[str, str]
 
 
 def value_in_force(parts: ClusterParts, resource: ConfigResource, key: str) -> ConfigValue | None:
-    """The value of a key and where it comes from; None where it has none."""
+    """The value of a key and its source; None if it has no value."""
     own = own_configs(parts, resource)
     if key in own:
         is_default = resource.kind is ResourceKind.BROKER_DEFAULT
@@ -51,7 +51,7 @@ def _inherited(defaults: Mapping[str, str], broker: SimulatedBroker | None, key:
 
 
 def alter(values: dict[str, str], changes: Sequence[ConfigChange]) -> Fault | None:
-    """Make all changes of a resource, or none of them and say why."""
+    """Apply all changes of a resource, or none of them; then return why."""
     if len({change.key for change in changes}) < len(changes):
         return Fault("INVALID_REQUEST", "Error due to duplicate config keys")
     changed = {change.key: _changed(values.get(change.key), change) for change in changes}

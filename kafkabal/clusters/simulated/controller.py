@@ -1,9 +1,9 @@
-"""What the controller decides: leaders, in-sync replicas and reassignments, as KIP-455 describes them.
+"""The controller's decisions: leaders, in-sync replicas and reassignments, as in KIP-455.
 
-A reassignment makes the replica list ``target + removed``. It ends when all replicas of the target are in sync, those
-that were there before included: while one of them is dead it stays in flight, even where nothing is added. A cancelled
-one leaves ``list - added``, so the original set comes back, though not always in its original order; it cannot be
-cancelled while none of that set could lead.
+A reassignment sets the replica list to ``target + removed``. It completes when all target replicas are in sync,
+including those that were there before: while one of them is dead it stays in flight, even if nothing is added.
+Cancelling leaves ``list - added``: the original set, though not always in its original order; it is refused while no
+replica of that set could lead.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from kafkabal.model import UNCLEAN_ELECTION, TopicPartition
 def start_reassignment(
     parts: ClusterParts, name: TopicPartition, target: tuple[int, ...], *, guarded: bool
 ) -> Fault | None:
-    """Begin, or change, the reassignment of one partition; ``guarded`` refuses another replication factor (KIP-860)."""
+    """Start, or change, the reassignment of one partition; ``guarded`` refuses another replication factor (KIP-860)."""
     partition = parts.partition(name)
     if partition is None:
         return Fault("UNKNOWN_TOPIC_OR_PARTITION", f"unknown partition: {name}")
     if not target or len(set(target)) != len(target):
         return Fault("INVALID_REPLICA_ASSIGNMENT", "replica list empty or with duplicates")
-    # a dead broker is known to the controller, and may be named
+    # the controller knows dead brokers, and accepts them
     unknown = [b for b in target if b not in parts.brokers]
     if unknown:
         return Fault("INVALID_REPLICA_ASSIGNMENT", f"broker {unknown[0]} is not registered")
@@ -34,14 +34,14 @@ def start_reassignment(
 
 
 def cancel_reassignment(parts: ClusterParts, name: TopicPartition) -> Fault | None:
-    """Give up the reassignment of one partition."""
+    """Cancel the reassignment of one partition."""
     partition = parts.partition(name)
     if partition is None:
         return Fault("UNKNOWN_TOPIC_OR_PARTITION", f"unknown partition: {name}")
     if not partition.is_moving:
         return Fault("NO_REASSIGNMENT_IN_PROGRESS")
     kept = [b for b in partition.replicas if b not in partition.adding]
-    # Kafka 4.1 takes the last replica out of the ISR as well when it dies (KIP-966), and then refuses
+    # Kafka 4.1 removes even the last replica from the ISR when it dies (KIP-966), and then refuses
     if not any(parts.brokers[b].registered for b in partition.isr if b in kept):
         if parts.topics[name.topic].configs.get(UNCLEAN_ELECTION) != "true":
             return Fault("INVALID_REPLICA_ASSIGNMENT", "cancelling would require an unclean election")
@@ -56,7 +56,7 @@ def cancel_reassignment(parts: ClusterParts, name: TopicPartition) -> Fault | No
 
 
 def elect_preferred(parts: ClusterParts, name: TopicPartition) -> Fault | None:
-    """Make the first replica lead; one that already leads stays."""
+    """Make the first replica the leader, if it is not yet."""
     partition = parts.partition(name)
     if partition is None:
         return Fault("UNKNOWN_TOPIC_OR_PARTITION", f"unknown partition: {name}")
@@ -68,7 +68,7 @@ def elect_preferred(parts: ClusterParts, name: TopicPartition) -> Fault | None:
 
 
 def settle_reassignments(parts: ClusterParts, partition: SimulatedPartition) -> None:
-    """Finish a reassignment whose target is in sync."""
+    """Complete a reassignment whose target is in sync."""
     target = partition.target
     if not partition.is_moving or not set(target) <= set(partition.isr):
         return
@@ -81,7 +81,7 @@ def settle_reassignments(parts: ClusterParts, partition: SimulatedPartition) -> 
 
 
 def broker_lost(parts: ClusterParts, broker: SimulatedBroker) -> None:
-    """Take a broker out of every ISR (the last one stays) and give its leadership to others."""
+    """Remove a broker from every ISR (but keep the last one) and elect other leaders for its partitions."""
     for partition in parts.partitions():
         if broker.id in partition.isr and len(partition.isr) > 1:
             partition.isr.remove(broker.id)
@@ -89,7 +89,7 @@ def broker_lost(parts: ClusterParts, broker: SimulatedBroker) -> None:
 
 
 def broker_back(parts: ClusterParts, broker: SimulatedBroker) -> None:
-    """Let a broker rejoin the ISR of what it holds in full; leadership does not come back by itself."""
+    """Let a broker rejoin the ISR where its log is complete; it does not regain leadership automatically."""
     for partition in parts.partitions():
         log = partition.logs.get(broker.id)
         if log is None:
@@ -98,7 +98,7 @@ def broker_back(parts: ClusterParts, broker: SimulatedBroker) -> None:
         if is_behind and broker.log_dirs[log.log_dir].online:
             log.copied_bytes = partition.size_bytes
             partition.isr.append(broker.id)
-        _elect_any(parts, partition)  # the last in-sync replica may have been waited for
+        _elect_any(parts, partition)  # the partition may have waited for its last in-sync replica
     for partition in list(parts.moving.values()):
         settle_reassignments(parts, partition)
 
@@ -115,7 +115,7 @@ def _set_assignment(parts: ClusterParts, partition: SimulatedPartition, target: 
 
 
 def _choose_log_dir(parts: ClusterParts, broker: SimulatedBroker, name: TopicPartition) -> str:
-    """The dir that was asked for, else the one with the fewest logs."""
+    """The requested dir, or else the one with the fewest logs."""
     wished = broker.preferred_log_dirs.pop(name, None)
     if wished is not None and broker.log_dirs[wished].online:
         return wished
@@ -135,7 +135,7 @@ def _drop_log(parts: ClusterParts, partition: SimulatedPartition, broker: int) -
 
 
 def _elect_any(parts: ClusterParts, partition: SimulatedPartition) -> None:
-    """Keep a leader that is alive and in sync, else take the first replica that is."""
+    """Keep a leader that is alive and in sync, or else elect the first such replica."""
     able = [b for b in partition.replicas if b in partition.isr and parts.brokers[b].registered]
     if partition.leader not in able:
         partition.leader = able[0] if able else -1

@@ -1,4 +1,4 @@
-"""A clock that only moves when it is advanced, so that hours of a run pass in milliseconds, always in the same way."""
+"""A clock that only moves when advanced, so that hours of a run pass in milliseconds, deterministically."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class FakeClock:
-    """Monotonic and wall time that :meth:`sleep` moves on; what was scheduled happens at its time on the way.
+    """Monotonic and wall time that :meth:`sleep` advances; scheduled callbacks run at their time on the way.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class FakeClock:
         self._order = count()
 
     def monotonic(self) -> float:
-        """Seconds since the clock was made."""
+        """Seconds since the clock was created."""
         return self._now_s
 
     def utc_now(self) -> datetime:
@@ -34,7 +34,7 @@ class FakeClock:
         return self._start + timedelta(seconds=self._now_s)
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass at once; callbacks see the time that they were put down for."""
+        """Advance the time at once; callbacks see the time they were scheduled for."""
         end = self._now_s + max(seconds, 0.0)
         while self._scheduled and self._scheduled[0][0] <= end:
             at, _, action = heapq.heappop(self._scheduled)

@@ -1,7 +1,7 @@
-"""A cluster whose calls fail on demand, with a hook before and after every call.
+"""A cluster whose calls fail on demand, with hooks before and after every call.
 
-The wrapped cluster may be the in-memory one or a real one. Calls of the lock and of the records are counted like
-those of the cluster itself, under names such as ``lock.release`` and ``records.put``.
+The wrapped cluster may be the in-memory one or a real one. Calls of the lock and of the records are counted like the
+cluster's own, under names such as ``lock.release`` and ``records.put``.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ WRITES = frozenset(
 
 
 class CallOutcome(StrEnum):
-    """How a scripted call goes wrong."""
+    """How a scripted call fails."""
 
     REFUSED = "refused"
-    """The cluster says no; nothing has changed."""
+    """The cluster rejects it; nothing has changed."""
     TIMEOUT = "timeout"
     """No response, and nothing has changed."""
     RESPONSE_LOST = "response-lost"
-    """No response, though it was done."""
+    """No response, though the call took effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +72,15 @@ class Call:
 
 
 class FaultyCluster(ClosingContext):
-    """Passes calls on, unless its script says otherwise.
+    """Forwards calls, unless its script says otherwise.
 
     Attributes
     ----------
     calls
         All calls so far, in order.
     before, after
-        Called with each call before it reaches the cluster, and after its response; whatever they raise passes
-        through, which is how a crash of the tool at that point is made.
+        Called with each call before it reaches the cluster, and after its response; their exceptions propagate, which
+        simulates a crash of the tool at that point.
     """
 
     def __init__(self, inner: Cluster) -> None:
@@ -94,30 +94,30 @@ class FaultyCluster(ClosingContext):
         self._counts: Counter[str] = Counter()
 
     def fail_call(self, number: int, outcome: CallOutcome) -> None:
-        """Let the n-th call of all fail, counted from 1."""
+        """Make the n-th call of all fail, counted from 1."""
         self._by_number[number] = outcome
 
     def fail_method(self, method: str, outcome: CallOutcome, number: int | None = None) -> None:
-        """Let the n-th call of a method fail, or every one."""
+        """Make the n-th call of a method fail, or every one."""
         if number is None:
             self._always[method] = outcome
         else:
             self._by_method[method, number] = outcome
 
     def heal(self) -> None:
-        """Forget the script."""
+        """Clear the script."""
         self._by_number.clear()
         self._by_method.clear()
         self._always.clear()
 
     @property
     def name(self) -> str:
-        """That of the wrapped cluster."""
+        """The name of the wrapped cluster."""
         return self.inner.name
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """Those of the wrapped cluster."""
+        """The capabilities of the wrapped cluster."""
         return self.inner.capabilities
 
     def read(self, request: ReadRequest) -> Reading:
@@ -208,7 +208,7 @@ class FaultyCluster(ClosingContext):
         self.inner.close()
 
     def call(self, method: str, action: Callable[[], _T], *arguments: Any) -> _T:
-        """Count a call and let it go as the script says."""
+        """Count a call and forward it, or fail as scripted."""
         self._counts[method] += 1
         made = Call(len(self.calls) + 1, method, self._counts[method], arguments)
         self.calls.append(made)

@@ -1,4 +1,4 @@
-"""The lock of a simulated cluster: a session for each purpose, kept by heartbeats of a client that runs."""
+"""The lock of a simulated cluster: one session per purpose, kept alive by heartbeats of a running client."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kafkabal.errors import BusyError
 def take(
     kafka: SimulatedKafka, client: LockClient, owner: str, session_s: float, *, purpose: str, is_gone: IsGone
 ) -> MemoryLock:
-    """Take the lock of a purpose, unless a holder whose session is alive has it.
+    """Acquire the lock of a purpose, unless a holder with a live session has it.
 
     Raises
     ------
     BusyError
-        If one has it; it names the holder.
+        If somebody holds it; the message names the holder.
     """
     locks, now = kafka.parts.locks, kafka.clock.monotonic()
     holder = locks.get(purpose)
@@ -28,20 +28,20 @@ def take(
 
 
 def holders(kafka: SimulatedKafka) -> tuple[str, ...]:
-    """Who holds the lock of the cluster and whose session is alive."""
+    """The holder of the cluster's lock, if its session is alive."""
     holder, now = kafka.parts.locks.get(""), kafka.clock.monotonic()
     _beat(holder, now)
     return (holder.owner,) if holder is not None and now - holder.heartbeat_s < holder.session_s else ()
 
 
 def beat_all(kafka: SimulatedKafka) -> None:
-    """Count the heartbeats of all holders that run."""
+    """Record the heartbeats of all running holders."""
     for lock in kafka.parts.locks.values():
         _beat(lock, kafka.clock.monotonic())
 
 
 def drop_expired(kafka: SimulatedKafka, client: LockClient) -> None:
-    """Drop the locks of a client whose sessions have ended."""
+    """Drop the locks of a client whose sessions have expired."""
     locks, now = kafka.parts.locks, kafka.clock.monotonic()
     for lock in list(locks.values()):
         if lock.client is client and now - lock.heartbeat_s >= lock.session_s:
@@ -49,7 +49,7 @@ def drop_expired(kafka: SimulatedKafka, client: LockClient) -> None:
 
 
 class MemoryLock:
-    """The lock of a simulated cluster; heartbeats happen by themselves unless its client is stopped."""
+    """The lock of a simulated cluster; heartbeats are automatic unless its client is stopped."""
 
     def __init__(self, kafka: SimulatedKafka, lock: SimulatedLock) -> None:
         self._kafka = kafka
@@ -57,22 +57,22 @@ class MemoryLock:
 
     @property
     def scope(self) -> str:
-        """Every client of the same simulated cluster."""
+        """All clients of the same simulated cluster."""
         return "simulated cluster"
 
     def seconds_since_heartbeat(self) -> float:
-        """Age of the last heartbeat; 0 while the client runs."""
+        """Time since the last heartbeat; 0 while the client runs."""
         now = self._kafka.clock.monotonic()
         if self._is_ours():
             _beat(self._lock, now)
         return now - self._lock.heartbeat_s
 
     def is_held(self) -> bool:
-        """False once its session has ended."""
+        """False once its session has expired."""
         return self.seconds_since_heartbeat() < self._lock.session_s and self._is_ours()
 
     def release(self) -> None:
-        """Give it up."""
+        """Release it."""
         if self._is_ours():
             del self._kafka.parts.locks[self._lock.purpose]
 
@@ -81,6 +81,6 @@ class MemoryLock:
 
 
 def _beat(lock: SimulatedLock | None, now: float) -> None:
-    """Count the heartbeats that a holder which runs has sent up to now."""
+    """Record the heartbeats that a running holder has sent until now."""
     if lock is not None and not lock.client.is_stopped:
         lock.heartbeat_s = now

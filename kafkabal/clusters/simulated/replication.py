@@ -1,7 +1,7 @@
-"""How bytes flow as time passes: copies between brokers under KIP-73 throttles, and between log dirs of a broker.
+"""How replication progresses over time: between brokers under KIP-73 throttles, and between log dirs of a broker.
 
-The rate of a copy is the least of equal shares: of what its leader may send, of what its follower may receive, and
-of the throttles of both where the replica is listed as throttled.
+The rate of a copy is the minimum of equal shares of what its leader can send, of what its follower can receive, and of
+both brokers' throttles if the replica is listed as throttled.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from kafkabal.clusters.simulated.controller import settle_reassignments
 from kafkabal.model import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIR_RATE, TopicPartition
 
 _NEARLY_NOTHING_BYTES = 1e-6
-"""What float arithmetic leaves of a copy that is complete; at 0 it would catch up forever."""
+"""Rounding error left of a complete copy; at 0 it would never finish catching up."""
 
 
 @dataclass(slots=True)
 class _Flow:
-    """A copy that is on its way; ``leader`` is the broker itself for a copy between its log dirs."""
+    """A copy in flight; ``leader`` is the broker itself for a copy between its log dirs."""
 
     partition: SimulatedPartition
     follower: int
@@ -35,7 +35,7 @@ class _Flow:
         return self.log.future_bytes if self.to_log_dir else self.log.copied_bytes
 
     def seconds_left(self) -> float:
-        """Until the copy has caught up with a partition that may still grow."""
+        """Time until the copy has caught up with a partition that may still grow."""
         left = self.partition.size_bytes - self.copied_bytes
         gain = self.bytes_per_s - self.partition.growth_bytes_per_s
         return 0.0 if left <= _NEARLY_NOTHING_BYTES else left / gain if gain > 0 else math.inf

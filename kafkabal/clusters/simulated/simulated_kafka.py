@@ -1,4 +1,4 @@
-"""A simulated cluster that several clients can share, and everything a test can do to it from outside."""
+"""A simulated cluster that several clients can share, and all that a test can do to it from outside."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.model import BrokerRow, PartitionRow, TopicPartition, TopicRow
 
 BROKER_SESSION_S = 9.0
-"""How long a broker may send no heartbeat before the controller counts it as gone: Kafka's default of
+"""How long a broker may send no heartbeat before the controller fences it: Kafka's default of
 ``broker.session.timeout.ms``."""
 
 
 class SimulatedKafka:
-    """Brokers, topics and a controller on a fake clock; nothing happens except by calls and by time.
+    """Brokers, topics and a controller on a fake clock; only calls and time change anything.
 
     Parameters
     ----------
     brokers, topics
-        What there is, in the rows of a snapshot; a size that is missing counts as the largest of the partition.
+        The initial cluster, as snapshot rows; a missing size counts as the largest of the partition.
     bandwidth_bytes_per_s
-        What each broker can send, and can receive.
+        How much each broker can send, and can receive.
     disk_bytes_per_s
-        What each broker can copy between its log dirs.
+        How much each broker can copy between its log dirs.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class SimulatedKafka:
         self._advanced_to_s = clock.monotonic()
 
     def catch_up(self) -> ClusterParts:
-        """Let everything happen that time has brought since the last call, and return the parts."""
+        """Simulate everything up to the current time, and return the parts."""
         now = self.clock.monotonic()
         for broker in self.parts.brokers.values():
             if broker.registered and broker.hung_since_s is not None and now - broker.hung_since_s >= BROKER_SESSION_S:
@@ -73,28 +73,28 @@ class SimulatedKafka:
             replication.advance(self.parts, seconds, self.bandwidth_bytes_per_s, self.disk_bytes_per_s)
 
     def kill(self, broker_id: int) -> None:
-        """Let a broker die at once."""
+        """Kill a broker; the controller notices at once."""
         broker = self.catch_up().brokers[broker_id]
         broker.registered = False
         broker.preferred_log_dirs.clear()
         controller.broker_lost(self.parts, broker)
 
     def pause(self, broker_id: int) -> None:
-        """Let a broker hang: it stays registered until its session ends."""
+        """Make a broker hang: it stays registered until its session expires."""
         self.catch_up().brokers[broker_id].hung_since_s = self.clock.monotonic()
 
     def start(self, broker_id: int) -> None:
-        """Bring a dead or hung broker back; it is in sync again at once."""
+        """Bring a dead or hanging broker back; it is in sync again at once."""
         broker = self.catch_up().brokers[broker_id]
         broker.registered, broker.hung_since_s = True, None
         controller.broker_back(self.parts, broker)
 
     def add_broker(self, row: BrokerRow) -> None:
-        """Let a broker join that holds nothing."""
+        """Add an empty broker."""
         self.catch_up().brokers[row.broker] = _broker(row)
 
     def fail_log_dir(self, broker_id: int, path: str) -> None:
-        """Let a disk go offline: its replicas leave the ISR and are no longer reported."""
+        """Take a disk offline: its replicas leave the ISR and are no longer reported."""
         parts = self.catch_up()
         broker = parts.brokers[broker_id]
         broker.log_dirs[path].online = False
@@ -107,7 +107,7 @@ class SimulatedKafka:
                     partition.leader = next((b for b in partition.isr if b != broker_id), -1)
 
     def add_topic(self, row: TopicRow) -> None:
-        """Create a topic as the row describes it."""
+        """Create a topic from a row."""
         partitions = {p.partition: _partition(self.parts, row.topic, p) for p in row.partitions}
         self._topics_created += 1
         topic_id = row.topic_id or f"topic-{self._topics_created}"
@@ -116,7 +116,7 @@ class SimulatedKafka:
         )
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic, whatever is in flight for it."""
+        """Delete a topic, even with moves in flight."""
         parts = self.catch_up()
         topic = parts.topics.pop(name)
         for partition in topic.partitions.values():
@@ -125,7 +125,7 @@ class SimulatedKafka:
                 parts.copying.pop((partition.name, broker), None)
 
     def used_bytes(self, broker: SimulatedBroker, path: str) -> int:
-        """Bytes on the volume of a log dir, other programs' included."""
+        """Bytes on the volume of a log dir, including those of other programs."""
         logs = 0.0
         for partition in self.parts.partitions():
             log = partition.logs.get(broker.id)
@@ -150,7 +150,7 @@ def _broker(row: BrokerRow) -> SimulatedBroker:
 
 
 def _leave_room_as_reported(parts: ClusterParts, broker: SimulatedBroker) -> None:
-    """What a volume holds beyond its logs belongs to other programs."""
+    """Attribute what a volume holds beyond its logs to other programs."""
     for path, log_dir in broker.log_dirs.items():
         logs = sum(
             p.logs[broker.id].copied_bytes

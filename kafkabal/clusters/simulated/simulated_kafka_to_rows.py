@@ -1,4 +1,4 @@
-"""The rows of a simulated cluster, as a reader of a real one would put them together."""
+"""The rows of a simulated cluster, as a reader of a real one would build them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from kafkabal.clusters.simulated.simulated_kafka import SimulatedKafka
 from kafkabal.model import BrokerRow, FutureRow, LogDirRow, PartitionRow, TopicRow
 
 _RECORD_BYTES = 1000
-"""A round number: only differences of offsets count."""
+"""A round number: only differences of offsets matter."""
 
 
 def broker_rows(kafka: SimulatedKafka) -> list[BrokerRow]:
-    """One row a broker; a broker that does not respond shows no log dirs."""
+    """One row per broker; a broker that does not respond shows no log dirs."""
     return [
         BrokerRow(
             broker=b.id,
@@ -35,7 +35,7 @@ def broker_rows(kafka: SimulatedKafka) -> list[BrokerRow]:
 
 
 def topic_rows(kafka: SimulatedKafka, *, configs: bool) -> Iterator[TopicRow]:
-    """One row a topic."""
+    """One row per topic."""
     for topic in kafka.parts.topics.values():
         yield TopicRow(
             topic=topic.name,
@@ -47,7 +47,7 @@ def topic_rows(kafka: SimulatedKafka, *, configs: bool) -> Iterator[TopicRow]:
 
 
 def new_topic_row(topic: NewTopic) -> TopicRow:
-    """The row of a topic that is created."""
+    """The row of a newly created topic."""
     partitions = [
         PartitionRow(partition=i, leader=replicas[0], replicas=list(replicas), isr=list(replicas))
         for i, replicas in enumerate(topic.assignment)
@@ -100,14 +100,14 @@ def _partition_row(parts: ClusterParts, partition: SimulatedPartition) -> Partit
 
 
 def _offsets(partition: SimulatedPartition) -> tuple[int | None, int | None]:
-    """Those that it was given; one that grows has records of one size from its beginning on."""
+    """The given offsets; a growing partition has records of one size from offset 0 on."""
     if partition.growth_bytes_per_s and partition.end_offset is None:
         return 0, int(partition.size_bytes / _RECORD_BYTES)
     return partition.start_offset, partition.end_offset
 
 
 def _seen(parts: ClusterParts, partition: SimulatedPartition, broker_id: int) -> tuple[int | None, int | None]:
-    """Size and log dir of a replica, as far as its broker reports them."""
+    """Size and log dir of a replica, if its broker reports them."""
     broker, log = parts.brokers[broker_id], partition.logs.get(broker_id)
     if not broker.responds or log is None or not broker.log_dirs[log.log_dir].online:
         return None, None

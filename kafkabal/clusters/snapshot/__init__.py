@@ -1,4 +1,4 @@
-"""A cluster in a file: JSON Lines, one line a broker and one a topic."""
+"""A cluster in a file: JSON Lines, one line per broker and one per topic."""
 
 import lazy_loader
 

@@ -50,8 +50,8 @@ class SnapshotCluster:
     Parameters
     ----------
     save_to
-        Where the changed cluster is written when it is closed; the file that is read stays as it is, unless it is
-        named here too. Without it nothing can be changed.
+        Where to write the changed cluster on close; the file that was read stays unchanged, unless it is named here
+        too. Without it the cluster is read-only.
 
     Raises
     ------
@@ -74,7 +74,7 @@ class SnapshotCluster:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # a result that was asked for is there even where nothing had to be changed
+        # write the requested file even if nothing had to be changed
         self._is_changed |= kind is None and self._save_to is not None and not Path(self._save_to).exists()
         self.close()
 
@@ -85,11 +85,11 @@ class SnapshotCluster:
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """What a file can stand for."""
+        """What a file can represent."""
         return _CAPABILITIES
 
     def read(self, request: ReadRequest) -> Reading:  # noqa: ARG002 - a file is always read whole
-        """The whole state."""
+        """Return the whole state."""
         return Reading(self._current())
 
     def cluster_id(self) -> str:
@@ -102,15 +102,15 @@ class SnapshotCluster:
         return frozenset(brokers.id[brokers.is_live].tolist())
 
     def quorum_voters(self) -> frozenset[int] | None:
-        """A snapshot does not hold it."""
+        """None: a snapshot does not contain it."""
         return None
 
     def response_times(self, deadline_s: float) -> Mapping[int, float | None]:  # noqa: ARG002
-        """A file responds for all brokers at once."""
+        """Zero for all brokers: reading a file needs no response."""
         return dict.fromkeys(self.broker_ids(), 0.0)
 
     def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
-        """Leader, replicas and ISR of every partition of these topics; a topic that is not there has none."""
+        """Leader, replicas and ISR of every partition of these topics; an unknown topic has none."""
         return {
             name: PartitionStatus(
                 leader=row.leader,
@@ -124,7 +124,7 @@ class SnapshotCluster:
     def replica_logs(
         self, brokers: Collection[int], partitions: Collection[TopicPartition]
     ) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
-        """The log dirs of these partitions on these brokers, and which brokers were not registered."""
+        """The log dirs of these partitions on these brokers, and the brokers that were not registered."""
         found: dict[ReplicaOn, ReplicaLog] = {}
         faults: dict[int, Fault] = {}
         for broker in brokers:
@@ -148,7 +148,7 @@ class SnapshotCluster:
         *,
         allow_replication_factor_change: bool = False,
     ) -> Mapping[TopicPartition, Fault]:
-        """Reassign at once, or take back what was running; returns those that failed."""
+        """Reassign immediately, or cancel what was in flight; returns those that failed."""
         contents = self._changed()
         faults = {
             name: contents.cancel(name)
@@ -159,20 +159,20 @@ class SnapshotCluster:
         return {name: fault for name, fault in faults.items() if fault is not None}
 
     def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
-        """Those that were running when the snapshot was taken; ours are done at once."""
+        """Those in flight when the snapshot was taken; ours complete immediately."""
         return {
             name: Reassignment(replicas=tuple(row.replicas), adding=tuple(row.adding), removing=tuple(row.removing))
             for name, row in self._contents.moving()
         }
 
     def move_log_dirs(self, targets: Mapping[ReplicaOn, str]) -> Mapping[ReplicaOn, Fault]:
-        """Put replicas into these log dirs; returns those that failed."""
+        """Move replicas to these log dirs; returns those that failed."""
         contents = self._changed()
         faults = {replica: contents.move(replica, path) for replica, path in targets.items()}
         return {replica: fault for replica, fault in faults.items() if fault is not None}
 
     def elect_preferred_leaders(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Fault]:
-        """Let the first replica of each lead; returns those that failed."""
+        """Make the first replica of each the leader; returns those that failed."""
         contents = self._changed()
         faults = {name: contents.elect(name) for name in partitions}
         return {name: fault for name, fault in faults.items() if fault is not None}
@@ -182,7 +182,7 @@ class SnapshotCluster:
         resources: Collection[ConfigResource],  # noqa: ARG002
         keys: Collection[str],  # noqa: ARG002
     ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], Mapping[ConfigResource, Fault]]:
-        """A snapshot does not say where configs come from.
+        """Refuse: a snapshot does not contain the sources of configs.
 
         Raises
         ------
@@ -192,7 +192,7 @@ class SnapshotCluster:
         self._refuse(Capability.CONFIGS)
 
     def alter_configs(self, changes: Sequence[ConfigChange]) -> Mapping[ConfigResource, Fault]:  # noqa: ARG002
-        """A snapshot has no brokers to configure.
+        """Refuse: a snapshot has no brokers to configure.
 
         Raises
         ------
@@ -208,7 +208,7 @@ class SnapshotCluster:
         purpose: str = "",  # noqa: ARG002
         is_gone: IsGone = nobody_is_gone,  # noqa: ARG002
     ) -> ClusterLock:
-        """A snapshot knows no other hosts.
+        """Refuse: a snapshot has no other hosts to exclude.
 
         Raises
         ------
@@ -218,11 +218,11 @@ class SnapshotCluster:
         self._refuse(Capability.LOCK)
 
     def lock_holders(self) -> tuple[str, ...]:
-        """None: a snapshot knows no other hosts."""
+        """Always empty: a snapshot has no lock."""
         return ()
 
     def records(self) -> RecordStore:
-        """A snapshot has no topics to write to.
+        """Refuse: a snapshot has no topics to write to.
 
         Raises
         ------
@@ -232,7 +232,7 @@ class SnapshotCluster:
         self._refuse(Capability.RECORDS)
 
     def close(self) -> None:
-        """Save what was changed; the file appears whole or not at all.
+        """Save the changes; the file appears whole or not at all.
 
         Raises
         ------
@@ -249,7 +249,7 @@ class SnapshotCluster:
         return MutableRows(self._state)
 
     def _changed(self) -> MutableRows:
-        """The contents, about to be changed."""
+        """The contents, marked as changed."""
         if self._save_to is None:
             raise UsageError(
                 f"{self._path}: a snapshot is only read, never written to", hint="name a file for the changed one"
@@ -269,7 +269,7 @@ class SnapshotCluster:
 
 
 def _logs(broker: BrokerRow, name: TopicPartition, row: PartitionRow | None) -> Iterator[tuple[ReplicaOn, ReplicaLog]]:
-    """Where a broker keeps a partition, if it does and that is known; a size that is not known counts as 0."""
+    """The log of a partition on a broker, if it is there and known; an unknown size counts as 0."""
     if row is None or broker.broker not in row.replicas or row.log_dirs is None:
         return
     at = row.replicas.index(broker.broker)

@@ -1,8 +1,8 @@
-"""Make a snapshot of what Kafka's own tools print, where nothing but their output can be had.
+"""Builds a snapshot from the output of Kafka's own tools, for hosts where nothing else is available.
 
 ``TopicCommand --describe`` prints a line for each topic and one for each of its partitions; ``LogDirsCommand
---describe`` prints two lines of prose and one of JSON, without the bytes of the volumes and without racks.
-``ReassignPartitionsCommand`` reads and prints JSON of assignments.
+--describe`` prints two lines of text and one of JSON, without racks or volume sizes. ``ReassignPartitionsCommand``
+reads and prints JSON assignments.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _FIELDS = (
 _FIELD = re.compile(rf"(?:^|\s+)({'|'.join(_FIELDS)}):[ \t]?")
 _STORAGE_ERROR = "KafkaStorageException"
 _INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
-"""``Topic.INTERNAL_TOPICS`` of Apache Kafka. Its tools do not print which topics are; taken for others, they would be
-moved unasked."""
+"""``Topic.INTERNAL_TOPICS`` of Apache Kafka. Its tools do not print which topics are internal; if these counted as
+normal topics, they would be moved without being asked for."""
 
 
 class _Log(msgspec.Struct, frozen=True, rename="camel"):
@@ -83,25 +83,25 @@ class _Assignment(msgspec.Struct, frozen=True):
 
 
 def read_kafka_text(topics: Path, log_dirs: Path | None, *, cluster_id: str, taken_at: str) -> ClusterState:
-    """Read what Kafka's tools printed.
+    """Read the output of Kafka's tools.
 
-    A broker counts as live if it reports its log dirs, leads a partition or is in an ISR. Racks, hosts and the bytes of
-    volumes are not known from these texts.
+    A broker counts as live if it reports its log dirs, leads a partition or is in an ISR. Racks, hosts and volume sizes
+    are not in these texts.
 
     Parameters
     ----------
     topics
-        Output of ``TopicCommand --describe``, or JSON of ``ReassignPartitionsCommand``, which says which brokers hold
-        a partition but not which of them live: there, all count as live and in sync, the first as the leader.
+        Output of ``TopicCommand --describe``, or JSON of ``ReassignPartitionsCommand``, which lists the brokers of each
+        partition but not which of them are live: all then count as live and in sync, and the first as the leader.
     log_dirs
-        Output of ``LogDirsCommand --describe``; without it no sizes are known.
+        Output of ``LogDirsCommand --describe``; without it, sizes are unknown.
     taken_at
         When it was printed: ISO 8601, UTC.
 
     Raises
     ------
     InputFileError
-        If a line is not what these tools print, or the two texts contradict each other.
+        If a line is not output of these tools, or the two texts contradict each other.
     """
     lines = read_text(topics, DOCUMENT).splitlines()
     described = _read_assignment(topics, lines) if _has_json(lines) else _read_topics(topics, lines)
@@ -125,7 +125,7 @@ def _has_json(lines: Iterable[str]) -> bool:
 
 
 def _read_assignment(path: Path, lines: Sequence[str]) -> list[TopicRow]:
-    """The first JSON of the text, which is the current assignment where ``--generate`` prints a proposed one too."""
+    """Read the first JSON of the text: the current assignment, if ``--generate`` printed a proposed one too."""
     first = next(i for i, line in enumerate(lines) if line.lstrip().startswith("{"))
     end = next((i for i in range(first + 1, len(lines)) if not lines[i].strip()), len(lines))
     text = "\n".join(lines[first:end]).encode()
@@ -185,7 +185,7 @@ def _ids(text: str) -> list[int]:
 
 
 def _configs(text: str) -> dict[str, str]:
-    """Read ``key=value,key=value``; a part without a key belongs to the value before it."""
+    """Parse ``key=value,key=value``; a part without a key belongs to the previous value."""
     found: dict[str, str] = {}
     last = ""
     for part in text.split(",") if text else ():
@@ -205,7 +205,7 @@ def _read_log_dirs(path: Path) -> tuple[_Broker, ...]:
     what = "is not what LogDirsCommand --describe prints"
     brokers = decode_json(msgspec.json.Decoder(_LogDirs), line.encode(), path, what, line=number).brokers
     for broker, d in ((b, d) for b in brokers for d in b.log_dirs):
-        # a dir that failed is offline; any other error means that the broker reported nothing at all
+        # a failed dir is offline; any other error means that the broker reported nothing at all
         if d.error is not None and not d.error.endswith(_STORAGE_ERROR):
             raise InputFileError(path, f"broker {broker.broker} reported no log dirs: {d.error}", line=number)
     return brokers
@@ -236,7 +236,7 @@ class _Sizes:
                     self._logs[b.broker, log.partition] = (log.size, index)
 
     def complete(self, topic: str, row: PartitionRow) -> PartitionRow:
-        """The partition with what is known of its replicas."""
+        """The partition with its known log dirs and sizes."""
         name = f"{topic}-{row.partition}"
         logs = [self._logs.get((b, name)) for b in row.replicas]
         return msgspec.structs.replace(

@@ -1,4 +1,4 @@
-"""The rows of a snapshot, open to the changes that a cluster would make: each happens at once and completely."""
+"""The rows of a snapshot, with a cluster's operations: each takes effect completely and at once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNKNOWN_PARTITION = Fault("UNKNOWN_TOPIC_OR_PARTITION", "no such partition in t
 
 
 class MutableRows:
-    """What the snapshot says, row by row."""
+    """The contents of a snapshot, row by row."""
 
     def __init__(self, state: ClusterState) -> None:
         self._header = header_row(state)
@@ -34,12 +34,12 @@ class MutableRows:
         self._replicas_in: Counter[tuple[int, int]] = Counter()
         """(broker, index of its log dir) -> replicas."""
         self._wishes: dict[ReplicaOn, int] = {}
-        """Log dirs that brokers were asked to put replicas in that they do not hold yet (KIP-113)."""
+        """Log dir requests for replicas that the broker does not have yet (KIP-113)."""
         for topic in topic_rows(state):
             self._add(topic)
 
     def state(self) -> ClusterState:
-        """The state that the rows describe now."""
+        """Build the current state from the rows."""
         rows = (
             msgspec.structs.replace(topic, partitions=list(self._partitions[name].values()))
             for name, topic in self._topics.items()
@@ -47,21 +47,21 @@ class MutableRows:
         return build_cluster(self._header, list(self._brokers.values()), rows)
 
     def partitions(self, topic: str) -> Iterator[tuple[TopicPartition, PartitionRow]]:
-        """Yield the partitions of a topic; none where the topic is unknown."""
+        """Yield the partitions of a topic; none if it is unknown."""
         for number, row in self._partitions.get(topic, {}).items():
             yield TopicPartition(topic, number), row
 
     def moving(self) -> Iterator[tuple[TopicPartition, PartitionRow]]:
-        """Yield the partitions that were being reassigned when the snapshot was taken."""
+        """Yield the partitions with a reassignment in flight when the snapshot was taken."""
         for topic in self._topics:
             yield from ((name, row) for name, row in self.partitions(topic) if row.adding or row.removing)
 
     def partition(self, name: TopicPartition) -> PartitionRow | None:
-        """One partition, None where there is none."""
+        """One partition, None if there is none."""
         return self._partitions.get(name.topic, {}).get(name.partition)
 
     def broker(self, broker: int) -> BrokerRow | None:
-        """A broker that was registered, None where there was none."""
+        """A registered broker, None if there is none."""
         row = self._brokers.get(broker)
         return row if row is not None and row.state == "online" else None
 
@@ -84,7 +84,7 @@ class MutableRows:
     def reassign(
         self, name: TopicPartition, target: tuple[int, ...], *, allow_replication_factor_change: bool
     ) -> Fault | None:
-        """Give a partition these replicas."""
+        """Assign these replicas to a partition."""
         row = self.partition(name)
         if row is None:
             return _UNKNOWN_PARTITION
@@ -97,7 +97,7 @@ class MutableRows:
         return None
 
     def cancel(self, name: TopicPartition) -> Fault | None:
-        """Take back a reassignment that was running."""
+        """Cancel a reassignment in flight."""
         row = self.partition(name)
         if row is None:
             return _UNKNOWN_PARTITION
@@ -107,7 +107,7 @@ class MutableRows:
         return None
 
     def move(self, replica: ReplicaOn, path: str) -> Fault | None:
-        """Put a replica into another log dir of its broker, now or when the replica is created there."""
+        """Move a replica to another log dir of its broker, now or when the replica is created there."""
         broker = self.broker(replica.broker)
         if broker is None:
             return Fault("unreachable", f"broker {replica.broker} is not registered with the cluster", retriable=True)
@@ -125,7 +125,7 @@ class MutableRows:
         return None
 
     def elect(self, name: TopicPartition) -> Fault | None:
-        """Let the first replica lead."""
+        """Make the first replica the leader."""
         row = self.partition(name)
         if row is None:
             return _UNKNOWN_PARTITION
@@ -150,7 +150,7 @@ class MutableRows:
         return None
 
     def _place(self, topic: str, row: PartitionRow, target: list[int], size_bytes: int | None) -> None:
-        """Replace the replicas of a partition; those that stay keep their log dir and size."""
+        """Replace the replicas of a partition; kept ones keep their log dir and size."""
         old = {b: (d, s) for b, d, s in zip(row.replicas, _log_dirs(row), _sizes(row), strict=True)}
         new = {
             b: old[b] if b in old else (self._dir_for(ReplicaOn(topic, row.partition, b)), size_bytes) for b in target
@@ -184,14 +184,14 @@ class MutableRows:
         )
 
     def _dir_for(self, replica: ReplicaOn) -> int | None:
-        """The dir that was asked for, else the one with the fewest replicas, as brokers choose."""
+        """The requested dir, or else the one with the fewest replicas, as brokers choose."""
         dirs = self._brokers[replica.broker].log_dirs
         usable = [index for index, log_dir in enumerate(dirs) if log_dir.state == "online"]
         fewest = min(usable, key=lambda index: self._replicas_in[replica.broker, index], default=None)
         return self._wishes.pop(replica, fewest)
 
     def _take(self, broker: int, log_dir: int | None, replicas: int, size_bytes: int | None) -> None:
-        """Count a replica in (1) or out (-1) of a log dir, with its bytes on the dirs of that volume."""
+        """Add (1) or remove (-1) a replica in the counts of a log dir, and its bytes on the dirs of the volume."""
         if log_dir is None:
             return
         self._replicas_in[broker, log_dir] += replicas
@@ -220,7 +220,7 @@ def _sizes(row: PartitionRow) -> list[int | None]:
 
 
 def _copy_bytes(row: PartitionRow) -> int | None:
-    """Size of a new copy: the leader's, else the largest known."""
+    """Size of a new copy: the leader's size, or else the largest known one."""
     sizes = dict(zip(row.replicas, _sizes(row), strict=True))
     of_leader = sizes.get(row.leader)
     return of_leader if of_leader is not None else max((s for s in sizes.values() if s is not None), default=None)

@@ -1,4 +1,4 @@
-"""Read a snapshot file into a :class:`~kafkabal.model.cluster_state.ClusterState`."""
+"""Reads a snapshot file into a :class:`~kafkabal.model.cluster_state.ClusterState`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkabal.input_files import ROWS, InputFile, open_input
 from kafkabal.model import SNAPSHOT_VERSION, BrokerRow, ClusterState, HeaderRow, TopicRow, build_cluster
 
 _NO_RECORD = "invalid record"
-# what our own writer puts first; a line that starts otherwise is looked at twice
+# how our writer starts a topic line; the kind of other lines is decoded first
 _TOPIC_START = b'{"topic":'
 
 
@@ -22,8 +22,8 @@ def read_snapshot(path: Path | str) -> ClusterState:
     Raises
     ------
     InputFileError
-        If the file cannot be opened, is not a snapshot, is of a newer version, or a line of it is malformed or
-        contradicts another; the line is named.
+        If the file cannot be opened, is not a snapshot, has a newer version, or one of its lines is malformed or
+        contradicts another; the message names the line.
     """
     with open_input(path, ROWS) as file:
         return _SnapshotFile(file).read()
@@ -43,7 +43,7 @@ _A_TOPIC = _Kind(topic=msgspec.Raw())
 
 
 class _SnapshotFile:
-    """One pass over the lines; keeps the line number of each broker and each topic, to name it in an error."""
+    """One pass over the lines; remembers the line number of each broker and topic for errors."""
 
     def __init__(self, file: InputFile) -> None:
         self._file = file
@@ -73,7 +73,7 @@ class _SnapshotFile:
         return self._file.decode(msgspec.json.Decoder(HeaderRow), first, _NO_RECORD)
 
     def _topics(self) -> Iterator[TopicRow]:
-        """Yield topics as they come and keep brokers aside: all are there once the last topic was taken."""
+        """Yield topics as they are read and collect brokers: all are known once the last topic has been taken."""
         file, decode = self._file, self._file.decode
         kind = msgspec.json.Decoder(_Kind)
         broker = msgspec.json.Decoder(BrokerRow)

@@ -1,4 +1,4 @@
-"""Write a :class:`~kafkabal.model.cluster_state.ClusterState` as a snapshot file."""
+"""Writes a :class:`~kafkabal.model.cluster_state.ClusterState` as a snapshot file."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from kafkabal.atomic_files import replacing
 from kafkabal.model import ClusterState, broker_rows, header_row, topic_rows
 
 _GZIP_LEVEL = 3
-"""A snapshot shrinks to 18 % at 3, to 14 % at 9 in seven times the time (2026-11)."""
+"""Level 3 shrinks a snapshot to 18 %, level 9 to 14 % in seven times the time (2026-11)."""
 
 
 def write_snapshot(state: ClusterState, path: Path | str) -> None:
-    """Write a snapshot, gzipped where the name ends in ``.gz``; the file appears whole or not at all.
+    """Write a snapshot, gzipped if the name ends in ``.gz``; the file appears whole or not at all.
 
     Raises
     ------
     OutputError
-        If it cannot be written; what stood at ``path`` before is untouched.
+        If it cannot be written; a previous file at ``path`` stays untouched.
     """
     with replacing(path) as file:
         if str(path).endswith(".gz"):

@@ -1,4 +1,4 @@
-"""A cluster of Kafka <= 3.9 found through its ZooKeeper: the brokers' own API where it can do it, znodes where not."""
+"""A cluster of Kafka <= 3.9 found through its ZooKeeper; uses the brokers' API if possible, and znodes if not."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""A Kafka cluster with a ZooKeeper as a :class:`~kafkabal.clusters.cluster_protocol.Cluster`."""
+"""A Kafka cluster with ZooKeeper as a :class:`~kafkabal.clusters.cluster_protocol.Cluster`."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _NO_CANCEL = Fault("UNSUPPORTED_VERSION", "brokers before Kafka 2.4 cannot cance
 
 
 class ZookeeperCluster(KafkaCluster):
-    """Brokers are found through ZooKeeper and then asked themselves; the lock is ZooKeeper's.
+    """Finds brokers through ZooKeeper and then talks to them directly; the lock is in ZooKeeper.
 
-    Brokers older than Kafka 2.4 are reassigned, and those older than 2.2 elected, through znodes.
+    With brokers older than Kafka 2.4, znodes are used for reassignments; with those older than 2.2, also for elections.
 
     Raises
     ------
     UnreachableError
-        If ZooKeeper does not respond, or knows no broker.
+        If ZooKeeper does not respond, or lists no broker.
     """
 
     source = "zookeeper"
@@ -57,13 +57,13 @@ class ZookeeperCluster(KafkaCluster):
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """What the brokers can do, and what ZooKeeper adds to that."""
+        """The brokers' capabilities, and those that ZooKeeper adds."""
         return super().capabilities | {Capability.REASSIGN, Capability.ELECT_LEADERS, Capability.LOCK}
 
     def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> Mapping[str, Fault]:
         """Create topics; returns those that failed.
 
-        A controller with a ZooKeeper would create one on brokers that do not exist, and it would be offline for ever.
+        A controller with ZooKeeper would accept unknown brokers, and the topic would be offline forever.
         """
         registered = self.broker_ids()
         faults = {
@@ -94,14 +94,14 @@ class ZookeeperCluster(KafkaCluster):
         return faults
 
     def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
-        """All reassignments that are running."""
+        """All reassignments in flight."""
         if Capability.REASSIGN in super().capabilities:
             return super().reassignments()
         asked = self._znodes.reassignments()
         now = self.partition_status({name.topic for name in asked})
         return {
             name: Reassignment(
-                # until it is done, the old replicas stay in the list
+                # the old replicas stay in the list until it completes
                 replicas=tuple(dict.fromkeys((*now[name].replicas, *target))),
                 adding=tuple(b for b in target if b not in now[name].replicas),
                 removing=tuple(b for b in now[name].replicas if b not in target),
@@ -118,20 +118,20 @@ class ZookeeperCluster(KafkaCluster):
         return {}
 
     def lock(self, owner: str, session_s: float, purpose: str = "", is_gone: IsGone = nobody_is_gone) -> ClusterLock:
-        """Take the lock of this cluster, or one of its own for another purpose than changing it.
+        """Acquire the lock of this cluster, or a separate lock for another purpose than changing it.
 
         Raises
         ------
         BusyError
-            If another holds it; it names the holder.
+            If somebody else holds it; the message names the holder.
         """
         return ZookeeperLock(self._servers, self._lock_clock, owner, session_s, purpose, is_gone)
 
     def lock_holders(self) -> tuple[str, ...]:
-        """Who holds the lock of the cluster, as they named themselves, without taking it."""
+        """The holders of the cluster's lock, by the names they gave; does not acquire it."""
         return lock_holders(self._servers)
 
     def close(self) -> None:
-        """Drop all connections."""
+        """Close all connections."""
         super().close()
         self._znodes.close()

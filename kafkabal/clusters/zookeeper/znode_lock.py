@@ -1,4 +1,4 @@
-"""The lock of a cluster that has a ZooKeeper: an ephemeral znode, by kazoo's recipe."""
+"""The lock of a cluster with ZooKeeper: an ephemeral znode, by kazoo's recipe."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kafkabal.errors import BusyError
 
 LOCK_PATH = "/kafkabal/lock"
 _PROOF_TIMEOUT_S = 2.0
-"""Well below half a session, within which the fence wants its proof."""
+"""Well below half a session, within which the fence requires a proof."""
 
 
 def lock_holders(servers: str) -> tuple[str, ...]:
-    """Who holds the lock of the cluster, without taking it: a question must not keep a run out."""
+    """The holders of the cluster's lock; does not acquire it, since a query must not block a run."""
     client = open_zookeeper(servers)
     try:
         with translated(servers), suppress(NoNodeError):
@@ -31,19 +31,19 @@ def lock_holders(servers: str) -> tuple[str, ...]:
 
 
 class ZookeeperLock:
-    """Held as long as the session lives; kazoo keeps it alive.
+    """Held as long as the session is alive; kazoo sends its heartbeats.
 
     Parameters
     ----------
     owner
-        Who holds it, for those who are kept out.
+        The holder's name, shown to those who are refused.
     session_s
-        After so long without a sign of life ZooKeeper lets the next one in.
+        Without a heartbeat for this long, ZooKeeper expires the session and the next process may acquire the lock.
 
     Raises
     ------
     BusyError
-        If another process holds it; it names the holder.
+        If another process holds it; the message names the holder.
     """
 
     def __init__(
@@ -79,11 +79,11 @@ class ZookeeperLock:
 
     @property
     def scope(self) -> str:
-        """Every host that reaches the same ZooKeeper."""
+        """All hosts that use the same ZooKeeper."""
         return f"zookeeper {self._path}"
 
     def seconds_since_heartbeat(self) -> float:
-        """Age of the last proof that the znode is there and ours; a new one is asked for by every call."""
+        """Time since the last proof that the znode exists and is ours; every call tries to get a new one."""
         asked_s = self._clock.monotonic()
         try:
             found = self._client.exists_async(self._node).get(timeout=_PROOF_TIMEOUT_S)
@@ -96,17 +96,17 @@ class ZookeeperLock:
         return self._clock.monotonic() - self._proven_s
 
     def is_held(self) -> bool:
-        """False once the znode is gone, or ZooKeeper has been silent for a session."""
+        """False once the znode is gone, or ZooKeeper has not responded for a session."""
         silent_s = self.seconds_since_heartbeat()
         return not self._lost and silent_s < self._session_s
 
     def release(self) -> None:
-        """Remove the znode, so that the next one need not wait; harmless when it is gone already."""
+        """Remove the znode, so that the next process need not wait; does nothing if it is already gone."""
         self._lost = True
         self._close()
 
     def _remove_gone(self, is_gone: IsGone) -> None:
-        """Remove the znodes of holders that are known to have died; each has a name of its own."""
+        """Remove the znodes of holders that are known to be dead; each has a unique name."""
         if not self._client.exists(self._path):
             return
         for name in self._client.get_children(self._path):
@@ -116,6 +116,6 @@ class ZookeeperLock:
                     self._client.delete(f"{self._path}/{name}")
 
     def _close(self) -> None:
-        """Closing the session removes its ephemeral znodes."""
+        """Close the session, which removes its ephemeral znodes."""
         self._client.stop()
         self._client.close()

@@ -1,4 +1,4 @@
-"""What a Kafka cluster keeps in ZooKeeper: its brokers, its controller, and what it has been asked to do."""
+"""A Kafka cluster's data in ZooKeeper: its brokers, its controller, and pending requests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kafkabal.errors import ConfigError, NotAuthorizedError, RefusedByClusterErr
 from kafkabal.model import TopicPartition
 from kafkabal.wording import counted_noun
 
-# without a handler its warnings would go to the terminal
+# without a handler its warnings would appear on the terminal
 logging.getLogger("kazoo").addHandler(logging.NullHandler())
 
 _BROKERS = "/brokers/ids"
@@ -42,7 +42,7 @@ _LOST = (ConnectionLoss, ConnectionClosedError, SessionExpiredError, OperationTi
 
 @contextmanager
 def translated(servers: str) -> Iterator[None]:
-    """Let nothing of kazoo out: what it raises inside becomes one of ours."""
+    """Convert every kazoo error raised inside to one of ours."""
     try:
         yield
     except _LOST as error:
@@ -70,7 +70,7 @@ def open_zookeeper(servers: str, session_s: float = _CONNECT_TIMEOUT_S) -> Kazoo
         hint = "write host:port,host:port, with the chroot at the end, such as zk1:2181,zk2:2181/kafka"
         raise ConfigError(f"invalid ZooKeeper addresses: {servers!r}", hint=hint) from error
     with translated(servers), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of a missing chroot, which is reported by our own check
+        warnings.simplefilter("ignore", UserWarning)  # about a missing chroot, which our own check reports
         try:
             client.start(timeout=_CONNECT_TIMEOUT_S)
         except BaseException:
@@ -80,19 +80,19 @@ def open_zookeeper(servers: str, session_s: float = _CONNECT_TIMEOUT_S) -> Kazoo
 
 
 class Znodes:
-    """The znodes of one Kafka cluster; ``servers`` may end in the chroot that it lives under."""
+    """The znodes of one Kafka cluster; ``servers`` may end in its chroot."""
 
     def __init__(self, servers: str) -> None:
         self._servers = servers
         self._client = open_zookeeper(servers)
 
     def close(self) -> None:
-        """Drop the connection."""
+        """Close the connection."""
         self._client.stop()
         self._client.close()
 
     def bootstrap_servers(self, protocol: SecurityProtocol) -> tuple[str, ...]:
-        """``host:port`` of the listener of each registered broker that speaks this security protocol.
+        """``host:port`` of each registered broker's listener with this security protocol.
 
         Raises
         ------
@@ -119,7 +119,7 @@ class Znodes:
         return servers
 
     def reassignments(self) -> dict[TopicPartition, tuple[int, ...]]:
-        """What the controller was asked to reassign through ZooKeeper and has not finished: the targets."""
+        """Targets of the reassignments requested through ZooKeeper that the controller has not completed."""
         with translated(self._servers):
             content = self._read(_REASSIGNMENTS) or {}
         return {TopicPartition(p["topic"], p["partition"]): tuple(p["replicas"]) for p in content.get("partitions", ())}
@@ -130,7 +130,7 @@ class Znodes:
         Raises
         ------
         RefusedByClusterError
-            If it is still busy with what it was asked before.
+            If it is still working on an earlier request.
         """
         partitions = [{**name._asdict(), "replicas": list(replicas)} for name, replicas in sorted(targets.items())]
         self._ask(_REASSIGNMENTS, partitions, "reassignment")
@@ -141,7 +141,7 @@ class Znodes:
         Raises
         ------
         RefusedByClusterError
-            If it is still busy with what it was asked before.
+            If it is still working on an earlier request.
         """
         self._ask(_ELECTIONS, [name._asdict() for name in sorted(partitions)], "election of preferred leaders")
 
