@@ -1,4 +1,4 @@
-"""Whether kafkabal can work here: each thing that it needs, checked by itself, with what to do about it."""
+"""Checks whether kafkabal can work here: each requirement on its own, with what to do about it."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""What one check found."""
+"""The result of one check."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from kafkabal.errors import KafkabalError
 
 
 class CheckStatus(StrEnum):
-    """How a check ended."""
+    """The status of a check."""
 
     OK = "ok"
     NOTE = "note"
-    """Worth knowing; nothing has to be done."""
+    """Worth knowing; nothing to do."""
     WARNING = "warning"
     FAILED = "failed"
     SKIPPED = "not checked"
@@ -38,6 +38,6 @@ class CheckResult:
 
 
 def failed(area: str, what: str, error: KafkabalError, status: CheckStatus = CheckStatus.FAILED) -> CheckResult:
-    """A check that ended in an error; where the error has no hint, the hint is to look at its message."""
+    """A check that ended in an error; if the error has no hint, the hint is to read its message."""
     hint = error.hint or "see the message, and 'kafkabal inspect -vv' for what the libraries log"
     return CheckResult(area=area, what=what, status=status, detail=error.message, hint=hint)

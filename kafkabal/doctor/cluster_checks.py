@@ -1,4 +1,4 @@
-"""Whether the cluster can be reached, read and changed."""
+"""Checks whether the cluster can be reached, read and changed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from kafkabal.wording import first_of
 
 _NETWORK, _CLUSTER = "network", "cluster"
 _SLOW_S: Final = 1.0
-"""Connecting and one answer take milliseconds; after a second something is wrong with names or routes."""
+"""Connecting and one response take milliseconds; after a second something is wrong with DNS or routes."""
 _CLOCK_TOLERANCE_S: Final = 5.0
-"""Times of runs are compared between hosts; the lease of the lock is 30 s."""
+"""Run times are compared across hosts; the lock's lease is 30 s."""
 _FOR_WHAT: Final = {
     Capability.LOG_DIRS: "sizes of replicas",
     Capability.VOLUME_BYTES: "sizes of volumes; give them as 'capacity' in the profile",
@@ -42,7 +42,7 @@ def check_kafka(
     Parameters
     ----------
     deadline_s
-        How long each broker may take.
+        How long each broker may take to respond.
     """
     servers = list(_check_servers(settings, clock))
     yield from servers
@@ -59,13 +59,13 @@ def check_kafka(
 
 
 def check_cluster(cluster: Cluster, deadline_s: float) -> Iterator[CheckResult]:
-    """Check what any back end offers: its capabilities, and whether it can be read."""
+    """Check what every back end offers: its capabilities, and whether it can be read."""
     yield from _guarded(_CLUSTER, "capabilities", lambda: [_check_capabilities(cluster)])
     yield from _guarded(_CLUSTER, "read", lambda: _check_reading(cluster, deadline_s))
 
 
 def _check_servers(settings: ConnectionSettings, clock: Clock) -> Iterator[CheckResult]:
-    """Every bootstrap server by itself: while one responds, a command does not notice that others do not."""
+    """Check each bootstrap server: a command does not notice that some do not respond while one does."""
     ids: dict[str, str] = {}
     for server in settings.bootstrap_servers:
         what = f"bootstrap server {server}"
@@ -201,7 +201,7 @@ def _check_lock(cluster: KafkaCluster) -> CheckResult:
 def _guarded(
     area: str, what: str, look: Callable[[], Collection[CheckResult] | Iterator[CheckResult]]
 ) -> Iterator[CheckResult]:
-    """The results of a group of checks; an error becomes a finding, and the next group runs."""
+    """The results of a group of checks; an error becomes a finding, and the next group still runs."""
     try:
         yield from look()
     except KafkabalError as error:

@@ -1,4 +1,4 @@
-"""Whether this host has what kafkabal needs: folders that can be written, and the packages of extras."""
+"""Checks whether this host has what kafkabal needs: writable folders, and the packages of extras."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EXTRAS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "ray": (("ray",), "kafkabal.producer and kafkabal.reader for Ray"),
 }
 _LEAST_FREE_BYTES: Final = 100 * 2**20
-"""A journal takes some hundred bytes a partition; a run that cannot write it stops."""
+"""A journal takes some hundred bytes per partition; a run that cannot write it stops."""
 
 
 def check_folders(folders: Mapping[str, Path], *, may_be_read_only: Collection[str] = ()) -> Iterator[CheckResult]:
@@ -35,7 +35,7 @@ def check_folders(folders: Mapping[str, Path], *, may_be_read_only: Collection[s
     Parameters
     ----------
     may_be_read_only
-        Purposes of folders that most commands only read: such a folder is no finding.
+        Purposes of folders that most commands only read: a read-only one is then no finding.
     """
     for purpose, folder in folders.items():
         yield _check_folder(purpose, folder, may_be_read_only=purpose in may_be_read_only)
@@ -64,7 +64,7 @@ def check_extras(is_installed: Callable[[str], bool] | None = None) -> Iterator[
     Parameters
     ----------
     is_installed
-        Tells whether a module can be imported; None looks at this interpreter.
+        Whether a module can be imported; None checks this interpreter.
     """
     is_there = is_installed or _can_be_imported
     for extra, (modules, purpose) in _EXTRAS.items():

@@ -1,4 +1,4 @@
-"""Whether the principal has the permissions of each step: brokers are asked what they would allow (KIP-430)."""
+"""Checks whether the principal has the permissions of each step: brokers report what they would allow (KIP-430)."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ _HINT = "grant them: 'kafkabal help permissions' has the commands"
 _OPTIONAL_HINT = "optional, see the notes of 'kafkabal help permissions'"
 _DENIED = "AUTHORIZATION_FAILED"
 _NAMED = 3
-"""Topics that a finding names: enough to see the pattern that an ACL misses, and the line stays one."""
+"""Topics that a finding names: enough to recognise the pattern that an ACL misses, in a single line."""
 
 
 class PermissionReporter(Protocol):
-    """What reports permissions; a live cluster does."""
+    """Reports permissions, as a live cluster does."""
 
     def cluster_operations(self) -> frozenset[Operation]:
-        """What the principal may do to the cluster itself."""
+        """Permitted operations on the cluster itself."""
 
     def topic_operations(
         self, topics: Collection[str] | None
     ) -> tuple[Mapping[str, frozenset[Operation]], Mapping[str, Fault]]:
-        """What the principal may do to topics, None meaning all that it may describe, and those that did not answer."""
+        """Permitted operations on topics (None: all that may be described), and the topics that failed."""
 
     def group_operations(self, group: str) -> frozenset[Operation]:
-        """What the principal may do to a consumer group."""
+        """Permitted operations on a consumer group."""
 
     def broker_ids(self) -> frozenset[int]:
         """Ids of the registered brokers."""
 
     def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> Mapping[str, Fault]:
-        """Create topics, or only ask whether they could be."""
+        """Create topics, or only ask whether they could be created."""
 
 
 def check_permissions(reporter: PermissionReporter, purposes: Collection[Purpose]) -> Iterator[CheckResult]:
-    """One check for each step that one of these purposes takes; nothing is changed."""
-    # steps share permissions: each is asked about once
+    """One check per step that one of these purposes takes; nothing is changed."""
+    # steps share permissions: check each permission once
     lack = cache(_Permissions(reporter).lack)
     for step in STEPS:
         if not step.purposes.isdisjoint(purposes):
@@ -77,18 +77,18 @@ class _Permissions:
         self._on_topics = cache(lambda: reporter.topic_operations(None)[0])
 
     def lack(self, need: PermissionNeed) -> str | None:
-        """What is missing, for people; empty where nothing is, None where the brokers do not report it."""
+        """What is missing, for display; empty if nothing is, None if the brokers do not report it."""
         if need.on is ResourceType.CLUSTER:
             return self._lack_on_cluster(need)
         if need.on is ResourceType.TOPIC:
             return self._lack_on_all_topics(need) if need.name == "*" else self._lack_on_topic(need)
-        # there may be groups that may not even be listed: all that can be asked about is one by name
+        # some groups may not even be listed: only a group named explicitly can be checked
         return None if need.name == "*" else self._missing(need, self._reporter.group_operations(need.name))
 
     def _lack_on_cluster(self, need: PermissionNeed) -> str | None:
         allowed = self._on_cluster()
         if Operation.DESCRIBE not in allowed and need.operation is not Operation.DESCRIBE:
-            return None  # brokers report nothing else either to a client that may not describe the cluster
+            return None  # brokers report nothing to a client that may not describe the cluster
         return self._missing(need, allowed)
 
     def _lack_on_all_topics(self, need: PermissionNeed) -> str | None:
@@ -103,7 +103,7 @@ class _Permissions:
     def _lack_on_topic(self, need: PermissionNeed) -> str | None:
         allowed, faults = self._reporter.topic_operations([need.name])
         if need.name in allowed:
-            # a client that finds the topic need not create it
+            # no need to create a topic that exists
             return "" if need.operation is Operation.CREATE else self._missing(need, allowed[need.name])
         if faults[need.name].name.endswith(_DENIED):
             return str(need)

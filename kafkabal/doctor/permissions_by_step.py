@@ -1,4 +1,4 @@
-"""The permissions that each step of a command needs: the table of ``docs/permissions.md``, which a test compares."""
+"""The permissions that each step of a command needs: the table in ``docs/permissions.md``, which a test compares."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkabal.doctor.purpose import Purpose
 
 
 class ResourceType(StrEnum):
-    """What a permission is for."""
+    """What a permission applies to."""
 
     CLUSTER = "Cluster"
     TOPIC = "Topic"
@@ -32,13 +32,13 @@ class PermissionNeed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PermissionStep:
-    """Something that commands do, and the permissions that it needs."""
+    """A step of commands, and the permissions it needs."""
 
     name: str
     purposes: frozenset[Purpose]
     needs: tuple[PermissionNeed, ...]
     is_optional: bool = False
-    """Commands work without it, and warn of what they then lack."""
+    """Commands work without it, and warn about what they lack."""
 
 
 _ALL = frozenset(Purpose)

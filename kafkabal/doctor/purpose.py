@@ -1,4 +1,4 @@
-"""What kafkabal will be used for; the help of ``doctor`` imports this file, so it imports nothing heavy."""
+"""What kafkabal will be used for; the help of ``doctor`` imports this file, so it imports nothing slow."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Purpose(StrEnum):
-    """What kafkabal will be used for: the name of a command."""
+    """An intended use of kafkabal: the name of a command."""
 
     INSPECT = "inspect"
     CREATE = "create"
