@@ -1,1 +1,1 @@
-"""What people and programs see: tables, JSON, Prometheus, HTML, plots, progress."""
+"""Output for people and programs: tables, JSON, Prometheus, HTML, plots, progress."""

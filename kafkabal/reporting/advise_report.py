@@ -11,10 +11,10 @@ from kafkabal.units import format_bytes, format_duration, format_percent, percen
 from kafkabal.wording import counted_noun, plural
 
 _SHOWN = 15
-"""Rows: with headline and header what a terminal of 24 lines shows at once."""
+"""Rows: with headline and header they fill a terminal of 24 lines."""
 _MS = 1000
 _Row: TypeAlias = tuple[str, str | None, str, int, int, float | None, int]
-"""Way, topic, change, bytes that it frees here and in all, seconds until they are free, and bytes that it moves."""
+"""Way, topic, change, bytes freed here and in total, seconds until they are free, and bytes moved."""
 
 
 def advise_report(
@@ -28,18 +28,18 @@ def advise_report(
     cluster_options: str = "",
     charts: Callable[[], Sequence[Chart]] = tuple,
 ) -> Report:
-    """Both pieces of advice; the table lists ways of relief, those that move nothing first.
+    """Both kinds of advice; the table lists ways to free space, those that move nothing first.
 
     Parameters
     ----------
     after_s
-        The advice is for the cluster as it will be then; None for as it is.
+        The advice is for the expected state after this time; None for the current state.
     rebalance
-        The command that carries it out.
+        The command that applies it.
     cluster_options
-        Lead the commands that are shown to the same cluster.
+        Options that select the same cluster in the suggested commands.
     charts
-        Show how disks fill.
+        Charts of how disks fill.
     """
     when = "" if after_s is None else f"In {format_duration(after_s)}: "
     return Report(

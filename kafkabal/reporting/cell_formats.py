@@ -1,4 +1,4 @@
-"""How one value is shown to people."""
+"""Formats single values for people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FAIR_MARK = "┊"
 
 
 def show_value(value: Any, kind: ValueKind) -> str:
-    """Text of a value; ``-`` where it is not known."""
+    """Text of a value; ``-`` if unknown."""
     if value is None:
         return UNKNOWN
     match kind:
@@ -40,12 +40,12 @@ def show_value(value: Any, kind: ValueKind) -> str:
 
 
 def bars(values: Sequence[float | None], *, length: int, fair_mark: bool, unicode: bool) -> list[str]:
-    """A bar for each value, the longest filling all ``length`` cells; a value that is not known has none.
+    """A bar for each value, the longest filling all ``length`` cells; an unknown value has no bar.
 
     Parameters
     ----------
     fair_mark
-        Put a mark where 1.0, the fair share, is.
+        Draw a mark at 1.0, the fair share.
     """
     longest = max((value for value in values if value is not None), default=1.0)
     full = max(longest, 1.0) if fair_mark else longest or 1.0

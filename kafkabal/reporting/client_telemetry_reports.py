@@ -10,11 +10,11 @@ from kafkabal.telemetry import ClientMetric, Subscription, TopicErrors
 from kafkabal.wording import counted_noun
 
 _SHOWN_METRICS = 50
-"""A client pushes dozens of metrics; the rest are counted."""
+"""A client pushes dozens of metrics; the others are only counted."""
 
 
 def subscriptions_report(subscriptions: Sequence[Subscription]) -> Report:
-    """One row a subscription."""
+    """One row per subscription."""
     count = len(subscriptions)
     matches = [[f"{key}={pattern}" for key, pattern in s.match.items()] for s in subscriptions]
     return Report(
@@ -41,7 +41,7 @@ def subscriptions_report(subscriptions: Sequence[Subscription]) -> Report:
 
 
 def latency_report(latencies_s: Mapping[int, float], brokers: Sequence[int], payloads: int) -> Report:
-    """One row a broker, the slowest first, those without a measurement last."""
+    """One row per broker, slowest first, unmeasured ones last."""
     ordered = sorted(brokers, key=lambda broker: -latencies_s.get(broker, -1.0))
     known = [broker for broker in ordered if broker in latencies_s]
     headline = f"{len(known)} of {counted_noun(len(ordered), 'broker')} measured, from {_pushes(payloads)}"
@@ -68,7 +68,7 @@ def latency_report(latencies_s: Mapping[int, float], brokers: Sequence[int], pay
 
 
 def errors_report(errors: Sequence[TopicErrors], payloads: int, cluster: str) -> Report:
-    """One row a topic that a producer named, the one with most failed records first."""
+    """One row per topic that a producer named, most failed records first."""
     failed = sum(topic.failed_records for topic in errors)
     headline = f"{counted_noun(round(failed), 'record')} not written, from {_pushes(payloads)}"
     return Report(
@@ -108,7 +108,7 @@ def errors_report(errors: Sequence[TopicErrors], payloads: int, cluster: str) ->
 
 
 def metrics_report(metrics: Sequence[ClientMetric], payloads: int, shown_rows: int | None = None) -> Report:
-    """One row a metric of a client; people see the first 50 unless they say how many."""
+    """One row per metric of a client; people see the first 50 by default."""
     clients = len({metric.client for metric in metrics})
     pushes = _pushes(payloads)
     found = f"{counted_noun(len(metrics), 'metric')} of {counted_noun(clients, 'client')}, from {pushes}"

@@ -1,4 +1,4 @@
-"""The report of ``config show``: settings, and where each comes from."""
+"""The report of ``config show``: settings, and the source of each."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _WRITERS: Final[Mapping[str, Callable[[float], str]]] = {
     "max_bytes": format_stated_bytes,
     "max_duration": duration_as_option,
 }
-"""By the name of a setting that has a unit: what writes its numbers."""
+"""How to format numbers, by setting, for settings with a unit."""
 
 
 def config_report(settings: Settings) -> Report:
-    """List the settings that are set, in the order in which they are documented."""
+    """List the settings that are set, in the order of their documentation."""
     given = [key for key in KEYS if key.field in settings.places]
     profile = settings.profile
     return Report(
@@ -56,7 +56,7 @@ def shown_setting(key: Key, settings: Settings) -> str:
 
 
 def setting_text(value: Any, write: Callable[[float], str] = str) -> str:
-    """A value as one line, numbers in base units unless ``write`` shows them otherwise."""
+    """A value on one line, numbers in base units unless ``write`` formats them."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key}: {setting_text(inner, write)}" for key, inner in value.items())
     if isinstance(value, tuple):

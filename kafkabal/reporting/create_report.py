@@ -1,4 +1,4 @@
-"""The report of ``create``: which topics, where their replicas go, and what that does to the scores."""
+"""The report of ``create``: the topics, where their replicas go, and the effect on the scores."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from kafkabal.wording import counted_noun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Creation:
-    """What was asked for, and what comes of it."""
+    """A request to create topics, and its result."""
 
     before: ClusterState
     placed: PlacedTopics
     existing: tuple[str, ...]
-    """Topics that are there already."""
+    """Topics that already exist."""
     differences: tuple[Difference, ...]
-    """Where these are not as they are wanted."""
+    """How these differ from the request."""
     scores: tuple[WeightedScore, ...]
     tolerance: float
     dry_run: bool
 
     def warnings(self) -> tuple[str, ...]:
-        """What of the new topics can never work as it is wanted."""
+        """Settings of the new topics that can never work."""
         return tuple(
             f"topic {topic.name}: {MIN_INSYNC_REPLICAS} {wanted} exceeds replication factor "
             f"{len(topic.assignment[0])}; producers with acks=all will fail"
@@ -44,7 +44,7 @@ class Creation:
 
 
 def creation_report(creation: Creation) -> Report:
-    """Everything ``create`` has to say."""
+    """The report of ``create``."""
     topics = creation.placed.topics
     return Report(
         command="create",
@@ -81,7 +81,7 @@ def _replicas(topics: Sequence[PlacedTopic]) -> int:
 
 
 def _topic_table(creation: Creation) -> Table:
-    """The new topics, then those that exist, as they are."""
+    """The new topics, then the existing ones, as they are."""
     topics = creation.placed.topics
     differing = {difference.topic for difference in creation.differences}
     states = ["planned" if creation.dry_run else "created"] * len(topics)
@@ -119,13 +119,13 @@ def _topic_table(creation: Creation) -> Table:
 
 
 def _existing_shape(state: ClusterState, name: str) -> tuple[int, int]:
-    """Partitions of a topic, and the replicas of its first one."""
+    """Number of partitions of a topic, and replicas of its first one."""
     first, end = np.searchsorted(state.partitions.topic, state.topics.name.index(name) + np.arange(2)).tolist()
     return end - first, int(state.replication_factor[first])
 
 
 def _broker_table(creation: Creation) -> Table:
-    """What each broker gets, and its share by the first score afterwards."""
+    """What each broker receives, and its share by the first score afterwards."""
     state = creation.placed.state
     ids = state.brokers.id.tolist()
     rows = [replicas for topic in creation.placed.topics for replicas in topic.assignment]
@@ -156,7 +156,7 @@ def _score_table(creation: Creation) -> Table:
 
 
 def _shares(when: str, scored: Sequence[Scored], state: ClusterState) -> list[Column]:
-    """The extremes of each score, as ``inspect`` shows them: within its worst group where it has groups."""
+    """The extremes of each score, as in ``inspect``: within the worst group if the score has groups."""
     ends = [worst_group(each, state) or each.evaluation for each in scored]
     return [
         Column(

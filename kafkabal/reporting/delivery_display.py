@@ -12,16 +12,16 @@ from kafkabal.wording import counted_noun
 
 
 class Messages(Protocol):
-    """Where lines of a command go."""
+    """Receives the lines of a command."""
 
     def say(self, text: str) -> None:
-        """Show how it goes, unless quiet."""
+        """Show progress, unless quiet."""
 
     def detail(self, text: str) -> None:
-        """Show more, where more is asked for."""
+        """Show details, if verbose."""
 
     def warn(self, text: str) -> None:
-        """Show what the user should not miss."""
+        """Show what the user must not miss."""
 
 
 class DeliveryDisplay(DeliveryListener):
@@ -30,9 +30,9 @@ class DeliveryDisplay(DeliveryListener):
     Parameters
     ----------
     open_bar
-        Makes a progress display of a number of bytes, None where that is unknown.
+        Creates a progress display for a number of bytes, None if unknown.
     textfile
-        Kept current, in a ``with`` block of its own.
+        Kept up to date; opened and closed by the caller.
     """
 
     def __init__(self, messages: Messages, open_bar: Callable[[int | None], Bar], textfile: TransferTextfile) -> None:
@@ -55,7 +55,7 @@ class DeliveryDisplay(DeliveryListener):
             self._bar.__exit__(error_type, error, traceback)
 
     def starts(self, *, total_bytes: int, total_records: int | None) -> None:
-        """All checks have passed."""
+        """Note that all checks have passed."""
         if total_records is not None:
             self._messages.detail(counted_noun(total_records, "record"))
         self._total_bytes = total_bytes
@@ -69,7 +69,7 @@ class DeliveryDisplay(DeliveryListener):
         self._messages.say("the previous run stopped early; looking for its records in the topic")
 
     def progressed(self, progress: DeliveryProgress) -> None:
-        """Show progress once there is something to send; records of earlier runs do not count for the rate."""
+        """Show progress once there is something to send; records of earlier runs do not count in the rate."""
         self.sent = progress.sent
         self._textfile.update(progress.sent, progress.bytes - progress.skipped_bytes)
         if not progress.handed_over:
@@ -77,15 +77,15 @@ class DeliveryDisplay(DeliveryListener):
         bar = self._bar or self._open_bar(self._total_bytes or None)
         bar.update(progress.bytes, skipped_bytes=progress.skipped_bytes, note=counted_noun(progress.records, "record"))
         if self._bar is None:
-            self._bar = bar.__enter__()  # only now: a continued run does not start at 0
+            self._bar = bar.__enter__()  # not earlier: a resumed run does not start at 0
 
     def refresh_failed(self, error: Exception) -> None:
-        """Warn, but not about the same error every few seconds."""
+        """Warn, but not repeatedly about the same error."""
         text = f"cannot refresh cluster metadata, routing by the last known state: {error}"
         self._warn_once(text, text)
 
     def topic_unseen(self, error: KafkabalError) -> None:
-        """Warn once: sending continues, and fails if the brokers refuse the records."""
+        """Warn once: sending continues, and fails if the brokers reject the records."""
         doubt = "cannot verify the topic id, continuing"
         self._warn_once(doubt, f"{doubt}: {error.message}")
 

@@ -19,7 +19,7 @@ _TONES: Final[Mapping[CheckStatus, Tone]] = {
 
 
 def doctor_report(checks: Sequence[CheckResult]) -> Report:
-    """One row a check, findings first, and a note for each finding."""
+    """One row per check, findings first, and a note for each finding."""
     checks = sorted(checks, key=lambda check: not check.status.is_finding)
     findings = [check for check in checks if check.status.is_finding]
     count = counted_noun(len(findings), "finding") if findings else "no findings"

@@ -1,4 +1,4 @@
-"""Whether brokers may be drained, and what that takes."""
+"""The report on whether brokers can be drained, and at what cost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkabal.units import format_bytes, format_duration, format_rate
 from kafkabal.wording import brokers_by_id, counted_noun
 
 _SHOWN = 20
-"""Rows: with headline and header what a terminal of 24 lines shows at once."""
+"""Rows: with headline and header they fill a terminal of 24 lines."""
 
 
 def drain_report(
@@ -21,16 +21,16 @@ def drain_report(
     rebalance: str = "kafkabal rebalance",
     cluster_options: str = "",
 ) -> Report:
-    """The verdict, what is to move, blockers by topic and room by log dir.
+    """The verdict, the data to move, blockers by topic and room by log dir.
 
     Parameters
     ----------
     is_assumed
-        No throttle was given: the rate is the one that an automatic throttle starts with at least.
+        No throttle was given: the rate is the lowest that an automatic throttle starts with.
     rebalance
         The command that drains.
     cluster_options
-        Lead it to the same cluster.
+        Options that select the same cluster for it.
     """
     return Report(
         command="rebalance --check",

@@ -29,7 +29,7 @@ def explanation_report(change: PartitionChange) -> Report:
 
 
 def why_not_report(found: WhyNot) -> Report:
-    """What keeps a partition from a broker."""
+    """What prevents a partition from moving to a broker."""
     if found.holds:
         headline = f"The plan has a replica of {found.partition} on broker {found.broker}."
     else:

@@ -1,4 +1,5 @@
-"""Columns made to fit a terminal: bars go before names are shortened, names before whole columns are hidden."""
+"""Fits columns to a terminal: bars are dropped before names are shortened, names are shortened before columns are
+hidden."""
 
 from __future__ import annotations
 
@@ -13,27 +14,27 @@ from kafkabal.reporting.report import BARS, Column, ValueKind
 GAP: Final = 2
 """Blanks between two columns."""
 LEAST_PROSE: Final = 16
-"""Width below which a column of prose is not squeezed: it is wrapped."""
-# bars go before prose gets narrower than this, which is about a third of a small terminal
+"""Minimum width of a column of prose, which is wrapped."""
+# bars are dropped before prose gets narrower than this, about a third of a small terminal
 _EASY_PROSE: Final = 26
-# names are shortened to this before a column is hidden, and below it only where nothing is left to hide
+# names are shortened to this before a column is hidden, and below it only if nothing is left to hide
 _SHORT_NAME: Final = 16
 _LEAST_NAME: Final = 4
 """Shorter ones cannot be told apart."""
-# parts of the width that stay at the start, tried in turn: the end of a path matters most
+# fractions of the width kept at the start, tried in turn: the end of a path matters most
 _HEADS: Final = (0.35, 0.15, 0.55, 0.75, 0.0, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnColumn:
-    """A column and its cells as they are to be drawn."""
+    """A column and its cells as they will be drawn."""
 
     column: Column
     cells: Sequence[Text]
     width: int
-    """Columns of the terminal that it takes where nothing is cut."""
+    """Terminal columns that it needs uncut."""
     short_bar: Sequence[Text] | None
-    """Shorter cells, of a bar."""
+    """Shorter cells, for a bar."""
 
     @classmethod
     def of(cls, column: Column, cells: Sequence[Text], short_bar: Sequence[Text] | None = None) -> DrawnColumn:
@@ -42,7 +43,7 @@ class DrawnColumn:
 
     @property
     def is_bar(self) -> bool:
-        """Whether it only draws what another column says."""
+        """Whether it only draws the values of another column."""
         return self.column.kind in BARS
 
     @property
@@ -51,13 +52,13 @@ class DrawnColumn:
         return self.column.kind is ValueKind.TEXT and not (self.column.wraps or self.column.whole)
 
     def least_width(self, shortest_name: int, prose: int = LEAST_PROSE) -> int:
-        """What it takes with names elided to a width, and prose in lines of another."""
+        """The width it needs with names elided to one width, and prose wrapped to another."""
         if self.column.wraps:
             return min(self.width, prose)
         return min(self.width, max(shortest_name, len(self.column.title))) if self.can_be_elided else self.width
 
     def elided(self, width: int, ellipsis: str) -> DrawnColumn:
-        """The same with no cell above a width, unless the title is wider."""
+        """The same column with no cell wider than this, unless the title is."""
         width = max(width, len(self.column.title))
         texts = elide([cell.plain for cell in self.cells], width, ellipsis)
         pairs = zip(self.cells, texts, strict=True)
@@ -67,10 +68,11 @@ class DrawnColumn:
 def fitting(
     columns: Sequence[DrawnColumn], width: int | None, *, unicode: bool = True
 ) -> tuple[list[DrawnColumn], list[DrawnColumn]]:
-    """The columns that fit a width, and those to be named as hidden.
+    """The columns that fit a width, and those to report as hidden.
 
-    In this order, until all fits: bars get short; names are elided to 16; bars go; dispensable columns go, the most
-    dispensable first; other columns go, from the right; names are elided to 4. The first column always stays.
+    In this order, until all fit: bars are shortened; names are elided to 16; bars are dropped; dispensable columns are
+    hidden, most dispensable first; other columns are hidden, from the right; names are elided to 4. The first column
+    always stays.
     """
     shown, hidden = list(columns), list[DrawnColumn]()
     if width is None or _total(each.width for each in shown) <= width:
@@ -84,12 +86,12 @@ def fitting(
 
 
 def _most_dispensable(shown: Sequence[DrawnColumn]) -> int:
-    """Index of what goes first: the most dispensable, of equal ones the rightmost."""
+    """Index of the column to hide first: the most dispensable, rightmost among equals."""
     return max(range(1, len(shown)), key=lambda i: (shown[i].column.dispensable, i))
 
 
 def _with_short_names(columns: Sequence[DrawnColumn], width: int, ellipsis: str) -> list[DrawnColumn]:
-    """Elide the widest names, all to one width, as far as it takes."""
+    """Elide the widest names, all to one width, as far as needed."""
 
     def total(longest: int) -> int:
         return _total(each.least_width(longest) for each in columns)
@@ -107,8 +109,8 @@ def _total(widths: Iterable[int]) -> int:
 def elide(texts: Sequence[str], width: int, ellipsis: str = "…") -> list[str]:
     """Texts of at most ``width`` characters; longer ones lose a part, marked by the ellipsis.
 
-    Where it can be, texts that differ differ afterwards too: ``/data/kafka/d0/logs`` and ``/data/kafka/d1/logs`` keep
-    the part in which they do.
+    If possible, different texts stay different: ``/data/kafka/d0/logs`` and ``/data/kafka/d1/logs`` keep the part in
+    which they differ.
 
     Parameters
     ----------

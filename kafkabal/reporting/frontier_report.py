@@ -1,4 +1,4 @@
-"""The report of what tightness costs: bytes against tolerance."""
+"""The report of the trade-off between bytes and tolerance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafkabal.reporting.report import Column, Report, Table, ValueKind
 
 
 def frontier_report(points: Sequence[FrontierPoint]) -> Report:
-    """One row a tolerance."""
+    """One row per tolerance."""
     columns = (
         Column(
             key="tolerance", title="tolerance", values=[p.tolerance for p in points], kind=ValueKind.PERCENT, label=True

@@ -1,4 +1,4 @@
-"""The pages of the documentation, as they are installed with the program."""
+"""The pages of the documentation, as installed with the program."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from kafkabal.reporting.report import Column, Report, Table
 _INSTALLED: Final = "documentation"
 _ENDING: Final = ".md"
 _COMMENT: Final = re.compile(r"<!--.*?-->\s*", re.DOTALL)
-"""Words to those who write the pages."""
+"""Notes to authors of the pages."""
 _LINK: Final = re.compile(r"!?\[([^\]]+)\]\((?!https?:)([^)#\s]*)(?:#[^)\s]*)?\)")
-"""To a file beside the page, or a picture: no terminal can open it."""
-# decisions of the past and figures of measurements are for those who read the repository
+"""Links to a file in the same folder, or to a picture: no terminal can open these."""
+# decision records and measurements are for readers of the repository
 _FOLDERS: Final = ("", "how-to")
 
 
 @cache
 def _pages() -> dict[str, Traversable]:
-    """Pages by name: the file's without its ending."""
+    """Pages by name: the file name without its ending."""
     installed = files("kafkabal") / _INSTALLED
-    # in a checkout they are beside the package
+    # in a checkout they are outside the package
     root: Traversable = installed if installed.is_dir() else Path(__file__).parents[2] / "docs"
     found: dict[str, Traversable] = {}
     for folder in _FOLDERS:
@@ -52,7 +52,7 @@ def read_page(name: str) -> str:
     Raises
     ------
     OperationError
-        If it was not installed.
+        If it is not installed.
     """
     page = _pages().get(name)
     if page is None:
@@ -61,7 +61,7 @@ def read_page(name: str) -> str:
 
 
 def topics_report() -> Report:
-    """One row a page, with its heading."""
+    """One row per page, with its heading."""
     names = page_names()
     headings = [_heading(read_page(name)) for name in names]
     return Report(
@@ -80,13 +80,13 @@ def topics_report() -> Report:
 
 
 def draw_page(text: str, surface: OutputCapabilities) -> str:
-    """A page as a terminal shows it; as it is written where stdout is not a terminal, but for its comments."""
+    """A page rendered for a terminal; if stdout is not a terminal, its source without comments."""
     text = _COMMENT.sub("", text)
     return text if surface.width is None else draw([Markdown(_LINK.sub(_as_command, text))], surface)
 
 
 def _as_command(link: re.Match[str]) -> str:
-    """The text of a link and the command that shows its page; the text alone where no page is installed."""
+    """The text of a link and the command that shows its page; only the text if that page is not installed."""
     name = Path(link[2]).name.removesuffix(_ENDING)
     return f"{link[1]} (`kafkabal help {name}`)" if name in _pages() else link[1]
 

@@ -1,4 +1,4 @@
-"""Where the lines of a chart of bytes over time are, in the units of an SVG image."""
+"""Computes the lines of a chart of bytes over time, in units of an SVG image."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkabal.reporting.report import LineChart
 from kafkabal.units import format_bytes
 
 WIDTH: Final = 640
-"""Pixels: two side by side on a wide screen, one on a page of print."""
+"""Pixels: two charts fit side by side on a wide screen, one on a printed page."""
 HEIGHT: Final = 150
 _DAY_S: Final = 86400.0
 _HEADROOM: Final = 1.05
@@ -18,7 +18,7 @@ _HEADROOM: Final = 1.05
 
 
 def drawn_line_chart(chart: LineChart) -> dict[str, Any]:
-    """What the template draws: points as SVG writes them, and the texts at the axes."""
+    """The template's variables: points as SVG writes them, and the labels of the axes."""
     begin_s, end_s = chart.past[0][0], chart.future[-1][0]
     now_s = chart.past[-1][0]
     highest = max(chart.limit or 0.0, *(b for _, b in chart.past), *(high for *_, high in chart.future))

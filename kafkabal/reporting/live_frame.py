@@ -1,7 +1,7 @@
-"""One frame of the live view: as many lines as the terminal has, none wider than it is.
+"""One frame of the live view: exactly as many lines as the terminal has, none wider than it is.
 
-From the top: who and when, the verdict, brokers against their bands, moves in flight, what has happened. Where lines
-are few, each section keeps what matters most: the worst brokers, the longest moves, the latest events.
+From the top: cluster and time, the verdict, brokers against their bands, moves in flight, events. If there are too few
+lines, each section keeps what matters most: the worst brokers, the longest moves, the latest events.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from kafkabal.wording import counted_noun
 _TONES: Final = {Severity.BALANCED: Tone.GOOD, Severity.IMBALANCED: Tone.WARNING, Severity.BROKEN: Tone.BAD}
 _EVENT_STYLES: Final = {True: STYLES[Tone.GOOD], False: STYLES[Tone.BAD], None: ""}
 _LEAST_LINES: Final = 5
-"""Of a section that has more: a blank one, headings, and what matters most of it."""
+"""Of a section that has more: a blank line, headings, and its most important rows."""
 
 
 class LiveFrames:
-    """Makes frames of one cluster; what is computed of a reading is computed once.
+    """Creates frames for one cluster; computes each reading only once.
 
     Parameters
     ----------
     name
-        What to call the cluster.
+        The name of the cluster.
     zone
-        In which times are shown; None for that of this host.
+        Time zone to show times in; None for that of this host.
     """
 
     def __init__(self, name: str, by: Grouping, surface: OutputCapabilities, zone: tzinfo | None = None) -> None:
@@ -48,7 +48,7 @@ class LiveFrames:
         self._verdict = Text("reading the cluster")
 
     def frame(self, reading: LiveReading, columns: int, lines: int) -> list[str]:
-        """What a terminal of this size shows, from the top: exactly as many lines as it has, colours included."""
+        """The lines for a terminal of this size, from the top: exactly as many as it has, with colours."""
         surface = replace(self._surface, width=columns)
         self._take(reading.inspection)
         top = self._top_lines(reading, surface)
@@ -59,7 +59,7 @@ class LiveFrames:
         )
         rows = shared_lines([len(section) for section in sections], lines - len(top) - 1)
         holders, moves, events = sections
-        # the latest events are at the end
+        # the latest events come last
         body = [*holders[: rows[0]], *moves[: rows[1]], *events[:1], *events[1:][len(events) - rows[2] :]]
         kept = [*top, *body][: max(lines - 1, 1)]
         foot = _line("q to quit", surface, STYLES[Tone.FAINT])
@@ -74,13 +74,13 @@ class LiveFrames:
 
     def _top_lines(self, reading: LiveReading, surface: OutputCapabilities) -> list[str]:
         head = _line("  ".join([self._name, *self._ages(reading)]), surface, "bold")
-        # the events say so too, but scroll away
+        # the events report it too, but scroll away
         why = f"the cluster cannot be read: {reading.problem}"
         problem = [_line(why, surface, STYLES[Tone.BAD])] if reading.problem else []
         return [head, *problem, *draw([self._verdict], surface).splitlines()]
 
     def _ages(self, reading: LiveReading) -> list[str]:
-        """When what is shown was true: not the time of drawing, which is later, the more so where a broker hangs."""
+        """When the shown data was read, not when it is drawn: that is later, especially if a broker hangs."""
         if reading.at_s is None:
             return []
         sizes = f", sizes of {self._time(reading.read_at_s)}" if reading.inspection is not None else ""
@@ -102,7 +102,8 @@ class LiveFrames:
 
 
 def shared_lines(wanted: Sequence[int], lines: int) -> list[int]:
-    """How many lines each section gets: all it wants if there is room, else a few each, and the first ones the rest."""
+    """Lines for each section: all it wants if there is room, or else a few each, and the rest for the first
+    sections."""
     given = [min(each, _LEAST_LINES) for each in wanted]
     for i in reversed(range(len(given))):
         given[i] = max(0, min(given[i], given[i] + lines - sum(given)))
@@ -163,7 +164,7 @@ def _moves_table(moves: Sequence[MoveInFlight]) -> Table:
 
 
 def _line(text: str, surface: OutputCapabilities, style: str = "") -> str:
-    """One line, cut where the terminal ends."""
+    """One line, cut at the width of the terminal."""
     line = Text(printable(text), style)
     line.truncate(surface.width or line.cell_len, overflow="ellipsis" if surface.unicode else "crop")
     return draw([line], surface).rstrip("\n")

@@ -1,4 +1,4 @@
-"""What can be drawn where the text goes."""
+"""What the output device can display."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputCapabilities:
-    """A terminal, a pipe or a file, as far as drawing on it goes."""
+    """The display abilities of a terminal, a pipe or a file."""
 
     width: int | None = None
-    """Columns; None where lines may have any length, as in a pipe."""
+    """Columns; None if lines may have any length, as in a pipe."""
     colour: bool = False
     animated: bool = False
-    """What was drawn can be drawn over."""
+    """Whether output can be overwritten."""
     unicode: bool = True
 
 

@@ -1,4 +1,4 @@
-"""The forms of a report: which function renders which."""
+"""Output formats of reports, and the module that renders each."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _RENDERERS: Final[Mapping[str, str]] = {
 
 
 def render(report: Report, form: str, surface: OutputCapabilities) -> str:
-    """The text of a report, ending in a newline.
+    """Render a report as text, ending in a newline.
 
     Parameters
     ----------
     form
         ``table``, ``json``, ``jsonl``, ``yaml``, ``csv``, ``markdown``, ``html`` or ``prometheus``.
     surface
-        Where a table will be seen; the other forms do not depend on it.
+        Where a table will be shown; the other formats do not depend on it.
 
     Raises
     ------
     UsageError
-        If the report has no such form.
+        If there is no such format.
     """
     if form not in _RENDERERS:
         raise UsageError(f"unknown output format: {form!r}", hint=f"choose from: {', '.join(_RENDERERS)}")

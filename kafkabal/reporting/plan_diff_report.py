@@ -1,4 +1,4 @@
-"""What one plan does and another does not."""
+"""The differences between two plans."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkabal.wording import counted_noun
 
 
 def plan_diff_report(first: Plan, second: Plan, shown_rows: int | None = FIRST_MOVES) -> Report:
-    """Partitions that two plans treat differently, those with the most bytes first."""
+    """Partitions that two plans treat differently, most bytes first."""
     a, b = ({c.name: c for c in plan.partitions} for plan in (first, second))
     differing = [name for name in sorted(a.keys() | b.keys()) if _target(a.get(name)) != _target(b.get(name))]
     differing.sort(key=lambda name: -max(_bytes(a.get(name)), _bytes(b.get(name))))

@@ -1,4 +1,4 @@
-"""The partitions of a plan line by line: from where to where, how much, and why."""
+"""The partitions of a plan, one per line: from where to where, how much, and why."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from kafkabal.plan import ANY_DIR, Action, PartitionChange
 from kafkabal.reporting.report import Column, Table, ValueKind
 
 FIRST_MOVES = 20
-"""Lines that a table shows unless all are asked for."""
+"""Default number of lines in a table."""
 
 
 def moves_table(changes: Sequence[PartitionChange], shown_rows: int | None = FIRST_MOVES) -> Table:
-    """One row a partition, those with the most bytes first.
+    """One row per partition, most bytes first.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def moves_table(changes: Sequence[PartitionChange], shown_rows: int | None = FIR
 
 
 def change_in_words(change: PartitionChange) -> str:
-    """``1,2 -> 3,2``; a change of leader or of log dirs alone names just that, and one of both each."""
+    """``1,2 -> 3,2``; if only the leader or log dirs change, these; if both order and log dirs change, both."""
     previous = change.previous
     if change.action is Action.LOG_DIR and previous is not None:
         order = [f"{brokers_in_words(previous.replicas)} -> {brokers_in_words(change.replicas)}"]
@@ -69,7 +69,7 @@ def brokers_in_words(replicas: Sequence[int]) -> str:
 
 
 def _dir_changes(change: PartitionChange) -> list[str]:
-    """``d0 -> d1 on 1,2,3``: what the paths have in common is left out, and like changes of brokers are one."""
+    """``d0 -> d1 on 1,2,3``: without the common part of the paths, and with equal changes of brokers combined."""
     assert change.previous is not None
     old = dict(zip(change.previous.replicas, change.previous.log_dirs, strict=True))
     brokers_by_step: dict[str, list[int]] = {}

@@ -1,4 +1,4 @@
-"""The report of a plan: which partitions change, who sends what to whom, and what it does to the scores."""
+"""The report of a plan: which partitions change, who sends what to whom, and the effect on the scores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kafkabal.units import format_bytes
 from kafkabal.wording import counted_noun
 
 _SHOWN_PAIRS = 20
-"""A screenful, the largest first."""
+"""One screen, largest first."""
 
 
 def plan_report(plan: Plan, command: str, shown_moves: int | None = FIRST_MOVES) -> Report:
@@ -66,7 +66,7 @@ def _headline(plan: Plan) -> str:
 
 
 def _nothing(plan: Plan) -> str:
-    """Why a plan is empty: all is even, or what is not even was not asked for, or nothing helps it."""
+    """Why a plan is empty: all is balanced, or the imbalance is outside its scope, or nothing improves it."""
     outside = [name for name, change in plan.scores.items() if change.after.get("outside")]
     if not outside:
         return "nothing to do: all scores are inside their bands"
@@ -77,7 +77,7 @@ def _nothing(plan: Plan) -> str:
 
 
 def _pairs(traffic: Traffic) -> Table:
-    """Moves by broker that loses a copy and broker that gets one; a copy more comes from no broker."""
+    """Moves by losing and receiving broker; an additional copy comes from no broker."""
     span = int(traffic.target.max(initial=0)) + 1
     codes = traffic.gives_up * span + traffic.target
     pairs, owner, replicas = np.unique(codes, return_inverse=True, return_counts=True)
@@ -132,7 +132,7 @@ def _sums(group: I64, value: I64, n_groups: int) -> I64:
 
 
 def _on_rounding(plan: Plan) -> tuple[str, ...]:
-    """Which scores are called balanced although a share stays beyond the tolerance."""
+    """Which scores count as balanced although a share exceeds the tolerance."""
     tolerance = float(plan.options.get("tolerance", DEFAULT_PLAN_TOLERANCE))
     after = {name: change.after for name, change in plan.scores.items()}
     names = [n for n, figures in after.items() if figures.get("skew", 0.0) > tolerance and not figures.get("outside")]
@@ -162,7 +162,7 @@ def _scores(plan: Plan) -> Table:
         return Column(key=key, title=title, kind=ValueKind.PERCENT, values=values)
 
     def count(key: str, title: str, when: str) -> Column:
-        # a plan file holds all figures as floats
+        # a plan file stores all figures as floats
         values = [getattr(plan.scores[name], when).get("outside") for name in names]
         counts = [None if value is None else round(value) for value in values]
         return Column(key=key, title=title, kind=ValueKind.NUMBER, values=counts)

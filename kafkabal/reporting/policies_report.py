@@ -1,4 +1,4 @@
-"""The report of ``policies``: how each decides, what it needs, and whether it keeps the order of a key."""
+"""The report of ``policies``: how each decides, what it needs, and whether it keeps records of a key in order."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from kafkabal.routing import Context, load_policy, options_of, policy_names
 
 
 def policies_report(names: Sequence[str] = ()) -> Report:
-    """List policies; none named means all that the registry knows.
+    """List policies; without names, all that the registry knows.
 
     Raises
     ------
     UsageError
-        If a named policy is unknown, or an option that is given with it is wrong.
+        If a policy is unknown, or one of its options is wrong.
     """
     choices = [load_policy(name) for name in names or policy_names()]
     for choice in choices:
         if choice.options:
-            choice.create(Context())  # which refuses values that are out of their range
+            choice.create(Context())  # checks the ranges of the values
     abouts = [choice.about for choice in choices]
     options = [options_of(choice.make) for choice in choices]
     return Report(

@@ -14,7 +14,7 @@ from kafkabal.wording import counted_noun
 
 
 def production_report(outcome: SendOutcome, view: RoutingView) -> Report:
-    """Everything ``produce`` has to say when it is done."""
+    """The final report of ``produce``."""
     sent_bytes = sum(outcome.bytes_by_partition.values())
     there = f", {outcome.already_there:,} already in the topic" if outcome.already_there else ""
     headline = f"{counted_noun(outcome.sent, 'record')} sent to topic {view.topic}, {format_bytes(sent_bytes)}{there}"
@@ -34,7 +34,7 @@ def production_report(outcome: SendOutcome, view: RoutingView) -> Report:
 
 
 def _broker_table(outcome: SendOutcome, view: RoutingView) -> Table:
-    """Brokers that lead partitions of the topic, with what they took and hold in all; none where nothing was sent."""
+    """Brokers that lead partitions of the topic, with sent and total bytes; no rows if nothing was sent."""
     sent = _sent_bytes(outcome, view)
     leads = np.flatnonzero(np.bincount(view.leader[view.leader >= 0], minlength=view.n_brokers))
     if not outcome.sent:
@@ -53,7 +53,7 @@ def _broker_table(outcome: SendOutcome, view: RoutingView) -> Table:
 
 
 def _sent_bytes(outcome: SendOutcome, view: RoutingView) -> F64:
-    """float64, shape (n_brokers,): bytes that went to the partitions that each broker leads now."""
+    """float64, shape (n_brokers,): bytes sent to the partitions that each broker leads now."""
     sent = np.zeros(view.n_brokers)
     for partition, count in outcome.bytes_by_partition.items():
         if partition < view.n_partitions and view.leader[partition] >= 0:

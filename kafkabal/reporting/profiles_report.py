@@ -1,4 +1,4 @@
-"""The reports of ``profiles``: the profiles, the settings of one, and which clusters answer."""
+"""The reports of ``profiles``: the profiles, the settings of one, and which clusters respond."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HIDDEN = "(hidden)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileCheck:
-    """What came of connecting to the cluster of a profile."""
+    """The result of connecting to the cluster of a profile."""
 
     name: str
     cluster: str | None = None
@@ -29,7 +29,7 @@ class ProfileCheck:
 
 
 def profiles_report(profiles: Mapping[str, Profile], in_use: str, path: Path) -> Report:
-    """One row a profile, in the order of the file."""
+    """One row per profile, in file order."""
     names = list(profiles)
     clusters = [_cluster(profile) for profile in profiles.values()]
     problems = {name: _told(profile.problem) for name, profile in profiles.items() if profile.problem is not None}
@@ -98,7 +98,7 @@ def profile_report(
 
 
 def check_report(checks: Sequence[ProfileCheck], in_use: str) -> Report:
-    """One row a profile, those whose cluster did not respond first."""
+    """One row per profile, unresponsive clusters first."""
     rows = sorted(checks, key=lambda each: (each.problem is None, each.name))
     failed = [each.name for each in rows if each.problem]
     counted = counted_noun(len(rows), "profile")
@@ -148,7 +148,7 @@ def _told(error: UsageError) -> str:
 
 
 def _cluster(profile: Profile) -> str | None:
-    """What a profile says of its cluster, as it is written."""
+    """The cluster of a profile, as written."""
     node = next((profile.settings[key] for key in _CLUSTER_KEYS if key in profile.settings), None)
     return None if node is None else _written(node)
 

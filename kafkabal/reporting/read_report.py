@@ -1,4 +1,4 @@
-"""The reports of ``read``: what readers and brokers reached, and what was restored."""
+"""The reports of ``read``: rates of readers and brokers, and restored files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkabal.wording import counted_noun
 
 
 def measurement_report(topic: str, manifest: Manifest, measured: Measurement) -> Report:
-    """How fast a topic was read."""
+    """The measured rates of reading a topic."""
     count = len(measured.readers)
     return Report(
         command="read",
@@ -33,7 +33,7 @@ def measurement_report(topic: str, manifest: Manifest, measured: Measurement) ->
 
 
 def restore_report(topic: str, folder: Path, restored: RestoreResult) -> Report:
-    """Which files were written."""
+    """The files that were written."""
     there = f", {restored.already_there} were there before" if restored.already_there else ""
     return Report(
         command="read --to",

@@ -1,4 +1,4 @@
-"""The first table of a report as CSV, with a header line of keys."""
+"""Renders the first table of a report as CSV, with a header line of keys."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FORMULA = ("=", "+", "-", "@")
 
 
 def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001
-    """Raw values: empty where not known, ``true`` or ``false``, lists and ``KEY=VALUE`` of objects joined by blanks.
+    """Raw values: unknown ones empty, ``true`` or ``false``, lists and ``KEY=VALUE`` of objects joined by blanks.
 
     Raises
     ------
@@ -40,6 +40,6 @@ def _cell(value: Any) -> Any:
 
 
 def _harmless(text: str) -> str:
-    """Text that neither steers a terminal nor is a formula to a spreadsheet, which evaluates what begins like one."""
+    """Text without control characters that no spreadsheet evaluates as a formula, as it does by its first character."""
     shown = printable(text)
     return f"'{shown}" if shown.startswith(_FORMULA) else shown

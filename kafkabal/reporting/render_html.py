@@ -1,4 +1,4 @@
-"""A report as one HTML file: nothing from elsewhere, no scripts, light and dark, printable."""
+"""Renders a report as a self-contained HTML file: no scripts, light and dark, printable."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from kafkabal.reporting.report import BARS, Chart, Column, HeatMap, LineChart, R
 
 _TEMPLATE: Final = "report.html.j2"
 _LEFT: Final = frozenset({ValueKind.TEXT, ValueKind.MAP}) | BARS
-# a page with more rows is slow to open; programs have all of them in the other formats
+# a page with more rows opens slowly; the other formats have all rows for programs
 _MOST_ROWS: Final = 1000
 _MOST_BARS: Final = 60
-"""What fits on a screen without scrolling; the table has all of them."""
+"""As many as fit on a screen without scrolling; the table has all."""
 # shares from here on have the strongest colour
 _HOTTEST: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of a table; bars have a width in percent instead of text."""
+    """One cell of a table; a bar has a width in percent instead of text."""
 
     text: str
     classes: str
@@ -35,7 +35,7 @@ class Cell:
 
 
 def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001 - a page fits itself to its window
-    """A whole page."""
+    """Render a whole page."""
     environment = Environment(
         loader=PackageLoader("kafkabal.reporting", ""),
         autoescape=True,
@@ -160,7 +160,7 @@ def _heat_map(chart: HeatMap) -> dict[str, Any]:
 
 
 def _heat(share: float | None) -> dict[str, Any]:
-    """Too much is warm, too little is cold, and how strongly is how far it is from 1."""
+    """Above 1 is warm, below is cold; the strength is the distance from 1."""
     if share is None:
         return {"text": "", "classes": "none", "strength": 0}
     distance = min(abs(share - 1) / (_HOTTEST - 1), 1.0)

@@ -1,4 +1,4 @@
-"""A report as one JSON document."""
+"""Renders a report as one JSON document."""
 
 from __future__ import annotations
 

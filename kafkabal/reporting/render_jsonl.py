@@ -1,4 +1,4 @@
-"""The first table of a report as JSON Lines: the envelope, then a line a row."""
+"""Renders the first table of a report as JSON Lines: the envelope, then one line per row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkabal.reporting.report_as_nested_values import as_document, first_table,
 
 
 def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001
-    """One JSON object a line, keys in a fixed order.
+    """One JSON object per line, keys in a fixed order.
 
     Raises
     ------

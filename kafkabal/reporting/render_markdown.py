@@ -1,4 +1,4 @@
-"""A report as Markdown, for a pull request or a ticket."""
+"""Renders a report as Markdown, for a pull request or a ticket."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TEXT = frozenset({ValueKind.TEXT})
 
 
 def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001
-    """Headline as a heading, facts as a list, tables with pipes, notes as a list; text of others is escaped."""
+    """Headline as a heading, facts as a list, tables with pipes, notes as a list; external text is escaped."""
     return "\n\n".join("\n".join(part) for part in _parts(report) if part) + "\n"
 
 

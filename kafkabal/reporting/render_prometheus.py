@@ -1,4 +1,4 @@
-"""The metrics of a report in the Prometheus text format, as node_exporter's textfile collector reads it."""
+"""Renders the metrics of a report in the Prometheus text format, for node_exporter's textfile collector."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kafkabal.reporting.report import Column, Metric, Report
 
 
 def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001
-    """Every column and fact that has a metric; what is not known is left out.
+    """Every column and fact that has a metric, without unknown values.
 
     Raises
     ------
     UsageError
-        If the report has no metric.
+        If the report has no metrics.
     """
     families = list(_families(report))
     if not families:
@@ -30,7 +30,7 @@ def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001
 
 
 class _Collected:
-    """The families, as a registry wants them."""
+    """Provides the families to a registry."""
 
     def __init__(self, families: list[Family]) -> None:
         self._families = families

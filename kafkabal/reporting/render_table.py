@@ -1,4 +1,4 @@
-"""A report as people read it: the headline, facts, tables without frames, notes."""
+"""Renders a report for people: the headline, facts, tables without frames, notes."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ _LEFT: Final = BARS | {ValueKind.TEXT}
 _ARROWS: Final = ("  ", " ▲", " ▼")
 _ASCII_ARROWS: Final = ("  ", " ^", " v")
 _BAR_CELLS: Final = 16
-"""A difference of a sixteenth of the longest bar shows; 9 % of a fair share are a cell and a half."""
+"""A difference of a sixteenth of the longest bar is visible; 9 % of a fair share are one and a half cells."""
 _SHORT_BAR_CELLS: Final = 8
-"""Half as long, where a terminal has no room for names beside the long one."""
+"""Half as long, if a terminal has no room for names beside the long one."""
 # longer than any line that people read
 _UNLIMITED: Final = 100_000
 _COMMAND: Final = "kafkabal "
 
 
 def render(report: Report, surface: OutputCapabilities) -> str:
-    """Text for a surface: with colour where it has colour, no wider than it is."""
+    """Render text for a surface: coloured if it supports colour, no wider than it is."""
     return draw(list(_parts(report, surface)), surface)
 
 
 def draw(parts: list[RenderableType], surface: OutputCapabilities) -> str:
-    """Text of anything that rich can draw, without blanks at the ends of lines."""
+    """Draw anything that rich can, without trailing blanks."""
     console = Console(
         file=io.StringIO(),
         width=surface.width or _UNLIMITED,
@@ -86,7 +86,7 @@ def _parts(report: Report, surface: OutputCapabilities) -> Iterator[RenderableTy
 
 
 def _note(text: str) -> Text:
-    """A line that is wrapped, unless a command to paste is in it: it would end at the first break."""
+    """A line that is wrapped, unless it contains a command to paste, which would end at the first line break."""
     if _COMMAND in text:
         return Text(text, no_wrap=True)
     return Text(text)
@@ -97,7 +97,7 @@ def _is_shown(table: Table) -> bool:
 
 
 def table_grid(table: Table, surface: OutputCapabilities) -> tuple[RenderableType, list[str]]:
-    """The table without its title, and the titles of columns that the surface has no room for."""
+    """The table without its title, and the titles of columns that did not fit."""
     drawn, hidden = fitting(_drawn_columns(table, surface), surface.width, unicode=surface.unicode)
     grid = RichTable(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold", show_edge=False)
     for each in drawn:
@@ -114,7 +114,7 @@ def table_grid(table: Table, surface: OutputCapabilities) -> tuple[RenderableTyp
 
 
 def _drawn_columns(table: Table, surface: OutputCapabilities) -> list[DrawnColumn]:
-    """The columns that people see, with their cells; bars with a short form as well."""
+    """The columns that people see, with their cells; for bars also a short form."""
     drawn = []
     for column in table.columns:
         if column.is_shown:

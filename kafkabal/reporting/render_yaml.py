@@ -1,4 +1,4 @@
-"""A report as one YAML document."""
+"""Renders a report as one YAML document."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from kafkabal.reporting.report_as_nested_values import as_document
 
 
 def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001
-    """The same content and order as the JSON form."""
+    """The same content and order as in JSON."""
     return yaml.safe_dump(msgspec.to_builtins(as_document(report)), sort_keys=False, allow_unicode=True)

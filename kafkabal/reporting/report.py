@@ -1,8 +1,8 @@
-"""What a command found, as data; every form of output is a view of it.
+"""The result of a command as data; every output format is a view of it.
 
-A report has a headline, single facts, tables and notes. A table is a list of columns, each with the key that
-programs see, the title that people see, and a kind that says how a value is shown; a value that is not known is
-None. A column with a ``metric`` is also exposed to Prometheus, labelled by the table's label columns.
+A report has a headline, single facts, tables and notes. A table is a list of columns, each with a key for programs, a
+title for people, and a kind that determines how a value is shown; an unknown value is None. A column with a ``metric``
+is also exposed to Prometheus, labelled by the table's label columns.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # commands import this before they ask a cluster, numpy only when there are figures
+if TYPE_CHECKING:  # commands import this before they contact a cluster, but numpy only when there are figures
     import numpy as np
     from numpy.typing import NDArray
 
@@ -27,26 +27,26 @@ class ValueKind(StrEnum):
     RATE = "rate"
     """Bytes per second."""
     PERCENT = "percent"
-    """Of a whole; 0.5 is shown as 50.0%."""
+    """Fraction of a whole; 0.5 is shown as 50.0%."""
     FAIR = "fair"
-    """Of the fair share; 1.25 is shown as 1.25x."""
+    """Multiple of the fair share; 1.25 is shown as 1.25x."""
     DURATION = "duration"
     """Seconds."""
     TIME = "time"
-    """A moment in ISO 8601, shown in UTC to the second."""
+    """An ISO 8601 time, shown in UTC to the second."""
     MAP = "map"
     """A dictionary, shown as ``key value, key value``."""
     BAR = "bar"
-    """A bar as long as the value, all bars of a column to one scale; people only."""
+    """A bar proportional to the value, with one scale per column; people only."""
     FAIR_BAR = "fair-bar"
-    """The same with a mark where the fair share, 1.0, is."""
+    """The same with a mark at 1.0, the fair share."""
 
 
 BARS = frozenset({ValueKind.BAR, ValueKind.FAIR_BAR})
 
 
 class Tone(StrEnum):
-    """How good or bad something is; always said in words too, since colour may be missing."""
+    """How good or bad something is; always stated in words too, since colour may be missing."""
 
     PLAIN = "plain"
     GOOD = "good"
@@ -62,37 +62,37 @@ class Metric:
     name: str
     help: str
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Labels beside those of the table; columns whose metrics differ in them only are one metric."""
+    """Labels in addition to the table's; columns whose metrics differ only in these are one metric."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One value a row."""
+    """One value per row."""
 
     key: str
-    """Name for programs, ending in the unit where there is one: ``used_bytes``."""
+    """Name for programs, ending in the unit if there is one: ``used_bytes``."""
     title: str
     """Name for people; empty hides the column from the table."""
     values: Sequence[Any]
     kind: ValueKind = ValueKind.TEXT
     metric: Metric | None = None
     label: bool = False
-    """It names the row: a label of every metric of the table."""
+    """Identifies the row: a label of every metric of the table."""
     estimated: Sequence[bool] | None = None
-    """Which values are estimates, shown with a ``~``; programs see them under ``KEY_estimated``, also where none is."""
+    """Which values are estimates, shown with a ``~``; programs see ``KEY_estimated``, even if none is."""
     outside: Sequence[int] = ()
-    """Position of a value relative to its band: above (1), below (-1) or within (0); shown with an arrow."""
+    """Position of a value relative to its band: above (1), below (-1) or within (0); shown as an arrow."""
     tones: Sequence[Tone] = ()
     quiet: bool = False
-    """Left out of the table where no value says anything: all are unknown, zero or empty."""
+    """Hidden if no value says anything: all are unknown, zero or empty."""
     for_people: bool = False
-    """Programs do not see it: other columns give them the same as values of one type."""
+    """Hidden from programs: other columns give them the same as values of one type."""
     wraps: bool = False
     """Prose, which may be wrapped."""
     whole: bool = False
-    """Names that people type into other commands, such as ids of runs: never shortened."""
+    """Names that people type into other commands, such as run ids: never shortened."""
     dispensable: int = 0
-    """Hidden where a table is too wide, the highest first; of equal ones the rightmost."""
+    """Hidden if a table is too wide, highest first, rightmost among equals."""
 
     @property
     def is_shown(self) -> bool:
@@ -102,27 +102,27 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Rows of a kind."""
+    """Rows of one kind."""
 
     key: str
     """Name for programs: ``brokers``."""
     columns: Sequence[Column]
     title: str = ""
-    """Heading for people, where a report has several tables."""
+    """Heading for people, if a report has several tables."""
     shown_rows: int | None = None
     """How many rows people see; programs see all."""
     for_programs: bool = False
-    """People do not see it."""
+    """Hidden from people."""
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.columns[0].values) if self.columns else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A single value beside the tables: seen by programs, and by people where it has a title."""
+    """A single value outside the tables: shown to programs, and to people if it has a title."""
 
     key: str
     value: Any
@@ -133,21 +133,21 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareChart:
-    """Shares of holders against their bands, and before a change where there is one; 1.0 is the fair share."""
+    """Shares of holders against their bands, and before a change if there is one; 1.0 is the fair share."""
 
     title: str
     labels: Sequence[str]
-    """Of the holders, in the order in which they are drawn."""
+    """Labels of the holders, in drawing order."""
     shares: Sequence[float | None]
     before: Sequence[float | None] = ()
     low: Sequence[float | None] = ()
-    """Lower edges of the bands, as shares; empty where there are none."""
+    """Lower edges of the bands, as shares; empty if there are none."""
     high: Sequence[float | None] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeatMap:
-    """Shares of a grid of groups and holders; None where a group has nothing on a holder."""
+    """Shares of a grid of groups and holders; None if a group has nothing on a holder."""
 
     title: str
     row_labels: Sequence[str]
@@ -158,17 +158,17 @@ class HeatMap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineChart:
-    """Bytes over time: what was measured, what is forecast with its interval, and what there is room for."""
+    """Bytes over time: measurements, forecast with interval, and limit."""
 
     title: str
     note: str
-    """What to read from it, in words."""
+    """How to read it, in words."""
     past: Sequence[tuple[float, float]]
-    """Seconds since the epoch, and bytes; the last one is now."""
+    """Seconds since the epoch, and bytes; the last point is now."""
     future: Sequence[tuple[float, float, float, float]]
-    """Seconds since the epoch, bytes, and the ends of their interval; the first one is now."""
+    """Seconds since the epoch, bytes, and the ends of their interval; the first point is now."""
     limit: float | None
-    """None where the size of the disk is not known."""
+    """None if the size of the disk is unknown."""
 
 
 Chart = ShareChart | HeatMap | LineChart
@@ -176,10 +176,10 @@ Chart = ShareChart | HeatMap | LineChart
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """All that a command found.
+    """The whole result of a command.
 
-    Facts, tables and columns are the same whatever was found, so that programs can rely on every key: what is not
-    known is None, and a table may have no rows. ``docs/schemas`` describes them.
+    Facts, tables and columns are the same whatever the result, so that programs can rely on every key: an unknown value
+    is None, and a table may have no rows. ``docs/schemas`` describes them.
     """
 
     command: str
@@ -194,14 +194,14 @@ class Report:
     notes: Sequence[str] = field(default=())
     """What to know about the figures, and what to do next; one line each."""
     charts: Callable[[], Sequence[Chart]] = tuple
-    """Made only where there is room to draw, in HTML: on large clusters they take a while."""
+    """Created only if they are drawn, in HTML: on large clusters they take a while."""
 
 
 def known(values: NDArray[np.float64]) -> list[Any]:
-    """Python values of a column of floats, None for NaN."""
+    """Python values of a float column, None for NaN."""
     return [None if math.isnan(value) else value for value in values.tolist()]
 
 
 def counted(values: NDArray[np.integer[Any]]) -> list[Any]:
-    """Python values of a column of bytes or offsets, None for a negative one, which stands for "not known"."""
+    """Python values of a column of bytes or offsets, None if negative, which means unknown."""
     return [None if value < 0 else value for value in values.tolist()]

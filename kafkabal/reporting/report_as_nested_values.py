@@ -1,4 +1,4 @@
-"""A report as the nested values that JSON and YAML share."""
+"""Converts a report to the nested values that JSON and YAML share."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from kafkabal.errors import UsageError
 from kafkabal.reporting.report import BARS, Report, Table
 
 FORMAT_VERSION: Final = 3
-"""Raised whenever a key is renamed or removed, or changes its type; keys may be added without."""
+"""Incremented when a key is renamed or removed, or changes its type; not when keys are added."""
 
 
 def as_document(report: Report) -> dict[str, Any]:
-    """Envelope first, then headline and notes, the facts, and each table as a list of rows under its key."""
+    """The envelope, then headline and notes, the facts, and each table as a list of rows under its key."""
     document: dict[str, Any] = {"kafkabal": {"command": report.command, "version": FORMAT_VERSION}}
     document |= {"headline": report.headline, "notes": list(report.notes)}
     document |= {fact.key: fact.value for fact in report.facts}
@@ -28,7 +28,7 @@ def rows(table: Table) -> Iterator[dict[str, Any]]:
 
 
 def first_table(report: Report, form: str) -> Table:
-    """The first table, for forms that can hold no more.
+    """The first table, for formats with a single table.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def first_table(report: Report, form: str) -> Table:
 
 
 def machine_columns(table: Table) -> Iterator[tuple[str, Sequence[Any]]]:
-    """Keys and values that programs see: no bars, which only draw what another column says, nothing for people only."""
+    """Keys and values for programs: without bars, which only draw another column, and columns only for people."""
     for column in table.columns:
         if column.kind in BARS or column.for_people:
             continue

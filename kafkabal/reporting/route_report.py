@@ -11,7 +11,7 @@ from kafkabal.reporting.report import Column, Fact, Report, Table, ValueKind
 
 
 def route_report(weighed: Sequence[WeighedTopic], *, published: bool) -> Report:
-    """One row a topic and broker that leads some of it, one a partition, and one a topic.
+    """One row per topic and broker that leads some of it, one per partition, and one per topic.
 
     Parameters
     ----------

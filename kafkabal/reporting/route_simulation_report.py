@@ -1,4 +1,4 @@
-"""The report of ``route-simulate``: policies side by side, and what each does to every broker."""
+"""The report of ``route-simulate``: policies side by side, and the effect of each on every broker."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from kafkabal.simulator import (
 from kafkabal.units import format_bytes
 from kafkabal.wording import counted_noun
 
-# with more policies than this, people see them side by side only
+# with more policies, people only see them side by side
 _FEW = 3
 
 
 def route_simulation_report(simulated: PolicyComparison) -> Report:
-    """Everything ``route-simulate`` has to say."""
+    """The report of ``route-simulate``."""
     first = simulated.policies[0].runs[0]
     return Report(
         command="route-simulate",
@@ -50,7 +50,7 @@ def route_simulation_report(simulated: PolicyComparison) -> Report:
 
 
 def _charts(simulated: PolicyComparison) -> tuple[ShareChart, ...]:
-    """The fullest broker of each policy, and the brokers under the most even one."""
+    """The fullest broker of each policy, and the brokers under the most balanced one."""
     best = simulated.policies[0]
     return (
         ShareChart(
@@ -149,7 +149,7 @@ def _figure(
     dispensable: int = 0,
     least: float | None = None,
 ) -> Iterator[Column]:
-    """Mean over the seeds, and half the interval for one more run, which people see where ``spread`` is set."""
+    """Mean over the seeds, and half the interval for one more run, which people see if ``spread`` is set."""
     estimates = [runs.figure(of, least) for runs in policies]
     means = np.array([estimate.mean for estimate in estimates])
     yield Column(key=key, title=title, kind=kind, values=_finite(means), quiet=quiet, dispensable=dispensable)
@@ -172,14 +172,14 @@ def _whole_figure(
     *,
     quiet: bool = False,
 ) -> Iterator[Column]:
-    """Records and bytes are counted, so that their mean over the seeds is shown as a count too."""
+    """Like :func:`_figure`, but for counts of records and bytes: the mean is rounded to a count."""
     mean, half = _figure(policies, key, title, kind, of, quiet=quiet)
     yield replace(mean, values=[None if value is None else round(value) for value in mean.values])
     yield half
 
 
 def _finite(values: F64) -> list[float | None]:
-    """None for what is not known and for what never happens."""
+    """None for values that are unknown or infinite."""
     return known(np.where(np.isfinite(values), values, np.nan))
 
 
@@ -200,7 +200,7 @@ def _latency_figures(policies: Sequence[PolicyRuns]) -> Iterator[Column]:
 
 
 def _key_order(simulated: PolicyComparison) -> Column:
-    """How often the order of a key is at risk; of interest only where records have keys."""
+    """How often the order of a key is at risk; shown only if records have keys."""
     violations = [runs.figure(lambda run: float(run.order_violations)).mean for runs in simulated.policies]
     return Column(
         key="order_violations",
@@ -212,7 +212,7 @@ def _key_order(simulated: PolicyComparison) -> Column:
 
 
 def _broker_table(simulated: PolicyComparison) -> Table:
-    """One row a policy and broker."""
+    """One row per policy and broker."""
     policies = simulated.policies
     few = len(policies) <= _FEW
     used = [runs.column(lambda run: run.used_ratio) for runs in policies]

@@ -1,4 +1,4 @@
-"""How sandboxes are, as a report."""
+"""Reports on sandboxes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TONES: Final = {
 
 
 def sandbox_report(command: str, sandboxes: Sequence[Sandbox], *, notes: Sequence[str] = ()) -> Report:
-    """Report on all nodes of these sandboxes; of a single one also how it is reached, else None."""
+    """Report on all nodes of these sandboxes; for a single one also its addresses, else None."""
     found = [(sandbox, status) for sandbox in sandboxes for status in sandbox.status()]
     table = Table(key="nodes", columns=_columns(found, several=len(sandboxes) > 1))
     facts = _addresses(sandboxes[0] if len(sandboxes) == 1 else None)

@@ -16,7 +16,7 @@ class _Listed:
     name: str
     score: Score | None
     missing: str
-    """Why it cannot be used; empty where it can, or where no cluster was asked."""
+    """Why it cannot be used; empty if it can, or if no cluster was given."""
 
 
 def scores_report(names: Sequence[str] = (), state: ClusterState | None = None) -> Report:
@@ -25,9 +25,9 @@ def scores_report(names: Sequence[str] = (), state: ClusterState | None = None) 
     Parameters
     ----------
     names
-        Scores to list, ``package.module:object`` included; none means all that the registry knows.
+        Scores to list, also as ``package.module:object``; empty for all that the registry knows.
     state
-        Whose supply is judged; None leaves that out.
+        The cluster to check; None skips the check.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def _listed(name: str, state: ClusterState | None, *, strict: bool) -> _Listed:
 
 
 def _supply(listed: Sequence[_Listed], *, asked: bool) -> Iterator[Column]:
-    """Whether the cluster supplies what each needs; None where no cluster was asked."""
+    """Whether the cluster supplies what each needs; None if no cluster was given."""
     yield Column(key="available", title="", values=[not entry.missing if asked else None for entry in listed])
     yield Column(key="missing", title="", values=[entry.missing or None for entry in listed])
     yield Column(

@@ -1,4 +1,4 @@
-"""What came of a simulated watch: promises, healings and events."""
+"""The result of a simulated watch: promises, healings and events."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from kafkabal.wording import counted_noun
 
 _DAY_S = 86_400.0
 _SHOWN_ROWS = 40
-"""Months of events, of which the first are enough to see the pattern; JSON has all."""
+"""Of months of events the first are enough to see the pattern; JSON has all."""
 
 
 def watch_simulation_report(result: SimulationResult) -> Report:
-    """Healings first, since programs that read one table want these."""
+    """Healings first, for programs that read a single table."""
     broken = [promise for promise in result.promises if not promise.is_kept]
     outcome = f"broken: {', '.join(promise.name for promise in broken)}" if broken else "every promise kept"
     headline = (

@@ -20,14 +20,14 @@ _PAGE = """<!doctype html>
 
 
 def check_plot(path: Path) -> None:
-    """See that a plot can be drawn there, before there is anything to draw.
+    """Check that a plot can be written there, before there is anything to draw.
 
     Raises
     ------
     UsageError
-        If the name does not end in a form that can be drawn, or matplotlib is not installed.
+        If the file type is not supported, or matplotlib is not installed.
     OutputError
-        If the folder is missing, or cannot be written.
+        If the folder is missing or not writable.
     """
     if path.suffix.lower() not in _FORMS:
         raise UsageError(f"unsupported plot format: {path.name} (choose from {', '.join(_FORMS)})")
@@ -37,7 +37,7 @@ def check_plot(path: Path) -> None:
 
 
 def plot_simulation(simulated: PolicyComparison, path: Path) -> None:
-    """Draw the outcome of every policy, where :func:`check_plot` has nothing against it.
+    """Draw the outcome of every policy, after :func:`check_plot` has succeeded.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def _draw(simulated: PolicyComparison, form: str) -> bytes:
     from matplotlib.figure import Figure
 
     timed = simulated.policies[0].runs[0].latency is not None
-    # a figure of its own, without pyplot, keeps no state and needs no display
+    # a figure created without pyplot has no global state and needs no display
     with mpl.rc_context({"svg.hashsalt": "kafkabal", "svg.fonttype": "none"}):
         height = 1.5 + 0.45 * len(simulated.policies)
         figure = Figure(figsize=(11 if timed else 7, height), layout="constrained")

@@ -1,4 +1,4 @@
-"""What differs between two snapshots of a cluster."""
+"""The differences between two snapshots of a cluster."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _topics(found: Comparison, shown_rows: int | None) -> Table:
 
 def _partitions(found: Comparison, first: ClusterState, second: ClusterState, shown_rows: int | None) -> Table:
     size = partition_figures(second).leader_bytes[found.second_rows]
-    # those that moved come first, and of these the largest
+    # moved ones first, then by size
     order = np.lexsort((found.second_rows, -size, ~found.is_moved))
     rows_a, rows_b = found.first_rows[order].tolist(), found.second_rows[order].tolist()
     names = [second.topic_partition(row) for row in rows_b]

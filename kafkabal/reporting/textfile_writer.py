@@ -1,4 +1,4 @@
-"""A Prometheus textfile that is written again and again by something that must not fail because of it."""
+"""Writes a Prometheus textfile repeatedly, for callers that must not fail because of it."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING, Final
 from kafkabal.atomic_files import replacing
 from kafkabal.errors import OutputError
 
-if TYPE_CHECKING:  # a run that writes no textfile does not wait for it
+if TYPE_CHECKING:  # a run without a textfile does not load it
     from prometheus_client import CollectorRegistry
 
 EVERY_S: Final = 5.0
-"""How often a textfile is rewritten: a scrape comes every fifteen seconds or more seldom."""
+"""Interval between writes: scrapes come every fifteen seconds or less often."""
 
 
 class TextfileWriter:
-    """Replaces a textfile as a whole; :meth:`write` raises nothing.
+    """Replaces a textfile as a whole; :meth:`write` never raises.
 
     Parameters
     ----------
     path
-        Read by the textfile collector of the node exporter.
+        Read by node exporter's textfile collector.
     labels
-        Of every metric, by name: the cluster above all.
+        Labels of every metric, by name: mainly the cluster.
     wall_clock
         Seconds since the epoch.
     warn
-        Called once in a row of failures to write the file, which may be writable again the next time.
+        Called once per series of failed writes; the next write may succeed again.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class TextfileWriter:
         self._warn, self._is_warned = warn, False
 
     def write(self, gauges: Iterable[tuple[str, str, float]], more: CollectorRegistry | None = None) -> None:
-        """Write gauges, by name, meaning and value, and more metrics; where that fails, the earlier ones stay."""
+        """Write gauges, by name, meaning and value, and more metrics; if that fails, the previous file stays."""
         from prometheus_client import CollectorRegistry, Gauge, generate_latest  # costly to import, and seldom needed
 
         registry = more or CollectorRegistry()

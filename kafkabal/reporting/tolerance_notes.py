@@ -1,4 +1,4 @@
-"""What the figures of bands do not explain by themselves, in a line each."""
+"""Notes on what the figures of bands do not explain by themselves."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ TWO_TOLERANCES = (
     f"{format_percent(DEFAULT_PLAN_TOLERANCE, digits=0)}, so that a rebalanced cluster stays balanced while "
     "data is written"
 )
-"""Why a plan counts more holders outside than ``inspect`` does."""
+"""Why a plan counts more holders outside their bands than ``inspect`` does."""
 
 
 def rounding_note(names: Sequence[str], tolerance: float) -> tuple[str, ...]:
-    """Why scores are called balanced although a share is farther from 1 than the tolerance; nothing for none."""
+    """Why scores count as balanced although a share is farther from 1 than the tolerance; empty without such scores."""
     if not names:
         return ()
     width = format_percent(tolerance, digits=0)

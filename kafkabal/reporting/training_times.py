@@ -1,4 +1,4 @@
-"""How long training takes from what each policy left on the brokers: columns for one storage, a table for several."""
+"""Training times from the data that each policy left on the brokers: columns for one storage, a table for several."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafkabal.simulator import PolicyComparison, PolicyRuns, TrainingSetup, Trai
 
 
 def training_columns(simulated: PolicyComparison) -> Iterator[Column]:
-    """Where one storage was asked for; several have a table of their own."""
+    """Columns for a single storage; several have their own table."""
     is_asked = len(simulated.training) == 1
     setups = simulated.training.values()
     times = [_training(simulated, runs, *setups) if is_asked else None for runs in simulated.policies]
@@ -23,7 +23,7 @@ def training_columns(simulated: PolicyComparison) -> Iterator[Column]:
 
 
 def training_tables(simulated: PolicyComparison) -> Iterator[Table]:
-    """One row a policy and storage."""
+    """One row per policy and storage."""
     if not simulated.training:
         return
     rows = [(runs, name, setup) for runs in simulated.policies for name, setup in simulated.training.items()]
@@ -50,7 +50,7 @@ def training_tables(simulated: PolicyComparison) -> Iterator[Table]:
 
 
 def _training(simulated: PolicyComparison, runs: PolicyRuns, setup: TrainingSetup) -> TrainingTime:
-    """Training from all live brokers that lead partitions, each a shard."""
+    """Training from all live brokers that lead partitions, one shard each."""
     live = runs.runs[0].live
     led = runs.column(lambda run: run.led_bytes)[live]
     return training_time(led, setup.job, setup.profile, setup.rates(simulated.view.broker_id[live]))

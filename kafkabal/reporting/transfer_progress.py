@@ -1,4 +1,4 @@
-"""How far a long transfer has come, by bytes: a bar on a terminal, now and then a line elsewhere."""
+"""Progress of a long transfer in bytes: a bar on a terminal, an occasional line elsewhere."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.units import format_bytes, format_duration, format_rate
 
 _SECONDS_BETWEEN_LINES: Final = 30.0
-"""A log of a night stays readable: 1,000 lines."""
+"""The log of a whole night stays readable: 1,000 lines."""
 _LEAST_RATED_S: Final = 1.0
-"""What arrived before the first look counts as done at once: a run of seconds would end at 80 GiB/s."""
+"""Bytes that arrive before the first update count as done instantly: a run of seconds would show 80 GiB/s."""
 
 
 class TransferProgress(AbstractContextManager["TransferProgress"], Protocol):
-    """A progress display; used in a ``with`` block."""
+    """A progress display, to be used in a ``with`` block."""
 
     def update(
         self, done_bytes: int, *, total_bytes: int | None = None, skipped_bytes: int = 0, note: str = ""
     ) -> None:
-        """Show how many bytes are done, their total where that has changed, and the current activity.
+        """Show how many bytes are done, their total if it changed, and the current activity.
 
         Parameters
         ----------
         skipped_bytes
-            How many of those that are done were done before; they took no time, and count for no rate.
+            How many of the done bytes were done before; they took no time, and are excluded from the rate.
         """
 
 
@@ -40,14 +40,14 @@ def open_progress(
     monotonic: Callable[[], float],
     hidden: bool = False,
 ) -> TransferProgress:
-    """Choose the way to show progress that suits the surface.
+    """Choose the kind of progress display that suits the surface.
 
     Parameters
     ----------
     what
         The activity, such as ``moving``.
     total_bytes
-        None if unknown: what is done is shown then, and the rate.
+        None if unknown: only the done bytes and the rate are shown.
     hidden
         Show nothing.
     """
@@ -71,7 +71,7 @@ class _Hidden(nullcontext[None]):
 
 
 class _LineProgress:
-    """A line at the start of each period and one at the end, with the rate and the time left."""
+    """Writes a line at intervals and one at the end, with the rate and the time left."""
 
     def __init__(self, what: str, total_bytes: int | None, *, stream: TextIO, monotonic: Callable[[], float]) -> None:
         self._what = what
@@ -102,7 +102,7 @@ class _LineProgress:
 
     def _write(self, now: float, note: str) -> None:
         if self._total_bytes == 0 and not note:
-            return  # leaders alone change: no bytes are to be told of
+            return  # only leaders change: there are no bytes to report
         elapsed_s = now - self._started_s
         rate = (self._done_bytes - self._skipped_bytes) / elapsed_s if elapsed_s >= _LEAST_RATED_S else 0.0
         left = 0 if self._total_bytes is None else self._total_bytes - self._done_bytes

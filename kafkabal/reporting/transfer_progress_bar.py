@@ -23,7 +23,7 @@ from kafkabal.units import format_bytes, format_rate
 
 
 class BarProgress:
-    """A bar with bytes, rate, time left and a note; if the end is unknown, all but the bar and the time left."""
+    """A bar with bytes, rate, time left and a note; without bar and time left if the total is unknown."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class BarProgress:
         self, done_bytes: int, *, total_bytes: int | None = None, skipped_bytes: int = 0, note: str = ""
     ) -> None:
         """See :meth:`kafkabal.reporting.transfer_progress.TransferProgress.update`."""
-        # past the bar's own update, which would take it for a part of the rate
+        # bypasses the bar's own update, which would include these bytes in the rate
         self._bar.tasks[0].completed += skipped_bytes - self._skipped_bytes
         self._skipped_bytes = skipped_bytes
         self._bar.update(self._task, completed=done_bytes, total=total_bytes, done=format_bytes(done_bytes), note=note)
@@ -82,7 +82,7 @@ def _columns(*, is_end_known: bool) -> Iterator[ProgressColumn]:
 
 
 class _Rate(ProgressColumn):
-    """In the units of all other rates."""
+    """The rate in our usual units."""
 
     def render(self, task: Task) -> Text:
         rate = task.finished_speed or task.speed

@@ -1,4 +1,4 @@
-"""What is being sent or read, as a Prometheus textfile that is kept current while it lasts."""
+"""Progress of sending or reading, as a Prometheus textfile that is kept up to date."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafkabal.reporting.textfile_writer import EVERY_S, TextfileWriter
 
 @dataclass(frozen=True, slots=True)
 class _Extent:
-    """How far a transfer is."""
+    """The progress of a transfer."""
 
     records: int = 0
     size_bytes: int = 0
@@ -23,14 +23,14 @@ class _Extent:
 
 
 class TransferTextfile:
-    """Keeps a textfile; used in a ``with`` block, whose end says whether the transfer has succeeded.
+    """Keeps a textfile up to date in a ``with`` block, whose end records whether the transfer succeeded.
 
-    It is written by a thread of its own: a folder that hangs or is full delays nothing, and is warned of once.
+    A separate thread writes it: a folder that hangs or is full delays nothing, and causes one warning.
 
     Parameters
     ----------
     path
-        None keeps none.
+        None writes no file.
     command
         Part of the names of the metrics: ``produce`` or ``read``.
     labels, wall_clock, warn
@@ -55,7 +55,7 @@ class TransferTextfile:
             )
 
     def update(self, records: int, size_bytes: int) -> None:
-        """Say how many records and bytes this run has transferred so far; may be called for each of them."""
+        """Set how many records and bytes this run has transferred so far; may be called for each record."""
         if self._writer is None:
             return
         self._extent = replace(self._extent, records=records, size_bytes=size_bytes)
@@ -77,13 +77,13 @@ class TransferTextfile:
 
 
 class _ExtentWriter:
-    """Writes each extent that it is told of."""
+    """Writes each extent it receives."""
 
     def __init__(self, file: TextfileWriter, prefix: str) -> None:
         self._file, self._prefix = file, prefix
 
     def on_event(self, event: _Extent) -> None:
-        """Write it."""
+        """Write the extent."""
         gauges = (
             ("running", "1 while the command runs.", event.is_running),
             ("records", "Records transferred by the last run.", event.records),

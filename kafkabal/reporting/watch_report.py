@@ -1,4 +1,4 @@
-"""How a watch is shown: events as lines, as JSON Lines and as metrics, and the verdict of a single check."""
+"""Output of a watch: events as lines, JSON Lines and metrics, and the verdict of a single check."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from kafkabal.watch import BrokerHealth, EventKind, WatchEvent, WatchSummary
 from kafkabal.wording import counted_noun
 
 EVENTS_VERSION: Final = 1
-"""Raised whenever a key of an event is renamed or removed, or changes its type."""
+"""Incremented when a key of an event is renamed or removed, or changes its type."""
 
 
 class EventTable:
-    """Listener that writes a line an event.
+    """Listener that writes one line per event.
 
     Parameters
     ----------
     write
-        Takes a line with its line end.
+        Receives a line with its line end.
     """
 
     def __init__(self, write: Callable[[str], object]) -> None:
         self._write = write
 
     def on_event(self, event: WatchEvent) -> None:
-        """Write it."""
+        """Write the event."""
         self._write(f"{event.at}  {event.event:<18}  {printable(event.message)}\n")
 
 
@@ -41,7 +41,7 @@ class WatchEventLines:
     Parameters
     ----------
     write
-        Takes a line with its line end.
+        Receives a line with its line end.
     """
 
     def __init__(self, write: Callable[[str], object]) -> None:
@@ -49,7 +49,7 @@ class WatchEventLines:
         self._write_json({"kafkabal": {"command": "watch", "version": EVENTS_VERSION}})
 
     def on_event(self, event: WatchEvent) -> None:
-        """Write it."""
+        """Write the event."""
         self._write_json(msgspec.to_builtins(event))
 
     def _write_json(self, line: object) -> None:
@@ -57,7 +57,7 @@ class WatchEventLines:
 
 
 def summary_report(summary: WatchSummary) -> Report:
-    """One check: every broker, and what is wrong in one line each."""
+    """The report of a single check: every broker, and one line per problem."""
     problems = list(summary.problems)
     brokers = sorted(summary.health)
     is_broken = any(health is not BrokerHealth.WELL for health in summary.health.values())
@@ -79,14 +79,14 @@ def summary_report(summary: WatchSummary) -> Report:
 
 
 class WatchTextfile:
-    """A Prometheus textfile of what a watch finds and does, rewritten after every observation; a listener to both."""
+    """A Prometheus textfile of a watch's findings and actions, rewritten after every observation; listens to both."""
 
     def __init__(self, file: TextfileWriter) -> None:
         self._file = file
         self._events: Counter[str] = Counter()
 
     def on_event(self, event: WatchEvent | WatchSummary) -> None:
-        """Count an event, or write what was found."""
+        """Count an event, or write the findings."""
         if isinstance(event, WatchEvent):
             self._events[event.event] += 1
         else:

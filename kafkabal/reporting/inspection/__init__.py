@@ -1,1 +1,1 @@
-"""What ``inspect`` shows: figures of a cluster by holder, its scores, and a verdict in one sentence."""
+"""The output of ``inspect``: figures of a cluster by holder, its scores, and a verdict in one sentence."""

@@ -1,4 +1,4 @@
-"""One row a broker, worst first."""
+"""One row per broker, worst first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kafkabal.scoring import Grain
 
 
 def broker_table(inspection: Inspection) -> Table:
-    """All brokers, dead ones included."""
+    """All brokers, including dead ones."""
     state, n = inspection.state, len(inspection.state.brokers)
     scored = tuple(inspection.of_grain(Grain.BROKER))
     figures, partitions = broker_figures(state), partition_figures(state)
@@ -56,6 +56,6 @@ def broker_table(inspection: Inspection) -> Table:
 
 
 def rack_column(state: ClusterState, order: I64) -> Column:
-    """Rack of each broker, None where it has none."""
+    """Rack of each broker, None if it has none."""
     racks = [state.racks[r] if r >= 0 else None for r in state.brokers.rack[order].tolist()]
     return Column(key="rack", title="rack", values=racks, quiet=True, dispensable=4)

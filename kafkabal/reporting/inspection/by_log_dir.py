@@ -1,4 +1,4 @@
-"""One row a log dir, worst first."""
+"""One row per log dir, worst first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkabal.scoring import has_several_log_dirs
 
 
 def log_dir_table(inspection: Inspection) -> Table:
-    """All log dirs that brokers reported; the share is taken within each broker, and shown where one has several."""
+    """All log dirs that brokers reported; the share is within each broker, and shown if any has several dirs."""
     state, dirs = inspection.state, inspection.state.log_dirs
     scored = inspection.log_dir_score()
     figures, foreign = dir_figures(state), foreign_on_volumes(state)
@@ -37,6 +37,6 @@ def log_dir_table(inspection: Inspection) -> Table:
 
 
 def _volumes(volume: I32, order: I64) -> Column:
-    """Number of the volume, of interest to people only where dirs share one."""
+    """Number of the volume, shown to people only if dirs share one."""
     shared = len(np.unique(volume)) < len(volume)
     return Column(key="volume", title="volume" if shared else "", values=volume[order].tolist())

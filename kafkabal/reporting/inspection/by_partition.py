@@ -1,4 +1,4 @@
-"""One row a partition: broken ones first, then by size."""
+"""One row per partition: broken ones first, then by size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.report import Column, Table, Tone, ValueKind, counted
 
 _SHOWN = 20
-"""Rows: with headline and header what a terminal of 24 lines shows at once."""
+"""Rows: with headline and header they fill a terminal of 24 lines."""
 
 
 def partition_table(inspection: Inspection) -> Table:

@@ -1,4 +1,4 @@
-"""One row a rack, worst first."""
+"""One row per rack, worst first."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RATES: Final = ("produced", "replicated_in", "replicated_out", "read", "clients
 
 
 def rack_table(inspection: Inspection) -> Table:
-    """All racks, and the brokers without one under ``-``, if there are any."""
+    """All racks; brokers without a rack, if any, are in row ``-``."""
     state, brokers = inspection.state, inspection.state.brokers
     names: list[str | None] = [*state.racks]
     rack = brokers.rack
@@ -72,7 +72,7 @@ def rack_table(inspection: Inspection) -> Table:
 
 
 def traffic_table(state: ClusterState, price_per_gb: float | None) -> Table:
-    """Bytes a second across racks, where rates were sampled; ``price_per_gb`` is that of 10^9 bytes across."""
+    """Bytes per second across racks, if rates were sampled; ``price_per_gb`` is the price of 10^9 bytes."""
     found = rack_traffic(state)
     order = np.lexsort((np.arange(len(state.racks)), -np.nan_to_num(found.replicated_out)))
 
@@ -114,13 +114,13 @@ def traffic_table(state: ClusterState, price_per_gb: float | None) -> Table:
 
 
 def no_traffic() -> Table:
-    """The same without rows, where it was not asked for."""
+    """The same table without rows, if it was not requested."""
     keys = ("rack", *(f"{key}_bytes_per_s" for key in _RATES), "replication_cost_per_month", "clients_cost_per_month")
     return Table(key="rack_traffic", columns=[Column(key=key, title="", values=[]) for key in keys])
 
 
 def _share(scored: Scored, rack: I32, n: int) -> F64:
-    """Load of each rack's counted brokers over what is fair for them; NaN where none is counted."""
+    """Load of each rack's counted brokers relative to their fair load; NaN if none is counted."""
     e = scored.evaluation
     load = np.bincount(rack[e.counted], e.load[e.counted], n)
     fair = np.bincount(rack[e.counted], np.nan_to_num(e.fair[e.counted]), n)
@@ -129,7 +129,7 @@ def _share(scored: Scored, rack: I32, n: int) -> F64:
 
 
 def _total(values: F64, rack: I32, n: int) -> F64:
-    """Sum of what is known of the brokers of each rack; NaN where nothing is."""
+    """Sum of the known values of each rack's brokers; NaN if none is known."""
     rows = ~np.isnan(values)
     total = np.bincount(rack[rows], values[rows], n)
     return np.where(np.bincount(rack[rows], minlength=n) > 0, total, np.nan)

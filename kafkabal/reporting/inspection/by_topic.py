@@ -1,4 +1,4 @@
-"""One row a topic, the one that makes the cluster most uneven first."""
+"""One row per topic, the one that contributes most to the imbalance first."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.report import Column, Table, Tone, ValueKind
 
 _SHOWN = 20
-"""Rows: with headline and header what a terminal of 24 lines shows at once."""
+"""Rows: with headline and header they fill a terminal of 24 lines."""
 
 
 def topic_table(inspection: Inspection) -> Table:
     """All topics.
 
-    ``uneven`` counts the bytes above their broker's fair share of the topic: what would have to move for
-    the topic to be even, if partitions could be cut at will.
+    ``uneven`` counts the bytes above each broker's fair share of the topic: what would have to move to balance the
+    topic, if partitions could be split at will.
     """
     state, n = inspection.state, len(inspection.state.topics)
     p, figures = state.partitions, partition_figures(state)
@@ -87,7 +87,7 @@ def uneven_bytes(state: ClusterState) -> F64:
 
 
 def is_tiered(state: ClusterState) -> Bools:
-    """bool, shape (n_topics,): has remote segments, which no local size counts (KIP-405)."""
+    """bool, shape (n_topics,): has remote segments, which local sizes do not include (KIP-405)."""
     return _has_set(state, REMOTE_STORAGE_ENABLE)
 
 
@@ -97,13 +97,13 @@ def is_diskless(state: ClusterState) -> Bools:
 
 
 def _has_set(state: ClusterState, *keys: str) -> Bools:
-    """Topics of which one of these configs is true."""
+    """Topics with at least one of these configs set to true."""
     configs = (c or {} for c in state.topics.configs)
     return np.fromiter((any(c.get(key) == "true" for key in keys) for c in configs), np.bool_, len(state.topics))
 
 
 def remote_bytes_of_topics(state: ClusterState) -> I64:
-    """int64, shape (n_topics,): bytes that only remote storage holds, -1 where that is known of no partition."""
+    """int64, shape (n_topics,): bytes only in remote storage, -1 if unknown for all partitions."""
     p, n = state.partitions, len(state.topics)
     known = p.remote_bytes >= 0
     total = sum_by(p.topic, np.where(known, p.remote_bytes, 0), n)
@@ -111,7 +111,7 @@ def remote_bytes_of_topics(state: ClusterState) -> I64:
 
 
 def _weights(state: ClusterState) -> F64:
-    """Capacity of each broker; equal where it is not known of all live ones."""
+    """Capacity of each broker; equal if any live broker's is unknown."""
     capacity = broker_capacity_bytes(state)
     unknown = np.isnan(capacity[state.brokers.is_live]).any()
     return np.ones(len(capacity)) if unknown else np.nan_to_num(capacity)

@@ -1,4 +1,4 @@
-"""One row a consumer group, the one farthest behind first; for programs, and metrics above all."""
+"""One row per consumer group, largest lag first; for programs, mainly for metrics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkabal.reporting.report import Column, Metric, Table, ValueKind, known
 
 
 def consumer_group_table(state: ClusterState) -> Table:
-    """Groups and how far they are behind; no rows where offsets of groups were not read."""
+    """Groups and their lag; no rows if group offsets were not read."""
     lag = group_lag(state)
     order = np.lexsort((np.arange(len(lag.groups)), -np.nan_to_num(lag.records)))
     return Table(

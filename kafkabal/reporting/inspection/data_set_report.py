@@ -18,14 +18,14 @@ _COPY_METRICS: Final[Mapping[str, Metric]] = {
 
 
 def data_set_report(copies: Sequence[TopicCopy], patterns: Sequence[str], members: Sequence[Member]) -> Report:
-    """Where data sets are over several clusters.
+    """The copies of data sets on several clusters.
 
     Parameters
     ----------
     patterns
-        What was asked for.
+        The requested patterns.
     members
-        All clusters that were asked; those that did not respond are named.
+        All clusters that were read; those that did not respond are named.
     """
     n_sets, n_clusters = len({copy.data_set for copy in copies}), len({copy.cluster for copy in copies})
     found = f"{counted_noun(n_sets, 'data set')} on {n_clusters} of {counted_noun(len(members), 'cluster')}"

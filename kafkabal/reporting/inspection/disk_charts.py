@@ -1,4 +1,4 @@
-"""Charts of disks over time: what was recorded, what is forecast, and where they are full."""
+"""Charts of disks over time: recorded usage, forecast, and when disks are full."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from kafkabal.units import format_duration
 
 _DAY_S: Final = 86400.0
 _MOST_CHARTS: Final = 6
-"""Disks that are full first; the table has all of them."""
+"""The disks that are full first; the table has all."""
 _MOMENTS: Final = 40
-"""A point every 16 of the 640 pixels of a chart."""
+"""One point per 16 of the 640 pixels of a chart."""
 _FARTHEST_S: Final = 90 * _DAY_S
-"""A quarter: forecasts of months are wider than the disk."""
+"""Three months: intervals of longer forecasts exceed the disk."""
 _BEYOND_FULL: Final = 1.25
-"""A line that ends where it meets the limit is not seen to cross it."""
+"""The line must visibly cross the limit, not end at it."""
 
 
 def growth_charts(growth: MeasuredGrowth) -> Sequence[LineChart]:
-    """One chart for each of the disks that are full first, else for the fullest ones."""
+    """One chart for each of the disks that are full first, or else for the fullest ones."""
     state = growth.state
     dirs, used = state.log_dirs, dir_figures(state).bytes.astype(np.float64)
     full_s = forecast_cluster(state, growth.partitions, growth.retention).full_after_s()
@@ -40,7 +40,7 @@ def growth_charts(growth: MeasuredGrowth) -> Sequence[LineChart]:
 
 
 def _horizon_s(growth: MeasuredGrowth, full_s: F64) -> float:
-    """How far ahead: as far as it was recorded, or until the shown disks are full, at most three months."""
+    """How far to forecast: as long as the recorded time, or until the shown disks are full, at most three months."""
     recorded_s = growth.now_s - growth.past[0].at_s
     near = full_s[np.isfinite(full_s)]
     full_by_s = _BEYOND_FULL * float(near.max()) if near.size else 0.0

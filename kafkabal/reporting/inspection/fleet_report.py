@@ -1,4 +1,4 @@
-"""The report of ``inspect`` over several clusters: one row a cluster, worst first, then their rows together."""
+"""The report of ``inspect`` on several clusters: one row per cluster, worst first, then their rows combined."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TONES: Final[Mapping[str, Tone]] = {
     _NO_RESPONSE: Tone.BAD,
 }
 _MOST_DESCRIBED: Final = 10
-"""Clusters with something wrong that get a paragraph; the table has all of them."""
+"""Clusters with problems that get a paragraph; the table has all."""
 
 
 def fleet_report(
@@ -33,15 +33,15 @@ def fleet_report(
     rows_first: bool = False,
     read_at_s: float = 0.0,
 ) -> Report:
-    """Everything ``inspect`` has to say of several clusters.
+    """The report of ``inspect`` on several clusters.
 
     Parameters
     ----------
     members
         Worst first.
-    by
+    Grouping of further rows; None for none.
         What further rows are of; None for none.
-    rows_first
+    Put these rows before the clusters, for formats with a single table.
         Put them before the clusters, for formats of one table.
     read_at_s
         When the clusters were read, in seconds since the epoch.
@@ -77,7 +77,7 @@ def _headline(members: Sequence[Member]) -> str:
 
 
 def _cluster_table(members: Sequence[Member], read_at_s: float) -> Table:
-    """One row a cluster; a cluster that did not respond has nothing but its name and the reason."""
+    """One row per cluster; a cluster that did not respond has only its name and the reason."""
     columns = (
         *_condition(members),
         *_brokers_and_bytes(members),
@@ -90,7 +90,7 @@ def _cluster_table(members: Sequence[Member], read_at_s: float) -> Table:
 
 
 def _other_counts(members: Sequence[Member], shown: Container[str]) -> Iterator[Column]:
-    """For monitoring: the counts that a report of one cluster has and no column here, since alerts are on them too."""
+    """For monitoring: counts in the report of a single cluster without a column here, since alerts use them too."""
     counts = [
         {} if m.inspection is None else {fact.key: fact for fact in cluster_counts(m.inspection)} for m in members
     ]
@@ -207,7 +207,7 @@ def _joined(tables: Sequence[tuple[str, Table]], by: Grouping, shown_rows: int |
 
 
 def _with_cluster(tables: Sequence[tuple[str, Table]], frame: Table) -> Table:
-    """The rows of equal tables of several clusters below each other, with the cluster in front."""
+    """The rows of equal tables of several clusters concatenated, with the cluster as first column."""
     named = Column(
         key="cluster",
         title="cluster",
@@ -224,7 +224,7 @@ def _with_cluster(tables: Sequence[tuple[str, Table]], frame: Table) -> Table:
 
 
 def _stacked(like: Column, tables: Sequence[Table]) -> Column:
-    """A column of all tables; None in the rows of those that lack it."""
+    """A column of all tables concatenated; None in the rows of tables without it."""
     found = [(next((c for c in table.columns if c.key == like.key), None), table.n_rows) for table in tables]
 
     def joined(field: str, missing: object) -> list[Any]:
@@ -241,7 +241,7 @@ def _stacked(like: Column, tables: Sequence[Table]) -> Column:
 
 
 def _notes(members: Sequence[Member]) -> Iterator[str]:
-    """What is wrong with the worst."""
+    """What is wrong with the worst clusters."""
     bad = [m for m in members if m.figures is None or m.figures.verdict.severity is not Severity.BALANCED]
     if len(bad) > _MOST_DESCRIBED:
         yield f"the worst {_MOST_DESCRIBED} of {len(bad)}:"
@@ -255,6 +255,6 @@ def _notes(members: Sequence[Member]) -> Iterator[str]:
 
 
 def same_cluster_notes(members: Sequence[Member]) -> Iterator[str]:
-    """Which profiles name one cluster: its figures are there once for each."""
+    """Which profiles name the same cluster: its figures appear once for each."""
     for names in profiles_of_one_cluster(members):
         yield f"the same cluster: {', '.join(names)}"

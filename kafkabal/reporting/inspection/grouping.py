@@ -1,4 +1,4 @@
-"""What a row of ``inspect`` stands for; apart, since the command line names it without computing anything."""
+"""What a row of ``inspect`` describes; a separate module, since the command line uses it without computing anything."""
 
 from __future__ import annotations
 

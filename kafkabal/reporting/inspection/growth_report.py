@@ -1,4 +1,4 @@
-"""The report of ``inspect --growth``: bytes a day, an interval, and when it is full or steady."""
+"""The report of ``inspect --growth``: bytes per day, an interval, and when disks are full or usage is steady."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from kafkabal.wording import counted_noun, first_of
 GROWTH_GROUPINGS: Final = (Grouping.BROKER, Grouping.LOG_DIR, Grouping.TOPIC)
 _DAY_S: Final = 86400.0
 _SHOWN_TOPICS: Final = 20
-"""Rows: with headline and header what a terminal of 24 lines shows at once."""
+"""Rows: with headline and header they fill a terminal of 24 lines."""
 
 
 def growth_report(
@@ -49,19 +49,19 @@ def growth_report(
     full_within_s: float | None = None,
     cluster_label: str = "",
 ) -> Report:
-    """How a cluster grows.
+    """The growth of a cluster.
 
     Parameters
     ----------
     by
         One of :data:`GROWTH_GROUPINGS`.
     full_within_s
-        A disk that is full sooner is marked.
+        A disk that is full sooner is highlighted.
 
     Raises
     ------
     UsageError
-        If growth is not grouped so.
+        If growth does not support that grouping.
     """
     if by not in GROWTH_GROUPINGS:
         raise UsageError(f"--growth has no view by {by}", hint=f"choose from: {', '.join(GROWTH_GROUPINGS)}")

@@ -1,4 +1,4 @@
-"""The report of ``inspect``: the verdict, a table of the wanted holders, and the scores."""
+"""The report of ``inspect``: the verdict, a table of the selected holders, and the scores."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _TABLES: Final[Mapping[Grouping, Callable[[Inspection], Table]]] = {
 }
 
 _MOST_RACKS = 5
-"""With more the line of racks is longer than a terminal is wide."""
+"""With more, the line of racks is longer than a terminal is wide."""
 _TONES = {Severity.BALANCED: Tone.GOOD, Severity.IMBALANCED: Tone.WARNING, Severity.BROKEN: Tone.BAD}
 
 
@@ -64,26 +64,26 @@ def inspection_report(
     full_s: float | None = None,
     consumer_racks: ConsumerRacks | None = None,
 ) -> Report:
-    """Everything ``inspect`` has to say.
+    """The report of ``inspect``.
 
     Parameters
     ----------
     shown_rows
-        How many rows people see; 0 for all, None for what suits the view.
+        Number of rows that people see; 0 for all, None for the view's default.
     cluster_options
-        The flags that named the cluster, for the command to run next.
+        The options that selected the cluster, for the suggested command.
     read_at_s
-        When the cluster was as it is shown, in seconds since the epoch; 0 if unknown.
+        When the cluster was in this state, in seconds since the epoch; 0 if unknown.
     cluster_label
         Name of the cluster in metrics; empty for its id.
     rack_level
-        By rack: how many parts of a rack's path name a row; None for all.
+        By rack: how many parts of a rack's path identify a row; None for all.
     price_per_gb
-        By rack: what 10^9 bytes across racks cost.
+        By rack: the price of 10^9 bytes across racks.
     full_s
-        Seconds until the first disk is full, by history; infinite for never, None where it is not known.
+        Seconds until the first disk is full, by history; infinite for never, None if unknown.
     consumer_racks
-        By rack: where consumers say that they are; None where it was not asked.
+        By rack: the reported racks of consumers; None if not requested.
     """
     verdict = judge(inspection)
     shown = inspection
@@ -113,12 +113,12 @@ def inspection_report(
 
 
 def holder_table(inspection: Inspection, by: Grouping) -> Table:
-    """One row a broker, log dir, rack, topic or partition."""
+    """One row per broker, log dir, rack, topic or partition."""
     return _TABLES[by](inspection)
 
 
 def score_table(inspection: Inspection) -> Table:
-    """One row a score, in the given order."""
+    """One row per score, in the given order."""
     evaluations = [scored.evaluation for scored in inspection.scored]
     groups = [worst_group(scored, inspection.state) for scored in inspection.scored]
     most = [g.max_share if g else e.max_share for g, e in zip(groups, evaluations, strict=True)]
@@ -156,7 +156,7 @@ def score_table(inspection: Inspection) -> Table:
 
 
 def _rack_table(small: Sequence[SmallRack]) -> Table:
-    """For programs: racks that keep their brokers from equal shares."""
+    """For programs: racks that prevent equal shares of their brokers."""
     return Table(
         key="small_racks",
         columns=(
@@ -171,7 +171,7 @@ def _rack_table(small: Sequence[SmallRack]) -> Table:
 
 
 def _on_racks(small: Sequence[SmallRack]) -> Iterator[str]:
-    """What the racks cost, and what would help."""
+    """The effect of the racks, and what would help."""
     yield from (str(rack) for rack in small[:_MOST_RACKS])
     if len(small) > _MOST_RACKS:
         yield f"and {counted_noun(len(small) - _MOST_RACKS, 'more rack')} with too few brokers"
@@ -180,7 +180,7 @@ def _on_racks(small: Sequence[SmallRack]) -> Iterator[str]:
 
 
 def _full_facts(full_s: float | None) -> tuple[Fact, Fact]:
-    """When the first disk is full: +Inf as a metric for never, which is null in JSON and has a word beside it."""
+    """When the first disk is full; never is +Inf as a metric, and null plus a word in JSON."""
     metric = Metric("kafkabal_full_seconds", "Seconds until the first disk is full; +Inf for never.")
     is_near = full_s is not None and math.isfinite(full_s)
     outlook = "unknown" if full_s is None else "full" if is_near else "never"
@@ -192,7 +192,7 @@ def _full_facts(full_s: float | None) -> tuple[Fact, Fact]:
 
 
 def _on_traffic(state: ClusterState, by: Grouping) -> Iterator[str]:
-    """What the figures across racks mean, or what they lack."""
+    """What the figures across racks mean, or what they require."""
     if by is not Grouping.RACK or len(state.racks) < 2:
         return
     if np.isnan(state.partitions.in_bytes_per_s).all():
@@ -202,7 +202,7 @@ def _on_traffic(state: ClusterState, by: Grouping) -> Iterator[str]:
 
 
 def _on_consumers(racks: ConsumerRacks | None) -> Iterator[str]:
-    """Which consumers may read from another rack without need."""
+    """Which consumers may be reading from another rack unnecessarily."""
     if racks is None:
         return
     stating, without = sum(racks.members_by_rack.values()), racks.without_rack
@@ -230,7 +230,7 @@ def _facts(inspection: Inspection, command: str, read_at_s: float) -> Iterator[F
 
 
 def cluster_counts(inspection: Inspection) -> Iterator[Fact]:
-    """How many there are of what a cluster is made of, and of what is wrong in it: each is a metric."""
+    """Counts of what a cluster consists of, and of what is wrong with it: each is a metric."""
     state, figures = inspection.state, partition_figures(inspection.state)
     for key, value, help_text in (
         ("brokers", len(state.brokers), "Brokers, including dead ones."),
@@ -253,7 +253,7 @@ def _moving(inspection: Inspection) -> int:
 
 
 def _on_sizes(state: ClusterState) -> Iterator[str]:
-    """How many sizes are not known, and what stands for them."""
+    """How many sizes are unknown, and how they are estimated."""
     lost = int(np.count_nonzero(unknown_sizes(state)))
     told_by_others, of_all = (
         int(np.count_nonzero(is_estimated(state))) - lost,
@@ -266,7 +266,7 @@ def _on_sizes(state: ClusterState) -> Iterator[str]:
 
 
 def _on_remote_storage(state: ClusterState) -> Iterator[str]:
-    """What brokers keep elsewhere: it fills no disk, and a move copies none of it."""
+    """Data that brokers keep elsewhere: it uses no disk, and moves do not copy it."""
     remote = state.partitions.remote_bytes
     held = int(remote[remote > 0].sum())
     tiered = max(int(is_tiered(state).sum()), len(np.unique(state.partitions.topic[remote > 0])))

@@ -9,14 +9,14 @@ from kafkabal.model import F64, ClusterState, replica_bytes
 from kafkabal.reporting.report import Chart, HeatMap, ShareChart, known
 from kafkabal.scoring import Grain, fair_shares
 
-# what a page can show so that each is legible
+# limits that keep a page legible
 _MOST_TOPICS = 30
 _MOST_BROKERS = 40
-"""Columns that stay wide enough to be told apart; the table has all of them."""
+"""Columns stay wide enough to be told apart; the table has all brokers."""
 
 
 def inspection_charts(inspection: Inspection) -> tuple[Chart, ...]:
-    """One chart for each score of brokers, and where the largest topics are."""
+    """One chart for each broker score, and one of where the largest topics are."""
     scored = [each for each in inspection.of_grain(Grain.BROKER) if each.evaluation.counted.any()]
     weights = np.nan_to_num(scored[0].evaluation.fair) if scored else np.zeros(len(inspection.state.brokers))
     heat_map = topic_heat_map(inspection.state, weights)
@@ -42,17 +42,17 @@ def _shares(scored: Scored, state: ClusterState) -> ShareChart:
 
 
 def topic_heat_map(state: ClusterState, fair: F64) -> HeatMap | None:
-    """The largest topics by brokers: bytes of a topic on a broker over its part of the broker's fair load.
+    """The largest topics by broker: bytes of a topic on a broker relative to its fair part there.
 
     Parameters
     ----------
     fair
-        float64, shape (n_brokers,): fair load of each broker, in any unit; 0 where it has none.
+        float64, shape (n_brokers,): fair load of each broker, in any unit; 0 if it has none.
 
     Returns
     -------
     HeatMap or None
-        None where nothing is held, or nothing is fair.
+        None if there are no bytes, or no fair loads.
     """
     n_topics, n_brokers = len(state.topics), len(state.brokers)
     topic, sizes = state.partitions.topic[state.replicas.partition], replica_bytes(state)

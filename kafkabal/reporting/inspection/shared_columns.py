@@ -1,4 +1,4 @@
-"""Columns that several views of ``inspect`` have in common, each described once: key, title, kind and metric."""
+"""Columns shared by several views of ``inspect``: key, title, kind and metric are defined once."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from kafkabal.model import F64, I64, Bools, ClusterState, dir_capacity_bytes, fo
 from kafkabal.reporting.report import Column, Metric, Tone, ValueKind, counted, known
 
 _VISIBLE = 0.005
-"""Of the mean: less is not seen in a figure of two decimals."""
+"""Fraction of the mean: less does not show in a figure of two decimals."""
 _BAD_STATES = frozenset({DEAD, NO_RESPONSE, OFFLINE_DIRS, "offline"})
-"""Of brokers and log dirs: data cannot be reached."""
+"""States of brokers and log dirs in which data is unreachable."""
 
 
 def used(prefix: str, values: I64, estimated: Bools, order: I64) -> Column:
@@ -29,14 +29,14 @@ def used(prefix: str, values: I64, estimated: Bools, order: I64) -> Column:
 
 
 def remote(values: I64) -> Column:
-    """Bytes that only remote storage holds."""
+    """Bytes only in remote storage."""
     return Column(
         key="remote_bytes", title="remote", kind=ValueKind.BYTES, values=counted(values), quiet=True, dispensable=5
     )
 
 
 def capacity(prefix: str, values: F64, order: I64) -> Column:
-    """What the volumes hold, for programs."""
+    """Size of the volumes, for programs."""
     return Column(
         key="capacity_bytes",
         title="",
@@ -61,21 +61,21 @@ def foreign(prefix: str, values: F64, order: I64) -> Column:
 
 
 def fullness(used_bytes: I64, foreign_bytes: F64, capacity_bytes: F64, order: I64) -> Column:
-    """How full the volumes are, other programs included."""
+    """How full the volumes are, including other programs."""
     with np.errstate(invalid="ignore", divide="ignore"):
         full = (used_bytes + np.nan_to_num(foreign_bytes)) / np.where(capacity_bytes > 0, capacity_bytes, np.nan)
     return Column(key="full", title="full", kind=ValueKind.PERCENT, values=known(full[order]), quiet=True)
 
 
 def fullness_of_log_dirs(state: ClusterState, used_bytes: I64, order: I64) -> Column:
-    """How full the volume of each log dir is, whichever dirs on it the bytes are in."""
+    """How full the volume of each log dir is, with the bytes of all dirs on it."""
     volume = state.log_dirs.volume
     on_volume = np.bincount(volume, used_bytes).astype(np.int64)[volume]
     return fullness(on_volume, foreign_on_volumes(state), dir_capacity_bytes(state), order)
 
 
 def main_share(scored: Scored | None, order: I64, *, is_shown: bool = True) -> tuple[Column, Column]:
-    """The share that rows are sorted by, and its bar; None where no score is of these holders."""
+    """The share that rows are sorted by, and its bar; empty if no score has these holders."""
     if scored is None:
         return _share_and_bar("", "", [None] * len(order), [0] * len(order))
     share, side = known(scored.evaluation.share[order]), scored.side()[order].tolist()
@@ -91,7 +91,7 @@ def _share_and_bar(title: str, bar_title: str, share: list[float | None], side: 
 
 
 def fair(scored: Scored | None, order: I64) -> Column:
-    """Fair share over the mean, seen by people where racks or limits keep holders from equal shares."""
+    """Fair share over the mean, shown to people if racks or limits prevent equal shares."""
     if scored is None:
         return Column(key="fair", title="", kind=ValueKind.FAIR, values=[None] * len(order))
     e = scored.evaluation
@@ -117,7 +117,7 @@ def shares(prefix: str, scored: Sequence[Scored], order: I64) -> Iterator[Column
 def counts(
     prefix: str, figures: HolderFigures, order: I64, scored: Sequence[Scored] = (), *, leaders_shown: bool = True
 ) -> Iterator[Column]:
-    """Replicas and leaders, with an arrow where their own score is outside its band, and what is out of sync."""
+    """Replicas and leaders, with an arrow if their own score is outside its band, and replicas out of sync."""
     sides = {s.score.name: s.side()[order].tolist() for s in scored}
     yield Column(
         key="replicas",
@@ -148,7 +148,7 @@ def counts(
 
 
 def rates(prefix: str, in_bytes_per_s: F64, out_bytes_per_s: F64, order: I64) -> Iterator[Column]:
-    """Bytes a second, where they were sampled: 0 as well, since whoever samples asks whether anything is written."""
+    """Bytes per second, if sampled; zeros are shown too, since whoever samples asks whether anything is written."""
     for key, title, values in (("in", "in", in_bytes_per_s), ("out", "out", out_bytes_per_s)):
         yield Column(
             key=f"{key}_bytes_per_s",
@@ -164,7 +164,7 @@ def rates(prefix: str, in_bytes_per_s: F64, out_bytes_per_s: F64, order: I64) ->
 def partition_troubles(
     prefix: str, under_replicated: I64, offline: I64, not_preferred: I64, order: I64
 ) -> Iterator[Column]:
-    """Partitions with something wrong."""
+    """Partitions with problems."""
     for key, title, values, tone, dispensable, help_text in (
         ("offline_partitions", "offline", offline, Tone.BAD, 0, "Partitions without a leader."),
         (
@@ -197,7 +197,7 @@ def partition_troubles(
 
 
 def state(states: Sequence[str], conditions: Sequence[str], order: I64) -> tuple[Column, Column]:
-    """What is wrong with a holder: a word for programs, a text for people, who see it where anything is wrong."""
+    """What is wrong with a holder: a word for programs, a text for people, shown if any holder has a problem."""
     texts = [conditions[i] for i in order.tolist()]
     return (
         Column(key="state", title="", values=[states[i] for i in order.tolist()]),

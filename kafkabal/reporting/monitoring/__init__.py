@@ -1,1 +1,1 @@
-"""Files for Prometheus, Alertmanager, Grafana and systemd, made for the clusters of the user."""
+"""Files for Prometheus, Alertmanager, Grafana and systemd, generated for the user's clusters."""

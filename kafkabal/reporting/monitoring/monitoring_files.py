@@ -1,4 +1,4 @@
-"""Rules, scrape config, alert routes, dashboard and systemd units, filled in for some clusters."""
+"""Rules, scrape config, alert routes, dashboard and systemd units, filled in for given clusters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jinja2 import Environment, StrictUndefined
 from kafkabal.errors import UsageError
 from kafkabal.units import format_duration
 
-# templates beside those of Prometheus, which has {{ }} for itself
+# the files contain Prometheus templates, which use {{ }} themselves
 _BEGIN: Final = "[["
 _END: Final = "]]"
 _SUFFIX: Final = ".j2"
@@ -27,14 +27,14 @@ class Thresholds:
     """When alerts fire."""
 
     full: float = 0.85
-    """Used part of a broker's disks, 0 to 1."""
+    """Used fraction of a broker's disks, 0 to 1."""
     full_within_s: float = 3 * 86400.0
     blind_s: float = 600.0
     """Age of the last reading of a cluster."""
 
     @property
     def full_within(self) -> str:
-        """For messages."""
+        """Formatted for messages."""
         return format_duration(self.full_within_s)
 
 
@@ -45,7 +45,7 @@ class MonitoringSetup:
     profiles: Sequence[str]
     thresholds: Thresholds = field(default_factory=Thresholds)
     webhook: str = "http://localhost:8080/alerts"
-    """Takes the alerts from Alertmanager."""
+    """Receives alerts from Alertmanager."""
     exporters: Sequence[str] = ("localhost:9100",)
     """Node exporters of the hosts that run the timers, ``host:port``."""
     alertmanagers: Sequence[str] = ("localhost:9093",)
@@ -54,7 +54,7 @@ class MonitoringSetup:
 
 
 def monitoring_files(setup: MonitoringSetup) -> dict[str, str]:
-    """Texts by file name.
+    """Generate the files: text by file name.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def monitoring_files(setup: MonitoringSetup) -> dict[str, str]:
     Raises
     ------
     UsageError
-        If the name of a profile or the folder of textfiles cannot be part of a unit.
+        If a profile name or the textfile folder cannot be used in a unit.
     """
     _expect_unit_names(setup)
     environment = Environment(  # noqa: S701 - YAML and units, not HTML; every value is quoted below or checked
@@ -97,7 +97,7 @@ def monitoring_files(setup: MonitoringSetup) -> dict[str, str]:
 
 
 def _expect_unit_names(setup: MonitoringSetup) -> None:
-    """systemd would take ``%`` for a specifier, ``/`` and blanks for the end of a name."""
+    """Refuse ``%``, which systemd expands, and ``/`` and blanks, which end a name."""
     for profile in setup.profiles:
         if not _UNIT_NAME.fullmatch(profile):
             raise UsageError(

@@ -1,7 +1,7 @@
-"""Notifications in the forms of their receivers: Alertmanager's API, Slack's, or a plain webhook.
+"""Sends notifications in their receivers' formats: Alertmanager's API, Slack's, or a plain webhook.
 
-A thread of its own posts them, one after the other; at most a hundred wait. Whatever becomes of them changes nothing
-of what they are about: a receiver that fails is warned of once, until it works again.
+A separate thread posts them one by one; at most a hundred are queued. Failures never affect what they report on: a
+failing receiver causes one warning, until it works again.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     import httpx
 
 _TIMEOUT_S = 5.0
-"""Receivers answer within a second; one that hangs must not fill the queue for longer than this."""
+"""Receivers respond within a second; one that hangs must not block the queue for longer than this."""
 _MOST_WAITING = 100
-"""Notifications of some kB each, while the receiver is away."""
+"""Notifications of some kB each, queued while the receiver is unavailable."""
 _CLOSING_S = 5.0
-"""A command that is done waits for its last message, once."""
+"""A finished command waits this long for its last message, once."""
 
 
 class NotificationForm(StrEnum):
-    """What a receiver understands."""
+    """Formats that receivers understand."""
 
     ALERTMANAGER = "alertmanager"
     SLACK = "slack"
@@ -36,7 +36,7 @@ class NotificationForm(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notification:
-    """Something that happened on a cluster."""
+    """An event on a cluster."""
 
     at: str
     """ISO 8601, UTC."""
@@ -46,30 +46,30 @@ class Notification:
     log_dir: str | None = None
     run_id: str | None = None
     begins: tuple[str, ...] = ()
-    """Alerts that fire from now on."""
+    """Alerts that start firing."""
     ends: tuple[str, ...] = ()
     """Alerts that are resolved."""
 
 
 def check_url(url: str) -> str:
-    """See that notifications can be posted there.
+    """Check that notifications can be posted to a URL.
 
     Raises
     ------
     UsageError
-        If it is not an address of http or https.
+        If it is not an http or https URL.
     """
     form_of(url)
     return url
 
 
 def form_of(url: str) -> NotificationForm:
-    """By the address: Alertmanager's ends in ``/api/v2/alerts``, Slack's host is ``hooks.slack.com``.
+    """Detect the format from the URL: Alertmanager's ends in ``/api/v2/alerts``, Slack's host is ``hooks.slack.com``.
 
     Raises
     ------
     UsageError
-        If it is not an address of http or https.
+        If it is not an http or https URL.
     """
     from httpx import URL, InvalidURL
 
@@ -85,7 +85,7 @@ def form_of(url: str) -> NotificationForm:
 
 
 def body_of(notification: Notification, cluster: str, form: NotificationForm) -> Any:
-    """The JSON that a receiver gets; None where it does not take this event."""
+    """The JSON body for a receiver; None if it does not take this event."""
     n = notification
     if form is NotificationForm.SLACK:
         return {"text": f"kafkabal {cluster}: {n.message}"}
@@ -117,7 +117,7 @@ class Notifier:
     Raises
     ------
     UsageError
-        If the URL is not one of http or https.
+        If it is not an http or https URL.
     """
 
     def __init__(self, url: str, cluster: str, warn: Callable[[str], None]) -> None:
@@ -128,14 +128,14 @@ class Notifier:
         self._thread.start()
 
     def post(self, notification: Notification) -> None:
-        """Let it be posted; where a hundred wait, it is dropped."""
+        """Queue a notification; drop it if a hundred are queued."""
         try:
             self._waiting.put_nowait(notification)
         except queue.Full:
             self._fail("the receiver does not keep up")
 
     def close(self) -> None:
-        """Post what waits, for a few seconds at most."""
+        """Post what is queued, for a few seconds at most."""
         try:
             self._waiting.put(None, timeout=_CLOSING_S)
         except queue.Full:
@@ -172,7 +172,7 @@ def _reason(error: httpx.HTTPError) -> str:
 
 
 def _without_secrets(url: str) -> str:
-    """Scheme, host and port: the path of a webhook is often all that its receiver asks for."""
+    """Scheme, host and port: the path of a webhook is often its only credential."""
     from httpx import URL
 
     parsed = URL(url)

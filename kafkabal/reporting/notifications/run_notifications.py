@@ -1,4 +1,4 @@
-"""A run as notifications: its beginning, its end, and what it warns of."""
+"""Notifications of a run: its start, its end, and its warnings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FAILED: Final = "run-failed"
 
 
 class RunNotifications:
-    """A listener that posts the start and the end of a run; an error that ends its block is posted too.
+    """A listener that posts the start and the end of a run, and an error that ends its ``with`` block.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class RunNotifications:
         self._has_told_the_end = False
 
     def on_event(self, event: Event) -> None:
-        """Post it, if it is one of these."""
+        """Post the event, if it is one of these."""
         match event:
             case Started():
                 self._has_told_the_end = False
@@ -77,7 +77,7 @@ class RunNotifications:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # a run that was never begun, such as one that was refused, has no event of its own
+        # a run that never started, such as a refused one, has no event of its own
         if isinstance(error, KafkabalError) and not self._has_told_the_end:
             self._post(_FAILED, f"{self._command}: {error.message}", begins=(_FAILED,))
         self._notifier.close()

@@ -1,4 +1,4 @@
-"""Events of a watch as notifications."""
+"""Notifications of a watch's events."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class WatchNotifications:
         self._notifier = notifier
 
     def on_event(self, event: WatchEvent) -> None:
-        """Post it."""
+        """Post the event."""
         self._notifier.post(notification_of(event))
 
 
 def notification_of(event: WatchEvent) -> Notification:
-    """An event for people elsewhere, with the alerts that it begins or ends."""
+    """The notification of an event, with the alerts that it starts or resolves."""
     ends = ENDS.get(event.event, ())
     return Notification(
         at=event.at,

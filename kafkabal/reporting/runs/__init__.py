@@ -1,1 +1,1 @@
-"""How a run is reported: to people, to programs and to Prometheus."""
+"""Reports of a run: for people, for programs and for Prometheus."""

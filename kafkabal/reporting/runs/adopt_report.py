@@ -1,4 +1,4 @@
-"""The report of ``rebalance adopt``: what another tool has in flight."""
+"""The report of ``rebalance adopt``: reassignments of other tools in flight."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from kafkabal.reporting.report import Column, Fact, Report, Table, Tone, ValueKi
 from kafkabal.wording import counted_noun
 
 _SHOWN = 20
-"""Rows: with headline and header what a terminal of 24 lines shows at once."""
+"""Rows: with headline and header they fill a terminal of 24 lines."""
 
 
 def adopt_report(foreign: Sequence[ForeignReassignment], unfinished: str | None, *, acts: bool) -> Report:
-    """One row a reassignment.
+    """One row per reassignment.
 
     Parameters
     ----------
     unfinished
-        Id of an open run of ours, whose reassignments are not listed.
+        Id of an unfinished run of ours, whose reassignments are not listed.
     acts
-        They are about to be taken over.
+        Whether they are about to be taken over.
     """
     changes = [f"{brokers_in_words(f.before)} -> {brokers_in_words(f.reassignment.target)}" for f in foreign]
     count = len(foreign)

@@ -1,4 +1,4 @@
-"""A run as JSON Lines: one object an event, flushed at once."""
+"""A run as JSON Lines: one object per event, flushed immediately."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import msgspec
 from kafkabal.executor import Event
 
 EVENTS_VERSION: Final = 1
-"""Raised whenever an event or a key of one is renamed or removed, or changes its type."""
+"""Incremented when an event or one of its keys is renamed or removed, or changes its type."""
 
 
 class RunEventLines:
-    """Listener that writes every event, with its time; the first line is the envelope, written with the first event.
+    """Listener that writes every event with its time; the first event also writes the envelope line.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class RunEventLines:
         self._has_begun = False
 
     def on_event(self, event: Event) -> None:
-        """Write it."""
+        """Write the event."""
         if not self._has_begun:
             self._has_begun = True
             self._write({"kafkabal": {"command": self._command, "version": EVENTS_VERSION}})

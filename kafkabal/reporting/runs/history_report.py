@@ -12,7 +12,7 @@ _UNKNOWN_END = "open"
 
 
 def history_report(runs: Sequence[RunSummary]) -> Report:
-    """One row a run, the latest first."""
+    """One row per run, latest first."""
     number = counted_noun(len(runs), "run") if runs else "no runs"
     outcomes = [run.outcome.value if run.outcome else None for run in runs]
     return Report(

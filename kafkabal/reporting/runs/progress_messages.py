@@ -1,4 +1,4 @@
-"""A run shown to people: a line where something changes, and a progress display between."""
+"""Shows a run to people: a line for each change, and a progress display in between."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PHASES = {
 }
 _CLEANING_UP = frozenset({Phase.CANCELLING, Phase.RESTORING})
 _SHORTEST_PREDICTED_S = 5.0
-"""A run takes some seconds beside its copies: a prediction below that would be wrong."""
+"""A run takes some seconds besides its copies: a shorter prediction would be wrong."""
 _STOPPING = "stopping gracefully; press Ctrl-C again to abort and leave reassignments and throttles in place"
 
 
@@ -47,7 +47,7 @@ class ProgressMessages:
     say, warn
         Write one line.
     open_display
-        Opens a display for some bytes, given the name of the activity.
+        Opens a display for a number of bytes, given the name of the activity.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class ProgressMessages:
         self._display: Display | None = None
 
     def on_event(self, event: Event) -> None:
-        """Tell it."""
+        """Show the event."""
         match event:
             case Started():
                 self._start(event)
@@ -130,7 +130,7 @@ class ProgressMessages:
         self._display.update(event.done_bytes, total_bytes=event.total_bytes, note=note)
 
     def close(self) -> None:
-        """Take the display off the terminal."""
+        """Remove the display from the terminal."""
         self._stack.close()
         self._display = None
 

@@ -1,4 +1,4 @@
-"""What resuming or rolling back a run would move, in a few lines."""
+"""A preview of what resuming or rolling back a run would move, in a few lines."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from kafkabal.units import format_bytes, format_moment
 from kafkabal.wording import counted_noun, first_of
 
 _SHOWN = 5
-"""As many as a message lists: the prompt that follows stays in sight."""
+"""As many as a message lists: they stay visible above the prompt that follows."""
 _DOES = {Goal.APPLY: "moves", Goal.ROLL_BACK: "moves back", Goal.CANCEL: "cancels"}
 
 
 def preview_lines(found: FoundRun, goal: Goal, preview: ReopenPreview) -> Iterator[str]:
-    """The sum, the first few partitions, and those that stay where others have moved them."""
+    """The total, the first few partitions, and those that stay because others have moved them."""
     moves, verb = preview.moves, _DOES[goal]
     yield (
         f"run {found.record.run_id} of {format_moment(found.record.started_at)} {verb} {len(moves)} of "
@@ -37,7 +37,7 @@ def _extent(preview: ReopenPreview) -> str:
 
 
 def _change(move: PreviewedMove) -> str:
-    """Brokers before and after; where these stay, the log dirs."""
+    """Brokers before and after; the log dirs if the brokers stay."""
     if move.found != move.target or not move.log_dirs:
         return f"{_list(move.found)} to {_list(move.target)}"
     return ", ".join(printable(f"to {path} on broker {broker}") for broker, path in sorted(move.log_dirs.items()))

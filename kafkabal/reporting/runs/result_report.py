@@ -1,4 +1,4 @@
-"""The end of a run: one sentence for people and cron mails, and everything for programs."""
+"""The end of a run: one sentence for people and cron mails, and all details for programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DONE = {Goal.APPLY: "moved", Goal.ROLL_BACK: "rolled back", Goal.CANCEL: "cance
 
 
 def summary(result: RunResult) -> str:
-    """One sentence that says what was done, and what was not."""
+    """One sentence about what was done, and what was not."""
     what = f"run {result.run_id}: "
     if result.goal is Goal.CANCEL:
         left = len(result.problems)
@@ -34,7 +34,7 @@ def summary(result: RunResult) -> str:
 
 
 def nothing_report(command: str) -> Report:
-    """What programs get where there was nothing to do: the same keys, and no run."""
+    """The report for programs if there was nothing to do: the same keys, without a run."""
     return Report(
         command=command,
         headline="nothing to do",
@@ -56,7 +56,7 @@ def nothing_report(command: str) -> Report:
 
 
 def result_report(result: RunResult, command: str) -> Report:
-    """Everything about the end of a run."""
+    """The report of a finished run."""
     return Report(
         command=command,
         headline=summary(result),

@@ -1,4 +1,4 @@
-"""A run as a Prometheus textfile, kept current while it lasts."""
+"""A run as a Prometheus textfile that is kept up to date."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class RunTextfile:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the end of a run, or of a command that started none, is written."""
+        """Whether the end of a run, or of a command that started none, has been written."""
         return self._has_ended
 
     def on_event(self, event: Event) -> None:
-        """Write what it changes."""
+        """Write the changes of an event."""
         match event:
             case Started():
                 self._has_ended = False
@@ -44,12 +44,12 @@ class RunTextfile:
             self._write()
 
     def end_without_run(self, *, succeeded: bool, left_throttles: int) -> None:
-        """Write that a command started no run: a file that stayed as it was would be about an earlier one."""
+        """Write that a command started no run: an unchanged file would describe an earlier run."""
         self._end(succeeded=succeeded, done_partitions=0, left_throttles=left_throttles, failed_partitions=0)
         self._write()
 
     def _set_paused(self, *, is_paused: bool) -> None:
-        # a run that waits says nothing under -q: without this, monitoring would take it for one that is stuck
+        # a paused run is silent under -q: without this, monitoring would take it for stuck
         self._set("paused", "1 while a run waits for its time window, or for 'kafkabal rebalance resume'.", is_paused)
 
     def _progress(self, event: RunProgress) -> None:

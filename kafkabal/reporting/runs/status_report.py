@@ -12,12 +12,12 @@ from kafkabal.units import format_bytes, format_duration, format_rate
 from kafkabal.wording import counted_noun
 
 _SHOWN = 20
-"""Rows: with headline and header what a terminal of 24 lines shows at once."""
+"""Rows: with headline and header they fill a terminal of 24 lines."""
 _MOVING = (Stage.MOVING, Stage.ASTRAY, Stage.COPYING)
 
 
 def status_report(status: RunStatus | None) -> Report:
-    """What is true of the latest run; None where none is known."""
+    """The state of the latest run; None if there is none."""
     if status is None:
         return Report(
             command="rebalance status",
@@ -39,7 +39,7 @@ def status_report(status: RunStatus | None) -> Report:
 
 @dataclass(frozen=True, slots=True)
 class _RunFact:
-    """One value about a run; None where no run is known."""
+    """One value about a run; None if there is no run."""
 
     key: str
     title: str
@@ -88,7 +88,7 @@ def _headline(status: RunStatus, moving: int) -> str:
 
 
 def progress_line(status: RunStatus) -> str:
-    """How far a live run is: ``moving, 45% of 10 GiB, 50 MiB/s, 3 min left; 8 partitions in flight, 12 waiting``."""
+    """Progress of a live run: ``moving, 45% of 10 GiB, 50 MiB/s, 3 min left; 8 partitions in flight, 12 waiting``."""
     phase = status.found.state.phase.value
     parts = [phase]
     if status.total_bytes:
@@ -106,7 +106,7 @@ def progress_line(status: RunStatus) -> str:
 def _notes(status: RunStatus) -> tuple[str, ...]:
     found = status.found
     if status.is_live:
-        # its throttles belong there: one by one they would hide what the run does
+        # its throttles are expected: listing each would hide what the run does
         in_force = f"{counted_noun(len(status.throttles), 'throttle config')} set until the run ends, listed by -o json"
         notes = [in_force] if status.throttles else []
         if found.state.phase is Phase.PAUSED:
@@ -127,7 +127,7 @@ def _notes(status: RunStatus) -> tuple[str, ...]:
 
 
 def _differing(found: Sequence[PartitionState]) -> Table:
-    """What is in flight first, and what only another replica leads last: few rows are shown."""
+    """Reassignments in flight first, partitions that only have another leader last: few rows are shown."""
     rows = sorted(found, key=lambda row: (row.stage is Stage.PLACED, row.stage not in _MOVING))
     return Table(
         key="differing",
