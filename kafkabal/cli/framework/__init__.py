@@ -1,1 +1,1 @@
-"""What every command uses: options, settings, context, errors, output."""
+"""Shared by all commands: options, settings, context, errors, output."""

@@ -1,4 +1,4 @@
-"""Make a typer command from a command function, and run the function when it is invoked."""
+"""Builds a typer command from a command function, which runs when the command is invoked."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CommandFunction = Callable[..., ExitCode | None]
 
 
 def build_command(name: str, row: Row) -> Command | Group:
-    """The command, or the group of commands, that a row of the table describes; its module is imported now."""
+    """The command, or the group of commands, of a row in the table; this imports its module."""
     function = _load(row.function) if row.function else None
     text = inspect.getdoc(function) if function else row.help
     run = _runner(function) if function else _nothing
@@ -58,7 +58,7 @@ def _nothing() -> None:
 
 
 def _runner(function: CommandFunction) -> Callable[..., ExitCode]:
-    """A function with the signature that typer reads, which calls ``function`` with the arguments it wants."""
+    """A function with the signature that typer reads, which calls ``function`` with the arguments it takes."""
     signature = read_signature(function)
     leaves = (*signature.leaves(), *common_leaves())
 
@@ -97,11 +97,11 @@ def _call(
 
 
 def _saves_to_stdout(arguments: Mapping[str, Any]) -> bool:
-    """Whether ``--save -`` sends a snapshot where the report would go."""
+    """Whether ``--save -`` sends a snapshot to stdout, where the report would go."""
     groups = [value.save for value in arguments.values() if isinstance(value, SaveOptions)]
     return STDOUT in (arguments.get("save"), *groups)
 
 
 def _beside_snapshot(context: CommandContext) -> CommandContext:
-    """The same context, with the report on stderr, or nowhere where a pipe is to stay quiet."""
+    """The same context, with the report on stderr, or nowhere with ``-q``."""
     return replace(context, stdout=StringIO() if context.quiet else context.stderr)

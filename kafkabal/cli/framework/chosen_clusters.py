@@ -1,4 +1,4 @@
-"""The clusters of a command that can take several: one, or those of several profiles."""
+"""The clusters of a command that accepts several: one, or those of several profiles."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _WILDCARDS: Final = frozenset("*?[")
-# of the settings that name a cluster, those that would make all profiles mean the same one
+# settings that name a cluster, and would make all profiles refer to the same one
 _NAMING: Final = ("bootstrap_servers", "bootstrap_controllers", "command_config", "zookeeper", "snapshot")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenClusters:
-    """One cluster, or several by the names of their profiles."""
+    """One cluster, or several by profile name."""
 
     one: Settings | None = None
-    """None where several are named."""
+    """None if several are named."""
     profiles: tuple[str, ...] = ()
     flags: Mapping[str, Any]
-    """What was given on the command line, by key."""
+    """Values from the command line, by key."""
 
     def settings_of(self, profile: str, context: CommandContext) -> Settings:
         """The settings of one of several profiles.
@@ -41,7 +41,7 @@ class ChosenClusters:
         Raises
         ------
         UsageError
-            If a value is wrong, naming where it was written.
+            If a value is wrong, naming its origin.
         """
         from dataclasses import replace
 
@@ -50,12 +50,12 @@ class ChosenClusters:
 
 
 def choose_clusters(flags: Mapping[str, Any], context: CommandContext) -> ChosenClusters:
-    """The clusters that ``--profile`` (repeated, or a pattern), ``--all-profiles`` or other settings name.
+    """The clusters named by ``--profile`` (repeated, or a pattern), ``--all-profiles`` or other settings.
 
     Raises
     ------
     UsageError
-        If a pattern matches nothing, or several profiles are combined with what names one cluster.
+        If a pattern matches nothing, or several profiles are combined with a setting that names one cluster.
     """
     from kafkabal.config import PROFILE_VARIABLE, profile_names
 
@@ -86,7 +86,7 @@ def choose_clusters(flags: Mapping[str, Any], context: CommandContext) -> Chosen
 
 
 def run_on_each(names: Sequence[str], task: Callable[[str], T], limit_s: float) -> dict[str, T | KafkabalError]:
-    """Run a task for every name at the same time; one that is not done in time counts as no response."""
+    """Run a task for all names in parallel; one that is not done in time counts as no response."""
     from functools import partial
 
     from kafkabal.clusters import Deadline, SystemClock, run_all
@@ -111,12 +111,12 @@ def all_profile_names(profiles_file: Path) -> tuple[str, ...]:
 
 
 def matching_profile_names(given: Sequence[str], known: Sequence[str], profiles_file: Path) -> tuple[str, ...]:
-    """Names of all known profiles that match, each once, in the order given; paths of other files stay as they are.
+    """All known profile names that match, without duplicates, in the given order; paths of other files stay unchanged.
 
     Raises
     ------
     UsageError
-        If one is unknown, or a pattern matches none.
+        If a name is unknown, or a pattern matches none.
     """
     found: dict[str, None] = {}
     for text in given:

@@ -1,4 +1,4 @@
-"""The cluster of a command: opened, read, and completed by the volumes and capacities in the settings."""
+"""The cluster of a command: opened, read, and completed with volumes and capacities from the settings."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from kafkabal.model import ClusterState
 
 _STARTING_S: Final = 3.0
-"""A broker that is starting opens its port within seconds; people who mistyped an address wait no longer."""
+"""A starting broker opens its port within seconds; nobody should wait longer because of a mistyped address."""
 _PAUSE_S: Final = 0.25
 """A refused connection costs a millisecond."""
 
 
 def open_cluster(settings: Settings, context: CommandContext, save_to: Path | None = None) -> Cluster:
-    """Connect to the cluster that the settings name; to be used in a ``with`` block.
+    """Open the cluster that the settings name; use it in a ``with`` block.
 
     Parameters
     ----------
     save_to
-        Where what becomes of a snapshot is written.
+        File for the changed snapshot.
 
     Raises
     ------
     ConfigError
-        If they name none.
+        If the settings name no cluster.
     UnreachableError
         If no broker responds.
     """
@@ -54,17 +54,17 @@ def open_cluster(settings: Settings, context: CommandContext, save_to: Path | No
 def open_cluster_to_change(
     settings: Settings, saving: SaveOptions, context: CommandContext, *, dry_run: bool = False, yes: bool = False
 ) -> Cluster:
-    """Connect to the cluster that the settings name, for a command that changes it.
+    """Open the cluster that the settings name, for a command that changes it.
 
-    A snapshot is only read: what becomes of it goes to the file of ``--save``, which may be the same one; then it is
-    asked for first.
+    A snapshot is only read: the changed one goes to the file of ``--save``. If that is the same file, the user is asked
+    first.
 
     Parameters
     ----------
     dry_run
-        Nothing will be changed after all.
+        Nothing will be changed.
     yes
-        Nothing is asked.
+        Do not ask.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def open_cluster_to_change(
 
 
 def expect_live_cluster(settings: Settings, command: str) -> None:
-    """Refuse a snapshot that a profile or the environment names, for a command that has no such option.
+    """Refuse a snapshot from a profile or the environment, for a command without that option.
 
     Raises
     ------
@@ -109,12 +109,12 @@ def expect_live_cluster(settings: Settings, command: str) -> None:
 
 
 def live_connection(settings: Settings, command: str) -> ConnectionSettings:
-    """How to reach the live cluster that the settings name, for clients of other libraries.
+    """Connection settings of the live cluster that the settings name, for clients of other libraries.
 
     Raises
     ------
     ConfigError
-        If they name something else.
+        If the settings name no live cluster.
     """
     from kafkabal.config import ConnectionSettings, cluster_address
 
@@ -126,14 +126,14 @@ def live_connection(settings: Settings, command: str) -> ConnectionSettings:
 
 
 def await_broker(cluster: Cluster, context: CommandContext) -> None:
-    """Wait until a broker answers, for a few seconds: it may just be starting.
+    """Wait a few seconds until a broker responds: it may just be starting.
 
-    To be called before any client of librdkafka is asked, which waits far longer and then cannot say what is wrong.
+    Call this before using any librdkafka client, which waits far longer and then cannot say what is wrong.
 
     Raises
     ------
     KafkabalError
-        If none answers; it says why, and what to check.
+        If none responds; the message says why, and the hint what to check.
     """
     end_s = context.monotonic() + _STARTING_S
     while True:
@@ -150,9 +150,9 @@ def await_broker(cluster: Cluster, context: CommandContext) -> None:
 def read_cluster(
     cluster: Cluster, settings: Settings, context: CommandContext, request: ReadRequest | None = None
 ) -> Reading:
-    """Read the state, with the volumes and capacities that the profile states, and cache its names for completion.
+    """Read the state, apply the profile's volumes and capacities, and cache the names for completion.
 
-    Brokers that could not be read are warned of; the rest of the state is valid.
+    Brokers that could not be read cause a warning; the rest of the state is valid.
     """
     from kafkabal.cli.framework.completion.cached_names import cache_names
     from kafkabal.clusters import Reading, ReadRequest
@@ -161,7 +161,7 @@ def read_cluster(
     if settings.broker_timeout_s is not None:
         request = replace(request, deadline_s=settings.broker_timeout_s)
     reading = cluster.read(request)
-    # needs numpy, which a command should not wait for before it has asked anything
+    # needs numpy, which is not loaded before the first request has been sent
     from kafkabal.config import with_profile_disks
 
     for problem in reading.problems:
@@ -184,8 +184,8 @@ def note_brokers(state: ClusterState, context: CommandContext) -> Sightings:
 
 
 def sightings_file(cluster_id: str, context: CommandContext) -> Path:
-    """Where this host records the brokers of a cluster, and since when some are dead."""
-    # an id that comes from outside must not lead out of the folder
+    """File in which this host records the brokers of a cluster, and since when some are dead."""
+    # an id from outside must not lead out of the folder
     name = (
         cluster_id
         if cluster_id.replace("-", "").replace("_", "").isalnum()

@@ -1,6 +1,6 @@
-"""The environment of a command: streams, terminal, variables, clock and folders, in one object.
+"""The environment of a command in one object: streams, terminal, variables, clock and folders.
 
-``main`` makes it from the running process; a test makes its own, and so needs no patching.
+``main`` creates it from the running process; tests create their own, and so need no patching.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 PROGRAM = "kafkabal"
 _YES = frozenset({"y", "yes"})
 _MOST_HELD = 100
-"""Lines: more than a screen holds; older ones are dropped while a full screen is shown."""
+"""Lines: more than a screen holds; while a full screen is shown, older ones are dropped."""
 
 
 class Colour(StrEnum):
-    """When text has colour."""
+    """When output is coloured."""
 
     AUTO = "auto"
     """On a terminal, unless the environment says otherwise."""
@@ -47,9 +47,8 @@ class Colour(StrEnum):
 class CommandContext:
     """The environment of one invocation.
 
-    Results go to :attr:`stdout` by way of :func:`kafkabal.cli.framework.show_report.show_report`; everything else
-    goes to :attr:`stderr` by
-    way of :meth:`say`, :meth:`detail` and :meth:`warn`.
+    Results go to :attr:`stdout` through :func:`kafkabal.cli.framework.show_report.show_report`; everything else goes to
+    :attr:`stderr` through :meth:`say`, :meth:`detail` and :meth:`warn`.
     """
 
     stdin: TextIO = field(default_factory=lambda: sys.stdin or _closed())
@@ -66,7 +65,7 @@ class CommandContext:
     verbosity: int = 0
     colour: Colour = Colour.AUTO
     held: deque[str] = field(default_factory=lambda: deque(maxlen=_MOST_HELD))
-    """Warnings that ``-q`` keeps back: they are shown only if the command fails."""
+    """Warnings held back by ``-q``: they are shown only if the command fails."""
 
     def adjusted(self, *, quiet: bool, verbosity: int, colour: Colour) -> CommandContext:
         """The same context, adjusted to the options of one command."""
@@ -74,28 +73,28 @@ class CommandContext:
 
     @property
     def can_ask(self) -> bool:
-        """Whether a user is at a terminal to answer prompts."""
+        """Whether a user can answer prompts at a terminal."""
         return _is_terminal(self.stdin) and _is_terminal(self.stderr)
 
     @cached_property
     def out(self) -> OutputCapabilities:
-        """What can be drawn on stdout."""
+        """Display abilities of stdout."""
         return self._surface(self.stdout)
 
     @cached_property
     def err(self) -> OutputCapabilities:
-        """What can be drawn on stderr."""
+        """Display abilities of stderr."""
         return self._surface(self.stderr)
 
     @property
     def help_columns(self) -> int | None:
-        """Columns of the terminal that help is shown on; None where it goes elsewhere."""
+        """Columns of the terminal that shows help; None if stdout is not a terminal."""
         is_known = _is_terminal(self.stdout) or "COLUMNS" in self.environ
         return _width(self.environ, self.stdout) if is_known else None
 
     @property
     def config_dir(self) -> Path:
-        """Where profiles are."""
+        """Folder of the profiles."""
         return self._folder("config")
 
     @property
@@ -126,7 +125,7 @@ class CommandContext:
             self._tell(f"{PROGRAM}: warning: {text}")
 
     def release_warnings(self, but_for: Collection[str] = ()) -> None:
-        """Show the warnings that ``-q`` kept back, but for those that the error itself lists."""
+        """Show the warnings held back by ``-q``, except those that the error itself lists."""
         while self.held:
             text = self.held.popleft()
             if text not in but_for:
@@ -139,21 +138,21 @@ class CommandContext:
             self._tell(with_long_words_cut(printable(f"{PROGRAM}: hint: {hint}")))
 
     def add(self, text: str) -> None:
-        """Add a detail to the error shown before."""
+        """Add details to the error shown before."""
         self._tell(text)
 
     def confirm(self, question: str, *, flag: str) -> bool:
-        """Ask for a yes; everything else is a no.
+        """Ask for a yes; any other answer is a no.
 
         Parameters
         ----------
         flag
-            The option that answers yes beforehand, such as ``--yes``.
+            The option that answers yes in advance, such as ``--yes``.
 
         Raises
         ------
         UsageError
-            If stdin is not a terminal to prompt on; it names ``flag``.
+            If there is no terminal to prompt on; the message names ``flag``.
         """
         if not self.can_ask:
             raise UsageError(
@@ -163,9 +162,9 @@ class CommandContext:
         return self.stdin.readline().strip().lower() in _YES
 
     def progress(self, what: str, total_bytes: int | None) -> TransferProgress:
-        """Show how far ``total_bytes`` have come: a bar on a terminal, now and then a line elsewhere, else nothing.
+        """Show how many of ``total_bytes`` are done: a bar on a terminal, an occasional line elsewhere, or nothing.
 
-        None if the total is unknown.
+        The total is None if unknown.
         """
         from kafkabal.reporting.transfer_progress import open_progress  # rich is costly to import
 
@@ -179,7 +178,7 @@ class CommandContext:
         )
 
     def show_result(self, text: str) -> None:
-        """Write a result; if the output is gone, warn, since what was done does not depend on it."""
+        """Write a result; if stdout fails, only warn, since the command has already done its work."""
         try:
             self.stdout.write(text)
             self.stdout.flush()
@@ -191,29 +190,29 @@ class CommandContext:
             pass  # the process was started without a stdout
 
     def check_stdout(self) -> None:
-        """Raise if the output has no reader any more, which otherwise only the next write would show.
+        """Raise if stdout has no reader any more, which otherwise only the next write would show.
 
         Raises
         ------
         BrokenPipeError
-            If the other end of a pipe was closed.
+            If the other end of the pipe is closed.
         """
         poll = select.poll()
         try:
-            poll.register(self.stdout.fileno(), 0)  # errors are reported without being asked for
+            poll.register(self.stdout.fileno(), 0)  # errors are always reported
         except (OSError, ValueError):
-            return  # a stream of a test has no descriptor
+            return  # a test's stream has no descriptor
         if poll.poll(0):
             raise BrokenPipeError
 
     def drop_stdout(self) -> None:
-        """Discard the rest of stdout; else the interpreter reports the same error when it exits."""
-        # a stream of a test has no descriptor
+        """Discard the rest of stdout; otherwise the interpreter reports the same error at exit."""
+        # a test's stream has no descriptor
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.stdout.fileno())
 
     def _tell(self, text: str) -> None:
-        # a terminal that was closed makes every write fail; what a command does must not depend on it
+        # every write to a closed terminal fails; the command must not depend on it
         with suppress(OSError, ValueError):
             print(printable(text, keep="\n\t"), file=self.stderr, flush=True)
 
@@ -251,7 +250,7 @@ class CommandContext:
 
 
 def _closed() -> TextIO:
-    """Stand in for a stream that the process was started without."""
+    """Replace a stream that the process was started without."""
     stream = StringIO()
     stream.close()
     return stream
@@ -262,7 +261,7 @@ def _is_terminal(stream: TextIO) -> bool:
 
 
 def _width(environ: Mapping[str, str], stream: TextIO) -> int:
-    """Columns of the terminal, or what ``COLUMNS`` says."""
+    """Columns of the terminal, or the value of ``COLUMNS``."""
     stated = environ.get("COLUMNS", "")
     if stated.isdigit() and int(stated) > 0:
         return int(stated)

@@ -1,4 +1,4 @@
-"""The settings of a command: flags, environment and profile together, and the sandbox where nothing names a cluster."""
+"""The settings of a command: flags, environment and profile combined, or the sandbox if nothing names a cluster."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _CLUSTER_FLAGS: Final = {
 
 
 def command_settings(flags: Mapping[str, Any], context: CommandContext) -> Settings:
-    """Bring flags, environment and profile together.
+    """Combine flags, environment and profile.
 
-    A command that takes a cluster and is given none, not even a profile, uses the profile of the sandbox that
-    was made last, if one is up, and says so where there are several.
+    A command that needs a cluster but is given none, not even a profile, uses the profile of the most recently created
+    sandbox that is up, and says so if there are several.
 
     Raises
     ------
     UsageError
-        If a value is wrong, naming where it was written.
+        If a value is wrong, naming its origin.
     """
     from kafkabal.config import resolve
 
@@ -51,7 +51,7 @@ def command_settings(flags: Mapping[str, Any], context: CommandContext) -> Setti
 
 
 def cluster_options(settings: Settings, context: CommandContext) -> str:
-    """Options that make another command find the same cluster; empty if it needs none."""
+    """Options with which another command finds the same cluster; empty if it needs none."""
     from kafkabal.config import DEFAULT_PROFILE
 
     flags = []
@@ -68,12 +68,12 @@ def cluster_options(settings: Settings, context: CommandContext) -> str:
 
 
 def rebalance_command(settings: Settings) -> str:
-    """The command for a rebalance that a report proposes: a plan if there is no cluster to change."""
+    """The rebalance command that a report suggests: a plan if there is no cluster to change."""
     return "kafkabal rebalance" if settings.snapshot is None else "kafkabal rebalance plan"
 
 
 def cluster_label(settings: Settings, context: CommandContext) -> str:
-    """Name of the cluster in metrics: the name of the user's profile; empty where only the cluster's id names it."""
+    """Name of the cluster in metrics: that of the user's profile; empty if only the cluster's id names it."""
     from kafkabal.config import DEFAULT_PROFILE
 
     profile = settings.profile
@@ -91,7 +91,7 @@ def _sandbox_profiles(context: CommandContext) -> list[Path]:
 
     home = home_of(context.environ, context.state_dir)
     if not home.is_dir():
-        # most users have none: what starts and finds brokers is not imported for them
+        # most users have none: do not import what starts and finds brokers
         return []
     from kafkabal.sandbox import sandboxes_up
 

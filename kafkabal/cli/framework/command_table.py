@@ -1,7 +1,7 @@
-"""The commands by name, each with the place of its function and its summary; none is imported.
+"""The commands by name, each with the location of its function and its summary; importing none of them.
 
-A row appears together with its module. The help is the first line of the function's docstring, which a test holds
-to; it stands here too, so that ``kafkabal --help`` need not import every command.
+A row is added together with its module. The help is the first line of the function's docstring, which a test checks; it
+is repeated here so that ``kafkabal --help`` need not import every command.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 class Row(NamedTuple):
-    """A command, or a group of commands, which may also do something by itself."""
+    """A command, or a group of commands, which may also do something on its own."""
 
     help: str
     function: str = ""
-    """``module:function``; empty for a group that does nothing by itself."""
+    """``module:function``; empty for a group that does nothing on its own."""
     commands: Mapping[str, Row] | None = None
     """The commands of a group."""
     section: str = "Commands"
-    """The heading under which the help of its group lists it; commands of one section stand together."""
+    """The heading for it in the help of its group; commands of one section are adjacent."""
 
 
 COMMANDS: Final[Mapping[str, Row]] = {

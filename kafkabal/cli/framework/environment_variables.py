@@ -1,4 +1,4 @@
-"""Options from ``KAFKABAL_`` environment variables, and a warning of misspelt ones, which nothing would read."""
+"""Options from ``KAFKABAL_`` environment variables, and a warning about misspelt ones, which would be ignored."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 PREFIX: Final = f"{PROGRAM.upper()}_"
 LIST_FILE: Final = "environment_variables.txt"
-"""Beside this module: all names without their prefix, one a line; generated, so that no command need be imported."""
+"""A file next to this module: all names without their prefix, one per line; generated, so that no command is
+imported."""
 
 _LIKENESS: Final = 0.8
-"""One letter wrong of five."""
+"""One wrong letter in five."""
 
 
 def environment_name(option: TyperOption) -> str:
@@ -30,15 +31,15 @@ def environment_name(option: TyperOption) -> str:
 
 
 def variable_of(flags: Sequence[str]) -> str:
-    """The environment variable of an option of these flags: the longest in capitals, after ``KAFKABAL_``."""
+    """The environment variable of an option: its longest flag in capitals, after ``KAFKABAL_``."""
     flag = max(flags, key=len)
     return f"{PROGRAM}_{flag.lstrip('-')}".replace("-", "_").upper()
 
 
 def values_from_environment(command: TyperCommand | TyperGroup, parent: Any) -> dict[str, Any]:
-    """Values that the environment gives for options; an empty one is refused, but for flags; lists are split at blanks.
+    """Option values from the environment; empty ones are refused, except for flags; lists are split at blanks.
 
-    Settings are left out: theirs are read together with the profile.
+    Without settings, which are read together with the profile.
     """
     from kafkabal.cli.framework.shared_options import SETTINGS
 
@@ -52,13 +53,13 @@ def values_from_environment(command: TyperCommand | TyperGroup, parent: Any) -> 
 
 
 def warn_of_misspelt(context: CommandContext) -> None:
-    """Warn of each unknown variable that is nearly one of ours; others may belong to another program."""
+    """Warn about each unknown variable that is similar to one of ours; others may belong to another program."""
     for name, near in misspelt(context.environ):
         context.warn(f"unknown environment variable ignored: {name}; did you mean {near}?")
 
 
 def misspelt(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Names that are nearly one of ours, and the nearest one."""
+    """Names that are similar to one of ours, with the most similar one."""
     given = sorted(name.removeprefix(PREFIX) for name, value in environ.items() if value and name.startswith(PREFIX))
     if not given:
         return

@@ -1,4 +1,4 @@
-"""Where all exceptions end: a line for people, an exit code for programs."""
+"""The last handler of all exceptions: a line for people, an exit code for programs."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ if TYPE_CHECKING:
     from kafkabal.cli.framework.command_context import CommandContext
 
 _FAILURES_SHOWN = 20
-"""Of thousands that fail alike the first screenful tells enough."""
+"""If thousands fail alike, the first screen says enough."""
 _EXTRA = "Got unexpected extra argument(s) "
 _ELSEWHERE = {("inspect", "--watch"): "'kafkabal top' follows a cluster in the terminal"}
-"""Options that other tools, or an earlier version, have with this command, and the command that does it here."""
+"""Options of other tools, or of an earlier version, and the command that does the same here."""
 _CLOSE = 0.75
-"""Of difflib's ratio: two letters of ten may differ. With its 0.6 ``--check`` is taken for ``--help``."""
+"""Ratio of difflib: two letters in ten may differ. At its default of 0.6, ``--check`` is taken for ``--help``."""
 
 
 def exit_code_of(run: Callable[[], int], words: Sequence[str], context: CommandContext) -> int:
-    """Run a command, and turn its result or its exception into an exit code.
+    """Run a command, and convert its result or its exception to an exit code.
 
     Parameters
     ----------
     words
-        The command line; where it or the environment asks for ``--nagios``, errors take the form and the codes of a
+        The command line; if it or the environment requests ``--nagios``, errors have the format and exit codes of a
         monitoring plugin.
     """
     try:
         code = run()
         context.stdout.flush()
     except BrokenPipeError:
-        # the reader of our output has gone, which is not an error
+        # the reader of our output has closed it, which is not an error
         context.drop_stdout()
         return ExitCode.FAILED
     except typer.Exit as leave:
@@ -64,13 +64,13 @@ def exit_code_of(run: Callable[[], int], words: Sequence[str], context: CommandC
 
 
 def _failures(error: BaseException) -> frozenset[str]:
-    """The failures that an error lists, in the words of the warnings of the run."""
+    """The failures that an error lists, in the words of the run's warnings."""
     failures = error.failures if isinstance(error, PartialFailureError) else ()
     return frozenset(f"{name}: {reason}" for name, reason in failures)
 
 
 def _as_ours(error: BaseException) -> BaseException:
-    """Errors of typer and of writing to stdout as errors of kafkabal; others unchanged."""
+    """Convert errors of typer and of writing to stdout to ours; others stay unchanged."""
     if isinstance(error, typer.TyperException):
         return _usage_error(error)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF):
@@ -93,7 +93,7 @@ def _usage_error(error: typer.TyperException) -> UsageError:
 
 
 def _reworded(error: typer.TyperException) -> tuple[str, str]:
-    """Typer's message in the words of our own, and a hint if it has a guess."""
+    """Typer's message in our words, and a hint if it suggests something."""
     if options := getattr(error, "possibilities", None):
         from difflib import get_close_matches
 
@@ -124,7 +124,7 @@ def _report(error: BaseException, words: Sequence[str], context: CommandContext)
 
 
 def _code_of_exit(error: SystemExit, context: CommandContext) -> int:
-    """The code that the interpreter would end with; a text is a failure, and shown."""
+    """The exit code that the interpreter would use; a text means failure, and is shown."""
     if error.code is None or isinstance(error.code, int):
         return error.code or ExitCode.DONE
     context.complain(f"error: {error.code}")
@@ -143,7 +143,7 @@ def _report_ours(error: KafkabalError, context: CommandContext) -> int:
 
 
 def report_bug(error: BaseException, context: CommandContext) -> None:
-    """Show the traceback, and that this is a bug."""
+    """Show the traceback, and say that this is a bug."""
     context.add("".join(traceback.format_exception(error)).rstrip("\n"))
     context.complain(
         f"error: {type(error).__name__}: this is a bug in kafkabal",

@@ -1,4 +1,4 @@
-"""Draws the whole terminal and reads keys; restores the terminal, however the drawing ends."""
+"""Draws on the whole terminal and reads keys; always restores the terminal afterwards."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType, TracebackType
 
-# xterm's private modes 1049 (alternate screen) and 25 (cursor), which terminals share; the scrollback stays untouched
+# xterm's private modes 1049 (alternate screen) and 25 (cursor), which other terminals share; the scrollback is kept
 _ENTER: Final = "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J"
 _LEAVE: Final = "\x1b[?25h\x1b[?1049l"
 _HOME: Final = "\x1b[H"
 _CLEAR_LINE: Final = "\x1b[K"
 _MOST_KEYS: Final = 64
-"""Bytes read at once: keys pressed while a frame is drawn, with room to spare."""
+"""Bytes read at once: the keys pressed while a frame is drawn, with a margin."""
 
 
 class FullScreen:
-    """The screen of a terminal, to be used in a ``with`` block on the main thread.
+    """The screen of a terminal; use it in a ``with`` block on the main thread.
 
-    Ctrl-Z leaves the screen before the process is stopped, and draws it again when it goes on.
+    Ctrl-Z leaves the screen before the process is stopped, and draws it again when the process continues.
 
     Parameters
     ----------
     keys
-        Where keys come from; without a terminal there, none are read.
+        Source of keys; if it is not a terminal, none are read.
     screen
         A terminal.
     """
@@ -64,7 +64,7 @@ class FullScreen:
     def size(self) -> tuple[int, int]:
         """Current columns and lines."""
         size = os.get_terminal_size(self._screen)
-        # a terminal that does not know its size says 0
+        # a terminal that does not know its size reports 0
         return size.columns or 80, size.lines or 24
 
     def draw(self, lines: Sequence[str]) -> None:
@@ -76,17 +76,17 @@ class FullScreen:
             If the terminal is gone.
         """
         self._must_redraw = False
-        # cleared before, not after: behind a line as wide as the screen it would take the last character
+        # clear each line before drawing it: clearing after a line as wide as the screen would remove its last character
         self._write(_HOME + "\r\n".join(_CLEAR_LINE + line for line in lines))
 
     def key(self, within_s: float) -> str:
-        """The next keys; empty if none was pressed within so many seconds."""
+        """The next keys; empty if none was pressed within that many seconds."""
         readable, _, _ = select.select([] if self._keys is None else [self._keys], [], [], within_s)
         if not readable or self._keys is None:
             return ""
         pressed = os.read(self._keys, _MOST_KEYS)
         if not pressed:
-            self._keys = None  # closed: it would be readable forever
+            self._keys = None  # closed: it would always be readable
         return pressed.decode(errors="replace")
 
     def _enter(self) -> None:
@@ -96,7 +96,7 @@ class FullScreen:
         self._write(_ENTER)
 
     def _leave(self) -> None:
-        # a terminal that is gone needs no restoring
+        # a closed terminal need not be restored
         with suppress(OSError):
             self._write(_LEAVE)
         if self._keys is not None and self._modes is not None:
@@ -109,7 +109,7 @@ class FullScreen:
         self._enter()
 
     def _write(self, text: str) -> None:
-        # past the stream's buffer, which a signal handler that interrupts a write must not enter again
+        # bypass the stream's buffer, which a signal handler must not reenter while it interrupts a write
         rest = text.encode()
         while rest:
             rest = rest[os.write(self._screen, rest) :]

@@ -1,4 +1,4 @@
-"""How help is laid out: the same order of sections, form of usage and pasteable examples in every command."""
+"""The layout of help: all commands have the same order of sections, form of usage and pasteable examples."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ ARGUMENTS: Final = "Arguments"
 OPTIONS: Final = "Options"
 OUTPUT: Final = "Output"
 _EXAMPLES: Final = "Examples:"
-# what a command is about comes first, what all commands have comes last
+# specific sections first, common ones last
 _FIRST: Final = (ARGUMENTS, OPTIONS)
 _LAST: Final = ("Scope", "Limits", "Cluster", OUTPUT)
-# lines of prose longer than this are hard to read, however wide the terminal is
+# longer lines of prose are hard to read, however wide the terminal is
 _WIDEST: Final = 120
 _NARROWEST: Final = 40
-"""Columns: below it descriptions would be a word a line."""
+"""Columns: below this, descriptions would have one word per line."""
 
 
 class HelpText(NamedTuple):
-    """The docstring of a command in its parts."""
+    """The parts of a command's docstring."""
 
     summary: str
     paragraphs: tuple[str, ...]
     examples: tuple[str, ...]
-    """Command lines, each whole."""
+    """Complete command lines."""
 
 
 def split_help(text: str | None) -> HelpText:
-    """The parts of a docstring; line breaks within one mean nothing."""
+    """Split a docstring; line breaks within a part are not significant."""
     body, _, examples = inspect.cleandoc(text or "").partition(_EXAMPLES)
     summary, *paragraphs = _paragraphs(body) or [""]
     return HelpText(summary, tuple(paragraphs), tuple(_paragraphs(examples)))
@@ -51,7 +51,7 @@ def section_of(parameter: Any) -> str:
 
 
 def ordered(sections: Iterable[str]) -> list[str]:
-    """Sections in the order that all commands share; those of one command alone stand in its own order."""
+    """Sections in the order shared by all commands; those of a single command keep its order."""
     found = list(dict.fromkeys(sections))
     first = [name for name in _FIRST if name in found]
     last = [name for name in _LAST if name in found]
@@ -69,7 +69,7 @@ def shown_metavar(parameter: Any, context: Any) -> str:
 
 
 def help_width(columns: int | None) -> int:
-    """Columns that help takes on a terminal of so many; None where there is none."""
+    """Columns that help uses on a terminal of that width; None if there is no terminal."""
     return 80 if columns is None else max(_NARROWEST, min(columns, _WIDEST))
 
 
@@ -81,7 +81,7 @@ def write_sections(formatter: Any, sections: Mapping[str, list[tuple[str, str]]]
 
 
 def write_text(formatter: Any, text: str | None) -> None:
-    """Write what a command does, and its examples, whose lines are never broken."""
+    """Write what a command does, and its examples, whose lines are never wrapped."""
     parts = split_help(text)
     for paragraph in (parts.summary, *parts.paragraphs):
         formatter.write_paragraph()

@@ -1,4 +1,4 @@
-"""No command writes to a file that it reads, nor two results to one file."""
+"""Ensures that no command writes to a file it reads, nor two results to one file."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _STDIN = Path("-")
 
 @dataclass(frozen=True, slots=True)
 class FileOptions:
-    """Files of a command line, each with the option or argument that names it."""
+    """Files of a command line, each with its option or argument."""
 
     read: list[tuple[str, Path]] = field(default_factory=list)
     written: list[tuple[str, Path]] = field(default_factory=list)
     may_save_over_snapshot: bool = False
-    """``--save`` may name the snapshot that is read: the command asks before it overwrites it."""
+    """``--save`` may name the snapshot that is read: the command asks before overwriting it."""
 
     def expect_different(self) -> None:
-        """Refuse a file that would be lost, and standard input that would be empty the second time.
+        """Refuse file options that would lose data, or read standard input twice.
 
         Raises
         ------
         UsageError
-            If two options name one file, and at least one of them writes it.
+            If two options name the same file, and at least one of them writes it.
         """
         first_stdin, *others = [title for title, path in self.read if path == _STDIN] or [""]
         if others:
@@ -42,7 +42,7 @@ class FileOptions:
 
 
 def _is_same_file(path: Path, other: Path) -> bool:
-    """Whether two names stand for one regular file, or will once it is written; devices lose nothing."""
+    """Whether two paths are the same regular file, or will be once it is written; writing to devices loses nothing."""
     if STDOUT in (path, other):
         return False
     try:
@@ -50,4 +50,4 @@ def _is_same_file(path: Path, other: Path) -> bool:
             return path.is_file() and path.samefile(other)
         return path.resolve() == other.resolve()
     except (OSError, RuntimeError):
-        return False  # whoever opens it says what is wrong
+        return False  # opening it will report the error

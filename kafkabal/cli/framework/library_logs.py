@@ -1,7 +1,7 @@
-"""What libraries log: by default nothing, since a library's warning is not a message for a user; with ``-vv`` all.
+"""Logs of libraries: hidden by default, since a library's warning is not a message for users; all shown with ``-vv``.
 
-Records are written by a thread of their own: a thread that logs, above all the one that moves data, never waits for a
-terminal that is stopped, and a stream that fails ends only the log.
+A separate thread writes them: no thread that logs, above all the one that moves data, waits for a stopped terminal, and
+a failing stream only ends the log.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _HANDLER = "kafkabal"
 _MOST_WAITING = 10_000
-"""Records, of some hundred bytes each; more are dropped while the stream is blocked."""
+"""Records, of some hundred bytes each; further ones are dropped while the stream is blocked."""
 _LONGEST_FLUSH_S, _POLL_S = 2.0, 0.01
 
 
@@ -35,7 +35,7 @@ def direct_logs(stderr: TextIO, *, everything: bool) -> None:
 
 
 class _BackgroundHandler(QueueHandler):
-    """Leaves records to a thread; :func:`logging.shutdown` has the rest written at exit."""
+    """Queues records for a thread; :func:`logging.shutdown` has the rest written at exit."""
 
     def __init__(self, stream: TextIO) -> None:
         records: Queue[Any] = Queue(_MOST_WAITING)
@@ -47,14 +47,14 @@ class _BackgroundHandler(QueueHandler):
         self._thread.start()
 
     def enqueue(self, record: logging.LogRecord) -> None:
-        # where the stream is blocked the log may have gaps; the command may not wait
+        # if the stream is blocked, the log may have gaps, but the command must not wait
         with suppress(Full):
             self.queue.put_nowait(record)
 
     def close(self) -> None:
         with suppress(Full):
             self._thread.enqueue_sentinel()
-        # not stop(): it would wait forever for a thread that is blocked
+        # not stop(): it would wait forever for a blocked thread
         give_up_at_s = time.monotonic() + _LONGEST_FLUSH_S
         while not self._records.empty() and time.monotonic() < give_up_at_s:
             time.sleep(_POLL_S)
@@ -62,7 +62,7 @@ class _BackgroundHandler(QueueHandler):
 
 
 class _Writer(logging.StreamHandler[Any]):
-    """A stream that fails is not complained about, least of all on that stream."""
+    """Ignores errors of its stream, above all instead of reporting them on that stream."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name of the base class
         pass

@@ -1,4 +1,4 @@
-"""Measurements of brokers that Kafka itself does not report, with the same options in all commands."""
+"""Options for broker measurements that Kafka itself does not report, the same for all commands."""
 
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _MEASUREMENTS = "Measurements"
 _TOPIC = "topic"
 _TELEMETRY_AGE_S = 60.0
-"""Six pushes at the default interval: one that is lost changes nothing, and an old load does not count."""
+"""Six pushes at the default interval: a lost one changes nothing, and old loads do not count."""
 _COLLECTING_S: Final = 15.0
-"""Longest: clients push every ten seconds unless a subscription says otherwise."""
+"""The maximum: clients push every ten seconds unless a subscription changes that."""
 _PAUSE_S: Final = 0.5
-"""Between two looks at what has arrived: in memory, and a person waits."""
+"""Interval of checks for new data: cheap, and a user is waiting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class MeasurementOptions:
     ] = "broker"
 
     def check_plans_leaders(self, *, is_leaders_only: bool) -> None:
-        """Refuse a plan by measured scores that would do more than change leaders.
+        """Refuse measured scores for a plan that would do more than change leaders.
 
         Raises
         ------
@@ -105,12 +105,13 @@ class MeasurementOptions:
     def latencies(
         self, cluster: "Cluster", connection: "ConnectionSettings", refresh_s: float, context: CommandContext
     ) -> "Iterator[BrokerLatencies | None]":
-        """Wait for a broker, and collect latencies as long as the block lasts; None, at once, leaves it to producers.
+        """Wait for a broker, and collect latencies while the block lasts; yields None at once if producers measure
+        them.
 
         Raises
         ------
         UsageError
-            If nothing forwards telemetry, or the address cannot be listened on.
+            If nothing forwards telemetry, or the address cannot be bound.
         UnreachableError
             If no broker responds.
         """
@@ -122,7 +123,7 @@ class MeasurementOptions:
 
         table = LatencyTable(max_age_s=max(_TELEMETRY_AGE_S, REFRESHES_TO_FORGET * refresh_s), clock=context.monotonic)
         if self.telemetry == _TOPIC:
-            # which waits for a broker itself
+            # waits for a broker itself
             with open_topic_intake(cluster, connection, None, table, context, before_s=_TELEMETRY_AGE_S):
                 yield table
         else:
@@ -133,15 +134,15 @@ class MeasurementOptions:
     def completed(
         self, state: "ClusterState", cluster: "Cluster", settings: "Settings", context: CommandContext
     ) -> "ClusterState":
-        """The state with current measurements, for a command that reads the cluster once.
+        """Add current measurements to the state, for a command that reads the cluster once.
 
-        Latencies are collected until every live broker has one, for some seconds at most; a broker that no client
-        wrote to stays unknown.
+        Latencies are collected until every live broker has one, for some seconds at most; a broker that no client wrote
+        to stays unknown.
 
         Raises
         ------
         UsageError
-            If nothing forwards telemetry, an address cannot be listened on, or options contradict each other.
+            If nothing forwards telemetry, an address cannot be bound, or options contradict each other.
         KafkabalError
             If Prometheus does not respond.
         """

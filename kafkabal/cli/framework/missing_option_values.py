@@ -1,7 +1,7 @@
-"""Refuse an option where the value of the option before it is missing.
+"""Refuses an option that follows another option whose value is missing.
 
-``--save -q`` would write a file named ``-q``, and ``--topics --yes`` would both look for a topic of that name and go
-without the ``--yes``: the parser takes whatever word comes next.
+``--save -q`` would write a file named ``-q``, and ``--topics --yes`` would look for a topic of that name and ignore
+``--yes``: the parser takes whatever word comes next.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from typing import Any
 
 from kafkabal.errors import UsageError
 
-# not "-" (a standard stream), nor a negative number, which the option's own parser refuses in better words
+# not "-" (a standard stream), nor a negative number, for which the option's own parser has a better message
 _LIKE_AN_OPTION = re.compile(r"--|-[A-Za-z]")
 
 
 def refuse_missing_values(
     parameters: Sequence[Any], words: Sequence[str], command_path: str, *, until_command: bool
 ) -> None:
-    """Check the value of each option that is a word of its own.
+    """Check the value of each option whose value is a separate word.
 
     Parameters
     ----------
     parameters
-        Options and arguments of the command, as typer made them.
+        Options and arguments of the command, as created by typer.
     words
         The words after the command's name.
     command_path
-        That name, after those of its groups.
+        The command's name, including its groups.
     until_command
-        Stop at the first word that is neither an option nor its value: the words of another command begin there.
+        Stop at the first word that is neither an option nor its value: there the words of another command begin.
 
     Raises
     ------
     UsageError
-        If such a value looks like an option, or is not there.
+        If such a value looks like an option, or is missing.
     """
     longest = {flag: max(p.opts, key=len) for p in parameters if _takes_value(p) for flag in p.opts}
     for flag, value in _separate_values(longest, words, until_command=until_command):
@@ -55,7 +55,7 @@ def _takes_value(parameter: Any) -> bool:
 def _separate_values(
     flags: Mapping[str, str], words: Sequence[str], *, until_command: bool
 ) -> Iterator[tuple[str, str | None]]:
-    """Flags of ``flags`` whose value is the next word, with that word; None after the last word."""
+    """The flags whose value is the next word, with that word; None after the last word."""
     rest = iter(words)
     for word in rest:
         if word == "--" or (until_command and not word.startswith("-")):
@@ -72,5 +72,5 @@ def _last_flag(flags: Mapping[str, str], word: str) -> str | None:
     if not word.startswith("-"):
         return None
     takes = [at for at, letter in enumerate(word) if at and f"-{letter}" in flags]
-    # what follows the first such letter in the same word is its value
+    # the rest of the word after the first such letter is its value
     return f"-{word[-1]}" if takes and takes[0] == len(word) - 1 else None

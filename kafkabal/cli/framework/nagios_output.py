@@ -1,7 +1,7 @@
-"""The form of a monitoring plugin: one line on stdout, exit 0, 1, 2 or 3.
+"""Output of a monitoring plugin: one line on stdout, exit code 0, 1, 2 or 3.
 
-``STATUS - text | label=value[unit];warn;crit;min;max``, after the Monitoring Plugins development guidelines: UNKNOWN
-is for bad arguments and for what went wrong here; a cluster that does not answer is CRITICAL.
+``STATUS - text | label=value[unit];warn;crit;min;max``, by the Monitoring Plugins development guidelines: UNKNOWN is
+for bad arguments and internal failures; a cluster that does not respond is CRITICAL.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ class NagiosStatus(IntEnum):
 
 
 def is_wanted(words: Sequence[str], environ: Mapping[str, str]) -> bool:
-    """Whether a command line asks for this form, or the environment of the command that has it does.
+    """Whether the command line requests this format, or the environment does for the command that has it.
 
-    It is asked of commands that failed, perhaps because their options could not be read. So a value that is neither a
-    yes nor a no counts as a yes: the user who set it expects the exit codes of a plugin.
+    This is checked for commands that failed, perhaps because their options could not be parsed. So any value other than
+    a no counts as a yes: the user who set it expects the exit codes of a plugin.
     """
     return _FLAG in words or (words[:1] == [_COMMAND] and environ.get(_VARIABLE, "").strip().lower() not in _NO)
 
 
 def nagios_status_of(inspection: Inspection, thresholds: tuple[float, float]) -> NagiosStatus:
-    """The status of a cluster by the warning and the critical threshold."""
+    """The status of a cluster by its warning and critical thresholds."""
     from kafkabal.inspection import has_findings, is_broken
 
     warning, critical = thresholds
@@ -57,11 +57,10 @@ def nagios_status_of(inspection: Inspection, thresholds: tuple[float, float]) ->
 
 
 def performance_data(inspection: Inspection, warning: float, critical: float, *, prefix: str = "") -> str:
-    """Skew of every score as a monitoring plugin prints it: ``'disk skew'=0.41;0.10;0.25;0``.
+    """The skew of every score in the format of a monitoring plugin: ``'disk skew'=0.41;0.10;0.25;0``.
 
-    Thresholds stand only where they are what a score is judged by. Counts are judged in whole replicas, so that
-    their skew may be large and yet the least that can be had: ``'leaders skew'=0.5;;;0``. ``prefix`` stands before
-    each label, where there are several clusters.
+    Only scores judged by thresholds show them. Counts are judged in whole replicas: their skew may be large and yet the
+    minimum possible: ``'leaders skew'=0.5;;;0``. ``prefix`` precedes each label if there are several clusters.
     """
     return " ".join(
         f"'{prefix}{scored.score.name} skew'={round(scored.evaluation.skew, 6):.4g};"
@@ -71,19 +70,19 @@ def performance_data(inspection: Inspection, warning: float, critical: float, *,
 
 
 def status_line(status: NagiosStatus, text: str, figures: str = "") -> str:
-    """The one line; a ``|`` in the text would start the figures, so it is replaced."""
+    """The status line; a ``|`` in the text would start the figures, so it is replaced."""
     line = f"{_SERVICE} {status.name} - {printable(text.replace('|', '/'))}"
     return f"{line} | {figures}" if figures else line
 
 
 @contextmanager
 def time_limit(limit_s: float | None) -> Iterator[None]:
-    """Abort the block after so many seconds; None sets no limit. Works on the main thread only.
+    """Abort the block after that many seconds; None sets no limit. Works on the main thread only.
 
     Raises
     ------
     UnreachableError
-        When the time is over.
+        When the time is up.
     """
     if limit_s is None or threading.current_thread() is not threading.main_thread():
         yield

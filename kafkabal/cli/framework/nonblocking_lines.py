@@ -1,4 +1,4 @@
-"""Lines written by a thread of its own, so that a stopped terminal or a full pipe delays nothing."""
+"""Writes lines on a separate thread, so that a stopped terminal or a full pipe delays nothing."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from kafkabal.isolated_listeners import BackgroundListener
 
 
 class NonblockingLines:
-    """Writes lines to a stream; :meth:`write` neither waits nor raises.
+    """Writes lines to a stream; :meth:`write` never blocks or raises.
 
-    Where ten thousand lines wait, further ones are dropped. A stream that fails is written to no more. The thread is a
-    daemon: one that is blocked does not keep the process alive.
+    If ten thousand lines are queued, further ones are dropped. After a stream fails, nothing more is written to it. The
+    thread is a daemon: a blocked one does not keep the process alive.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -21,16 +21,16 @@ class NonblockingLines:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the stream has failed: no reader is left."""
+        """Whether the stream has failed: it has no reader any more."""
         return self._is_gone
 
     @property
     def is_blocked(self) -> bool:
-        """Whether a write was still waiting at the end: another write to the stream would wait as well."""
+        """Whether a write was still blocked at the end: another write to the stream would block too."""
         return self._is_blocked
 
     def write(self, line: str) -> None:
-        """Queue a line, with its line end, for the thread."""
+        """Queue a line, including its line end, for the thread."""
         self._writer.on_event(line)
 
     def __enter__(self) -> NonblockingLines:
@@ -46,7 +46,7 @@ class NonblockingLines:
 
 
 class _Lines:
-    """A stream as a listener whose events are its lines."""
+    """A listener that writes its events to a stream as lines."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -1,8 +1,8 @@
 """Standard output and error written by a thread: a stopped terminal or a full pipe delays nothing for long.
 
-A run must not keep the lock of a cluster, or stop moving replicas, because its output is not read. What is written is
-queued; a flush waits for two seconds once, later ones do not wait. At the end everything is waited for, as by any
-other program, once the lock is released.
+A run must not keep the lock of a cluster, or stop moving replicas, because nobody reads its output. Output is queued;
+the first blocked flush waits two seconds, later ones do not wait. At the end, once the lock is released, the process
+waits for everything to be written, like any other program.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from kafkabal.isolated_listeners import BackgroundListener
 if TYPE_CHECKING:
     from kafkabal.cli.framework.command_context import CommandContext
 
-# a healthy terminal takes a table in milliseconds; this is how long a blocked one can delay a command in all
+# a healthy terminal takes a table in milliseconds; this is how long a blocked one can delay a command in total
 _LONGEST_FLUSH_S: Final = 2.0
 
 
 @contextmanager
 def nonblocking_streams(context: CommandContext) -> Iterator[CommandContext]:
-    """The same context, whose streams are written in the background until the ``with`` block ends.
+    """The same context, with streams that are written in the background until the ``with`` block ends.
 
     Raises
     ------
     OSError
-        At the end, if standard output could not be written and no caller has heard of it.
+        At the end, if writing to standard output failed and no caller has seen the error.
     """
     with _Writer() as writer:
         out, err = writer.stream(context.stdout), writer.stream(context.stderr)
@@ -44,7 +44,7 @@ class _Piece(NamedTuple):
 
 
 class _Writer:
-    """One thread for both streams, so that their lines keep their order on a terminal."""
+    """One thread for both streams, so that their lines stay in order on a terminal."""
 
     def __init__(self) -> None:
         self._listener = BackgroundListener[_Piece](self)
@@ -57,11 +57,11 @@ class _Writer:
         self._listener.on_event(piece)
 
     def on_event(self, event: _Piece) -> None:
-        """Write, on the thread."""
+        """Write on the thread."""
         event.stream.write_behind(event.text)
 
     def flush(self) -> None:
-        """Wait a little, the first time that it takes long; never again after that."""
+        """Wait a little the first time that the stream is blocked; never again after that."""
         if not self._is_blocked:
             self._is_blocked = not self._listener.flush(_LONGEST_FLUSH_S)
 
@@ -73,7 +73,7 @@ class _Writer:
 
 
 class NonblockingStream(io.TextIOBase):
-    """A text stream in front of another one; an error of that one is raised by the next call, once."""
+    """A text stream in front of another one, whose error is raised once, by the next call."""
 
     def __init__(self, behind: TextIO, writer: _Writer) -> None:
         self._behind = behind
@@ -95,13 +95,14 @@ class NonblockingStream(io.TextIOBase):
         self.raise_error()
 
     def close(self) -> None:
-        """Do nothing: the stream behind stays open.
+        """Do nothing: the underlying stream stays open.
 
-        From Python 3.13 on the garbage collector prints what closing raises, here an error that was not read.
+        From Python 3.13 on, the garbage collector prints exceptions raised by close, here an error that nobody has
+        seen.
         """
 
     def write_behind(self, text: str) -> None:
-        """Write to the stream behind, on the thread; an error is kept for the caller."""
+        """Write to the underlying stream, on the thread; an error is kept for the caller."""
         if self._has_failed:
             return
         try:
@@ -111,29 +112,29 @@ class NonblockingStream(io.TextIOBase):
             self._error, self._has_failed = error, True
 
     def raise_error(self) -> None:
-        """Raise the error of the stream behind, unless that was done before."""
+        """Raise the error of the underlying stream, once."""
         error, self._error = self._error, None
         if error is not None:
             raise error
 
     def isatty(self) -> bool:
-        """As the stream behind."""
+        """Same as the underlying stream."""
         return self._behind.isatty()
 
     def fileno(self) -> int:
-        """As the stream behind."""
+        """Same as the underlying stream."""
         return self._behind.fileno()
 
     def writable(self) -> bool:
-        """It is written to."""
+        """Always true."""
         return True
 
     @property
     def encoding(self) -> str:  # type: ignore[override] # an attribute there
-        """As the stream behind."""
+        """Same as the underlying stream."""
         return self._behind.encoding
 
     @property
     def closed(self) -> bool:
-        """As the stream behind."""
+        """Same as the underlying stream."""
         return self._behind.closed

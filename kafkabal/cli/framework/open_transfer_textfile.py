@@ -1,4 +1,4 @@
-"""The textfile of a command that transfers records, with the labels that name the cluster."""
+"""Opens the textfile of a command that transfers records, with labels that name the cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def open_textfile(
     path: Path | None, command: str, topic: str, settings: Settings, context: CommandContext
 ) -> TransferTextfile:
-    """Keep a textfile, if one is wanted; to be used in a ``with`` block."""
+    """Open the textfile, if requested; use it in a ``with`` block."""
     from kafkabal.reporting.transfer_textfile import TransferTextfile
 
     cluster = cluster_label(settings, context) or ",".join(settings.bootstrap_servers)

@@ -1,4 +1,4 @@
-"""From ``--score`` to the scores of a command: all commands use it, so that none omits the score options.
+"""Loads the scores that ``--score`` selects: all commands use this module, so that none omits the score options.
 
 ::
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def selected_scores(settings: Settings, state: ClusterState) -> SelectedScores:
-    """The scores that the settings name, else the default ones that this cluster supplies.
+    """The scores that the settings name, or else the default ones that this cluster supports.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def selected_scores(settings: Settings, state: ClusterState) -> SelectedScores:
 
 
 def unchecked_scores(settings: Settings, default: Sequence[str] = ()) -> tuple[WeightedScore, ...]:
-    """The scores that the settings name, else those of ``default``; whether a cluster supplies them shows later.
+    """The scores that the settings name, or else ``default``; without checking whether a cluster supports them.
 
     Raises
     ------
@@ -49,12 +49,12 @@ def unchecked_scores(settings: Settings, default: Sequence[str] = ()) -> tuple[W
 
 
 def inspection_of(settings: Settings, state: ClusterState) -> Inspection:
-    """A cluster evaluated by each of the selected scores.
+    """Evaluate a cluster by the selected scores.
 
     Raises
     ------
     UsageError
-        As :func:`selected_scores`, or if ``--score`` has a weight; a profile's weights are for other commands.
+        As :func:`selected_scores`, or if ``--score`` has a weight; weights in a profile are for other commands.
     """
     from kafkabal.config import DEFAULT_CHECK_TOLERANCE
     from kafkabal.inspection import inspect_cluster

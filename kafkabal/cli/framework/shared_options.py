@@ -1,11 +1,11 @@
-"""Options that several commands share, so that each is named, explained and read in one way.
+"""Options shared by several commands, so that each has one name, one help text and one parser.
 
-A *setting* is what can also stand in a profile (:mod:`kafkabal.config.settings`). A command that uses some takes one
-parameter of type :class:`~kafkabal.config.settings.Settings` and names them::
+A *setting* can also be in a profile (:mod:`kafkabal.config.settings`). A command that uses settings takes one parameter
+of type :class:`~kafkabal.config.settings.Settings` and lists them::
 
     settings: Annotated[Settings, Uses(*CLUSTER, "scores", "tolerance")]
 
-Everything else that is shared is a group: a dataclass whose fields are ordinary typer options, taken as one
+All other shared options are in groups: a group is a dataclass whose fields are ordinary typer options, taken as one
 parameter.
 """
 
@@ -36,21 +36,21 @@ class SettingOption(NamedTuple):
     short_flag: str = ""
     repeated: bool = False
     setting: str = ""
-    """Of the same flag under another text: the key of the setting; empty where it is this one's own."""
+    """For another form of the same flag: the key of the setting; empty if it is this option's own."""
 
 
 CLUSTER: Final = ("bootstrap_servers", "command_config", "profile", "snapshot", "zookeeper", "broker_timeout")
-"""The settings of a command that reads a cluster; without any, the current sandbox is used."""
+"""The settings of a command that reads a cluster; if none is given, the current sandbox is used."""
 
 LIVE_CLUSTER: Final = tuple(key for key in CLUSTER if key != "snapshot")
-"""The settings of a command that works on a live cluster only."""
+"""The settings of a command that requires a live cluster."""
 
 SEVERAL_CLUSTERS: Final = (*(key for key in CLUSTER if key != "profile"), "profiles", "all_profiles")
 """The settings of a command that reads one cluster or several, see
 :class:`~kafkabal.cli.framework.chosen_clusters.ChosenClusters`."""
 
 SETTINGS: Final[Mapping[str, SettingOption]] = {
-    # in the order in which help lists them
+    # in the order of the help
     "bootstrap_servers": SettingOption("Bootstrap brokers.", "HOST:PORT[,...]", CLUSTER_SECTION, "-b"),
     "command_config": SettingOption("client.properties file, as for Kafka's own tools.", "FILE", CLUSTER_SECTION),
     "profile": SettingOption("Profile to use: a name, FILE or FILE#NAME.", "NAME", CLUSTER_SECTION),
@@ -114,21 +114,21 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
 
 _NOT_OF_ONE: Final = ("profiles", "all_profiles", "data_sets", "shown_scores")
 ONE_CLUSTER: Final = tuple(key for key in SETTINGS if key not in _NOT_OF_ONE)
-"""All settings, for a command about one cluster."""
+"""All settings, for a command on one cluster."""
 
 
 _PLACES: Final = {key: place for place, key in enumerate(SETTINGS)}
 
 
 class Uses:
-    """The settings that a command takes as options, by their keys in a profile; help lists them in one order."""
+    """The settings that a command takes as options, by their keys in a profile; help lists them in a fixed order."""
 
     def __init__(self, *keys: str) -> None:
         self.keys = tuple(sorted(keys, key=_PLACES.__getitem__))
 
 
 class Format(StrEnum):
-    """How a result is written."""
+    """Output formats."""
 
     TABLE = "table"
     JSON = "json"
@@ -141,9 +141,9 @@ class Format(StrEnum):
 
 
 class Forms:
-    """The output formats of a command that lacks some: ``Annotated[OutputOptions, Forms("table", "json")]``.
+    """The output formats of a command that does not support all: ``Annotated[OutputOptions, Forms("table", "json")]``.
 
-    It offers only forms that its report can always be written in: others would be refused when all is done.
+    It offers only formats that its report always supports: others would only be refused after all work is done.
     """
 
     def __init__(self, *names: str) -> None:
@@ -152,7 +152,7 @@ class Forms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputOptions:
-    """Where the result goes, and in which form."""
+    """Where the result goes, and in which format."""
 
     output: Annotated[
         Format,
@@ -178,7 +178,7 @@ class OutputOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaveOptions:
-    """Where a changed snapshot is written."""
+    """File for a changed snapshot."""
 
     save: Annotated[
         Path | None,
@@ -237,7 +237,7 @@ YesOption = Annotated[bool, typer.Option("--yes", help="Do not prompt; required 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonOptions:
-    """Options of every command; the framework adds them and acts on them."""
+    """Options of every command; the framework adds and handles them."""
 
     quiet: Annotated[
         bool, typer.Option("-q", "--quiet", help="Show only results and errors.", rich_help_panel=OUTPUT_SECTION)
@@ -267,5 +267,5 @@ class CommonOptions:
 
     @property
     def chosen_colour(self) -> Colour:
-        """When text has colour; ``--no-color`` is stronger than a default."""
+        """When output is coloured; ``--no-color`` overrides the default."""
         return Colour.NEVER if self.no_color and self.color is Colour.AUTO else self.color

@@ -1,4 +1,4 @@
-"""Results: a report goes to stdout, or to a file that appears whole or not at all."""
+"""Writes reports to stdout, or to a file that appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 def show_report(report: Report, options: OutputOptions, context: CommandContext) -> None:
-    """Write a report in the format and to the place that the options name.
+    """Write a report in the format and to the destination that the options name.
 
     Raises
     ------
     UsageError
-        If the report has no such form.
+        If the report does not support the format.
     OutputError
-        If the file cannot be written; what stood there before is untouched.
+        If the file cannot be written; a previous file stays untouched.
     """
     from kafkabal.atomic_files import STDOUT, replacing
     from kafkabal.reporting.output_capabilities import PLAIN

@@ -1,4 +1,4 @@
-"""Sources of client telemetry: the topic that brokers forward to, or posts over OTLP/HTTP."""
+"""Sources of client telemetry: the topic that brokers forward to, or OTLP/HTTP posts."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 _LOOPBACK = "127.0.0.1"
 _PORTS = range(2**16)
 _PORT_DIGITS = 5
-"""Of 65535; longer ones need not be converted to be refused."""
+"""Digits of 65535; a longer number is refused without converting it."""
 _WRITE_IT = "write it like 4318, 0.0.0.0:4318 or [::1]:4318; ports end at 65535"
 
 
 def open_http_intake(address: str, table: PushTaker, *, or_else: str = "") -> HttpIntake:
-    """Listen on ``[HOST:]PORT``, an IPv6 address in brackets; to be used in a ``with`` block.
+    """Listen on ``[HOST:]PORT``, an IPv6 address in brackets; use it in a ``with`` block.
 
     Parameters
     ----------
     or_else
-        What may be given in place of an address, for the hint.
+        The alternative to an address, for the hint.
 
     Raises
     ------
     UsageError
-        If the address is invalid, or cannot be listened on.
+        If the address is invalid, or cannot be bound.
     """
     from kafkabal.telemetry import HttpIntake
 
@@ -53,7 +53,7 @@ def open_topic_intake(
     *,
     before_s: float,
 ) -> TopicIntake:
-    """Read a topic, None meaning ours, from ``before_s`` seconds ago on; to be used in a ``with`` block.
+    """Read a topic (None: ours) from ``before_s`` seconds ago on; use it in a ``with`` block.
 
     Raises
     ------

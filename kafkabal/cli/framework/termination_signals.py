@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP as exceptions, so that a command can clean up on its way out."""
+"""Converts SIGTERM and SIGHUP to exceptions, so that a command can clean up before it exits."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM or SIGHUP came; code that handles Ctrl-C handles this too."""
+    """SIGTERM or SIGHUP was received; code that handles Ctrl-C handles this too."""
 
 
 @contextmanager
 def raising_on_termination() -> Iterator[None]:
-    """Raise :class:`Terminated` when a signal ends the process; a signal that was ignored (``nohup``) stays so."""
+    """Raise :class:`Terminated` on a terminating signal; a signal that was ignored (``nohup``) stays ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -41,7 +41,7 @@ def _raise(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001
 
 
 def end_at_next_interrupt() -> None:
-    """Let Ctrl-C end an interrupted process at once, with the code and the line that the first one gave it."""
+    """Make the next Ctrl-C end an interrupted process at once, with the exit code and message of the first."""
     signal.signal(signal.SIGINT, lambda *_: os._exit(ExitCode.INTERRUPTED))
-    # once no thread is waited for: as the interpreter ends it resets handlers, but leaves what is ignored
+    # once all threads are done: when the interpreter exits it resets handlers, but not ignored signals
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)

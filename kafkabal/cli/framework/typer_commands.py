@@ -1,4 +1,4 @@
-"""Typer's commands and groups as kafkabal has them: imported when they are invoked, with help by section."""
+"""Typer commands and groups with lazy imports and with help by section."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class Command(TyperCommand):
     """A command whose options can be set in the environment, with help by section."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Parse the arguments, with the environment for what they do not give."""
+        """Parse the arguments; missing ones come from the environment."""
         extra["default_map"] = values_from_environment(self, parent)
         return super().make_context(info_name, args, parent, **extra)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words, after a check that no option lacks its value."""
+        """Parse the words, after checking that no option lacks its value."""
         if not ctx.resilient_parsing:
             refuse_missing_values(self.params, args, ctx.command_path, until_command=False)
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """``[OPTIONS] TOPIC [NAME...]``, in one style for all commands."""
+        """``[OPTIONS] TOPIC [NAME...]``, in the same style for all commands."""
         return _usage_pieces(self, ctx)
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
@@ -47,20 +47,20 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A group that imports a command only when it is invoked, and lists them without importing any."""
+    """A group that imports a command only when it is invoked, and lists commands without importing any."""
 
     rows: Mapping[str, Row]
     runs_alone: bool = False
-    """It does something without a command too."""
+    """It also does something without a command."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Parse the arguments, with the environment for what they do not give."""
+        """Parse the arguments; missing ones come from the environment."""
         if parent is not None:
             extra["default_map"] = values_from_environment(self, parent)
         return super().make_context(info_name, args, parent, **extra)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the options before the command; without any word, show the help on stderr as bad usage."""
+        """Parse the options before the command; without any word, show the help on stderr as a usage error."""
         if not args and not self.runs_alone and not ctx.resilient_parsing:
             typer.echo(ctx.get_help(), err=True)
             ctx.exit(ExitCode.USAGE)
@@ -69,7 +69,7 @@ class Group(TyperGroup):
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        """Names in the order of the table."""
+        """Names in table order."""
         return list(self.rows)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
@@ -80,12 +80,12 @@ class Group(TyperGroup):
         return build_command(cmd_name, row) if row else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command that the first argument names.
+        """Find the command named by the first argument.
 
         Raises
         ------
         UsageError
-            If it is unknown, or an option comes before it.
+            If it is unknown, or preceded by an option.
         """
         from difflib import get_close_matches
 
@@ -104,7 +104,7 @@ class Group(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """The command comes last, in brackets where the group does something by itself."""
+        """The command comes last, in brackets if the group does something on its own."""
         return [*_usage_pieces(self, ctx), "[COMMAND]" if self.runs_alone else "COMMAND"]
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
@@ -125,7 +125,7 @@ def _format_options(command: TyperCommand | TyperGroup, ctx: Any, formatter: Any
         record = parameter.get_help_record(ctx)
         if record is not None:
             sections.setdefault(section_of(parameter), []).append((_term(parameter, ctx, record[0]), record[1]))
-    if len(sections[OUTPUT]) == 1:  # a heading for --help alone says nothing
+    if len(sections[OUTPUT]) == 1:  # a heading for --help alone is pointless
         sections.setdefault(OPTIONS, []).extend(sections.pop(OUTPUT))
     write_sections(formatter, sections)
 

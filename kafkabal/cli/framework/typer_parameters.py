@@ -1,9 +1,9 @@
-"""From the signature of a command function to the parameters that typer shows, and back to its arguments.
+"""Converts the signature of a command function to typer's parameters, and parsed values back to its arguments.
 
 A parameter of the function is the :class:`~kafkabal.cli.framework.command_context.CommandContext`; the
-:class:`~kafkabal.config.settings.Settings` that it ``Uses``; a group of options, which is a dataclass whose fields
-are typer options; or one typer option or argument. Where an option has a ``parser``, typer sees text and the parser
-is called here, so that its error keeps its hint and names the option.
+:class:`~kafkabal.config.settings.Settings` that it ``Uses``; a group of options, which is a dataclass whose fields are
+typer options; or a single typer option or argument. If an option has a ``parser``, typer sees text and the parser is
+called here, so that its error keeps its hint and names the option.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 Resolve = Callable[["Mapping[str, Any]"], "Settings | ChosenClusters"]
 _NO_DEFAULT = inspect.Parameter.empty
-# they choose profiles or topics to show, so they are neither in a profile nor keys of the settings
+# they select profiles or topics to show, so they are not settings
 _ONLY_FLAGS = {
     "profile": "--profile",
     "profiles": "--profile",
@@ -61,12 +61,12 @@ _WRITERS: Mapping[Any, Callable[[float], str]] = {
     parse_duration: _typed_duration,
     parse_positive_duration: _typed_duration,
 }
-"""By what reads the text of an option: what writes it."""
+"""Formatters of default values, by the parser of the option."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One option or argument as typer sees it, and how its text becomes the value."""
+    """One option or argument as typer sees it, and how its text is converted."""
 
     name: str
     annotation: Any
@@ -74,11 +74,11 @@ class Leaf:
     default: Any
     parse: Callable[[str], Any] | None = None
     text_default: str | None = None
-    """The default as help shows it, where there is a parser."""
+    """The default as shown in help, if there is a parser."""
 
     @property
     def is_option(self) -> bool:
-        """Not an argument."""
+        """False for an argument."""
         return isinstance(self.info, OptionInfo)
 
     @property
@@ -89,12 +89,12 @@ class Leaf:
         return inspect.Parameter(self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
     def value(self, given: Any, *, is_from_environment: bool = False) -> Any:
-        """The value that the function gets.
+        """The value passed to the function.
 
         Raises
         ------
         UsageError
-            If the text is empty, or the parser refuses it.
+            If the text is empty, or the parser rejects it.
         """
         try:
             self._expect_something(given)
@@ -108,21 +108,21 @@ class Leaf:
             raise UsageError(f"{title}: {error.message}", hint=error.hint) from error
 
     def _expect_something(self, given: Any) -> None:
-        """Refuse an empty text, often a variable of a shell that is not set: read as none, it would widen the scope."""
+        """Refuse an empty text, often an unset shell variable: treating it as not given would widen the scope."""
         if any(isinstance(text, str) and not text.strip() for text in (given if isinstance(given, list) else [given])):
             way_out = "leave it out, or see" if self.is_option else "see"
             raise UsageError("empty value", hint=f"{way_out} whether a variable in it is set")
 
     @property
     def title(self) -> str:
-        """The flag or the argument, as messages name it."""
+        """The flag or argument as named in messages."""
         if not self.is_option:
             return (self.info.metavar or self.name.upper()).strip("[].")
         return self._flags[0]
 
     @property
     def _flags(self) -> list[str]:
-        # within Annotated, the first flag is where a default would be elsewhere
+        # within Annotated, the first flag takes the place of the default
         written = (self.info.default, *(self.info.param_decls or ()))
         flags = [flag for flag in written if isinstance(flag, str) and flag.startswith("--")]
         return flags or ["--" + self.name.replace("_", "-")]
@@ -130,7 +130,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a command function takes."""
+    """The parameters of a command function."""
 
     context_name: str
     settings_name: str
@@ -138,10 +138,10 @@ class Signature:
     groups: Mapping[str, tuple[type[Any], tuple[Leaf, ...]]]
     own: tuple[Leaf, ...]
     takes_several: bool = False
-    """It takes a :class:`~kafkabal.cli.framework.chosen_clusters.ChosenClusters` in place of settings."""
+    """It takes a :class:`~kafkabal.cli.framework.chosen_clusters.ChosenClusters` instead of settings."""
 
     def leaves(self) -> Iterator[Leaf]:
-        """All that typer shows, in the order of the help: arguments, own options, settings, groups."""
+        """All options and arguments in the order of the help: arguments, own options, settings, groups."""
         yield from sorted(self.own, key=lambda leaf: leaf.is_option)
         yield from self.settings
         for _, leaves in self.groups.values():
@@ -150,17 +150,17 @@ class Signature:
     def arguments(
         self, given: Mapping[str, Any], resolve: Resolve, from_environment: Collection[str] = ()
     ) -> dict[str, Any]:
-        """Arguments of the function, but for the context, from what typer read.
+        """The function's arguments, without the context, from typer's values.
 
         Parameters
         ----------
         from_environment
-            Names of those that the environment gave.
+            Names of the values that came from the environment.
 
         Raises
         ------
         UsageError
-            If a value is wrong; it is named.
+            If a value is wrong; the message names it.
         """
 
         def value(leaf: Leaf) -> Any:
@@ -174,7 +174,7 @@ class Signature:
         return arguments
 
     def files(self, arguments: Mapping[str, Any]) -> FileOptions:
-        """Files that are read and written, but for a snapshot that ``--save`` may overwrite, which asks."""
+        """Files that are read and written, except a snapshot that ``--save`` may overwrite, since it asks first."""
         found = FileOptions(may_save_over_snapshot=any(group is SaveOptions for group, _ in self.groups.values()))
         values = [(leaf, arguments[leaf.name]) for leaf in self.own]
         for name, (_, leaves) in self.groups.items():
@@ -196,7 +196,7 @@ class Signature:
 
 
 def read_signature(function: Callable[..., Any]) -> Signature:
-    """What a command function takes."""
+    """Read the parameters of a command function."""
     hints = get_type_hints(function, include_extras=True)
     context_name = settings_name = ""
     settings: tuple[Leaf, ...] = ()
@@ -224,7 +224,7 @@ def common_leaves() -> tuple[Leaf, ...]:
 
 
 def _setting(key: str) -> Leaf:
-    """The option of a setting: text, or a flag; None where it is not given."""
+    """The option of a setting: text, or a flag; None if not given."""
     shown = SETTINGS[key]
     key = shown.setting or key
     flags = [flag for flag in (shown.short_flag, _setting_flag(key)) if flag]
@@ -252,11 +252,11 @@ def _group_leaves(group: type[Any], extras: tuple[Any, ...]) -> Iterator[Leaf]:
 
 
 def _offering(forms: Forms, leaf: Leaf) -> Leaf:
-    """An option for the form of output that offers only some of all."""
+    """An output format option that offers only some formats."""
     first = forms.names[0]
     choice = Literal[forms.names]  # type: ignore[name-defined] # made at run time
     info = copy(leaf.info)
-    # so few that they are shown in place of a metavar
+    # few enough to list them in place of a metavar
     info.metavar, info.help = None, "Output format."
     return replace(leaf, annotation=choice, info=info, default=Format(first), parse=Format, text_default=first)
 
@@ -273,20 +273,20 @@ def _leaf(name: str, hint: Any, default: Any) -> Leaf:
             return Leaf(name, annotation, info, default)
         shown = None if default is _NO_DEFAULT or default is None else str(default)
         return Leaf(name, _as_text(annotation, default), info, default, strict, shown)
-    # what stands in the annotation may be read again
+    # copy, since the annotation may be read again
     info = copy(info)
     parse, info.parser = info.parser, None
     return Leaf(name, _as_text(annotation, default), info, default, parse, _default_as_typed(parse, default))
 
 
 def _default_as_typed(parse: Callable[[str], Any] | None, default: Any) -> str | None:
-    """A default as a user would type it, which help shows; None where it is not one value of a unit."""
+    """A default as a user would type it, for help; None if it is not a single value with a unit."""
     write = _WRITERS.get(parse)
     return write(default) if write and isinstance(default, int | float) else None
 
 
 def _strict_parser(annotation: Any, info: ParameterInfo) -> Callable[[str], Any] | None:
-    """What reads a number or a path; typer would take underscores, digits of any script and NUL bytes."""
+    """The parser of a number or a path; typer would accept underscores, digits of any script and NUL bytes."""
     kind = _plain(annotation)
     kind = get_args(kind)[0] if get_origin(kind) is list else kind
     if kind is Path:
@@ -300,14 +300,14 @@ def _strict_parser(annotation: Any, info: ParameterInfo) -> Callable[[str], Any]
 
 
 def _plain(annotation: Any) -> Any:
-    """An annotation without its None."""
+    """An annotation without None."""
     if get_origin(annotation) in (Union, UnionType):
         return next(arg for arg in get_args(annotation) if arg is not NoneType)
     return annotation
 
 
 def _as_text(annotation: Any, default: Any) -> Any:
-    """``str`` or ``list[str]``, optional where there is a default, in place of what the parser makes of it."""
+    """``str`` or ``list[str]``, optional if there is a default, in place of the parsed type."""
     text = list[str] if get_origin(_plain(annotation)) is list else str
     return text if default is _NO_DEFAULT else text | None
 

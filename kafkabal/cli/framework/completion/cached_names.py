@@ -1,7 +1,7 @@
-"""Names of topics and ids of brokers for the completion of shells: a small file for each cluster.
+"""Topic names and broker ids for shell completion: a small file per cluster.
 
-Every command that reads a cluster refreshes its file, so completion never waits for a cluster, and never offers the
-topics of one cluster for another.
+Every command that reads a cluster refreshes its file, so that completion never waits for a cluster, and never offers
+topics of another one.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 _FOLDER: Final = "completion"
 # more candidates do not help, and slow the shell down
 _MOST_NAMES: Final = 10_000
-# so that snapshots that are looked at once do not fill the folder
+# keeps snapshots that are read only once from filling the folder
 _MOST_CLUSTERS: Final = 100
 _DIGITS: Final = 20
 """80 bits of the hash: two clusters never share a file, and the name stays short."""
 
 
 class CachedNames(msgspec.Struct, frozen=True):
-    """What can be completed for one cluster."""
+    """Names that can be completed for one cluster."""
 
     topics: tuple[str, ...] = ()
-    """Without internal ones."""
+    """Without internal topics."""
     brokers: tuple[int, ...] = ()
 
 
 def cache_names(state: ClusterState, settings: Settings, cache: Path) -> None:
-    """Cache the names of the cluster for completion; a failure to write them is ignored."""
+    """Cache the names of the cluster for completion; write errors are ignored."""
     topics = [name for name, internal in zip(state.topics.name, state.topics.internal, strict=True) if not internal]
     names = CachedNames(tuple(topics[:_MOST_NAMES]), tuple(state.brokers.id[:_MOST_NAMES].tolist()))
     path = _path(settings, cache)
@@ -51,7 +51,7 @@ def cache_names(state: ClusterState, settings: Settings, cache: Path) -> None:
 
 
 def cached_names(settings: Settings, cache: Path) -> CachedNames:
-    """The names that were seen last on the cluster that the settings name; none where it was never read."""
+    """The last known names of the cluster in the settings; empty if it was never read."""
     path = _path(settings, cache)
     try:
         return decode_json(msgspec.json.Decoder(CachedNames), read_bytes(path, DOCUMENT), path, "not a list of names")
@@ -60,7 +60,7 @@ def cached_names(settings: Settings, cache: Path) -> CachedNames:
 
 
 def _path(settings: Settings, cache: Path) -> Path:
-    """One file for each way of naming a cluster: completion cannot ask the cluster for its id."""
+    """One file per way of naming a cluster: completion cannot ask the cluster for its id."""
     named_files = (settings.snapshot, settings.command_config)
     files = [None if path is None else str(Path(path).absolute()) for path in named_files]
     named_by = (*files, settings.zookeeper, sorted(settings.bootstrap_servers))

@@ -1,4 +1,4 @@
-"""The commands as pages: their texts, arguments and options, for man pages, docs and completions."""
+"""The commands as pages with their texts, arguments and options, for man pages, docs and completion."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Option:
     help: str
     section: str
     values: Values
-    """What can be completed in its place."""
+    """Values to complete."""
     repeated: bool
 
 
@@ -44,9 +44,9 @@ class Page:
     options: tuple[Option, ...]
     arguments: tuple[Option, ...]
     runs_alone: bool
-    """A group that does something without a command too."""
+    """A group that also does something without a command."""
     commands: Mapping[str, str]
-    """One-line help of the commands of a group, by name."""
+    """One-line help of a group's commands, by name."""
 
     @property
     def title(self) -> str:
@@ -68,7 +68,7 @@ class Page:
 
 
 def pages(commands: Mapping[str, Row] = COMMANDS) -> list[Page]:
-    """All commands, the program itself first, each group before its commands."""
+    """All commands: the program itself first, each group before its commands."""
     root = root_command()
     root.rows = commands
     return list(_walk(root, (PROGRAM,)))
@@ -105,7 +105,7 @@ def _option(parameter: Any, context: Any, command: str) -> Option:
     metavar = shown_metavar(parameter, context) if takes_value else ""
     record = parameter.get_help_record(context)
     return Option(
-        # short ones first; typer itself keeps the names of --help in no order
+        # short ones first; typer does not order the names of --help
         flags=tuple(sorted([*parameter.opts, *parameter.secondary_opts], key=len) if is_option else []),
         metavar=metavar,
         help=" ".join(record[1].split()) if record else "",

@@ -112,7 +112,7 @@ def _flags(option: Option) -> str:
 def _value(option: Option) -> str:
     if not option.metavar:
         return ""
-    # without -f, fish offers files beside the words
+    # without -f, fish also offers files
     return f" -r{'' if option.values.kind is CompletionKind.FILES else ' -f'}{_words(option.values)}"
 
 

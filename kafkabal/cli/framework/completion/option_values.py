@@ -1,4 +1,4 @@
-"""What can be typed as the value of an option or argument, by its choices, its name or its metavar."""
+"""Completable values of an option or argument, from its choices, its name or its metavar."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kafkabal.sources import RowFormat
 
 
 class CompletionKind(StrEnum):
-    """Values of an option that a shell completes without ``kafkabal completion candidates``."""
+    """Values that a shell completes without ``kafkabal completion candidates``."""
 
     NOTHING = "nothing"
     WORDS = "words"
@@ -33,11 +33,11 @@ class Values:
     kind: CompletionKind | CandidateKind = CompletionKind.NOTHING
     words: tuple[str, ...] = ()
     is_list: bool = False
-    """Several may be given, with commas between."""
+    """Several may be given, separated by commas."""
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether they are known only when the shell asks."""
+        """Whether they are only known when the shell asks."""
         return isinstance(self.kind, CandidateKind)
 
 
@@ -82,7 +82,7 @@ _BY_COMMAND: Final[Mapping[tuple[str, str], Values]] = {
 
 
 def values_of(parameter: Any, metavar: str, command: str) -> Values:
-    """Values of an option or argument: its choices, else those that its name or metavar implies.
+    """Values of an option or argument: its choices, or else those implied by its name or metavar.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The names that a shell can offer, found without typer: a shell asks for them at each TAB."""
+"""Names for shell completion, found without importing typer: a shell asks for them at every TAB."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from kafkabal.config import Settings
 
-# other signs could mean something to a shell: such a name has to be typed
+# other characters could be special to a shell: such names must be typed
 _SAFE: Final = re.compile(r"[\w.:/@+-]+")
 DEFAULT_SANDBOX: Final = "default"
 _FLAGS: Final = {
@@ -46,7 +46,7 @@ class CandidateKind(StrEnum):
 def candidate_lines(
     kind: CandidateKind, context: CommandContext, settings: Settings, name: str, plan: Path | None
 ) -> str:
-    """The names of a kind, one a line.
+    """The names of a kind, one per line.
 
     Raises
     ------
@@ -57,10 +57,10 @@ def candidate_lines(
 
 
 def quick_candidates(words: Sequence[str], context: CommandContext) -> str | None:
-    """What ``completion candidates`` prints for these words.
+    """The output of ``completion candidates`` for these words.
 
-    None where they are not just those that the scripts of the shells pass, or something is wrong: the command itself
-    says what.
+    None if they are not exactly those that the shell scripts pass, or something is wrong: the command itself then
+    reports it.
     """
     kind, *rest = words or [""]
     given: dict[str, Any] = {_FLAGS.get(flag, ""): value for flag, value in zip(rest[::2], rest[1::2], strict=False)}

@@ -93,7 +93,7 @@ def _option(option: Option) -> str:
         f":{_escaped(option.metavar)}:{_action(option.values)}" if option.metavar else ""
     )
     many = "\\*" if option.repeated else ""
-    # with a sign of equality after it, a value may stand in the same word: --by=topic
+    # with a trailing equals sign, the value may be in the same word: --by=topic
     flags = [f"{flag}=" if option.metavar and flag.startswith("--") else flag for flag in option.flags]
     if len(flags) == 1:
         return (many and "'*'") + flags[0] + _quoted(text)
@@ -107,7 +107,7 @@ def _argument(argument: Option) -> str:
 
 def _action(values: Values) -> str:
     if values.is_dynamic:
-        # the blank keeps _arguments from putting options of its own before the name
+        # the blank keeps _arguments from inserting its own options before the name
         return f" {'_kafkabal_list' if values.is_list else '_kafkabal_names'} {values.kind}"
     match values.kind:
         case CompletionKind.WORDS:
