@@ -1,4 +1,4 @@
-"""Helpers for tests, shipped: builders, an in-memory cluster, Hypothesis strategies."""
+"""Test helpers that are shipped: builders, an in-memory cluster, Hypothesis strategies."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The most even placement, found by trying every set of holders: for a dozen of them at most, as a check."""
+"""Finds the most even placement by trying every set of holders (up to a dozen), as a reference for tests."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ def brute_force_fair(
     fixed: Mapping[Holder, float] | None = None,
     most: Mapping[Holder, float] | None = None,
 ) -> dict[Holder, float]:
-    """Utilisation of each holder, from the top: the set that must carry most for its capacity carries just that.
+    """Utilisation of each holder, highest first: the set that must carry most for its capacity carries exactly that.
 
     Parameters
     ----------
     capacity
-        Of each holder.
+        Capacity of each holder.
     pieces
-        Loads of single replicas, and how many of them lie on different holders, in as many racks as can be.
+        Loads of single replicas, with the number of replicas, which are on different holders in as many racks as
+        possible.
     fixed
-        Load that stays on a holder.
+        Load that cannot move, by holder.
     most
-        What may be placed on a holder at most; ignored where not everything finds a place then.
+        Most load that may be placed on a holder; ignored if not everything fits then.
     """
     fixed, most = fixed or {}, most or {}
     whole = frozenset(capacity)

@@ -1,4 +1,4 @@
-"""Short ways to write a cluster down in a test."""
+"""Short functions to describe a cluster in a test."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def header(cluster_id: str = "simulated") -> HeaderRow:
 
 
 def brokers(count: int, *, racks: int = 1, dirs: int = 1, dir_bytes: int = 1000 * GB) -> list[BrokerRow]:
-    """Brokers 1 to ``count``, racks in turn, every log dir on a volume of its own."""
+    """Brokers 1 to ``count``, racks alternating, every log dir on its own volume."""
     return [
         BrokerRow(
             broker=b,
@@ -48,7 +48,7 @@ def partition(
     leader: int | None = None,
     log_dirs: Sequence[int] | None = None,
 ) -> PartitionRow:
-    """A partition in full sync, led by its first replica unless told otherwise."""
+    """A partition with all replicas in sync, led by the first one by default."""
     return PartitionRow(
         partition=number,
         leader=replicas[0] if leader is None else leader,
@@ -60,10 +60,10 @@ def partition(
 
 
 def topic(name: str, *assignments: Sequence[int], size_bytes: int = GB) -> TopicRow:
-    """A topic with one partition for each replica list."""
+    """A topic with one partition per replica list."""
     return TopicRow(topic=name, partitions=[partition(i, a, size_bytes) for i, a in enumerate(assignments)])
 
 
 def cluster(broker_rows: Sequence[BrokerRow], topics: Iterable[TopicRow]) -> ClusterState:
-    """The state of these rows."""
+    """The state built from these rows."""
     return build_cluster(header(), broker_rows, topics)

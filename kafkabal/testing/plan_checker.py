@@ -1,4 +1,4 @@
-"""The rules of a plan, checked on rows alone: knows nothing of the planner, its columns or its arithmetic."""
+"""Checks the rules of a plan on rows alone: shares no code, columns or arithmetic with the planner."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from kafkabal.plan import ANY_DIR, Action, PartitionChange, Plan
 from kafkabal.testing.brute_force_fair_utilisation import brute_force_fair
 
 _EPSILON = 1e-9
-"""What sums of shares in another order may differ by: some thousand roundings of 1e-16, and room to spare."""
+"""How much sums of shares in another order may differ: some thousand roundings of 1e-16, with a margin."""
 _Placement: TypeAlias = Mapping[tuple[str, int], tuple[tuple[int, ...], int]]
 """Replicas and leader of each partition."""
 
 
 @dataclass(slots=True)
 class PlanVerdict:
-    """What is wrong with a plan, and where the loads end."""
+    """What is wrong with a plan, and the resulting loads."""
 
     faults: list[str] = field(default_factory=list)
-    """Rules that are broken."""
+    """Violated rules."""
     outside: dict[str, list[str]] = field(default_factory=dict)
     """Brokers (``topic@broker`` for the spread of topics) outside their band, by score."""
     moved_bytes: int = 0
@@ -32,12 +32,12 @@ class PlanVerdict:
 def check_plan(
     state: ClusterState, plan: Plan, *, tolerance: float, drain: Iterable[int] = (), repaired: bool = True
 ) -> PlanVerdict:
-    """Judge a plan by the rules that hold for every one.
+    """Check a plan against the rules that hold for every plan.
 
     Parameters
     ----------
     repaired
-        Every partition must end in as many racks as it can, and off dead and drained brokers.
+        Require that every partition ends in as many racks as possible, and off dead and drained brokers.
     """
     return _Check(state, plan, frozenset(drain)).verdict(tolerance, repaired=repaired)
 
@@ -177,7 +177,7 @@ class _Check:
         after: _Placement,
         load: Callable[[PartitionRow, tuple[int, ...]], float],
     ) -> Mapping[int, float]:
-        """The most even utilisation that racks, replication factors and brokers that take nothing allow."""
+        """The most even utilisation that racks, replication factors and closed brokers allow."""
         pieces = []
         closed = dict.fromkeys((b for b in self.live if not self._takes(b)), 0.0)
         for key, (replicas, _) in after.items():

@@ -1,4 +1,4 @@
-"""Hypothesis strategies that draw small, untidy clusters, as the rows that a back end would hand over."""
+"""Hypothesis strategies that draw small, untidy clusters, as the rows that a back end would pass on."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class ClusterRows:
     topics: tuple[TopicRow, ...]
 
     def build(self) -> ClusterState:
-        """The state of these rows."""
+        """The state built from these rows."""
         return build_cluster(self.header, self.brokers, self.topics)
 
 
 @st.composite
 def cluster_rows(draw: DrawFn, *, max_brokers: int = 6, tidy: bool = False) -> ClusterRows:
-    """A cluster; a tidy one has no dead brokers, none that does not report, no offline dirs and nothing unknown."""
+    """A cluster; a tidy one has no dead or unreporting brokers, no offline dirs and no unknown values."""
     ids = draw(st.lists(st.integers(0, 2000), min_size=1, max_size=max_brokers, unique=True))
     brokers = tuple(draw(_broker(broker_id, tidy=tidy)) for broker_id in ids)
     strangers = [] if tidy else draw(st.lists(st.integers(2001, 2003), max_size=1))
@@ -71,7 +71,7 @@ def _broker(draw: DrawFn, broker_id: int, *, tidy: bool) -> BrokerRow:
         host=draw(st.sampled_from(["", "h1", "h2"])),
         port=draw(st.sampled_from([-1, 9092])),
         log_dirs=[draw(_log_dir(i, tidy=tidy)) for i in range(draw(st.integers(least, 3)))],
-        state=state,  # type: ignore[arg-type]  # one of the two words
+        state=state,  # one of the two literals
     )
 
 
@@ -115,7 +115,7 @@ def _partition(draw: DrawFn, number: int, ids: Sequence[int], dirs: dict[int, in
         sizes=[draw(size) for _ in replicas] if tidy or draw(st.booleans()) else None,
         log_dirs=[draw(index) for index in in_dir] if tidy or draw(st.booleans()) else None,
         adding=[] if tidy else draw(some_replicas),
-        # Kafka refuses an empty target set, so that one replica always stays
+        # Kafka rejects an empty target set, so one replica always stays
         removing=[] if tidy else draw(some_replicas.filter(lambda chosen: len(chosen) < len(replicas))),
         start_offset=draw(st.none() | st.integers(0, 2**62)),
         end_offset=draw(st.none() | st.integers(0, 2**62)),

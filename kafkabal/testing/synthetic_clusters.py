@@ -1,4 +1,4 @@
-"""Uneven clusters of any size, drawn from a seed: the worlds that planners are tried on."""
+"""Draws unbalanced clusters of any size from a seed, as input for planners."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from kafkabal.model import BrokerRow, ClusterState, LogDirRow, PartitionRow, Top
 from kafkabal.testing.cluster_builders import cluster
 
 _MEAN_BYTES = 100 * 2**20
-"""A segment or so: sizes only count against each other."""
+"""About a segment: only the ratios of sizes matter."""
 _FULLNESS = 0.4
 """Disks with room for a plan, as operators keep them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyntheticWorld:
-    """How a cluster is drawn; equal worlds give equal clusters."""
+    """Parameters of a random cluster; equal worlds give equal clusters."""
 
     seed: int = 0
     brokers: int = 8
     racks: int = 4
-    """0 leaves every broker without one."""
+    """0: no broker has a rack."""
     topics: int = 40
     most_partitions: int = 12
     replication_factor: int = 3
@@ -30,17 +30,17 @@ class SyntheticWorld:
     skew: float = 1.0
     """Broker i is drawn with weight ``(i + 1) ** skew``."""
     follower_jitter: float = 0.0
-    """Followers differ in size from the leader by up to this share."""
+    """Followers differ in size from the leader by up to this fraction."""
     unknown: float = 0.0
-    """Share of replicas whose size is not known."""
+    """Fraction of replicas whose size is unknown."""
     leader_skew: float = 0.0
-    """Share of partitions that their last replica leads."""
+    """Fraction of partitions led by their last replica."""
     dead: int = 0
-    """The last brokers are dead."""
+    """Number of dead brokers; these are the last ones."""
     cordoned: int = 0
-    """The first log dir of so many live brokers, from the last, is cordoned."""
+    """Number of live brokers, counted from the last, whose first log dir is cordoned."""
     rack_blind: bool = False
-    """Replicas were placed without regard to racks."""
+    """Replicas are placed regardless of racks."""
     half_sized: bool = False
     """The second broker has half the disk of the others."""
 
