@@ -1,1 +1,1 @@
-"""What only developers run: generated reference, drawn damage, lock files of the sandbox, the picture in the README."""
+"""Developer tools: generated reference, fuzzing, model checks, lock files of the sandbox, the picture in the README."""

@@ -1,8 +1,7 @@
-"""Draw the picture of the README: ``python -m tools.draw_readme_picture SNAPSHOT docs/demo.svg``.
+"""Draws the picture of the README: ``python -m tools.draw_readme_picture SNAPSHOT docs/demo.svg``.
 
-One screen: an unbalanced cluster, what a rebalance moves, the same cluster afterwards. Every figure is that of the
-snapshot and of the plan that kafkabal makes for it. The picture needs no font of its own, and follows the light or dark
-scheme of the reader.
+One screen: an unbalanced cluster, what a rebalance moves, and the cluster afterwards. Every figure comes from the
+snapshot and from kafkabal's plan for it. The picture embeds no font, and follows the reader's light or dark scheme.
 """
 
 from __future__ import annotations
@@ -51,12 +50,12 @@ _STYLE = """
 
 @dataclass(frozen=True, slots=True)
 class Pictured:
-    """A cluster as it is drawn."""
+    """The figures of a cluster to draw."""
 
     brokers: Sequence[int]
     used_bytes: Sequence[int]
     shares: Sequence[float]
-    """Of the fair share by disk."""
+    """Shares of the fair disk load."""
     is_outside: Sequence[bool]
     tolerance: float
 

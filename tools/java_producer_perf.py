@@ -1,4 +1,4 @@
-"""Kafka's own performance tool with the partitioner for Java clients, on a sandbox: for a live test and a benchmark."""
+"""Runs Kafka's own performance tool with our Java partitioner on a sandbox, for a live test and a benchmark."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kafkabal.sandbox import (
 
 UNLIMITED: Final = -1
 BY_WEIGHTS: Final = f"partitioner.class={PARTITIONER_CLASS}"
-"""The setting of a client that follows published weights."""
+"""The client setting that makes it follow published weights."""
 _TOOL: Final = "org.apache.kafka.tools.ProducerPerformance"
 _HEAP_BYTES: Final = 512 * 2**20
 _TOOL_S: Final = 300.0
@@ -40,7 +40,7 @@ _CLOSING_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What the tool is to write."""
+    """What the tool should write."""
 
     records: int
     record_bytes: int
@@ -48,19 +48,19 @@ class Load:
 
 
 def build_jar(path: Path, client_jars: Sequence[Path] | None = None) -> None:
-    """Compile the partitioner, against the usual client or another one."""
+    """Compile the partitioner, against the default client or another one."""
     jars = ensure_client_jars(default_cache()) if client_jars is None else client_jars
     build_partitioner(path, jars, java=java_binary(), compiler=ensure_java_compiler(default_cache()))
 
 
 def kafkabal_command(sandbox: Sandbox, *words: str) -> list[str]:
-    """The command line of a command on a sandbox."""
+    """The command line of a kafkabal command on a sandbox."""
     return [sys.executable, "-m", "kafkabal.cli.main", *words, "--profile", str(sandbox.profile_path)]
 
 
 @contextmanager
 def published(sandbox: Sandbox, topic: str) -> Iterator[None]:
-    """Publish the weights of a topic every second, from the first ones until the block ends."""
+    """Publish the weights of a topic every second, from when the first are published until the block ends."""
     command = kafkabal_command(sandbox, "route", topic, "--publish", "--refresh", "1s", "-o", "jsonl")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as publisher:
         try:
@@ -83,16 +83,16 @@ def write(
     settings: Sequence[str] = (),
     options: Sequence[str] = (),
 ) -> ProgramResult:
-    """Have the tool write to a topic.
+    """Run the tool to write to a topic.
 
     Parameters
     ----------
     version
-        Of the tool and its client.
+        Version of the tool and its client.
     settings
-        Of the producer.
+        Producer settings.
     options
-        Of the Java machine.
+        JVM options.
     """
     sizes = ("--num-records", str(load.records), "--record-size", str(load.record_bytes))
     producer = (f"bootstrap.servers={sandbox.bootstrap_servers}", "acks=1", *settings)
@@ -108,7 +108,7 @@ def write(
 
 
 def max_over_mean(cluster: KafkaCluster, topic: str) -> float:
-    """Bytes of the fullest broker over the mean, of one topic by the brokers' log dirs."""
+    """Bytes of the fullest broker over the mean, for one topic, from the brokers' log dirs."""
     state = cluster.read(ReadRequest()).state
     mine = state.partitions.topic[state.replicas.partition] == state.topics.name.index(topic)
     of_broker = np.bincount(state.replicas.broker[mine], replica_bytes(state)[mine], len(state.brokers))

@@ -1,8 +1,8 @@
-"""Write the lock file of a version of Kafka: ``python -m tools.write_jar_lock 4.1.2``.
+"""Writes the lock file of a Kafka version: ``python -m tools.write_jar_lock 4.1.2``.
 
-For maintainers only: what users run is what the lock says. Kafka's own jars and everything they need come first, then
-its command-line tools (which need nothing more), then a binding for its log messages. The binding is resolved on its
-own: resolved together with Kafka, its bill of materials would pull Kafka's client library to another version.
+For maintainers only: users run what the lock says. Kafka's own jars and their dependencies come first, then its
+command-line tools (which need nothing more), then a binding for its log messages. The binding is resolved separately:
+together with Kafka, its bill of materials would change the version of Kafka's client library.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HEADER: Final = "# What the sandbox runs as Apache Kafka {version}: Maven names
 
 
 def resolve(kafka_version: str) -> list[LockedJar]:
-    """Ask the Maven repositories what a version of Kafka consists of."""
+    """Ask the Maven repositories for the jars of a Kafka version."""
     jgo = extra_module("jgo")
     server = jgo.resolve(f"org.apache.kafka:kafka_2.13:{kafka_version}")
     tools = jgo.resolve(f"org.apache.kafka:kafka-tools:{kafka_version}")[:1]
@@ -44,7 +44,7 @@ def _lock(context: Any, artifact: Any) -> LockedJar:
 
 
 def main(kafka_version: str) -> None:
-    """Write the lock file of a version beside those already shipped."""
+    """Write the lock file of a version next to the existing ones."""
     lines = [jar.as_line() + "\n" for jar in resolve(kafka_version)]
     target = Path(kafkabal.sandbox.__file__).parent / "locks" / f"kafka-{kafka_version}.lock"
     with replacing(target) as file:

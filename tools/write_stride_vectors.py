@@ -1,10 +1,10 @@
-"""Write the known answers that hold the partitioner for Java and ``byte_stride.py`` to each other.
+"""Writes the test vectors that keep the Java partitioner and ``byte_stride.py`` consistent.
 
 ::
 
     python -m tools.write_stride_vectors tests/unit/routing/stride_vectors.json
 
-Run it only after a change of the method that is meant, which is also a change of what published weights mean.
+Run it only after a deliberate change of the method, which also changes the meaning of published weights.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main() -> int:
 
 
 def replay(case: dict[str, Any]) -> list[int]:
-    """The partitions that the stride of a case gives its records."""
+    """The partitions that a case's stride assigns to its records."""
     stride = ByteStride(1, case["start"], lambda: None)
     picked = []
     for step in case["steps"]:

@@ -1,1 +1,1 @@
-"""Wrong files and wrong words for the command line, drawn from a seed: no case may end in a traceback."""
+"""Fuzzes the command line with damaged files and wrong words, drawn from a seed: no case may end in a traceback."""

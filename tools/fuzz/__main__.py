@@ -1,7 +1,7 @@
-"""Try many cases: ``python -m tools.fuzz --cases 20000``, and a tenth as many damaged sources of ``produce``.
+"""Runs many cases: ``python -m tools.fuzz --cases 20000``, and a tenth as many damaged sources of ``produce``.
 
-Each is drawn from ``--seed`` and its number, so that ``--only NUMBER`` runs it again and shows it whole; ``--first``
-begins with another number.
+Each is drawn from ``--seed`` and its number, so that ``--only NUMBER`` repeats it and shows it in full; ``--first``
+starts with another number.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CASES_A_SOURCE = 10
 
 
 def main() -> int:
-    """Run the cases; 1 where one ended wrongly."""
+    """Run the cases; returns 1 if one ended wrongly."""
     parser = argparse.ArgumentParser(prog="python -m tools.fuzz", description=__doc__)
     parser.add_argument("--cases", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)

@@ -1,4 +1,4 @@
-"""Cases: a command line and the files that it reads, one of them damaged, or its words."""
+"""Fuzz cases: a command line and the files that it reads, with one file or the words damaged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tools.fuzz.sound_files import HISTORY_FILE, NAMES_FILE, RECORD_FILE, RUN_FI
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A command line, run where its files are."""
+    """A command line, and the files in its working folder."""
 
     words: tuple[str, ...]
     files: Mapping[str, bytes]
@@ -108,7 +108,7 @@ _KINDS = (
     ),
     _Kind("dirs.txt", ("snapshot import --topics topics.txt --log-dirs dirs.txt --out out.jsonl",)),
     _Kind("assigned.json", ("snapshot import --assignment assigned.json --log-dirs dirs.txt --out out.jsonl",)),
-    # read before the cluster is: what follows takes as long as the case asks for
+    # read before the cluster is contacted: all that follows takes as long as the case specifies
     _Kind("case.yaml", (f"rebalance simulate --case case.yaml {_AT}",)),
     _Kind(
         "config/profiles.yaml",
@@ -137,7 +137,7 @@ _KINDS = (
         "training.yaml",
         (f"route-simulate {_ON} --topic t --training training.yaml --storage nas --records 300 --policy score",),
     ),
-    # kill, stop and down send signals: a damaged record must not tell them to whom
+    # kill, stop and down send signals: a damaged record must not choose the target
     _Kind(RECORD_FILE, ("sandbox status", "sandbox status -o json", "sandbox logs 1", "scores")),
     _Kind(
         RUN_FILE,
@@ -149,7 +149,7 @@ _KINDS = (
 
 
 def draw(seed: int, number: int, folder: Path) -> Case:
-    """The case of a number; equal seeds and numbers give equal cases. ``folder`` holds the sound files."""
+    """Draw the case of a number; equal seeds and numbers give equal cases. ``folder`` has the valid files."""
     rng = Random(f"{seed}:{number}")
     sound = _read(folder)
     if rng.random() < 0.5:
@@ -157,20 +157,20 @@ def draw(seed: int, number: int, folder: Path) -> Case:
     kind = rng.choice((*_KINDS, _KINDS[0], _KINDS[0], _KINDS[1], _KINDS[2]))
     words = rng.choice(kind.uses).split()
     if "-o" not in words and rng.random() < 0.3:
-        # where a command has no such form, it says so
+        # a command without that format says so
         words += ["-o", rng.choice(tuple(Format))]
     return Case(tuple(words), {**sound, kind.file: _damaged_file(kind.file, sound[kind.file], rng)})
 
 
 def _damaged_file(name: str, data: bytes, rng: Random) -> bytes:
-    """Another file: of a packed one mostly what is within, since any other byte is found by its checksum."""
+    """Damage a file; a compressed one mostly inside, since the checksum detects any other change."""
     if name.endswith(".gz") and rng.random() < 0.8:
         return gzip.compress(damaged(gzip.decompress(data), rng), mtime=0)
     return damaged(data, rng)
 
 
 def sound_cases(folder: Path) -> Iterator[Case]:
-    """Every command line that reads a file, with the files as they should be."""
+    """Every command line that reads a file, with valid files."""
     files = _read(folder)
     yield from (Case(tuple(use.split()), files) for kind in _KINDS for use in kind.uses)
 

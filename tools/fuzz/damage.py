@@ -1,4 +1,4 @@
-"""Damage to files and words, as disks, editors, scripts and enemies do it."""
+"""Damages files and words as disks, editors, scripts and attackers do."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ WORDS: Sequence[str] = (
 
 
 def damaged(data: bytes, rng: Random) -> bytes:
-    """The same file after one to three accidents, sometimes packed."""
+    """The file after one to three random changes, sometimes compressed."""
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         data = rng.choice(_ACCIDENTS)(data, rng)
     packed = rng.random()
@@ -167,7 +167,7 @@ def _other_lines(data: bytes, rng: Random) -> bytes:
 
 
 def _other_value(data: bytes, rng: Random) -> bytes:
-    """Another value anywhere in a line of JSON, or in the whole; a key that is gone, or a new one."""
+    """Change, remove or add a value anywhere in a line of JSON, or in the whole document."""
     lines = [data] if data.count(b"\n") < 2 or rng.random() < 0.2 else data.splitlines(keepends=True)
     at = rng.randrange(len(lines)) if lines else 0
     try:

@@ -1,4 +1,4 @@
-"""What ``kafkabal produce`` sends, damaged: a row that cannot be read is an error that names it, and nothing else."""
+"""Damaged sources of ``kafkabal produce``: an unreadable row must raise an error that names it, and nothing else."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ _FORMATS: Final[Mapping[str, tuple[Callable[[], bytes], tuple[str | None, ...]]]
 
 
 def source_fault(seed: int, number: int) -> str:
-    """What is wrong with how a damaged source of a number is read; empty where nothing is."""
+    """What is wrong with how the damaged source of a number is read; empty if nothing is."""
     rng = Random(f"source:{seed}:{number}")
     name = rng.choice(tuple(_FORMATS))
     make, fields = _FORMATS[name]
@@ -99,7 +99,7 @@ def source_fault(seed: int, number: int) -> str:
 
 
 def _read(source: Source) -> None:
-    """All that a producer asks of a source."""
+    """Read everything that a producer reads from a source."""
     try:
         for part in source.listing().parts:
             list(source.too_large([part], 50, lambda: None))

@@ -1,4 +1,4 @@
-"""Command lines: a command, options of its own, and values that fit, nearly fit, or do not."""
+"""Draws command lines: a command, some of its options, and values that are valid, nearly valid, or invalid."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from kafkabal.cli.framework.completion.option_values import CompletionKind, valu
 from kafkabal.cli.framework.completion.quick_candidates import CandidateKind
 from tools.fuzz.damage import WORDS
 
-# it fills a real cluster
+# it writes to a real cluster
 _LEFT_OUT: Final = frozenset({"demo"})
-# what would start programs, listen, go on for ever or compute for long, with words at its end that keep it from that
+# commands that would start programs, listen, run forever or compute for long, with options that prevent it
 _KEPT_SHORT: Final[Mapping[tuple[str, ...], tuple[str, ...]]] = {
     ("sandbox", "up"): ("--brokers", "0"),
     ("telemetry", "plugin"): ("--out", "no/such/folder/x.jar"),
@@ -26,21 +26,21 @@ _KEPT_SHORT: Final[Mapping[tuple[str, ...], tuple[str, ...]]] = {
     ("read",): ("--for", "1s"),
     ("route-simulate",): ("--seeds", "1", "--records", "2000"),
 }
-# they name files to write, or would have the command go on for ever
+# options that name files to write, or make the command run forever
 _NEVER_FITTING: Final = frozenset(
     [
         *("--save", "--output-file", "--out", "--textfile", "--rollback-file", "--plot", "--to", "--cache"),
         *("--watch", "--sample", "--seeds"),
     ]
 )
-# of every command
+# options of every command
 _COMMON: Final = frozenset(["--color", "--no-color", "--quiet", "--verbose"])
 _ANYTHING: Final = ("", "out.jsonl", "x" * 5000, "no/such/folder", "/", "a\0b", "json", "csv", "yaml")
 _FILES: Final = (
     *("p.json", "p2.json", "s.jsonl", "s2.jsonl", "prof.yaml", "topics.yaml", "w.yaml", "j.jsonl", "c.properties"),
     *("topics.txt", "dirs.txt", "assigned.json", "case.yaml", "training.yaml", "m.jsonl", "nothing"),
 )
-# by what the help calls the value
+# by the metavar of the value
 _FITTING: Final[Mapping[str, Sequence[str]]] = {
     "TIME": ("0s", "10s", "7d", "1h30m"),
     "PERCENT": ("0%", "9%", "0.5", "100%"),
@@ -99,7 +99,7 @@ class _Command(NamedTuple):
 
 
 def drawn_words(rng: Random) -> tuple[str, ...]:
-    """A command line."""
+    """Draw a command line."""
     command = rng.choice(_commands())
     words = [*command.path, *_arguments(command, rng)]
     if command.has("--snapshot") and rng.random() < 0.8:
@@ -120,7 +120,7 @@ def drawn_words(rng: Random) -> tuple[str, ...]:
 
 
 def _arguments(command: _Command, rng: Random) -> Iterator[str]:
-    # a sandbox is not to be signalled, nor started
+    # a sandbox must be neither signalled nor started
     if command.path[0] == "sandbox" or rng.random() < 0.1:
         return
     for argument in command.arguments:

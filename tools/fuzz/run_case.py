@@ -1,4 +1,4 @@
-"""Run a case in this process, and say what is wrong with how it ended."""
+"""Runs a case in this process, and reports what is wrong with how it ended."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from tools.fuzz.cases import Case
 MOST_SECONDS = 20
 """Of processor time, so that other work on the machine makes no difference."""
 _MOST_WAIT_SECONDS = 6 * MOST_SECONDS
-"""From beginning to end, whatever it waits for."""
+"""Wall time, including waits."""
 MOST_BYTES = 500 * 2**20
 _HASTE = 50
-"""So much faster goes the clock of commands that wait for brokers, of which there are none."""
+"""Speed-up of the clock of commands that wait for brokers, which do not exist."""
 _CODES = frozenset(ExitCode)
 
 
 class TooSlow(BaseException):
-    """A case took longer than it may; no handler of the program under test may catch it."""
+    """A case exceeded its time; a BaseException, so that no handler of the tested program catches it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +44,15 @@ class Ending:
     err: str
     busy_s: float
     growth_bytes: int
-    """Most memory of this process, if it never held as much before; else 0."""
+    """Growth of this process's peak memory; 0 if it had reached that before."""
     has_file: bool = False
-    """The result went to a file."""
+    """Whether the result was written to a file."""
     crash: str = ""
-    """What came out of the program in place of an exit code."""
+    """The traceback, if the program raised instead of returning an exit code."""
 
     @property
     def fault(self) -> str:
-        """What is wrong with it; empty where nothing is."""
+        """What is wrong with it; empty if nothing is."""
         if self.crash:
             return self.crash
         if "this is a bug in kafkabal" in self.err or "Traceback" in self.err:
@@ -67,7 +67,7 @@ class Ending:
 
 
 def run_case(case: Case) -> Ending:
-    """Run a case in a folder of its own."""
+    """Run a case in its own folder."""
     before, started_s = _most_bytes(), time.process_time()
     out, err = io.StringIO(), io.StringIO()
     code, crash = -1, ""
@@ -106,7 +106,7 @@ def run_case(case: Case) -> Ending:
 
 
 def fault_of(run: Callable[[], None]) -> str:
-    """What is wrong with how a function ends that is to return: a traceback, or its time; empty where nothing is."""
+    """What is wrong with a function that should return: a traceback, or a timeout; empty if nothing is."""
     try:
         with _limited(), warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -1,4 +1,4 @@
-"""A file of each kind that the command line reads, as it should be, all about one small cluster."""
+"""Valid files of each kind that the command line reads, all about one small cluster."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ NAMES_FILE: Final = "cache/completion/6f8b5ccddb59696ed785.json"
 
 
 def write_sound_files(folder: Path) -> None:
-    """A file of each kind, as it should be, all about one small cluster."""
+    """Write a valid file of each kind, all about one small cluster."""
     brokers = cluster_builders.brokers(4, racks=2, dirs=2)
     topics = [
         cluster_builders.topic("t", [1, 2], [2, 1], [1, 3], [1, 2], [2, 3]),

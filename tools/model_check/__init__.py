@@ -1,1 +1,1 @@
-"""The executor itself, checked in every state that it can reach on a small cluster."""
+"""Checks the executor in every state that it can reach on a small cluster."""

@@ -1,10 +1,10 @@
-"""Check the executor in every state that it can reach: ``python -m tools.model_check --disturbances 2``.
+"""Checks the executor in every reachable state: ``python -m tools.model_check --disturbances 2``.
 
-Two partitions move on three brokers while whatever may happen happens, at every call that the tool makes: copies
-arrive, brokers die and return, others move partitions and set throttles, answers are lost, the tool dies, stands still
-while another host takes over, is interrupted, cannot write its journal or its output. Ends with 1 and with what
-happened where something is violated that never may be. Two disturbances take an hour: ``--checkpoint FILE --minutes 5``
-goes through them in pieces.
+Two partitions move on three brokers while, at every call of the tool, anything possible may happen: copies complete,
+brokers die and return, others move partitions and set throttles, responses are lost, the tool crashes, stalls while
+another host takes over, is interrupted, or cannot write its journal or its output. Exits with 1, and prints the
+sequence of events, if an invariant is violated. Two disturbances take an hour: ``--checkpoint FILE --minutes 5`` runs
+the search in pieces.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from tools.model_check.search import Figures, LossyFingerprintError, Progress, S
 
 _IN_MEMORY = Path("/dev/shm")
 _GARBAGE = 100_000
-"""Objects that are made before garbage is looked for; a life of the tool makes about 2,000 that are."""
+"""Objects created between garbage collections; one life of the tool leaves about 2,000 garbage objects."""
 
 
 def main() -> int:
-    """Search; 1 at a violation."""
+    """Search; returns 1 on a violation."""
     parser = argparse.ArgumentParser(prog="python -m tools.model_check", description=__doc__)
     parser.add_argument("--disturbances", type=int, default=2, help="how many may happen on one path")
     parser.add_argument("--states", type=int, help="end at this number of states, complete or not")
@@ -40,7 +40,7 @@ def main() -> int:
 def _search(disturbances: int, most_states: int | None, most_seconds: float, path: Path | None) -> int:
     progress = load(path, disturbances) if path is not None else Progress.at_first(disturbances)
     gc.freeze()
-    gc.set_threshold(_GARBAGE)  # the branches that wait are no garbage, and looking through them takes long
+    gc.set_threshold(_GARBAGE)  # pending branches are no garbage, and visiting them takes long
     where = _IN_MEMORY if _IN_MEMORY.is_dir() else None
     with tempfile.TemporaryDirectory(dir=where) as folder:
         search = Search(progress, Path(folder), most_states=most_states, most_seconds=most_seconds, tell=_tell)
@@ -70,7 +70,7 @@ def _tell(figures: Figures) -> None:
 
 if __name__ == "__main__":
     if os.environ.get("PYTHONHASHSEED") != "0":
-        # else sets come in another order in each process, and a search that is continued would know no state again
+        # otherwise the order of sets differs between processes, and a resumed search would recognise no state
         again = [sys.executable, "-m", "tools.model_check", *sys.argv[1:]]
         os.execve(sys.executable, again, {**os.environ, "PYTHONHASHSEED": "0"})
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""A search that is continued by another process, such as the next hour of a machine that has other work too."""
+"""Saves a search for another process to resume, for example on a machine that has other work too."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from kafkabal.atomic_files import replacing
 from tools.model_check.search import Progress
 
 _CODE = ("kafkabal/executor", "kafkabal/clusters/simulated", "kafkabal/model", "kafkabal/plan", "tools/model_check")
-"""What a state is made of: a function that stands in another line is in another state."""
+"""The code that states depend on: moving a function to another line changes its states."""
 _TOP = Path(__file__).parents[2]
 
 
 class OtherCodeError(Exception):
-    """The search was begun with other code, whose states cannot be compared with these."""
+    """The search was started with other code, whose states cannot be compared with the current ones."""
 
 
 def load(path: Path, budget: int) -> Progress:
-    """The search that a file holds, or a new one.
+    """Load the search from a file, or start a new one.
 
     Raises
     ------
     OtherCodeError
-        If the executor has changed since, or the number of disturbances is another.
+        If the code has changed since, or the number of disturbances differs.
     """
     if not path.exists():
         return Progress.at_first(budget)
@@ -39,7 +39,7 @@ def load(path: Path, budget: int) -> Progress:
 
 
 def save(path: Path, budget: int, progress: Progress) -> None:
-    """Write down how far a search is."""
+    """Save the progress of a search."""
     with replacing(path) as file:
         pickle.dump((_code(), budget, progress), file, pickle.HIGHEST_PROTOCOL)
 

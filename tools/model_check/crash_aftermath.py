@@ -1,4 +1,4 @@
-"""What a process has left behind, and whether people can go on from there."""
+"""Checks what a process has left behind, and whether people can continue from there."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ NEXT_COMMANDS = (
     (Command.ROLL_BACK, "one"),
     (Command.CANCEL, "one"),
 )
-"""What people do after a process has ended, on its host or on another one that has no journal."""
+"""What people do after a process has ended, on its host or on another one without a journal."""
 
 
 def leave(life: Life, ending: Ending) -> None:
-    """Check what a process left on the cluster, and let the time pass in which its lock runs out."""
+    """Check what a process left on the cluster, then wait until its lock has expired."""
     world = life.world
     life.trail.append(str(ending.error or ending.result or "died"))
     check_throttles(world, life.folder)
@@ -53,7 +53,7 @@ def find_left(world: World, folder: Path) -> FoundRun | None:
 
 
 def check_in_calm(packed: bytes, found: FoundRun | None, folder: Path, trail: list[str]) -> None:
-    """Whatever a process left: with nothing more going wrong it can be resumed, rolled back and cancelled."""
+    """Check that, if nothing else goes wrong, the run can be resumed, rolled back and cancelled in any state."""
     for command, host in NEXT_COMMANDS:
         world = World.unpack(packed)
         world.calm()

@@ -1,4 +1,4 @@
-"""What can go wrong at a moment, and how it goes wrong."""
+"""What can go wrong at each moment, and its effects."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Kind(StrEnum):
     """What happens just before a call of the tool, to the call, or while the tool sleeps."""
 
     NOTHING = "nothing"
-    """The call is made and answered; while the tool sleeps, every copy arrives."""
+    """The call succeeds; while the tool sleeps, every copy completes."""
     ARRIVES = "copy arrives"
-    """Only this one, and before the call; costs nothing, since copies do arrive."""
+    """Only this copy, before the call; free of cost, since copies do complete."""
     STALLS = "no copy arrives"
     DIES = "broker dies"
     HANGS = "broker hangs"
@@ -41,7 +41,7 @@ class Kind(StrEnum):
 
 
 class Disturbance(NamedTuple):
-    """One of them, with what it concerns."""
+    """A disturbance and its target."""
 
     kind: Kind
     broker: int = 0
@@ -56,7 +56,7 @@ _OF_CONFIGS = frozenset({Kind.RATE, Kind.RATE_DELETED, Kind.ENTRY})
 _OF_PARTITIONS = frozenset({Kind.FOREIGN_MOVE, Kind.FOREIGN_CANCEL})
 _OF_BROKERS = frozenset({Kind.DIES, Kind.HANGS, Kind.RETURNS})
 OF_THE_TOOL = frozenset({Kind.STOP, Kind.OUTPUT_GONE, Kind.DISK_FULL})
-"""What makes no difference before the tool asks for it, reports, or writes to its journal."""
+"""Disturbances without effect until the tool checks for a stop, reports, or writes to its journal."""
 _ABOUT_CONFIGS = frozenset({"configs", "alter_configs", "read"})
 _ABOUT_RECORDS = frozenset({"records.get_all", "records.put", "lock", "lock_holders", "cluster_id"})
 _NOT_ABOUT_PARTITIONS = _ABOUT_RECORDS | {"configs", "alter_configs", "broker_ids"}
@@ -67,22 +67,22 @@ _QUIET = frozenset({"cluster_id", "lock.release"})
 
 
 def cost(disturbance: Disturbance) -> int:
-    """What it takes off the budget."""
+    """Its cost, which is deducted from the budget."""
     return 0 if disturbance.kind in _FREE else 1
 
 
 def possible(
     world: World, method: str, *, may_be_taken_over: bool, is_between_read_and_write: bool
 ) -> Iterator[Disturbance]:
-    """Everything that can happen at a call, or while the tool sleeps, within the budget; nothing at all comes first.
+    """Everything that can happen at a call, or during a sleep, within the budget; first of all, nothing.
 
     Parameters
     ----------
     may_be_taken_over
         The tool holds the lock of a run that the cluster remembers.
     is_between_read_and_write
-        The tool has read configs that it may be about to write. Kafka cannot compare and set: what an operator sets
-        at that very moment is written over, a limit that the documentation states.
+        The tool has read configs that it may be about to write. Kafka has no compare-and-set: what an operator sets at
+        that moment is overwritten, a documented limit.
     """
     yield NOTHING
     arriving = world.arriving()
@@ -106,7 +106,7 @@ def _to_brokers(world: World) -> Iterator[Disturbance]:
     alive = [b.id for b in world.kafka.parts.brokers.values() if b.responds]
     if len(alive) > 1:
         yield from (Disturbance(Kind.DIES, b) for b in alive)
-        if world.flows:  # in a small world hanging and dying differ in nothing but the time that they take
+        if world.flows:  # in a small world, hanging and dying differ only in the time they take
             yield from (Disturbance(Kind.HANGS, b) for b in alive)
     yield from (Disturbance(Kind.RETURNS, b) for b in world.kafka.parts.brokers if b not in alive)
 
@@ -134,7 +134,7 @@ def _to_the_tool(world: World, method: str, *, may_be_taken_over: bool) -> Itera
     if method in WRITES:
         yield Disturbance(Kind.CRASH_AFTER)
     elif may_be_taken_over:
-        # a request on its way arrives whenever it does: standing still in one is the same as just after it
+        # a request in flight arrives at any time: stalling during it is the same as stalling just after it
         yield Disturbance(Kind.TAKEN_OVER)
         yield Disturbance(Kind.TAKEN_OVER_HERE)
     if not world.is_disk_full:
@@ -145,12 +145,12 @@ def _to_the_tool(world: World, method: str, *, may_be_taken_over: bool) -> Itera
 
 
 def commutes(it: Disturbance, method: str, touched: Set[Kind]) -> bool:
-    """Whether a call leads to the same state, be it before or after this disturbance.
+    """Whether a call leads to the same state before and after this disturbance.
 
     Parameters
     ----------
     touched
-        Those of :data:`OF_THE_TOOL` that it has asked for during the call and until its next one.
+        The members of :data:`OF_THE_TOOL` that the tool used during the call and until its next one.
     """
     if it.kind in OF_THE_TOOL:
         return it.kind not in touched
@@ -162,7 +162,7 @@ def commutes(it: Disturbance, method: str, touched: Set[Kind]) -> bool:
 
 
 def happen(world: World, it: Disturbance) -> None:
-    """Let something happen to the cluster or to the host; what happens to calls and tools is not done here."""
+    """Apply a disturbance to the cluster or the host; those of calls and of the tool are applied elsewhere."""
     if it.kind in (Kind.DIES, Kind.HANGS, Kind.RETURNS):
         kafka = world.kafka
         {Kind.DIES: kafka.kill, Kind.HANGS: kafka.pause, Kind.RETURNS: kafka.start}[it.kind](it.broker)

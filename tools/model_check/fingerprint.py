@@ -1,10 +1,10 @@
-"""One number for a state: the cluster, and everything that the processes of the tool remember.
+"""Fingerprints of states: the cluster, and everything that the tool's processes remember.
 
-What a process remembers is on its stack: where each of its functions stands, and what its variables hold. Two moments
-with the same fingerprint have the same future, so only one of them is followed. Left out is what no decision depends
-on: the constants of the run, what is reported, how it came about, the numbers of requests, the order of effects in a
-journal. A moment in time counts by how long ago it was. How much may still go wrong is no part of it: a state that was
-followed with more has been followed with less.
+A process's memory is its stack: the position in each of its functions, and the values of their variables. Two moments
+with the same fingerprint have the same future, so only one of them is followed. Whatever no decision depends on is left
+out: constants of the run, reports, history, request numbers, the order of effects in a journal. A time counts by its
+age. The remaining budget is not part of it: a state that was followed with a larger budget has been followed with every
+smaller one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from tools.model_check.process_life import LifeClock, WatchedSwitch
 from tools.model_check.world import CLOCK_STARTS_S, World
 
 _LONGEST_AGE_S = 700.0
-"""Longer than every timeout of the run: whatever was earlier is as good as this."""
+"""Longer than every timeout of the run: older times are equivalent."""
 _TIMES_FROM_S = CLOCK_STARTS_S / 2
 _CONSTANT = (
     FakeClock,
@@ -67,31 +67,31 @@ _CONSTANT = (
 )
 _EXECUTOR = "kafkabal.executor"
 _NUMBERS = frozenset({"effects"})
-"""Variables that count requests, which only the journal shows."""
+"""Variables that count requests, which appear only in the journal."""
 _LEFT_OUT = frozenset(
     {"at", "asked_at", "began_s", "not_before_s", "_left_at", "_ours", "_originals", "__dict__", "__weakref__"}
 )
-"""When something was written down or begun, and what follows from the plan or from the record of the run."""
+"""When something was written or started, and what follows from the plan or from the record of the run."""
 _Frozen = Any
 
 
 class Fingerprint(NamedTuple):
-    """Two numbers of a state."""
+    """Two hashes of a state."""
 
     left: bytes
-    """Of what would be left if the tool died now: the cluster and the journals."""
+    """Hash of what would be left if the tool died now: the cluster and the journals."""
     whole: bytes
-    """Of that and of everything that the processes remember."""
+    """Hash of that and of everything that the processes remember."""
 
 
 def fingerprint(
     world: World, frame: FrameType | None, journals: tuple[JournalDigest, ...], extra: tuple[object, ...]
 ) -> Fingerprint:
-    """Hashes of the world, of the journals, and of the stack from a frame on outwards, with what else counts."""
+    """Hashes of the world, the journals, the stack from a frame outwards, and the extra values."""
     told = _told(world.kafka.parts.records)
     now_s = world.kafka.clock.monotonic()
     now = world.kafka.clock.utc_now().isoformat(timespec="milliseconds")
-    # the newer of the two is believed: which one that is, and whether what comes next can be as new
+    # the newer of the two will be believed: include which one that is, and whether the next write can be as new
     written = tuple([(j.content, (j.openings, j.at) < told, j.at == told[1], j.at == now) for j in journals])
     left = _hash((cluster(world), written))
     stack = _Freezer(now_s, told).stack(frame) if frame is not None else ()
@@ -103,7 +103,7 @@ def _hash(plain: _Frozen) -> bytes:
 
 
 def _told(records: Mapping[str, bytes]) -> tuple[int, str]:
-    """How often the run was opened again, and when that was written, by the cluster's record of it."""
+    """How often the run was reopened, and when that was written, by its record on the cluster."""
     for key, value in records.items():
         if key.endswith("/state"):
             return _state_in(value)[1:]
@@ -111,7 +111,7 @@ def _told(records: Mapping[str, bytes]) -> tuple[int, str]:
 
 
 def _handled_errors() -> tuple[str, ...]:
-    """Errors that a process is about to raise again; their texts are only reported."""
+    """Errors that a process is about to reraise; their texts are only reported."""
     error, names = sys.exc_info()[1], []
     while error is not None:
         names.append(type(error).__name__)
@@ -156,7 +156,7 @@ def _partition(p: SimulatedPartition) -> _Frozen:
 
 
 def _lock(lock: SimulatedLock, now_s: float) -> _Frozen:
-    """A holder that runs sends heartbeats all the time."""
+    """A running holder sends heartbeats all the time."""
     return lock.owner, lock.client.is_stopped, now_s - lock.heartbeat_s if lock.client.is_stopped else 0.0
 
 
@@ -166,13 +166,13 @@ def _record(key: str, value: bytes) -> _Frozen:
 
 @lru_cache(maxsize=1000)
 def _state_in(value: bytes) -> tuple[_Frozen, int, str]:
-    """What a record on the cluster says of the run, how often that was opened again, and when it was written."""
+    """What a record on the cluster says about the run, how often the run was reopened, and the time of writing."""
     state = msgspec.json.decode(value, type=RunState)
     return state_of_run(state), state.openings, state.at
 
 
 def state_of_run(state: RunState) -> tuple[_Frozen, ...]:
-    """What is remembered of a run, without when it was written down."""
+    """What is remembered of a run, without the time of writing."""
     return (
         state.goal.value,
         state.phase.value,
@@ -185,7 +185,7 @@ def state_of_run(state: RunState) -> tuple[_Frozen, ...]:
 
 
 class _Freezer:
-    """Turns what is on a stack into plain values; what was met before becomes a number, so that cycles end."""
+    """Converts values on a stack to plain ones; values seen before become numbers, which breaks cycles."""
 
     def __init__(self, now_s: float, told: tuple[int, str]) -> None:
         self.now_s = now_s
@@ -193,11 +193,11 @@ class _Freezer:
         self.met: dict[int, int] = {}
 
     def stack(self, frame: FrameType | None) -> tuple[_Frozen, ...]:
-        """The functions of the executor, from a frame on outwards."""
+        """The executor's functions, from a frame outwards."""
         frames = []
         while frame is not None:
             if frame.f_globals.get("__name__", "").startswith(_EXECUTOR):
-                # Python lists them in an order that depends on when they were listed before
+                # Python lists them in an order that depends on earlier listings
                 variables = sorted(frame.f_locals.items(), key=_name)
                 local = tuple([(name, self.freeze(value)) for name, value in variables if name not in _NUMBERS])
                 frames.append((frame.f_code.co_qualname, frame.f_lasti, local))
@@ -205,7 +205,7 @@ class _Freezer:
         return tuple(frames)
 
     def freeze(self, value: Any) -> _Frozen:
-        """A plain value for any other."""
+        """The plain value of any value."""
         kind: Any = type(value)
         if kind in _PLAIN:
             return value
@@ -215,19 +215,19 @@ class _Freezer:
         return how(self, value)
 
     def seconds(self, value: float) -> _Frozen:
-        """A duration as it is; a moment as how long ago it was."""
+        """A duration unchanged; a time as its age."""
         if value < _TIMES_FROM_S or value == math.inf:
             return value
         return "ago", min(self.now_s - value, _LONGEST_AGE_S)
 
     def seconds_until(self, value: float) -> float:
-        """How long it is still to a moment; what is over does not matter any more."""
+        """Time left until a deadline; past deadlines no longer matter."""
         return max(value - self.now_s, 0.0)
 
 
 _PLAIN = frozenset({int, bool, type(None)})
 _HOW: dict[type, Callable[[_Freezer, Any], _Frozen]] = {}
-"""How values of a type are made plain, as far as such have been met."""
+"""Converters by type, for the types seen so far."""
 
 
 def _name(item: tuple[str, Any]) -> str:
@@ -247,7 +247,7 @@ def _sequence(freezer: _Freezer, value: Sequence[Any]) -> _Frozen:
 
 
 def _set(freezer: _Freezer, value: Set[Any]) -> _Frozen:
-    # tasks are told apart by name: their own order in a set differs from run to run
+    # sort tasks by name: their order in a set differs from run to run
     members = [str(v.name) if isinstance(v, PartitionTask) else freezer.freeze(v) for v in value]
     return tuple(sorted(members, key=repr))
 
@@ -261,7 +261,7 @@ def _error(_: _Freezer, value: BaseException) -> _Frozen:
 
 
 def _object(kind: type) -> Callable[[_Freezer, Any], _Frozen]:
-    """The attributes of an object that count."""
+    """Converts an object to its significant attributes."""
     slots = [name for base in kind.__mro__ for name in _slots(base)]
     names = tuple(n for n in dict.fromkeys(slots) if n not in _LEFT_OUT)
 
@@ -293,7 +293,7 @@ def _how(kind: Any) -> Callable[[_Freezer, Any], _Frozen]:
 
 
 def _once(how: Callable[[_Freezer, Any], _Frozen]) -> Callable[[_Freezer, Any], _Frozen]:
-    """An object where it is met first, its number from then on."""
+    """Converts an object when it is first seen; later occurrences become its number."""
 
     def freeze(freezer: _Freezer, value: Any) -> _Frozen:
         met, key = freezer.met, id(value)
@@ -322,22 +322,22 @@ def _method(freezer: _Freezer, method: MethodType) -> _Frozen:
 
 
 def _run_state(freezer: _Freezer, state: RunState) -> _Frozen:
-    """With how it compares to the record on the cluster, since the newer of the two will be believed."""
+    """Includes how it compares to the record on the cluster, since the newer of the two will be believed."""
     own, told = (state.openings, state.at), freezer.told
     return (*state_of_run(state), own < told, own == told)
 
 
 def _journal(freezer: _Freezer, journal: JournalContent) -> _Frozen:
-    """What was read of a journal. How long it was counts where more was written since: that will be cut off."""
+    """The parsed journal. Its length counts if more was written since, which will be cut off."""
     is_whole = journal.path.stat().st_size == journal.valid_bytes
     rest = "" if is_whole else read_digest(journal.path, journal.path.parent, journal.valid_bytes).content
     return freezer.freeze(journal.state), rest
 
 
 def _meter(freezer: _Freezer, meter: CopyProgress) -> _Frozen:
-    """What has come beyond the copies that are complete, and since when nothing has; the rest is for reports.
+    """Bytes beyond the completed copies, and how long nothing has arrived; the rest is for reports.
 
-    Which copies of a task count depends on where it stood when the meter was made.
+    Which copies of a task count depends on its state when the meter was created.
     """
     placed = meter._placed  # noqa: SLF001
     counted = sorted([(str(t.name), None if t in placed else on) for t, on in meter._missing.items()])  # noqa: SLF001
@@ -368,7 +368,7 @@ _SPECIAL: dict[type, Callable[[_Freezer, Any], _Frozen]] = {
     RunState: _run_state,
     ClusterRecord: lambda freezer, record: freezer.told[1] in record._left_at,  # noqa: SLF001
     RunRequests: lambda freezer, requests: min(freezer.now_s - requests._looked_s, LOOK_EVERY_S),  # noqa: SLF001
-    # what it knows of the cluster is part of the fingerprint already
+    # its view of the cluster is already part of the fingerprint
     MemoryLock: lambda freezer, lock: (lock._is_ours(), freezer.freeze(lock._lock)),  # noqa: SLF001
     SimulatedLock: lambda freezer, lock: _lock(lock, freezer.now_s),
     PartitionTask: _task,

@@ -1,4 +1,4 @@
-"""What must be true in every state, and once nothing goes wrong any more."""
+"""What must hold in every state, and once nothing goes wrong any more."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _LISTS = (LEADER_REPLICAS, FOLLOWER_REPLICAS)
 
 
 class ViolationError(BaseException):
-    """Something that must never be true is; not an ``Exception``, so that the tool cannot handle it."""
+    """An invariant is violated; a BaseException, so that the tool cannot handle it."""
 
 
 def check_replicas(world: World) -> None:
-    """No partition ever has, or is on its way to, fewer replicas than it had."""
+    """No partition ever has, or is being moved to, fewer replicas than it had."""
     for p in world.partitions():
         least = world.replication_factors[p.name]
         kept = len(p.target) if p.removing else len(p.replicas)
@@ -39,7 +39,7 @@ def check_writer(world: World, client: InMemoryCluster) -> None:
 
 
 def check_throttles(world: World, folder: Path) -> None:
-    """Every rate and every entry of a list that no operator has set is one that the record of the run names."""
+    """Every throttle rate and list entry that no operator has set is named in the record of the run."""
     known = _known_rates(world, folder)
     ours = {f"{c.partition}:{b}" for c in world.plan.partitions for b in (*_before(c).replicas, *c.replicas)}
     for whose, values in world.configs().items():
@@ -54,7 +54,7 @@ def check_throttles(world: World, folder: Path) -> None:
 
 
 def _known_rates(world: World, folder: Path) -> set[str]:
-    """Rates that the record on the cluster names, or a journal."""
+    """Rates named in the record on the cluster, or in a journal."""
     known: set[str] = set()
     for key, value in world.kafka.parts.records.items():
         if key.endswith("/state"):
@@ -69,7 +69,7 @@ def _known_rates(world: World, folder: Path) -> set[str]:
 
 
 def check_restored(world: World) -> None:
-    """Every config is what operators have set, and nothing else is set."""
+    """Every config is as operators have set it, and no other is set."""
     now, wanted = _comparable(world.configs()), _comparable(world.operators)
     if now != wanted:
         differing = {
@@ -82,12 +82,12 @@ def check_restored(world: World) -> None:
 
 
 def check_planned(world: World, record: RunRecord, *, is_led: bool) -> None:
-    """Every partition of a run that no other tool has moved is as planned: order, log dirs and leader.
+    """Every partition of a run is as planned (order, log dirs and leader), unless another tool has moved it.
 
     Parameters
     ----------
     is_led
-        The first replica must lead, too; a broker that died after the run had ended takes its leadership along.
+        Whether the first replica must lead; not if its broker died after the end of the run.
     """
     for planned in record.partitions:
         _check_placed(world, planned.name, planned.replicas, planned.target_dirs)
@@ -96,7 +96,7 @@ def check_planned(world: World, record: RunRecord, *, is_led: bool) -> None:
 
 
 def check_as_before(world: World, record: RunRecord) -> None:
-    """Every partition of a run that no other tool has moved is as when the run began: order, log dirs and leader."""
+    """Every partition of a run is as it was before (order, log dirs and leader), unless another tool has moved it."""
     for planned in record.partitions:
         _check_placed(world, planned.name, planned.previous.replicas, planned.previous_dirs)
         if planned.previous.leader >= 0:
@@ -104,7 +104,7 @@ def check_as_before(world: World, record: RunRecord) -> None:
 
 
 def check_never_moved(world: World) -> None:
-    """Every partition that no other tool has moved is where it was when the plan was made."""
+    """Every partition is where it was when the plan was made, unless another tool has moved it."""
     for change in world.plan.partitions:
         before = _before(change)
         _check_placed(world, change.name, before.replicas, dict(zip(before.replicas, before.log_dirs, strict=True)))
@@ -131,7 +131,7 @@ def _before(change: PartitionChange) -> Placement:
 
 
 def _comparable(configs: Configs) -> dict[str, dict[str, object]]:
-    """The same, with lists in no order."""
+    """The same configs, with lists as sets."""
     return {
         whose: {key: _entries(value) if key in _LISTS else value for key, value in values.items()}
         for whose, values in configs.items()
@@ -143,7 +143,7 @@ def _entries(value: str | None) -> frozenset[str]:
 
 
 def check_at_rest(world: World) -> None:
-    """Nothing is in flight that no other tool has started, and nobody holds the lock."""
+    """Nothing is in flight except what another tool has started, and nobody holds the lock."""
     moving = world.kafka.parts.moving.keys() - world.touched
     if moving:
         raise ViolationError(f"still in flight: {sorted(moving)}")

@@ -1,4 +1,4 @@
-"""What the next process would read in a journal, apart from when it was written."""
+"""What the next process would read from a journal, except the times of writing."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any, NamedTuple
 import msgspec
 
 _EFFECTS = (b'{"record":"intended"', b'{"record":"confirmed"', b'{"record":"unanswered"')
-"""What was asked of the cluster: it is for people, nothing that a process does depends on it."""
+"""Requests to the cluster: they are recorded for people, and no process depends on them."""
 _ENTERED, _CLOSED = "entered", "closed"
 
 
 class JournalDigest(NamedTuple):
-    """A journal, told from others by what follows from it."""
+    """The parts of a journal that have consequences."""
 
     content: str
     at: str
-    """When it was last written to; empty before the run has begun."""
+    """Time of the last write; empty before the run has started."""
     openings: int
-    """How often the run had been opened again by then, as far as it says."""
+    """How often the run had been reopened by then, according to the journal."""
 
 
 def journal_digests(folder: Path) -> tuple[JournalDigest, ...]:
-    """Those of all hosts that keep their files below a folder."""
+    """The digests of all hosts' journals, whose files are below a folder."""
     return tuple([read_digest(path, folder) for path in sorted(folder.rglob("*.jsonl"))])
 
 
 def read_digest(path: Path, folder: Path, length: int | None = None) -> JournalDigest:
-    """That of a journal, or of its beginning."""
+    """The digest of a journal, or of its beginning."""
     lines = path.read_bytes()[:length].splitlines()
     openings = 0
     latest: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""One life of a process of the tool: from a command until it returns, fails or dies, with what happens meanwhile."""
+"""One life of a process of the tool: from a command until it returns, fails or crashes, with all disturbances."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CrashError(BaseException):
 
 @dataclass(slots=True)
 class Moment:
-    """A call that is about to be made, or a sleep that is over."""
+    """A call about to be made, or the end of a sleep."""
 
     life: Life
     method: str
@@ -80,7 +80,7 @@ class Ending:
 
 
 class WatchedSwitch(StopSwitch):
-    """Notes when it is asked for."""
+    """Records when it is queried."""
 
     def __init__(self, touched: set[Kind]) -> None:
         self.asked: StopReason | None = None
@@ -88,7 +88,7 @@ class WatchedSwitch(StopSwitch):
 
     @property
     def reason(self) -> StopReason | None:
-        """Why the process is to stop."""
+        """Why the process should stop."""
         self._touched.add(Kind.STOP)
         return self.asked
 
@@ -99,7 +99,7 @@ class WatchedSwitch(StopSwitch):
 
 @dataclass
 class Process:
-    """A process of the tool on a host, as far as the life must know of it."""
+    """A process of the tool on a host."""
 
     host: str
     client: InMemoryCluster
@@ -107,30 +107,30 @@ class Process:
     stop: WatchedSwitch
     is_dead: bool = False
     has_read_configs: bool = False
-    """It has read configs since it last looked around: it may be about to write them."""
+    """Whether it has read configs since its last observation: it may be about to write them."""
     dies_after: int = 0
-    """Number of the call after which it dies."""
+    """Number of the call after which it crashes."""
 
 
 class Life:
-    """Runs one command in a world; another host may take over in the middle of it."""
+    """Runs one command in a world; another host may take over in the middle."""
 
     def __init__(self, world: World, folder: Path, choose: Choose) -> None:
         self.world = world
         self.folder = folder
         self.processes: list[Process] = []
-        """Those that run, the one that works last."""
+        """The running processes, the active one last."""
         self.trail: list[str] = []
         """What happened, for people."""
         self.touched: set[Kind] = set()
-        """What the tool has asked for, reported or written to since this was last emptied."""
+        """What the tool has queried, reported to or written to since this was last cleared."""
         self._choose = choose
         self._calls = 0
         self._journals: tuple[JournalDigest, ...] | None = None
 
     @property
     def journals(self) -> tuple[JournalDigest, ...]:
-        """The journals of all hosts as they are now; read again after one was written to."""
+        """The current journals of all hosts; read again after a write."""
         if self._journals is None:
             self._journals = journal_digests(self.folder)
         return self._journals
@@ -172,7 +172,7 @@ class Life:
         )
 
     def at_sleep(self, frame: FrameType) -> None:
-        """A sleep is over: copies have arrived meanwhile, all of them unless it was chosen otherwise."""
+        """At the end of a sleep: all copies have completed, unless chosen otherwise."""
         chosen = self._decide(SLEEP, frame)
         if chosen.kind is Kind.NOTHING:
             for name in self.world.arriving():
@@ -232,7 +232,7 @@ class Life:
         return chosen
 
     def _take_over(self, process: Process, host: str) -> None:
-        """Let a process stand still for longer than its session, and another one resume its run meanwhile."""
+        """Stall a process for longer than its session, and let another one resume its run meanwhile."""
         process.client.stop()
         self.world.kafka.clock.sleep(SESSION_S + 1.0)
         ending = self._run(Command.RESUME, host)
@@ -245,7 +245,7 @@ class Life:
 
     @contextmanager
     def _disk(self) -> Iterator[None]:
-        """Have the disk of the journals full when the world says so; and do not wait for a real one."""
+        """Simulate a full disk for the journals if the world says so, and skip real fsyncs."""
         real = os.fsync
 
         def fsync(_: int) -> None:
@@ -262,7 +262,7 @@ class Life:
 
 
 def _caller() -> FrameType:
-    """Where the tool made the call, or went to sleep."""
+    """The frame in which the tool made the call, or went to sleep."""
     frame = inspect.currentframe()
     assert frame is not None
     assert frame.f_back is not None
@@ -271,7 +271,7 @@ def _caller() -> FrameType:
 
 
 class LifeClock:
-    """The clock of the world, as the tool sees it on its host, whose time of day may be wrong."""
+    """The world's clock as seen on a host, whose time of day may be wrong."""
 
     def __init__(self, life: Life, host: str) -> None:
         self._life = life
@@ -287,13 +287,13 @@ class LifeClock:
         return self._clock.utc_now() + timedelta(seconds=self._life.world.clocks_off_s.get(self._host, 0.0))
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass, and whatever arrives in it."""
+        """Advance the time, and complete copies."""
         self._clock.sleep(seconds)
         self._life.at_sleep(_caller())
 
 
 class _Output:
-    """Where a process reports to; writing to it fails once the terminal is closed."""
+    """The output of a process; writing fails once the terminal is closed."""
 
     def __init__(self, life: Life) -> None:
         self._life = life

@@ -1,8 +1,8 @@
-"""Depth first through everything that can happen, each state once.
+"""Depth-first search through everything that can happen, visiting each state once.
 
-A process cannot be copied in the middle of what it does, so every branch is run from the beginning of its process, by
-the choices that lead to it; from there on it goes straight ahead until it comes to a state that was met before. A
-process that has ended has left nothing but the cluster and its files: what comes next begins from those.
+A process cannot be copied in the middle of its work. So every branch is replayed from the start of its process, by the
+choices that lead to it, and then runs straight ahead until it reaches a known state. A process that has ended has left
+only the cluster and its files: whatever comes next starts from these.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ from tools.model_check.world import World, first_world
 
 
 class _MetBefore(BaseException):
-    """A state that was followed already."""
+    """The state has been followed before."""
 
 
 class LossyFingerprintError(BaseException):
-    """Two states with different futures have the same fingerprint: a fault of this tool, which overlooks states."""
+    """Two states with different futures have the same fingerprint: a bug of this tool, which then misses states."""
 
 
 @dataclass
 class Figures:
-    """How far the search is."""
+    """The progress of the search."""
 
     states: int = 0
     lives: int = 0
     ends: int = 0
-    """Different states in which a process left the cluster; each was resumed, rolled back and cancelled in calm."""
+    """Distinct states that processes left; each was resumed, rolled back and cancelled without disturbances."""
     waiting: list[int] = field(default_factory=list)
-    """Branches that are still to be followed, by the number of disturbances that may happen on them."""
+    """Pending branches, by remaining budget."""
     is_complete: bool = False
     seconds: float = 0.0
-    """Of a processor."""
+    """Processor time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A process that is to be started."""
+    """A process to start."""
 
     packed: bytes
     command: Command
@@ -59,26 +59,26 @@ class Start:
 
 @dataclass
 class Progress:
-    """How far a search is, and all that it needs to continue."""
+    """The progress of a search, and all that is needed to resume it."""
 
     waiting: list[list[tuple[Start, bytes]]]
-    """Branches by the number of disturbances that may happen on them, each with the choices that lead to it."""
+    """Pending branches by remaining budget, each with the choices that lead to it."""
     met: dict[bytes, int] = field(default_factory=dict)
-    """How many disturbances could still happen where a state was met."""
+    """The largest remaining budget with which each state was visited."""
     left: dict[bytes, int] = field(default_factory=dict)
-    """The same for what a process would have left, had it died there."""
+    """The same for what a process would have left if it had died there."""
     ended: dict[bytes, int] = field(default_factory=dict)
     figures: Figures = field(default_factory=Figures)
 
     @classmethod
     def at_first(cls, budget: int) -> Progress:
-        """Nothing but the run that is to begin, with so many disturbances."""
+        """A new search: the first run, with this many disturbances."""
         first = Start(first_world(budget).pack(), Command.APPLY, "one", ())
         return cls([*([] for _ in range(budget)), [(first, b"")]])
 
 
 class _Before(NamedTuple):
-    """The call before this one."""
+    """The previous call."""
 
     method: str
     choices: frozenset[Disturbance]
@@ -88,7 +88,7 @@ class _Before(NamedTuple):
 
 
 class _Path:
-    """What is chosen on the way along a branch and straight on."""
+    """Makes the choices along a branch, and straight ahead after it."""
 
     def __init__(self, search: Search, start: Start, branch: bytes) -> None:
         self._search = search
@@ -99,10 +99,10 @@ class _Path:
         self._over: BaseException | None = None
         self._before: _Before | None = None
         self.is_audit = False
-        """A state that was met before is followed nevertheless."""
+        """Whether a known state is followed again."""
 
     def choose(self, moment: Moment) -> Disturbance:
-        """What happens now; once the path is over, calls that the tool makes on its way out do not count."""
+        """What happens now; once the path is over, further calls of the terminating tool do not count."""
         if self._over is not None:
             raise self._over
         try:
@@ -133,7 +133,7 @@ class _Path:
         return NOTHING
 
     def _news(self, moment: Moment) -> frozenset[Disturbance]:
-        """What can happen now, but for what could happen before the last call and would have led to the same."""
+        """What can happen now, except what would have led to the same state before the last call."""
         life, choices, before = moment.life, moment.possible, self._before
         now_s = life.world.kafka.clock.monotonic()
         self._before = _Before(moment.method, frozenset(choices), now_s, life.processes[-1])
@@ -151,22 +151,22 @@ class _Path:
 
 
 class Search:
-    """Looks for a violation.
+    """Searches for a violation.
 
     Parameters
     ----------
     progress
-        Where the search begins or continues; kept up to date.
+        Where the search starts or continues; kept up to date.
     folder
-        Where the hosts keep their files; best in memory.
+        Folder for the files of the hosts; best in memory.
     most_states
-        The search ends at this number, complete or not.
+        The search ends at this number of states, complete or not.
     most_seconds
-        It ends after this time, complete or not.
+        The search ends after this time, complete or not.
     one_in
-        Follow only one in so many branches, the same ones each time: a sample of everything in seconds.
+        Follow only one in this many branches, deterministically: a sample in seconds.
     audit_one_in
-        Where one of so many states is met again, go straight on nevertheless: all that comes must have been met, too.
+        For one in this many states, follow a known state again: all that comes must be known too.
     """
 
     def __init__(
@@ -188,17 +188,17 @@ class Search:
         self._tell = tell
         self._progress = progress
         self.trail: list[str] = []
-        """What led to the state that is followed now."""
+        """What led to the current state."""
 
     def run(self) -> Figures:
-        """Follow everything.
+        """Follow all branches.
 
         Raises
         ------
         LossyFingerprintError
-            If two states were taken for the same one and are not.
+            If two different states have the same fingerprint.
         ViolationError
-            At the first violation; ``trail`` says how it came about.
+            At the first violation; ``trail`` lists what led to it.
         """
         figures, ends_at_s = self._progress.figures, time.monotonic() + self._most_seconds
         before_s = figures.seconds - time.process_time()
@@ -209,7 +209,7 @@ class Search:
         return figures
 
     def _next(self) -> list[tuple[Start, bytes]] | None:
-        """Where most may still happen: whatever is met there need not be followed where less may."""
+        """Branches with the largest budget first: states visited there need not be followed with a smaller one."""
         return next((waiting for waiting in reversed(self._progress.waiting) if waiting), None)
 
     def _is_full(self, ends_at_s: float) -> bool:
@@ -225,7 +225,7 @@ class Search:
             self._tell(figures)
 
     def _follow(self, start: Start, branch: bytes) -> None:
-        """Run a process along a branch and straight on, and note every other branch on the way."""
+        """Run a process along a branch and straight ahead, and record all other branches on the way."""
         path = _Path(self, start, branch)
         life = Life(World.unpack(start.packed), self._folder, path.choose)
         self.trail = life.trail
@@ -234,22 +234,22 @@ class Search:
             self._end(life, life.run(start.command, start.host), is_audit=path.is_audit)
 
     def is_followed(self, state: bytes, budget: int) -> bool:
-        """Whether a state was met when so much could still happen, or more; it is met now, if not."""
+        """Whether a state was visited with at least this budget; if not, record it."""
         if self._progress.met.get(state, -1) >= budget:
             return True
         self._progress.met[state] = budget
         return False
 
     def is_audited(self, state: bytes) -> bool:
-        """Whether to go on where a state is met again, to see that all that comes was met too."""
+        """Whether to continue from a known state, to check that all that comes is known too."""
         return state[2] % self._audit_one_in == 0
 
     def note_branches(
         self, start: Start, taken: bytes, moment: Moment, seen: Fingerprint, news: frozenset[Disturbance]
     ) -> None:
-        """Note what else can happen at a moment that is met for the first time."""
+        """Record what else can happen at a new moment."""
         budget = moment.life.world.budget
-        # what a process leaves that dies does not depend on what it remembers
+        # what a dying process leaves does not depend on what it remembers
         has_died_here = len(moment.life.processes) == 1 and self._progress.left.get(seen.left, -1) >= budget
         self._progress.left.setdefault(seen.left, budget)
         for number, disturbance in enumerate(moment.possible):
@@ -259,7 +259,7 @@ class Search:
                 self._progress.waiting[budget - cost(disturbance)].append((start, bytes((*taken, number))))
 
     def _end(self, life: Life, ending: Ending, *, is_audit: bool) -> None:
-        """Check what a process left, and begin from there."""
+        """Check what a process left, and continue from there."""
         world = life.world
         leave(life, ending)
         found = find_left(world, self._folder)

@@ -1,7 +1,7 @@
-"""Everything outside of the tool: two partitions on three brokers, what an operator has set, and the disk of a host.
+"""Everything outside the tool: two partitions on three brokers, operators' settings, and the disks of the hosts.
 
-A world can be packed and unpacked, so that many processes can be started in the same one. Bytes do not flow with time
-here: a copy arrives when the search says so, which stands for every speed at which it could have come.
+A world can be packed and unpacked, so that many processes can start in the same one. Replication takes no time here: a
+copy completes when the search says so, which represents every possible speed.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from kafkabal.testing.cluster_builders import brokers, partition
 CLUSTER_ID = "model"
 SESSION_S = 30.0
 CLOCK_STARTS_S = 1e9
-"""Far beyond every duration, so that a moment can be told from a duration by its size."""
+"""Larger than every duration, so that times and durations can be told apart by size."""
 P0, P1 = TopicPartition("a", 0), TopicPartition("a", 1)
 STARTS: dict[TopicPartition, tuple[int, ...]] = {P0: (1, 2), P1: (2, 3)}
 TARGETS: dict[TopicPartition, tuple[int, ...]] = {P0: (3, 2), P1: (3, 1)}
-"""One gets a replica and another leader; the other exchanges a replica and is led by one that it has already."""
+"""One partition gets a new replica and a new leader; the other replaces a replica, and an existing one leads."""
 FOREIGN: dict[TopicPartition, tuple[int, ...]] = {P0: (1, 3), P1: (2, 1)}
 """Where another tool would move them."""
 
 OPTIONS = RunOptions(
     throttle=Throttle(bytes_per_s=100),
     limits=RunLimits(moves_in_per_broker=1),
-    # every pause is one of 15 s, so that few states differ in nothing but their time
+    # every pause is 15 s, so that few states differ only in time
     timeouts=Timeouts(
         poll_s=15.0, unreachable_s=60.0, refusals=3, broker_grace_s=30.0, broker_return_s=45.0, stall_s=60.0, attempts=2
     ),
@@ -65,7 +65,7 @@ Configs = dict[str, dict[str, str]]
 
 @dataclass
 class World:
-    """A cluster, the files of the hosts, and how much may still go wrong."""
+    """A cluster, the files of the hosts, and the remaining budget of disturbances."""
 
     kafka: SimulatedKafka
     plan: Plan
@@ -73,29 +73,29 @@ class World:
     foreign: dict[TopicPartition, tuple[int, ...]]
     """Where another tool would move partitions."""
     operators: Configs
-    """What operators have set; ours comes on top of it for a while."""
+    """Configs set by operators; ours are temporary changes to these."""
     budget: int
     replication_factors: dict[TopicPartition, int]
     touched: set[TopicPartition] = field(default_factory=set)
     """Partitions that another tool has moved."""
     operators_rate: str = "777"
-    """What an operator sets on a broker during a run."""
+    """The rate that an operator sets on a broker during a run."""
     flows: bool = False
-    """Bytes flow with time; otherwise copies arrive when they are let."""
+    """Whether replication takes time; if not, copies complete on command."""
     is_disk_full: bool = False
     is_output_gone: bool = False
     clocks_off_s: dict[str, float] = field(default_factory=dict)
-    """By how much the clock of a host is wrong."""
+    """Error of each host's clock."""
     files: dict[str, bytes] = field(default_factory=dict)
-    """Files of all hosts, by path below the folder in which they are restored."""
+    """Files of all hosts, by path below the folder they are restored to."""
 
     def pack(self) -> bytes:
-        """Everything, as bytes."""
+        """Serialise the world."""
         return pickle.dumps(self, pickle.HIGHEST_PROTOCOL)
 
     @classmethod
     def unpack(cls, packed: bytes) -> World:
-        """The world as it was packed."""
+        """Deserialise a world."""
         world: World = pickle.loads(packed)
         return world
 
@@ -104,7 +104,7 @@ class World:
         return self.kafka.parts.partitions()
 
     def arriving(self) -> list[TopicPartition]:
-        """Partitions whose copies can be let arrive now: they have a leader, and those that copy are alive."""
+        """Partitions whose copies can complete now: they have a leader, and the receiving brokers are alive."""
         if self.flows:
             return []
         parts = self.kafka.parts
@@ -115,7 +115,7 @@ class World:
         ]
 
     def arrive(self, name: TopicPartition) -> None:
-        """Let the copies of a partition arrive."""
+        """Complete the copies of a partition."""
         parts = self.kafka.parts
         p = parts.moving[name]
         for broker in p.adding:
@@ -125,24 +125,24 @@ class World:
         controller.settle_reassignments(parts, p)
 
     def configs(self) -> Configs:
-        """Every config that is set, by whose it is."""
+        """All configs that are set, by owner."""
         return configs_of(self.kafka)
 
     def calm(self) -> None:
-        """Let nothing more go wrong: all brokers are back, and the disk has room."""
+        """Stop all disturbances: all brokers are back, and the disk has room."""
         self.budget, self.is_disk_full, self.is_output_gone = 0, False, False
         for broker in self.kafka.parts.brokers.values():
             if not broker.responds:
                 self.kafka.start(broker.id)
 
     def end_session(self) -> None:
-        """Let so much time pass that the lock of a process that died has run out."""
+        """Wait until the lock of a dead process has expired."""
         self.kafka.clock.sleep(SESSION_S + 1.0)
         self.kafka.parts.locks.clear()
 
 
 def first_world(budget: int) -> World:
-    """The world before anything: full sync, and throttles of an operator of every kind."""
+    """The initial world: all replicas in sync, and operators' throttles of every kind."""
     clock = FakeClock()
     clock.sleep(CLOCK_STARTS_S)
     rows = [partition(name.partition, held, 1000) for name, held in STARTS.items()]
@@ -151,14 +151,14 @@ def first_world(budget: int) -> World:
         brokers(3), [topic], clock, cluster_id=CLUSTER_ID, bandwidth_bytes_per_s=0.0, disk_bytes_per_s=0.0
     )
     own = {broker.id: broker.own_configs for broker in kafka.parts.brokers.values()}
-    own[1][LEADER_RATE] = "50"  # lower than the throttle of the run: it is kept
-    own[2][LEADER_RATE] = "900"  # higher: it is replaced for a while
+    own[1][LEADER_RATE] = "50"  # below the run's throttle: kept
+    own[2][LEADER_RATE] = "900"  # above it: replaced during the run
     kafka.parts.default_configs[FOLLOWER_RATE] = "800"
     return World(kafka, PLAN, OPTIONS, FOREIGN, configs_of(kafka), budget, dict.fromkeys(STARTS, 2))
 
 
 def configs_of(kafka: SimulatedKafka) -> Configs:
-    """Every config that is set in a cluster, by whose it is."""
+    """All configs set in a cluster, by owner."""
     parts = kafka.parts
     own = {f"broker {b.id}": b.own_configs for b in parts.brokers.values()}
     topics = {f"topic {t.name}": t.configs for t in parts.topics.values()}
@@ -172,7 +172,7 @@ def read_files(folder: Path) -> dict[str, bytes]:
 
 
 def write_files(folder: Path, files: dict[str, bytes]) -> None:
-    """Let a folder hold these files and no others."""
+    """Make these the only files in a folder."""
     for path in folder.rglob("*"):
         if path.is_file():
             path.unlink()

@@ -1,1 +1,1 @@
-"""What is generated from the commands: completions, man pages, and the reference in ``docs/``."""
+"""Generates files from the commands: completions, man pages, and the reference in ``docs/``."""

@@ -1,4 +1,4 @@
-"""Write everything that is generated, or with ``--check`` tell what is out of date."""
+"""Write all generated files, or with ``--check`` list those that are out of date."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tools.reference.generated_files import generated_files, outdated, write_all
 
 
 def main() -> int:
-    """Write, or check."""
+    """Write the files, or check them."""
     root = Path.cwd()
     if not (root / "pyproject.toml").is_file():
         sys.exit("run this in the root of the repository")

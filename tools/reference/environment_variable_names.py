@@ -1,4 +1,4 @@
-"""The names of all environment variables, for the warning of one that is misspelt."""
+"""The names of all environment variables, for the warning about misspelt ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from kafkabal.sandbox import HOME_VARIABLE
 
 
 def listed(pages: Sequence[Page]) -> str:
-    """``cli/framework/environment_variables.txt``: those of options, of settings that have none, and of the sandbox."""
+    """``cli/framework/environment_variables.txt``: names for options, for settings without an option, and the
+    sandbox's."""
     options = (option.flags for page in pages[1:] for option in page.options if "--help" not in option.flags)
     names = {*map(variable_of, options), *(key.variable for key in KEYS), PROFILE_VARIABLE, HOME_VARIABLE}
     return "".join(f"{name.removeprefix(PREFIX)}\n" for name in sorted(names))

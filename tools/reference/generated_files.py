@@ -1,4 +1,4 @@
-"""Which files are generated, and whether those on disk are up to date."""
+"""The generated files, and whether those on disk are up to date."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FOLDERS = ("completions", "docs/schemas", "man")
 
 
 def generated_files() -> Mapping[str, str]:
-    """Text by path within the repository."""
+    """Texts by path within the repository."""
     found = pages()
     return {
         "completions/kafkabal.bash": bash.script(found),
@@ -33,7 +33,7 @@ def generated_files() -> Mapping[str, str]:
 
 
 def write_all(files: Mapping[str, str], root: Path) -> None:
-    """Write the files, and remove what was generated for commands that are gone."""
+    """Write the files, and remove those generated for removed commands."""
     for path in _strays(files, root):
         (root / path).unlink()
     for name, text in files.items():
@@ -43,7 +43,7 @@ def write_all(files: Mapping[str, str], root: Path) -> None:
 
 
 def outdated(files: Mapping[str, str], root: Path) -> list[str]:
-    """Paths whose content differs, is missing, or should not be there."""
+    """Paths whose content differs, is missing, or should not exist."""
     changed = [n for n, text in files.items() if not (root / n).is_file() or (root / n).read_text() != text]
     return sorted([*changed, *_strays(files, root)])
 

@@ -1,4 +1,4 @@
-"""JSON schemas of what commands write with ``-o json``, from the shapes of ``output_shapes.yaml``."""
+"""JSON schemas of ``-o json`` output, from the shapes in ``output_shapes.yaml``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WEIGHTS: Final = "weights-record"
 
 
 def schemas() -> dict[str, str]:
-    """Text of each schema by the name of its file, without the folder."""
+    """Text of each schema by file name, without the folder."""
     shapes: Mapping[str, Any] = yaml.safe_load(_SHAPES.read_text())
     complete = {command: _with_like_tables(shape, shapes) for command, shape in shapes.items()}
     found = {schema_name(command): document_schema(command, shape) for command, shape in complete.items()}
@@ -38,7 +38,7 @@ def schema_name(command: str) -> str:
 
 
 def _with_like_tables(shape: Mapping[str, Any], shapes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A shape whose ``tables_like`` are written out: those of another command, with a column before each row."""
+    """A shape with its ``tables_like`` expanded: the tables of another command, with an extra first column."""
     like = shape.get("tables_like")
     if like is None:
         return shape
@@ -56,7 +56,7 @@ def _with_like_tables(shape: Mapping[str, Any], shapes: Mapping[str, Any]) -> Ma
 
 
 def document_schema(command: str, shape: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of one command's document; ``x-csv-tables`` names the tables that ``-o csv`` can be."""
+    """The schema of one command's document; ``x-csv-tables`` names the tables that ``-o csv`` may write."""
     facts, tables = shape.get("facts", {}), shape.get("tables", {})
     choices = shape.get("one_of_tables", [])
     optional = {*choices, *shape.get("optional_tables", [])}
@@ -82,7 +82,7 @@ def document_schema(command: str, shape: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def value_schema(text: str) -> dict[str, Any]:
-    """The schema of a type as ``output_shapes.yaml`` writes it."""
+    """The schema of a type in the notation of ``output_shapes.yaml``."""
     bare = text.removesuffix("?")
     schema = _bare(bare)
     if bare == text:
@@ -124,9 +124,9 @@ def _envelope(command: str, version: int) -> dict[str, Any]:
 
 
 def _event_schema() -> dict[str, Any]:
-    """One line of ``-o jsonl`` of a run: the envelope, which comes first, or an event with its time."""
+    """One line of a run's ``-o jsonl``: the envelope, which comes first, or an event with its time."""
     (events,), components = msgspec.json.schema_components([Event], ref_template="#/$defs/{name}")
-    # docstrings are for those who read the code
+    # docstrings are for readers of the code
     definitions = {name: {**schema} for name, schema in components.items()}
     for schema in definitions.values():
         schema.pop("description", None)
@@ -151,11 +151,11 @@ def _event_schema() -> dict[str, Any]:
 
 
 def _weights_schema() -> dict[str, Any]:
-    """A record of the topic of published weights, which is also a line of ``route --publish -o jsonl``."""
+    """A record in the topic of published weights, which is also a line of ``route --publish -o jsonl``."""
     _, components = msgspec.json.schema_components([WeightRecord], ref_template="#/$defs/{name}")
     record = {**components["WeightRecord"], "title": "A record of the topic __kafkabal_weights"}
     record.pop("description", None)
     properties = record["properties"]
-    # a reader is to know that it is there, although whoever writes it need not say so
+    # readers should know that it is always there, although writers need not set it
     properties["kafkabal_weights"] = {"const": 1}
     return {"$schema": _DIALECT, **record, "required": list(properties)}

@@ -1,4 +1,4 @@
-"""Man pages, one a command, in the man(7) macros."""
+"""Man pages, one per command, in the man(7) macros."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ENVIRONMENT = (
     "profile. Flags are stronger than the environment, which is stronger than the profile."
 )
 
-# when the pages were last revised as a whole: raised with each release, so that they do not change by themselves
+# date of the last revision of all pages: updated with each release, so that pages do not change on their own
 _DATE = "2026-11-22"
 _FILES = (
     ("~/.config/kafkabal/profiles.yaml", "Profiles: what is set for a cluster once, by name ($XDG_CONFIG_HOME)."),
@@ -70,6 +70,6 @@ def _flags(option: Option) -> str:
 
 
 def _text(text: str) -> str:
-    """Text in which nothing is a command of roff."""
+    """Escape text so that roff interprets none of it."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("`", "")
     return f"\\&{escaped}" if escaped.startswith((".", "'")) else escaped

@@ -101,7 +101,7 @@ def scores() -> str:
 
 def _page(page: Page) -> Iterator[str]:
     yield f"## {page.title}\n\n{page.summary}\n\n```\n{page.usage}\n```\n\n"
-    # as code: a name in angle brackets alone would be taken for a tag
+    # as code: a name in angle brackets alone would look like an HTML tag
     yield from (re.sub(r"\w*<\w+>", r"`\g<0>`", paragraph) + "\n\n" for paragraph in page.paragraphs)
     if page.commands:
         yield _table(("command", "does"), [(f"`{name}`", text) for name, text in page.commands.items()]) + "\n"

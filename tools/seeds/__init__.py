@@ -1,1 +1,1 @@
-"""Drawn clusters, plans and disturbances, by the thousand, each named by a number."""
+"""Random clusters, plans and disturbances by the thousand, each identified by a number."""

@@ -1,7 +1,7 @@
-"""Run drawn runs of the executor: ``python -m tools.seeds --runs 100000``.
+"""Executes random runs: ``python -m tools.seeds --runs 100000``.
 
-Every run is drawn from its number: clusters of three to six brokers, throttles of operators, plans, options, up to six
-disturbances in up to four commands. One that fails is printed with what happened in it; ``--first NUMBER --runs 1``
+Every run is drawn from its number: clusters of three to six brokers, operators' throttles, plans, options, up to six
+disturbances in up to four commands. A failing run is printed with what happened in it; ``--first NUMBER --runs 1``
 repeats it.
 """
 
@@ -20,7 +20,7 @@ _TELL_EVERY = 1000
 
 
 def main() -> int:
-    """Run them; 1 where one failed."""
+    """Execute the runs; returns 1 if one failed."""
     parser = argparse.ArgumentParser(prog="python -m tools.seeds", description=__doc__)
     parser.add_argument("--runs", type=int, default=100_000)
     parser.add_argument("--first", type=int, default=1, help="number of the first")

@@ -1,4 +1,4 @@
-"""Draw a cluster, throttles of operators on it, a plan, and how it is executed."""
+"""Draws a cluster, operators' throttles on it, a plan, and execution options."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LARGEST_BYTES = 60_000_000
 
 
 def draw_world(random: Random, *, disturbances: int) -> World:
-    """A world in which bytes flow with time, and so much may go wrong."""
+    """Draw a world in which replication takes time, with a budget of disturbances."""
     clock = FakeClock()
     ids = range(1, random.randint(3, 6) + 1)
     topics: list[TopicRow] = []

@@ -1,4 +1,4 @@
-"""One drawn run: a plan is applied while things go wrong, people resume or undo it, and in the end nothing is amiss."""
+"""One random run: a plan is applied with disturbances, people resume or undo it, and in the end all is well."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from tools.seeds.draw_world import draw_world
 _MOST_DISTURBANCES = 6
 _MOST_LIVES = 4
 FIRST_WITH_CLOCKS = 10_001
-"""Seeds below draw no steps of clocks: those that have failed before are to stay what they were."""
+"""Smaller seeds draw no clock steps: seeds that have failed before must stay the same."""
 _HOSTS = ("one", "two")
 _CLOCKS_OFF_S = (-86_400.0, -3_600.0, -1.0, 0.0, 1.0, 3_600.0, 86_400.0)
 
 
 class _Clocks:
-    """Steps clocks of hosts now and then, and lets people work from either; drawn apart from what else a seed draws."""
+    """Steps the clocks of hosts now and then, and lets people use either host; separate from a seed's other draws."""
 
     def __init__(self, seed: int) -> None:
         self._random = Random(f"clocks of {seed}")
         self._likelihood = self._random.choice((0.0, 0.01, 0.05)) if seed >= FIRST_WITH_CLOCKS else 0.0
 
     def step(self, life: Life) -> None:
-        """Perhaps step one now."""
+        """Step a clock, perhaps."""
         if self._likelihood and self._random.random() < self._likelihood:
             host, seconds = self._random.choice(_HOSTS), self._random.choice(_CLOCKS_OFF_S)
             life.world.clocks_off_s[host] = seconds
             life.trail.append(f"{host}: clock is wrong by {seconds:+.0f} s")
 
     def host(self, host: str) -> str:
-        """Where the next command is given."""
+        """The host on which the next command runs."""
         return self._random.choice(_HOSTS) if self._likelihood else host
 
 
 def drawn_run(seed: int, folder: Path) -> str:
-    """Run a seed; what was violated and how it came about, empty if nothing was."""
+    """Run a seed; returns what was violated and what led to it, or an empty text."""
     random = Random(seed)
     world = draw_world(random, disturbances=random.randint(0, _MOST_DISTURBANCES))
     likelihood = random.choice((0.02, 0.05, 0.15))
