@@ -75,8 +75,8 @@ class LazyRecords:
 
         Raises
         ------
-        If the bytes of a record are malformed.
-            If the bytes of one are not those of a record.
+        RefusedByClusterError
+            If the bytes of a record are malformed.
         """
         pieces: list[memoryview] = []
         pieces_of_heads = []

@@ -39,10 +39,10 @@ def fleet_report(
     ----------
     members
         Worst first.
-    Grouping of further rows; None for none.
-        What further rows are of; None for none.
-    Put these rows before the clusters, for formats with a single table.
-        Put them before the clusters, for formats of one table.
+    by
+        Grouping of further rows; None for none.
+    rows_first
+        Put these rows before the clusters, for formats with a single table.
     read_at_s
         When the clusters were read, in seconds since the epoch.
     """
