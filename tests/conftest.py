@@ -23,7 +23,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 def pytest_configure() -> None:
-    """Hear Ctrl-C, which what runs in the background of a shell ignores."""
+    """Restore Ctrl-C handling, which a shell's background processes ignore."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -35,14 +35,14 @@ _SHARED_CLUSTER = re.compile(r"\b(three_brokers|zookeeper_brokers|cordoning_brok
 
 @cache
 def _live_group(path: str) -> str:
-    """Tests of one group share clusters: those of the executor, those that a session has, or those of a file."""
+    """Tests of one group share clusters: those of the executor, of a session, or of a file."""
     if path.startswith("tests/live/executor/") and not path.endswith("test_rounds.py"):
         return "tests/live/executor"
     return "shared clusters" if _SHARED_CLUSTER.search((_ROOT / path).read_text()) else path
 
 
 class LiveBesideOthers(LoadScopeScheduling):
-    """Live tests, which mostly wait, on one worker beside others, which compute; on both once no others are left."""
+    """Run live tests, which mostly wait, on one worker while others compute; on both once only live tests are left."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
@@ -57,12 +57,12 @@ class LiveBesideOthers(LoadScopeScheduling):
         super()._assign_work_unit(node)
 
     def _is_live(self, node: WorkerController) -> bool:
-        """Whether a worker has live tests to run yet."""
+        """Whether a worker has live tests left to run."""
         units = self.assigned_work[node].items()
         return any(scope.startswith(_LIVE) and not all(tests.values()) for scope, tests in units)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling[WorkerController]:
-    """Have xdist, where it is in use, order the tests so that neither worker is idle."""
+    """Make xdist, if in use, order the tests so that no worker is idle."""
     return LiveBesideOthers(config, log)

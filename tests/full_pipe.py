@@ -1,4 +1,4 @@
-"""A pipe whose reader has stopped reading, as a pager that is suspended does."""
+"""A pipe whose reader has stopped reading, like a suspended pager."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from io import FileIO
 
 @contextmanager
 def full_pipe() -> Iterator[tuple[FileIO, FileIO]]:
-    """Both ends of a pipe that takes nothing more; a test may close either of them earlier."""
+    """Both ends of a full pipe; a test may close either of them earlier."""
     read, write = os.pipe()
     with FileIO(read, "rb") as reader, FileIO(write, "wb") as writer:
         os.set_blocking(write, False)

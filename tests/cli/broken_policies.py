@@ -1,4 +1,4 @@
-"""Policies as nobody should write them."""
+"""Faulty policies for tests."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kafkabal.routing.routing_view import RoutingView
 
 
 class First(PolicyBase):
-    """The first partition; others derive from it and fail in one thing."""
+    """Always picks the first partition; the other policies derive from it and each fail in one way."""
 
     about: ClassVar = About(name="first", meaning="the first partition", source="a test")
 
     def refresh(self, view: RoutingView) -> None:
-        """Know how many partitions there are."""
+        """Store the number of partitions."""
         self.n_partitions = view.n_partitions
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
@@ -30,28 +30,28 @@ class First(PolicyBase):
 
 
 class Unmade(First):
-    """Cannot be made."""
+    """Raises when it is created."""
 
     def __init__(self, context: Context) -> None:
         raise ValueError("not today")
 
 
 class Blind(First):
-    """Takes no view, and would end the process as if all were well."""
+    """Exits the process with code 0 when it gets a view."""
 
     def refresh(self, view: RoutingView) -> None:
-        """Leave."""
+        """Exit."""
         raise SystemExit(0)
 
 
 class Deaf(First):
-    """Says that it learns, and has no kernels."""
+    """Claims to learn, but has no kernels."""
 
     about: ClassVar = About(name="deaf", meaning="none", source="a test", feedback=Feedback.ACKS)
 
 
 class Failing(First):
-    """Raises in the middle of its work."""
+    """Raises during a batch."""
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
         """Fail."""
@@ -63,36 +63,36 @@ class Failing(First):
 
 
 class Leaving(First):
-    """Ends the process."""
+    """Exits the process during a pick."""
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
-        """Leave."""
+        """Exit."""
         raise SystemExit
 
 
 class Idle(First):
-    """Writes nothing."""
+    """Fills in no partitions."""
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
-        """Forget."""
+        """Leave the output unchanged."""
 
 
 class Astray(First):
-    """Counts from 1."""
+    """Numbers partitions from 1."""
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
-        """One behind the last."""
+        """Return one past the last partition."""
         return self.n_partitions
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
-        """One behind the last, for the last record."""
+        """Return one past the last partition for the last record."""
         out[:] = 0
         out[-1] = self.n_partitions
 
 
 class Halved(First):
-    """Gives what is between two partitions."""
+    """Returns a fraction between two partitions."""
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
-        """Not a whole number."""
+        """Return a number that is not whole."""
         out[:] = np.full(len(records), 0.5)

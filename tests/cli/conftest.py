@@ -1,4 +1,4 @@
-"""A command line in a world of its own: no terminal, no environment, folders under the test's own."""
+"""An isolated command line: no terminal, an empty environment, folders below the test's own."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from tests.output_schemas import check_output
 
 
 class FakeTerminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     encoding = "utf-8"
 
     def isatty(self) -> bool:
-        """Pretend."""
+        """Claim to be a terminal."""
         return True
 
 
 class FakePipe(io.StringIO):
-    """A stream into a file or a pipe."""
+    """A stream to a file or a pipe."""
 
     encoding = "utf-8"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command left behind."""
+    """The results of a command."""
 
     code: int
     out: str
@@ -46,10 +46,9 @@ class Outcome:
 
 @pytest.fixture
 def run_cli(tmp_path: Path) -> Callable[..., Outcome]:
-    """Run a command line, and hold what programs read of it against its schema.
+    """Run a command line, and check its machine-readable output against its schema.
 
-    ``environ``, ``stdin`` (of a terminal) and ``terminal`` shape its world.
-    """
+    ``environ``, ``stdin`` (of a terminal) and ``terminal`` define its environment."""
 
     def run(
         *words: str,
@@ -85,7 +84,7 @@ def snapshot(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def plan_file(tmp_path: Path) -> Path:
-    """A plan that gives the third broker something."""
+    """A plan that moves replicas to the third broker."""
     changes = tuple(
         PartitionChange(
             topic="t",

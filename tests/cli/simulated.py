@@ -1,4 +1,4 @@
-"""Command lines against a simulated cluster whose clock is the only one."""
+"""Command lines against a simulated cluster, with simulated time only."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Run = Callable[..., Any]
 
 
 class Crash(BaseException):
-    """The process dies: nothing may catch it."""
+    """The process dies; nothing may catch this."""
 
 
 @dataclass
 class Simulation:
-    """A simulated cluster, and the way to run commands on it."""
+    """A simulated cluster, and a way to run commands on it."""
 
     memory: InMemoryCluster
     run_cli: Run
@@ -40,7 +40,7 @@ class Simulation:
 
     @contextmanager
     def crashing_when(self, is_time: Callable[[], object]) -> Iterator[None]:
-        """Let a process die that waits when it is time; at the end of the block the session of its lock is over."""
+        """Let a process die at a given time while it waits; at the end of the block its lock's session has expired."""
         clock = self.memory.kafka.clock
         sleep = clock.sleep
 
@@ -60,7 +60,7 @@ class Simulation:
 
 
 def simulate(memory: InMemoryCluster, run_cli: Run, monkeypatch: pytest.MonkeyPatch) -> Simulation:
-    """Let every command reach this cluster, whatever address it is given."""
+    """Make every command use this cluster, whatever address it is given."""
     import kafkabal.cli.commands.rebalance.run_session as run_session
     import kafkabal.clusters as clusters
 

@@ -1,4 +1,4 @@
-"""Reassignments of another tool, taken over."""
+"""Taking over reassignments of another tool."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _configs(simulation: Simulation) -> list[dict[str, str]]:
 
 
 def test_they_are_listed_and_left_alone(simulation: Simulation) -> None:
-    """Without a word what to do, nothing changes."""
+    """Without an option that says what to do, nothing changes."""
     found = json.loads(simulation.run("rebalance", "adopt", "-o", "json").out)
     assert [(r["previous_replicas"], r["replicas"]) for r in found["reassignments"]] == [([1, 2], [1, 3])] * 4
     assert len(simulation.memory.reassignments()) == 4
@@ -42,7 +42,7 @@ def test_they_are_listed_and_left_alone(simulation: Simulation) -> None:
 
 
 def test_they_are_finished_under_a_throttle(simulation: Simulation) -> None:
-    """They end where the other tool wanted them, the throttle is set and restored, and history knows of the run."""
+    """They end at the other tool's targets, the throttle is set and restored, and history lists the run."""
     before = _configs(simulation)
     done = simulation.run("rebalance", "adopt", "--finish", "--yes", "--throttle", "200MB")
     assert done.code == 0, done.err
@@ -55,7 +55,7 @@ def test_they_are_finished_under_a_throttle(simulation: Simulation) -> None:
 
 @pytest.mark.parametrize(("words", "rate"), [((), "200 MB/s"), (("--throttle", "50MB"), "50 MB/s")], ids=str)
 def test_they_are_rolled_back_at_a_throttle(simulation: Simulation, words: tuple[str, ...], rate: str) -> None:
-    """A rollback goes at the throttle of the run, or at the one it is given."""
+    """A rollback runs at the run's throttle, or at the one given."""
     assert simulation.run("rebalance", "adopt", "--finish", "--yes", "--throttle", "200MB").code == 0
     (run,) = json.loads(simulation.run("rebalance", "history", "-o", "json").out)["runs"]
     back = simulation.run("rebalance", "rollback", run["run_id"], "--yes", *words)
@@ -65,7 +65,7 @@ def test_they_are_rolled_back_at_a_throttle(simulation: Simulation, words: tuple
 
 
 def test_they_are_cancelled(simulation: Simulation) -> None:
-    """Every partition is where it was before the other tool began."""
+    """Every partition is back where it was before the other tool started."""
     done = simulation.run("rebalance", "adopt", "--cancel", "--yes")
     assert not simulation.memory.reassignments(), done.err
     assert set(simulation.replicas().values()) == {(1, 2)}
@@ -74,7 +74,7 @@ def test_they_are_cancelled(simulation: Simulation) -> None:
 
 @pytest.mark.parametrize(("word", "replicas"), [("--finish", (1, 3)), ("--cancel", (1, 2))])
 def test_throttles_of_the_other_tool_are_named(simulation: Simulation, word: str, replicas: tuple[int, ...]) -> None:
-    """What it set and will not remove any more is named with the command that removes it, and that leaves none."""
+    """Throttles that the other tool will no longer remove are named with a command that removes all of them."""
     before = _configs(simulation)
     _set_throttles(simulation)
     done = simulation.run("rebalance", "adopt", word, "--yes")
@@ -88,7 +88,7 @@ def test_throttles_of_the_other_tool_are_named(simulation: Simulation, word: str
 
 @pytest.fixture
 def throttled(simulation: Simulation) -> Simulation:
-    """The other tool has set throttles, and an operator one on a broker that has nothing to do with it."""
+    """The other tool has set throttles, and an operator has set one on an unrelated broker."""
     _set_throttles(simulation)
     return simulation
 
@@ -107,7 +107,7 @@ _OPERATORS = [{}, {}, {}, {LEADER_RATE: "300000000"}, {}]
 
 @pytest.mark.parametrize("word", ["--finish", "--cancel"])
 def test_throttles_of_the_other_tool_are_removed(throttled: Simulation, word: str) -> None:
-    """All of them in the end; that of an operator elsewhere stays, and so it is after a rollback."""
+    """All of the tool's throttles are gone in the end, also after a rollback; the operator's stays."""
     done = throttled.run("rebalance", "adopt", word, "--yes", "--remove-throttles", "--throttle", "300MB")
     assert (done.code, "remain" in done.err) == (0, False), done.err
     assert _configs(throttled) == _OPERATORS
@@ -119,7 +119,7 @@ def test_throttles_of_the_other_tool_are_removed(throttled: Simulation, word: st
 
 
 def test_throttles_that_are_set_meanwhile_are_not_removed(throttled: Simulation) -> None:
-    """A rate that an operator sets during the run is not the other tool's: it stays, and is named."""
+    """A rate that an operator sets during the run does not belong to the other tool: it stays, and is named."""
     clock, parts = throttled.memory.kafka.clock, throttled.memory.kafka.parts
     clock.at(clock.monotonic() + 2.0, lambda: parts.brokers[2].own_configs.update({LEADER_RATE: "150000000"}))
     done = throttled.run("rebalance", "adopt", "--finish", "--yes", "--remove-throttles")
@@ -130,7 +130,7 @@ def test_throttles_that_are_set_meanwhile_are_not_removed(throttled: Simulation)
 
 @pytest.mark.parametrize("answers", ["y\ny\n", "y\nn\n"])
 def test_a_terminal_is_asked_whether_to_remove_throttles(throttled: Simulation, answers: str) -> None:
-    """The second question counts what the other tool has set; a no leaves it there."""
+    """The second prompt counts the other tool's throttles; answering no leaves them in place."""
     done = throttled.run("rebalance", "adopt", "--cancel", stdin=answers)
     assert done.code == 0, done.err
     assert "also delete 8 throttles that kafkabal did not set on broker 1, broker 2, broker 3, topic img?" in done.err
@@ -138,14 +138,14 @@ def test_a_terminal_is_asked_whether_to_remove_throttles(throttled: Simulation, 
 
 
 def test_without_a_terminal_it_has_to_be_said(simulation: Simulation) -> None:
-    """Nothing is taken over without --yes where nobody can be asked."""
+    """Without a terminal nothing is taken over without --yes."""
     assert simulation.run("rebalance", "adopt", "--cancel").code == 2
     assert simulation.run("rebalance", "adopt", "--cancel", "--finish").code == 2
     assert len(simulation.memory.reassignments()) == 4
 
 
 def test_one_that_was_interrupted_is_listed_as_a_run(simulation: Simulation) -> None:
-    """Adopt names the open run, resume says what is still to come, and status has nothing against it in the end."""
+    """Adopt names the open run, resume says what is left to do, and status reports no problem in the end."""
     clock = simulation.memory.kafka.clock
     began_s = clock.monotonic()
     _set_throttles(simulation)

@@ -14,7 +14,7 @@ LOPSIDED = str(SNAPSHOTS / "lopsided.jsonl")
 
 
 def test_both_pieces_of_advice(run_cli: Callable[..., Any]) -> None:
-    """How many suffice with its bound, and what would free the fullest disk, the largest first and moves last."""
+    """The number of brokers with its bound, and ways to free the fullest disk: largest first, moves last."""
     advised = run_cli("advise", "--snapshot", LOPSIDED, "--limit", "20%", "-o", "json")
     assert advised.code == 0, advised.err
     found = json.loads(advised.out)
@@ -32,12 +32,12 @@ def test_both_pieces_of_advice(run_cli: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("form", ["table", "yaml", "csv", "markdown"])
 def test_every_format(run_cli: Callable[..., Any], form: str) -> None:
-    """Each can be written."""
+    """Every format can be written."""
     assert run_cli("advise", "--snapshot", LOPSIDED, "-o", form).code == 0
 
 
 def test_what_to_run_is_shown_and_nothing_is_changed(run_cli: Callable[..., Any]) -> None:
-    """The commands are there to be pasted; the snapshot stays as it is."""
+    """The shown commands can be pasted; the snapshot is unchanged."""
     before = Path(LOPSIDED).read_bytes()
     shown = run_cli("advise", "--snapshot", LOPSIDED)
     command = f"kafkabal rebalance plan --drain 4,5,6 --snapshot {LOPSIDED}"
@@ -47,14 +47,14 @@ def test_what_to_run_is_shown_and_nothing_is_changed(run_cli: Callable[..., Any]
 
 
 def test_a_limit_is_handed_on_with_all_its_digits(run_cli: Callable[..., Any]) -> None:
-    """The command keeps to the limit that was judged by, and not to one that is rounded."""
+    """The command uses the exact limit that was judged by, not a rounded one."""
     shown = run_cli("advise", "--snapshot", LOPSIDED, "--limit", "20.25%")
     assert "over 20.25% by" in shown.out
     assert "kafkabal rebalance plan --below 20.25% --snapshot" in shown.out
 
 
 def test_unknown_capacity_still_gives_the_other_half(run_cli: Callable[..., Any]) -> None:
-    """Where the number of brokers cannot be told, relief of the disks that are known is."""
+    """If the number of brokers cannot be computed, relief for the known disks is still shown."""
     advised = run_cli("advise", "--snapshot", str(SNAPSHOTS / "broken.jsonl"), "-o", "json")
     found = json.loads(advised.out)
     assert (advised.code, found["bound_brokers"]) == (0, None)
@@ -71,7 +71,7 @@ def test_unknown_capacity_still_gives_the_other_half(run_cli: Callable[..., Any]
     ],
 )
 def test_wrong_words(run_cli: Callable[..., Any], words: list[str], message: str) -> None:
-    """One clear line."""
+    """Bad usage gives one clear line."""
     refused = run_cli("advise", "--snapshot", LOPSIDED, *words)
     assert refused.code in (1, 2)
     assert message in refused.err

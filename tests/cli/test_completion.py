@@ -1,4 +1,4 @@
-"""Completion as people have it: real bash, zsh and fish in a pseudo-terminal, and what is behind it."""
+"""Completion as users see it: real bash, zsh and fish in a pseudo-terminal, and the code behind it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ PREPARE = {
 
 
 class Shell:
-    """A shell in a terminal of 200 columns, and what is on its screen."""
+    """A shell in a terminal of 200 columns, and the content of its screen."""
 
     def __init__(self, name: str, env: dict[str, str], folder: Path) -> None:
         self.screen = pyte.Screen(SIZE[1], SIZE[0])
@@ -63,14 +63,14 @@ class Shell:
         self._await_prompt(PREPARE[name])
 
     def _await_prompt(self, command: str) -> None:
-        """Run a command on an empty line, and wait for an empty screen with a prompt after it."""
+        """Run a command on an empty line, and wait for an empty screen with a prompt."""
         self._prompts += 1
         title = f"prompt {self._prompts}"
         self.child.send(f"\x15{command}; clear; printf '\\033]2;{title}\\007'\r")
         self._read(lambda: self.screen.title == title and self.shown() == ">")
 
     def _read(self, until: Callable[[], bool], quiet_s: float = LONGEST_S) -> None:
-        """Follow what is drawn, until the screen shows what is waited for or nothing came for a while."""
+        """Read output until the screen shows the expected text or no output comes for a while."""
         end_s = time.monotonic() + LONGEST_S
         while not until() and time.monotonic() < end_s:
             try:
@@ -79,17 +79,16 @@ class Shell:
                 break
 
     def shown(self) -> str:
-        """The screen without blanks at the ends."""
+        """The screen without surrounding blanks."""
         return "\n".join(line.rstrip() for line in self.screen.display).strip()
 
     def complete(self, line: str, until: Callable[[str], bool] | None = None) -> str:
-        """The screen after typing this and pressing the tabulator key, on an empty screen.
+        """Type a text and press Tab on an empty screen; returns the screen.
 
         Parameters
         ----------
         until
-            What is waited for; nothing is expected if None.
-        """
+            The text to wait for; None expects nothing."""
         self._await_prompt("true")
         self.child.send(f"{line}\t")
         if until is None:
@@ -135,7 +134,7 @@ def world(tmp_path: Path, run_cli: Callable[..., Any]) -> dict[str, str]:
 
 @pytest.fixture(params=["bash", "zsh", "fish"])
 def shell(request: pytest.FixtureRequest, world: dict[str, str], tmp_path: Path) -> Iterator[Shell]:
-    """One of the shells, where the files of the world lie."""
+    """One of the shells, in the folder with the test files."""
     if shutil.which(request.param) is None:
         pytest.skip(f"{request.param} is not installed")
     (tmp_path / "xdg-config").mkdir()
@@ -187,12 +186,12 @@ MANY = [
 
 
 def words_of(screen: str) -> set[str]:
-    """What stands on a screen below the line that was typed, of lists the last part."""
+    """The screen content below the typed line; of listed paths, the last part."""
     return {word.rpartition(",")[2] for line in screen.splitlines()[1:] for word in line.split()}
 
 
 def test_a_shell_completes_what_is_meant(shell: Shell) -> None:
-    """Commands, options, choices, files and names of all kinds: one that fits is inserted, several are listed."""
+    """Commands, options, choices, files and names of all kinds: a single match is inserted, several are listed."""
     wrong = []
     for typed, completed in ONE:
         shown = shell.complete(typed, until=lambda screen, completed=completed: completed in screen)
@@ -206,14 +205,14 @@ def test_a_shell_completes_what_is_meant(shell: Shell) -> None:
 
 
 def test_nothing_is_offered_that_is_not_meant(shell: Shell) -> None:
-    """No options before a dash, no topics of another cluster, no names where a number is wanted."""
+    """No options without a dash, no topics of another cluster, no names in place of a number."""
     assert "--" not in shell.complete("kafkabal produce ")
     assert "archive" not in shell.complete("kafkabal rebalance --profile prod --topics ")
     assert shell.complete("kafkabal inspect --tolerance ").count("\n") == 0
 
 
 def test_candidates_are_those_of_the_cluster_that_is_named(run_cli: Callable[..., Any]) -> None:
-    """Each cluster has names of its own, without internal topics; one that was never read has none."""
+    """Each cluster has its own names, without internal topics; one that was never read has none."""
     broken, even = ["--snapshot", str(SNAPSHOTS / "broken.jsonl")], ["--snapshot", str(SNAPSHOTS / "even.jsonl")]
 
     assert run_cli("completion", "candidates", "topics", *broken).out == ""
@@ -224,7 +223,7 @@ def test_candidates_are_those_of_the_cluster_that_is_named(run_cli: Callable[...
 
 
 def test_names_that_mean_something_to_a_shell_are_not_offered(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """A snapshot may hold any name; one with a command in it never reaches the completion of a shell."""
+    """A snapshot may contain any name; one with a command in it never reaches the shell's completion."""
     text = (SNAPSHOTS / "even.jsonl").read_text()
     (tmp_path / "evil.jsonl").write_text(text.replace('"images"', '"$(touch owned)"'))
     words = ["--snapshot", str(tmp_path / "evil.jsonl")]
@@ -244,7 +243,7 @@ def test_names_that_mean_something_to_a_shell_are_not_offered(run_cli: Callable[
 def test_install_writes_where_the_shell_looks(
     run_cli: Callable[..., Any], tmp_path: Path, shell: str, path: str
 ) -> None:
-    """The script is written for the user's own shell, and what is left to do is said."""
+    """The script is written for the user's own shell, and the remaining steps are shown."""
     environ = {"HOME": str(tmp_path), "SHELL": f"/usr/bin/{shell}"}
     outcome = run_cli("completion", "install", environ=environ)
 
@@ -270,7 +269,7 @@ _ASKED = (
 def test_the_quick_answer_is_that_of_the_command(
     run_cli: Callable[..., Any], tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    """A shell that asks gets the same names without typer."""
+    """The fast path without typer gives a shell the same names as the command."""
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "profiles.yaml").write_text("profiles: {prod: {bootstrap_servers: 'b:1'}, x: {}}")
     context = CommandContext(environ={}, folders={kind: tmp_path / kind for kind in ("config", "cache", "state")})
@@ -292,13 +291,13 @@ def test_the_quick_answer_is_that_of_the_command(
     ids=" ".join,
 )
 def test_what_is_not_plain_is_left_to_the_command(tmp_path: Path, words: tuple[str, ...]) -> None:
-    """Help, errors and whatever a person types."""
+    """Help, errors and whatever a person types go to the command."""
     context = CommandContext(environ={}, folders={kind: tmp_path / kind for kind in ("config", "cache", "state")})
     assert quick_candidates(words, context) is None
 
 
 def test_a_shell_does_not_wait_for_typer() -> None:
-    """Nothing of it is imported for names."""
+    """Completing names does not import typer."""
     script = (
         "import sys; sys.argv = ['kafkabal', 'completion', 'candidates', 'topics']\n"
         "from kafkabal.cli.entry_point import main\n"

@@ -1,4 +1,4 @@
-"""``kafkabal config show``: what holds, and where it was written."""
+"""``kafkabal config show``: effective settings and their sources."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def test_every_setting_is_shown_with_its_origin(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """Flags before environment before profile, each named."""
+    """Flags override the environment, which overrides the profile; each source is named."""
     profile = tmp_path / "p.yaml"
     profile.write_text("tolerance: 5%\ntopics: [a, b]\nthrottle: auto\ncapacity: {default: 1kB, 3: {/d0: 5}}\n")
     shown = run_cli(
@@ -26,7 +26,7 @@ def test_every_setting_is_shown_with_its_origin(run_cli: Callable[..., Any], tmp
 
 
 def test_nothing_set_is_an_empty_list(run_cli: Callable[..., Any]) -> None:
-    """It is no mistake to have no profile."""
+    """Having no profile is not an error."""
     shown = run_cli("config", "show", "-o", "json")
     assert (shown.code, json.loads(shown.out)["settings"]) == (0, [])
 

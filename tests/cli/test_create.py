@@ -1,4 +1,4 @@
-"""``kafkabal create`` on snapshots, which take new topics as a live cluster does."""
+"""``kafkabal create`` on snapshots, which accept new topics like a live cluster."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ topics:
 
 @pytest.fixture
 def snapshot(tmp_path: Path) -> Path:
-    """A copy of the even cluster of six brokers in three racks, to be changed."""
+    """A copy of the balanced cluster of six brokers in three racks, to modify."""
     return Path(shutil.copy(SNAPSHOTS / "even.jsonl", tmp_path / "cluster.jsonl"))
 
 
 @pytest.fixture
 def create(run_cli: Callable[..., Any], snapshot: Path) -> Callable[..., Any]:
-    """Run ``kafkabal create`` on that snapshot."""
+    """Run ``kafkabal create`` on this snapshot."""
     saved = ("--save", str(snapshot), "--yes")
 
     def run(*words: str, **world: Any) -> Any:
@@ -39,7 +39,7 @@ def create(run_cli: Callable[..., Any], snapshot: Path) -> Callable[..., Any]:
 
 
 def assignment(state: ClusterState, topic: str) -> list[list[int]]:
-    """Broker ids of each partition of a topic, read plainly."""
+    """Broker ids of each partition of a topic, parsed without our code."""
     row = state.topics.name.index(topic)
     p, r = state.partitions, state.replicas
     found = [i for i in range(len(p)) if p.topic[i] == row]
@@ -47,7 +47,7 @@ def assignment(state: ClusterState, topic: str) -> list[list[int]]:
 
 
 def test_a_preset_is_placed_over_the_racks_with_leaders_spread(create: Callable[..., Any], snapshot: Path) -> None:
-    """Ten partitions of factor 3: every partition in three racks, no broker leads more than two."""
+    """Ten partitions with factor 3: every partition is in three racks, no broker leads more than two."""
     outcome = create("images2", "--preset", "training")
 
     assert outcome.code == 0, outcome.err
@@ -67,7 +67,7 @@ def test_a_preset_is_placed_over_the_racks_with_leaders_spread(create: Callable[
 
 
 def test_a_dry_run_changes_nothing_and_shows_what_would_be_done(create: Callable[..., Any], snapshot: Path) -> None:
-    """The shown assignment is the one that a run without --dry-run makes."""
+    """The assignment shown is the one that a run without --dry-run creates."""
     before = snapshot.read_bytes()
     dry = create("clicks", "-p", "5", "-r", "2", "--dry-run", "-o", "json")
 
@@ -78,7 +78,7 @@ def test_a_dry_run_changes_nothing_and_shows_what_would_be_done(create: Callable
 
 
 def test_flags_are_stronger_than_the_preset(create: Callable[..., Any], snapshot: Path) -> None:
-    """Every value of a preset may be overridden."""
+    """Each value of a preset can be overridden."""
     create("images2", "--preset", "training", "-p", "2", "-r", "1", "--config", "compression.type=zstd")
 
     state = read_snapshot(snapshot)
@@ -89,7 +89,7 @@ def test_flags_are_stronger_than_the_preset(create: Callable[..., Any], snapshot
 
 
 def test_a_file_of_topics_is_idempotent(create: Callable[..., Any], snapshot: Path, tmp_path: Path) -> None:
-    """The second run creates nothing and changes nothing; what differs from the file is said."""
+    """The second run creates and changes nothing; differences from the file are reported."""
     file = tmp_path / "topics.yaml"
     file.write_text(TOPICS)
     first = create("-f", str(file))
@@ -112,7 +112,7 @@ def test_a_file_of_topics_is_idempotent(create: Callable[..., Any], snapshot: Pa
 def test_placements_decide_who_leads(
     create: Callable[..., Any], snapshot: Path, placement: str, leaders: list[int]
 ) -> None:
-    """Even spreads leaders in turn; a binomial of probability 0 or 1 gives all to one broker."""
+    """Even spreads leaders round-robin; a binomial with probability 0 or 1 gives all to one broker."""
     assert create("t", "-p", "12", "-r", "2", "--placement", placement).code == 0
 
     led = [replicas[0] for replicas in assignment(read_snapshot(snapshot), "t")]
@@ -122,7 +122,7 @@ def test_placements_decide_who_leads(
 def test_brokers_plus_2_gives_every_broker_a_leader_and_two_of_them_more(
     create: Callable[..., Any], snapshot: Path
 ) -> None:
-    """The uneven allocation of eight partitions on six brokers, the same for the same seed."""
+    """The uneven layout of eight partitions on six brokers, the same for the same seed."""
     first = create("t", "-r", "2", "--placement", "brokers+2:7", "--dry-run", "-o", "json").out
     create("t", "-r", "2", "--placement", "brokers+2:7")
 
@@ -158,7 +158,7 @@ def test_brokers_plus_2_gives_every_broker_a_leader_and_two_of_them_more(
 def test_what_is_impossible_is_said_before_anything_is_created(
     create: Callable[..., Any], snapshot: Path, words: list[str], code: int, says: str
 ) -> None:
-    """One clear line, the right exit code, and the cluster as it was."""
+    """One clear line, the right exit code, and an unchanged cluster."""
     before = snapshot.read_bytes()
     outcome = create(*words)
 
@@ -168,7 +168,7 @@ def test_what_is_impossible_is_said_before_anything_is_created(
 
 
 def test_a_malformed_file_names_the_line(create: Callable[..., Any], tmp_path: Path) -> None:
-    """An unknown key is named with the line it stands on."""
+    """An unknown key is reported with its line."""
     file = tmp_path / "topics.yaml"
     file.write_text("topics:\n- {name: a, partitions: 1, replication_factor: 1}\n- {name: b, partition: 1}\n")
     outcome = create("-f", str(file))
@@ -179,7 +179,7 @@ def test_a_malformed_file_names_the_line(create: Callable[..., Any], tmp_path: P
 
 @pytest.mark.parametrize("more", [[], ["--dry-run"], ["-o", "json"]])
 def test_a_topic_that_takes_no_acks_of_all_is_warned_of(create: Callable[..., Any], more: list[str]) -> None:
-    """More replicas in sync than there are is created as wanted, but not without a word."""
+    """A topic with more min in-sync replicas than replicas is created as requested, with a warning."""
     words = ("t", "-p", "1", "-r", "2", "--config")
     warning = "topic t: min.insync.replicas 3 exceeds replication factor 2; producers"
     outcome = create(*words, "min.insync.replicas=3", *more)
@@ -191,7 +191,7 @@ def test_a_topic_that_takes_no_acks_of_all_is_warned_of(create: Callable[..., An
 def test_drift_of_topics_is_reported_and_can_be_an_exit_code(
     create: Callable[..., Any], snapshot: Path, tmp_path: Path
 ) -> None:
-    """A topic that differs is in the first line; --exit-code ends with 3 for it, and for one that is missing."""
+    """A topic that differs is in the first line; with --exit-code it ends with 3, and so does a missing topic."""
     file = tmp_path / "topics.yaml"
     file.write_text("topics: [{name: one, partitions: 2, replication_factor: 2}]\n")
     check = ("-f", str(file), "--dry-run", "--exit-code")

@@ -1,4 +1,4 @@
-"""The nightly cron line, left alone for a simulated month on a cluster that fails: what is left of it, and its mail."""
+"""The nightly cron job, unattended for a simulated month on a failing cluster: the resulting state, and its mails."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DROPPED_ON, OVERLAPS_ON, FULL_ON = 8, 12, 17
 
 
 def _scene() -> SimulatedScene:
-    """Six brokers in three racks; every other day one dies, in the evening or amid the run of the night."""
+    """Six brokers in three racks; every other day one dies, in the evening or during the nightly run."""
     source = np.random.default_rng(5)
     rows = [
         partition(n, [(n + i) % BROKERS + 1 for i in range(2)], int(source.lognormal(np.log(3 * GB), 0.6)))
@@ -45,12 +45,12 @@ def _scene() -> SimulatedScene:
 
 
 def _dying(day: int) -> int:
-    """The broker that dies on the evening of a day."""
+    """The broker that dies on the evening of a given day."""
     return day // 4 % BROKERS + 1
 
 
 def _once_moving(scene: SimulatedScene, action: Callable[[], Any]) -> None:
-    """Do something as soon as reassignments run."""
+    """Run an action once reassignments are in flight."""
 
     def look() -> None:
         if scene.kafka.parts.moving:
@@ -63,7 +63,7 @@ def _once_moving(scene: SimulatedScene, action: Callable[[], Any]) -> None:
 
 @pytest.fixture
 def terminal_that_closes() -> Iterator[None]:
-    """What does not handle SIGHUP ends with it, such as the process of this test."""
+    """Simulate a process without a SIGHUP handler, such as this test's, which the signal would end."""
     before = signal.signal(signal.SIGHUP, lambda *_: None)
     yield
     signal.signal(signal.SIGHUP, before)
@@ -72,7 +72,8 @@ def terminal_that_closes() -> Iterator[None]:
 @pytest.mark.timeout(300)
 @pytest.mark.usefixtures("terminal_that_closes")
 def test_a_month_of_nights(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ends balanced, repaired and without a throttle; what ends with 0 sent no mail, all else says what to do."""
+    """The month ends balanced, repaired and without throttles; runs with exit 0 sent no mail, all others say what to
+    do."""
     scene = _scene()
     simulation = simulate(scene.cluster, run_cli, monkeypatch)
     codes, mails = [], []

@@ -1,4 +1,4 @@
-"""``kafkabal demo``: what it does before there is any cluster."""
+"""``kafkabal demo``: its checks before there is a cluster."""
 
 import sys
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from kafkabal.errors import ExitCode, OperationError
 def test_a_second_demo_is_refused_while_one_runs(
     run_cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both would have the same sandbox; the second runs no command, and another home is another sandbox."""
+    """Both would use the same sandbox: the second runs no command; another home has another sandbox."""
     ran: list[str] = []
     outcomes: list[Any] = []
 
@@ -39,7 +39,7 @@ def test_a_second_demo_is_refused_while_one_runs(
 
 
 def test_without_its_extra_it_begins_nothing(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is missing is said once, before any command is shown or run."""
+    """A missing extra is reported once, before any command is shown or run."""
     monkeypatch.setitem(sys.modules, "psutil", None)
     refused = run_cli("demo")
     assert (refused.code, refused.out) == (2, "")

@@ -1,4 +1,4 @@
-"""``kafkabal doctor`` without a cluster, and with one that does not answer."""
+"""``kafkabal doctor`` without a cluster, and with one that does not respond."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafkabal.errors import ExitCode
 
 
 def test_without_a_cluster_only_the_host_is_checked(run_cli: Callable[..., Any]) -> None:
-    """It says so, and is content."""
+    """It says that no cluster was checked, and exits with 0."""
     found = run_cli("doctor", "-o", "json")
     assert found.code == ExitCode.DONE
     assert {check["area"] for check in json.loads(found.out)["checks"]} == {"host"}
@@ -21,7 +21,7 @@ def test_without_a_cluster_only_the_host_is_checked(run_cli: Callable[..., Any])
 
 
 def test_a_cluster_that_does_not_answer(run_cli: Callable[..., Any]) -> None:
-    """Exit 3: each bootstrap server with its reason and what to do; the rest is not checked."""
+    """Exit 3: each bootstrap server with the reason and what to do; the other checks are skipped."""
     found = run_cli("doctor", "-b", "127.0.0.1:1,127.0.0.1:2", "-o", "json")
     assert found.code == ExitCode.FINDINGS
     document = json.loads(found.out)
@@ -36,7 +36,7 @@ def test_a_cluster_that_does_not_answer(run_cli: Callable[..., Any]) -> None:
 
 
 def test_hints_stand_below_the_table(run_cli: Callable[..., Any]) -> None:
-    """One line for each finding."""
+    """Each finding has one hint."""
     found = run_cli("doctor", "-b", "127.0.0.1:1", environ={"COLUMNS": "200"})
     assert found.out.splitlines()[0] == "1 finding in 15 checks"
     assert found.out.splitlines()[-1].startswith("bootstrap server 127.0.0.1:1: check that the broker is running")
@@ -44,12 +44,12 @@ def test_hints_stand_below_the_table(run_cli: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("words", [("--for", "produce"), ("--snapshot", "x.jsonl"), ("-b", "nonsense")])
 def test_wrong_words(run_cli: Callable[..., Any], words: tuple[str, ...]) -> None:
-    """Usage errors stay what they are."""
+    """Usage errors end like those of other commands."""
     assert run_cli("doctor", *words).code == ExitCode.USAGE
 
 
 def test_a_dead_broker_is_a_finding_and_comes_first(run_cli: Callable[..., Any]) -> None:
-    """What something has to be done about stands on top, in lines that a small terminal can show."""
+    """Findings come first, in lines that fit a small terminal."""
     environ = {"KAFKABAL_SNAPSHOT": str(Path(__file__).parent / "snapshots" / "broken.jsonl"), "COLUMNS": "80"}
     found = run_cli("doctor", environ=environ)
     first = next(line for line in found.out.splitlines() if line.startswith(("ok", "warning", "failed", "note")))

@@ -1,4 +1,4 @@
-"""The frame around every command: lookup, options, errors, exit codes and streams; no command of our own is needed."""
+"""The framework of all commands: lookup, options, errors, exit codes and streams; tested without our own commands."""
 
 import errno
 import io
@@ -48,7 +48,7 @@ def probe(
     count: Annotated[int, typer.Option("--count")] = 3,
     force: Annotated[bool, typer.Option("--force")] = False,
 ) -> ExitCode | None:
-    """Remember what it was given."""
+    """Record the arguments."""
     SEEN.update(locals())
     return ExitCode.UNSAFE if force else None
 
@@ -58,12 +58,12 @@ def grouped(
     share: Annotated[float, typer.Option("--share", metavar="PERCENT", parser=parse_percent)] = 0.5,
     force: Annotated[bool, typer.Option("--force")] = False,
 ) -> None:
-    """Remember what it was given."""
+    """Record the arguments."""
     SEEN.update(locals())
 
 
 def failing(context: CommandContext, kind: Annotated[str, typer.Argument()]) -> None:
-    """Fail in a chosen way."""
+    """Fail in a given way."""
     if kind == "write":
         context.stdout.write("x")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -77,7 +77,7 @@ def reporting(context: CommandContext, output: OutputOptions) -> None:
 
 
 def asking(context: CommandContext) -> None:
-    """Ask before going on."""
+    """Ask before continuing."""
     context.say("yes" if context.confirm("Go on?", flag="--yes") else "no")
 
 
@@ -99,7 +99,7 @@ FAILURES: dict[str, BaseException] = {
 
 @pytest.fixture(autouse=True)
 def commands(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands that exist for these tests only."""
+    """Commands for these tests only."""
     SEEN.clear()
     here = __name__
     sys.modules.setdefault(here, sys.modules[__name__])
@@ -119,7 +119,7 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_flags_reach_the_function_in_their_own_types(run_cli: Callable[..., Any]) -> None:
-    """Arguments, parsed options, repeated options, settings and groups arrive as the signature says."""
+    """Arguments, parsed and repeated options, settings and groups arrive as the signature declares."""
     outcome = run_cli(
         "probe", "a", "b", "--share", "9%", "--size", "1kB", "--size", "2", "--tolerance", "0.05", "-o", "table"
     )
@@ -133,7 +133,7 @@ def test_flags_reach_the_function_in_their_own_types(run_cli: Callable[..., Any]
 
 
 def test_defaults_hold_without_flags(run_cli: Callable[..., Any]) -> None:
-    """Nothing given leaves the defaults of the signature, and of a command's first form of output."""
+    """Without flags the function gets the signature's defaults, and the first output format of the command."""
     run_cli("probe")
 
     assert (SEEN["share"], SEEN["size"], SEEN["count"], SEEN["names"]) == (0.5, None, 3, None)
@@ -142,7 +142,7 @@ def test_defaults_hold_without_flags(run_cli: Callable[..., Any]) -> None:
 
 
 def test_the_environment_counts_where_no_flag_is_given(run_cli: Callable[..., Any]) -> None:
-    """KAFKABAL_<OPTION> sets any option, and a flag is stronger."""
+    """KAFKABAL_<OPTION> sets any option, and a flag overrides it."""
     environ = {"KAFKABAL_COUNT": "7", "KAFKABAL_FORCE": "1", "KAFKABAL_TOLERANCE": "5%", "KAFKABAL_SIZE": "1kB 2kB"}
     outcome = run_cli("probe", "--tolerance", "6%", environ=environ)
 
@@ -152,7 +152,7 @@ def test_the_environment_counts_where_no_flag_is_given(run_cli: Callable[..., An
 
 
 def test_a_misspelt_variable_is_reported(run_cli: Callable[..., Any]) -> None:
-    """One line on stderr with the nearest name; what is known, empty, or like nothing of ours is passed over."""
+    """One line on stderr with the most similar name; known, empty or unrelated variables are ignored."""
     environ = {"KAFKABAL_TOLERENCE": "5%", "KAFKABAL_BOOTSTRAP_SERVERS": "b:1"}
     passed_over = {"KAFKABAL_TOLERANCE": "5%", "KAFKABAL_WATC": "", "KAFKABAL_SERVICE_HOST": "h", "TOLERENCE": "5%"}
     outcome = run_cli("probe", "-q", environ={**passed_over, **environ})
@@ -180,7 +180,7 @@ def test_a_profile_counts_where_neither_flag_nor_environment_does(run_cli: Calla
     ("option", "hint"), [("--tolerence", "did you mean '--tolerance'?"), ("--check", "see 'kafkabal probe --help'")]
 )
 def test_a_misspelt_option_is_named_with_a_guess(run_cli: Callable[..., Any], option: str, hint: str) -> None:
-    """Only one that is close: '--check' is not taken for '--help'."""
+    """Only a similar option is suggested: '--check' is not taken for '--help'."""
     refused = run_cli("probe", option)
     assert refused.err == f"kafkabal: error: no such option: {option}\nkafkabal: hint: {hint}\n"
 
@@ -208,7 +208,7 @@ def test_a_misspelt_option_is_named_with_a_guess(run_cli: Callable[..., Any], op
 def test_wrong_words_are_one_line_and_exit_2(
     run_cli: Callable[..., Any], words: list[str], environ: dict[str, str], message: str
 ) -> None:
-    """Bad usage is said in one line with a hint at most, and nothing reaches stdout."""
+    """A usage error is one line with at most one hint, and stdout stays empty."""
     outcome = run_cli(*words, environ=environ)
 
     lines = outcome.err.splitlines()
@@ -240,14 +240,14 @@ def test_wrong_words_are_one_line_and_exit_2(
 def test_every_error_has_its_line_and_its_exit_code(
     run_cli: Callable[..., Any], kind: str, code: int, lines: list[str]
 ) -> None:
-    """The boundary turns each kind of error into its documented exit code and into nothing but its lines."""
+    """Each type of error ends with its documented exit code and prints only its own lines."""
     outcome = run_cli("failing", kind)
 
     assert (outcome.code, outcome.err.splitlines()) == (code, lines)
 
 
 def test_a_bug_keeps_its_traceback_and_says_so(run_cli: Callable[..., Any]) -> None:
-    """What is no error of ours shows where it happened, and that it is ours to mend."""
+    """An exception that is not ours keeps its traceback and is reported as a bug."""
     outcome = run_cli("failing", "bug")
 
     assert outcome.code == 1
@@ -267,10 +267,10 @@ def test_a_bug_keeps_its_traceback_and_says_so(run_cli: Callable[..., Any]) -> N
 def test_nagios_gives_errors_the_form_of_a_plugin(
     monkeypatch: pytest.MonkeyPatch, run_cli: Callable[..., Any], words: list[str], code: int, start: str
 ) -> None:
-    """With --nagios an error is one line on stdout and exit 2 or 3, bad usage included."""
+    """With --nagios an error is one line on stdout and exit 2 or 3, usage errors included."""
 
     def nagios_failing(kind: Annotated[str, typer.Argument()], nagios: bool = False) -> None:
-        """Fail in a chosen way."""
+        """Fail in a given way."""
         raise FAILURES[kind]
 
     monkeypatch.setattr(sys.modules[__name__], "failing", nagios_failing)
@@ -282,7 +282,7 @@ def test_nagios_gives_errors_the_form_of_a_plugin(
 
 
 def test_a_group_runs_by_itself_or_hands_on(run_cli: Callable[..., Any]) -> None:
-    """A group with a function takes options of its own; with a command, only the command's count."""
+    """A group with a function has its own options; with a command, only the command's options apply."""
     assert run_cli("group", "--share", "9%").code == 0
     assert SEEN.pop("share") == pytest.approx(0.09)
 
@@ -291,14 +291,14 @@ def test_a_group_runs_by_itself_or_hands_on(run_cli: Callable[..., Any]) -> None
 
 
 def test_a_group_without_function_shows_its_commands_as_bad_usage(run_cli: Callable[..., Any]) -> None:
-    """An incomplete command line is helped, on stderr, and is no success."""
+    """An incomplete command line shows the help on stderr and fails."""
     outcome = run_cli("bare")
 
     assert (outcome.code, outcome.out) == (ExitCode.USAGE, "")
 
 
 def test_help_lists_commands_and_sections(run_cli: Callable[..., Any]) -> None:
-    """Help goes to stdout: commands of the table, options by section, the environment mentioned."""
+    """Help goes to stdout: the commands of the table, options by section, and the environment variables."""
     root = run_cli("--help")
     assert root.code == 0
     assert "probe      Remember what it was given." in root.out
@@ -311,7 +311,7 @@ def test_help_lists_commands_and_sections(run_cli: Callable[..., Any]) -> None:
 
 
 def test_a_report_goes_to_stdout_or_whole_to_a_file(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """--output-file gets the same text and leaves stdout empty."""
+    """--output-file writes the same text to the file and leaves stdout empty."""
     target = tmp_path / "result.csv"
     shown = run_cli("reporting", "-o", "csv")
     written = run_cli("reporting", "-o", "csv", "--output-file", str(target))
@@ -321,7 +321,7 @@ def test_a_report_goes_to_stdout_or_whole_to_a_file(run_cli: Callable[..., Any],
 
 
 def test_a_file_that_cannot_be_written_is_an_error(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """A folder that does not exist is named, exit 1."""
+    """A missing folder is named, exit 1."""
     outcome = run_cli("reporting", "-o", "json", "--output-file", str(tmp_path / "no" / "such"))
 
     assert outcome.code == ExitCode.FAILED
@@ -332,14 +332,14 @@ def test_a_file_that_cannot_be_written_is_an_error(run_cli: Callable[..., Any], 
     ("answer", "said"), [("y\n", "yes"), ("YES\n", "yes"), ("\n", "no"), ("", "no"), ("n\n", "no")]
 )
 def test_only_a_yes_is_a_yes(run_cli: Callable[..., Any], answer: str, said: str) -> None:
-    """An empty answer, the end of input and anything else mean no."""
+    """An empty answer, the end of input and any other text mean no."""
     outcome = run_cli("asking", stdin=answer)
 
     assert (outcome.code, outcome.err.splitlines()[-1]) == (0, f"Go on? [y/N] {said}")
 
 
 def test_without_a_terminal_a_question_is_refused(run_cli: Callable[..., Any]) -> None:
-    """Nobody can answer, so the flag is named and nothing happens."""
+    """Nobody can answer, so the error names the flag and nothing happens."""
     outcome = run_cli("asking")
 
     assert outcome.code == ExitCode.USAGE
@@ -347,7 +347,7 @@ def test_without_a_terminal_a_question_is_refused(run_cli: Callable[..., Any]) -
 
 
 def test_quiet_keeps_to_results_and_errors(run_cli: Callable[..., Any]) -> None:
-    """-q silences what is said on the way."""
+    """-q suppresses progress messages."""
     assert run_cli("asking", "-q", stdin="y\n").err == "Go on? [y/N] "
 
 
@@ -369,7 +369,7 @@ def test_quiet_keeps_to_results_and_errors(run_cli: Callable[..., Any]) -> None:
 def test_colour_is_for_terminals_that_want_it(
     run_cli: Callable[..., Any], environ: dict[str, str], words: list[str], coloured: bool
 ) -> None:
-    """NO_COLOR, TERM=dumb, --no-color and --color never switch it off; --color is stronger than the environment."""
+    """NO_COLOR, TERM=dumb, --no-color and --color never switch it off; --color overrides the environment."""
     assert ("\x1b[" in run_cli("reporting", "-o", "table", *words, environ=environ, terminal=True).out) is coloured
 
 
@@ -388,7 +388,8 @@ def test_colour_is_for_terminals_that_want_it(
 def test_colour_can_be_forced_into_a_pipe(
     run_cli: Callable[..., Any], environ: dict[str, str], words: list[str], coloured: bool
 ) -> None:
-    """--color always, FORCE_COLOR and CLICOLOR_FORCE colour what is piped, as CI logs want it; NO_COLOR is stronger."""
+    """--color always, FORCE_COLOR and CLICOLOR_FORCE colour piped output, as CI logs need it; NO_COLOR overrides
+    them."""
     assert ("\x1b[" in run_cli("reporting", "-o", "table", *words, environ=environ).out) is coloured
 
 
@@ -396,7 +397,7 @@ PROGRAM = [sys.executable, "-m", "kafkabal"]
 
 
 def test_help_imports_nothing_heavy() -> None:
-    """Neither numpy, rich, a Kafka library nor any command is imported for --help and --version."""
+    """--help and --version import neither numpy, rich, a Kafka library nor any command."""
     script = (
         "import sys; from kafkabal.cli.main import main; main([sys.argv[1]])\n"
         "heavy = {'numpy', 'rich', 'kafka', 'confluent_kafka', 'kazoo', 'pydantic', 'yaml', "
@@ -409,7 +410,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 def test_a_reader_that_leaves_early_hears_no_complaint() -> None:
-    """A broken pipe ends the program quietly."""
+    """A broken pipe ends the program silently."""
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run([*PROGRAM, "--help"], stdout=writer, stderr=subprocess.PIPE, check=False)
@@ -419,7 +420,7 @@ def test_a_reader_that_leaves_early_hears_no_complaint() -> None:
 
 
 def test_a_reader_that_leaves_is_noticed_without_a_write(tmp_path: Path) -> None:
-    """A command that waits for hours ends once 'head' has gone; a file, and a pipe that is read, are no reason to."""
+    """A command that waits for hours ends once 'head' has exited; a file, or a pipe with a reader, does not end it."""
     reader, writer = os.pipe()
     with open(writer, "w") as pipe:  # noqa: PTH123
         CommandContext(stdout=pipe).check_stdout()
@@ -433,7 +434,7 @@ def test_a_reader_that_leaves_is_noticed_without_a_write(tmp_path: Path) -> None
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110
 def test_a_full_disk_is_an_error() -> None:
-    """What could not be written is said, with exit 1 and without a traceback."""
+    """A write error is reported with exit 1 and without a traceback."""
     with open("/dev/full", "wb") as full:  # noqa: PTH123
         done = subprocess.run([*PROGRAM, "--help"], stdout=full, stderr=subprocess.PIPE, check=False)
 
@@ -442,7 +443,7 @@ def test_a_full_disk_is_an_error() -> None:
 
 
 def test_a_closed_stdout_is_an_error() -> None:
-    """A program started without stdout says so."""
+    """A program started without stdout reports that."""
     done = subprocess.run(["sh", "-c", '"$0" -m kafkabal --help >&-', sys.executable], capture_output=True, check=False)
 
     assert done.returncode == 1
@@ -451,7 +452,7 @@ def test_a_closed_stdout_is_an_error() -> None:
 
 
 def test_sigterm_ends_a_command_with_143() -> None:
-    """SIGTERM becomes an exception, is said, and is told by the exit code."""
+    """SIGTERM becomes an exception, with a message and its own exit code."""
     script = (
         "import os, signal, sys\n"
         "from kafkabal.cli.framework.error_boundary import exit_code_of\n"
@@ -472,7 +473,7 @@ def test_sigterm_ends_a_command_with_143() -> None:
 
 @pytest.mark.parametrize(("code", "expected", "says"), [(None, 0, ""), (3, 3, ""), ("no way", 1, "error: no way\n")])
 def test_a_library_that_ends_the_process_gives_its_code(code: Any, expected: int, says: str) -> None:
-    """A text in place of a code is a failure, and shown."""
+    """A text instead of an exit code means failure, and is shown."""
     err = io.StringIO()
 
     def run() -> int:
@@ -483,7 +484,7 @@ def test_a_library_that_ends_the_process_gives_its_code(code: Any, expected: int
 
 
 def test_commands_that_start_copies_or_delete_ask_first() -> None:
-    """Each takes a prompt or --yes; ``cancel``, the emergency stop, is not among them (docs/adr/0014)."""
+    """Each of them prompts or requires --yes, except ``cancel``, the emergency stop (docs/adr/0014)."""
     asking = {
         name
         for name, row in _rows(COMMANDS)

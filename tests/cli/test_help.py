@@ -1,4 +1,4 @@
-"""Help as people read it: pasteable examples, one style, pages of the documentation."""
+"""Help as people read it: pasteable examples, a consistent style, documentation pages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMMAND_SECTIONS = {row.section for rows in GROUPS for row in rows.values()}
 
 
 def test_commands_of_one_section_stand_together() -> None:
-    """No heading of the help stands twice: each group lists the commands of a section in a row."""
+    """No heading appears twice: each group lists the commands of a section together."""
     for rows in GROUPS:
         headings = [section for section, _ in groupby(row.section for row in rows.values())]
         assert len(headings) == len(set(headings))
@@ -31,7 +31,7 @@ def test_commands_of_one_section_stand_together() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.title)
 def test_help_is_laid_out_alike_in_every_command(run_cli: Callable[..., Any], page: Page) -> None:
-    """Usage has one style, examples stand on one line each, sections follow one order, at any width."""
+    """Usage has one style, examples are on one line each, sections have one order, at any width."""
     for columns in (60, 200):
         text = run_cli(*page.path[1:], "--help", environ={"COLUMNS": str(columns)}).out
         lines = text.splitlines()
@@ -47,7 +47,7 @@ def test_help_is_laid_out_alike_in_every_command(run_cli: Callable[..., Any], pa
 
 
 def test_options_that_commands_share_stand_in_one_order() -> None:
-    """Two options that stand together in a section of several commands stand in the same order in each."""
+    """Options that share a section in several commands have the same order in each."""
     found: dict[tuple[str, str, str], list[str]] = {}
     # the limits of watch are options of its own
     for page in (page for page in PAGES if page.title != "kafkabal watch"):
@@ -58,7 +58,7 @@ def test_options_that_commands_share_stand_in_one_order() -> None:
 
 
 def test_options_that_commands_share_say_the_same() -> None:
-    """An option of the cluster or of the output is explained in one way, but for those that take something else."""
+    """A cluster or output option has the same help text in all commands, except where it takes something else."""
     told: dict[str, set[str]] = {}
     for page in PAGES:
         for option in page.options:
@@ -69,7 +69,7 @@ def test_options_that_commands_share_say_the_same() -> None:
 
 
 def test_defaults_are_shown_as_they_are_typed() -> None:
-    """What help shows as a default, typed as the value of its option, is that default."""
+    """A default shown in help, typed as the option's value, gives that default."""
     rows = [*COMMANDS.values(), *(row for group in COMMANDS.values() for row in (group.commands or {}).values())]
     functions = [row.function.split(":") for row in rows if row.function]
     leaves = [leaf for at, name in functions for leaf in read_signature(getattr(import_module(at), name)).leaves()]
@@ -79,7 +79,7 @@ def test_defaults_are_shown_as_they_are_typed() -> None:
 
 
 def test_help_takes_the_width_of_the_terminal(run_cli: Callable[..., Any]) -> None:
-    """A wide terminal is used, up to what can be read; without one, help is 80 wide."""
+    """Help uses a wide terminal up to a readable width; without a terminal it is 80 wide."""
     narrow, wide, piped = (
         max(map(len, run_cli("rebalance", "--help", environ=environ).out.partition("Examples:")[0].splitlines()))
         for environ in ({"COLUMNS": "50"}, {"COLUMNS": "300"}, {})
@@ -88,7 +88,7 @@ def test_help_takes_the_width_of_the_terminal(run_cli: Callable[..., Any]) -> No
 
 
 def test_help_shows_commands_and_pages(run_cli: Callable[..., Any]) -> None:
-    """A command's own help, or a page as it is written; the list names every page."""
+    """Shows a command's help, or a page as written; the list names every page."""
     assert run_cli("help", "rebalance", "plan").out == run_cli("rebalance", "plan", "--help").out
     assert run_cli("help", "exit-codes").out.startswith("# Exit codes")
     assert run_cli("help", "first-rebalance").out.startswith("# ")
@@ -97,7 +97,7 @@ def test_help_shows_commands_and_pages(run_cli: Callable[..., Any]) -> None:
 
 
 def test_the_page_of_a_command_follows_its_help(run_cli: Callable[..., Any]) -> None:
-    """What the list of topics names can be shown, also where a command is called the same."""
+    """Every listed topic can be shown, even if a command has the same name."""
     text = run_cli("help", "advise").out
     assert text.startswith("Usage: kafkabal advise")
     assert "\n\n# Advice" in text
@@ -105,7 +105,7 @@ def test_the_page_of_a_command_follows_its_help(run_cli: Callable[..., Any]) -> 
 
 
 def test_help_on_something_unknown_says_what_is_near(run_cli: Callable[..., Any]) -> None:
-    """A misspelt topic is bad usage, with the right one in the hint."""
+    """A misspelt topic is a usage error, with the right one in the hint."""
     outcome = run_cli("help", "plannr")
     assert (outcome.code, outcome.out) == (2, "")
     assert "did you mean 'planner'?" in outcome.err
@@ -114,13 +114,13 @@ def test_help_on_something_unknown_says_what_is_near(run_cli: Callable[..., Any]
 
 
 def test_pages_named_in_hints_exist(run_cli: Callable[..., Any]) -> None:
-    """What errors point to can be shown."""
+    """Every page that an error refers to can be shown."""
     for name in ("own-score", "routing", "permissions"):
         assert run_cli("help", name).code == 0
 
 
 def test_links_between_pages_resolve_in_a_terminal(run_cli: Callable[..., Any]) -> None:
-    """Where a page is drawn, a link to another is the command that shows it, and no target is a file."""
+    """In a rendered page, a link to another page is the command that shows it, and no target is a file."""
     shown = run_cli("help", "planner", terminal=True).out
     assert "kafkabal help scores" in " ".join(re.sub(r"\x1b\[[0-9;]*m", "", shown).split())
     for name in page_names():

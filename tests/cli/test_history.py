@@ -1,4 +1,4 @@
-"""What is told of earlier runs."""
+"""``rebalance history``: reports of earlier runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MB = 10**6
 
 @pytest.fixture
 def simulation(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Simulation:
-    """Four brokers, of which the first two hold everything."""
+    """Four brokers, of which the first two have all data."""
     rows = [partition(i, [1, 2], 10 * _MB) for i in range(12)]
     topics = [TopicRow(topic="img", partitions=rows)]
     return simulate(InMemoryCluster.of(cluster(brokers(4), topics)), run_cli, monkeypatch)
@@ -34,7 +34,7 @@ def _runs(simulation: Simulation, *words: str) -> list[dict[str, Any]]:
 
 
 def test_every_run_is_reported_on_any_host(simulation: Simulation, tmp_path: Path) -> None:
-    """Who, when, why, bytes and outcome, the latest first; a host without journals knows them from the cluster."""
+    """User, time, reason, bytes and outcome, latest first; a host without journals reads them from the cluster."""
     assert _runs(simulation) == []
     clock = simulation.memory.kafka.clock
     assert simulation.run("rebalance", "--yes").code == 0
@@ -59,7 +59,7 @@ def test_every_run_is_reported_on_any_host(simulation: Simulation, tmp_path: Pat
 
 
 def test_the_id_of_a_run_is_never_shortened(simulation: Simulation) -> None:
-    """It is what 'rollback' and 'resume' are given: on a narrow terminal other columns go first."""
+    """'rollback' and 'resume' take this id, so on a narrow terminal other columns are hidden first."""
     simulation.run("rebalance", "--yes")
     (run,) = _runs(simulation)
     for columns in (40, 60, 80, 100):

@@ -1,4 +1,4 @@
-"""``kafkabal inspect`` on snapshots: goldens of what people and programs get, and exit codes."""
+"""``kafkabal inspect`` on snapshots: goldens of the output for people and programs, and exit codes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SNAPSHOTS = HERE / "snapshots"
 
 
 def check_golden(name: str, text: str) -> None:
-    """Compare with the file of that name; UPDATE_GOLDENS=1 writes it instead."""
+    """Compare with the golden file of that name; UPDATE_GOLDENS=1 writes it instead."""
     path = GOLDEN / name
     if os.environ.get("UPDATE_GOLDENS"):
         path.write_text(text)
@@ -31,7 +31,7 @@ def check_golden(name: str, text: str) -> None:
 @pytest.mark.parametrize("by", ["broker", "log-dir", "rack", "topic", "partition"])
 @pytest.mark.parametrize("snapshot", ["lopsided", "broken"])
 def test_tables_fit_80_columns(run_cli: Callable[..., Any], snapshot: str, by: str) -> None:
-    """Every view of a lopsided and of a broken cluster reads well at 80 columns, byte for byte as recorded."""
+    """Every view of an unbalanced and of a broken cluster matches its golden at 80 columns, byte for byte."""
     outcome = run_cli(
         "inspect", "--by", by, environ={"COLUMNS": "80", "KAFKABAL_SNAPSHOT": str(SNAPSHOTS / f"{snapshot}.jsonl")}
     )
@@ -43,7 +43,7 @@ def test_tables_fit_80_columns(run_cli: Callable[..., Any], snapshot: str, by: s
 
 @pytest.mark.parametrize("form", ["json", "yaml", "csv", "prometheus"])
 def test_forms_for_programs(run_cli: Callable[..., Any], form: str) -> None:
-    """The machine forms are stable, down to the order of keys."""
+    """Machine formats are stable, including the order of keys."""
     outcome = run_cli(
         "inspect", "--snapshot", str(SNAPSHOTS / "broken.jsonl"), "-o", form, wall_clock=lambda: 1_700_000_000.0
     )
@@ -54,7 +54,7 @@ def test_forms_for_programs(run_cli: Callable[..., Any], form: str) -> None:
 
 
 def test_a_pipe_gets_whole_lines_without_colour(run_cli: Callable[..., Any]) -> None:
-    """Without a terminal nothing is cut and no escape sequence appears."""
+    """Without a terminal nothing is truncated and no escape sequence appears."""
     outcome = run_cli("inspect", "--snapshot", str(SNAPSHOTS / "broken.jsonl"))
 
     assert "left out" not in outcome.out
@@ -83,7 +83,7 @@ def test_a_terminal_without_unicode_gets_ascii(run_cli: Callable[..., Any], monk
     ],
 )
 def test_check_tells_by_its_exit_code(run_cli: Callable[..., Any], snapshot: str, words: list[str], code: int) -> None:
-    """Only --check makes findings an exit code, and the tolerance decides."""
+    """Only --check turns findings into an exit code, and the tolerance decides."""
     assert run_cli("inspect", "--snapshot", str(SNAPSHOTS / f"{snapshot}.jsonl"), *words).code == code
 
 
@@ -112,7 +112,7 @@ def test_nagios_is_one_line_and_four_codes(
 
 @pytest.mark.parametrize("words", [[], ["--no-such-option"], ["-o", "json"]])
 def test_nagios_from_the_environment_is_the_same(run_cli: Callable[..., Any], words: list[str]) -> None:
-    """Also where it fails: the line of a plugin and its codes, not those of other commands."""
+    """Errors too have a plugin's line and exit codes, not those of other commands."""
     words = ["inspect", "--snapshot", str(SNAPSHOTS / "missing.jsonl"), *words]
     by_flag, by_variable = run_cli(*words, "--nagios"), run_cli(*words, environ={"KAFKABAL_NAGIOS": "1"})
     assert (by_variable.code, by_variable.out) == (by_flag.code, by_flag.out)
@@ -121,21 +121,21 @@ def test_nagios_from_the_environment_is_the_same(run_cli: Callable[..., Any], wo
 
 @pytest.mark.parametrize(("command", "value"), [("inspect", "0"), ("inspect", "no"), ("create", "1")])
 def test_nagios_in_the_environment_is_not_for_others(run_cli: Callable[..., Any], command: str, value: str) -> None:
-    """A no is a no, and other commands have no such form."""
+    """A no disables it, and other commands do not have this format."""
     outcome = run_cli(command, "--snapshot", "no/such/file", environ={"KAFKABAL_NAGIOS": value})
     assert (outcome.code, outcome.out) == (2, "")
 
 
 @pytest.mark.parametrize("option", ["--sample", "--broker-timeout"])
 def test_no_time_at_all_is_refused(run_cli: Callable[..., Any], option: str) -> None:
-    """Zero would read without a pause, or wait for nobody."""
+    """A zero would mean reading without a pause, or not waiting at all."""
     outcome = run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), option, "0s")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.splitlines()[0] == f"kafkabal: error: {option}: duration must be above 0: '0s'"
 
 
 def snapshot_with(folder: Path, **partition: Any) -> str:
-    """The even cluster with something changed in all its partitions."""
+    """The balanced cluster with a change to all its partitions."""
     header, *lines = [json.loads(line) for line in (SNAPSHOTS / "even.jsonl").read_text().splitlines()]
     for line in lines:
         for row in line.get("partitions", ()):
@@ -146,7 +146,7 @@ def snapshot_with(folder: Path, **partition: Any) -> str:
 
 
 def test_replicas_out_of_sync_are_a_finding(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """A cluster whose bytes lie evenly is not well while followers lag, but those that are just being added may."""
+    """A cluster with balanced bytes is unhealthy while followers lag, unless they are being added."""
     lagging = snapshot_with(tmp_path, isr=lambda row: row["replicas"][:1])
     assert run_cli("inspect", "--snapshot", lagging, "--check").code == 3
     outcome = run_cli("inspect", "--snapshot", lagging, "--nagios")
@@ -159,7 +159,7 @@ def test_replicas_out_of_sync_are_a_finding(run_cli: Callable[..., Any], tmp_pat
 
 
 def test_sizes_that_nobody_tells_are_no_evenness(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """The sentence itself says that bytes are not known, on a table and to a monitor."""
+    """The verdict itself says that sizes are unknown, in the table and for monitors."""
     unknown = snapshot_with(tmp_path, sizes=lambda row: [None] * len(row["replicas"]))
     for words in ([], ["--nagios"]):
         text = " ".join(run_cli("inspect", "--snapshot", unknown, *words).out.split())
@@ -167,7 +167,7 @@ def test_sizes_that_nobody_tells_are_no_evenness(run_cli: Callable[..., Any], tm
 
 
 def test_nothing_is_to_be_run_next_where_all_is_even(run_cli: Callable[..., Any]) -> None:
-    """No half of a command is shown."""
+    """No incomplete command is suggested."""
     outcome = run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), "-o", "json")
     assert json.loads(outcome.out)["next_command"] is None
     assert "next:" not in run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl")).out
@@ -175,14 +175,14 @@ def test_nothing_is_to_be_run_next_where_all_is_even(run_cli: Callable[..., Any]
 
 @pytest.mark.parametrize("words", [["-o", "json"], ["--output-file", "x"]])
 def test_a_monitor_is_given_its_line_alone(run_cli: Callable[..., Any], words: list[str]) -> None:
-    """--nagios does not pass over a form or a file that was asked for: it refuses them, as an unknown state."""
+    """--nagios with an explicit format or output file is refused, as status UNKNOWN."""
     outcome = run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), "--nagios", *words)
     assert outcome.code == 3
     assert "--nagios has its own output format" in outcome.out
 
 
 def test_thresholds_without_nagios_are_refused(run_cli: Callable[..., Any]) -> None:
-    """-w alone would do nothing, so it is an error that names what to use."""
+    """-w alone would have no effect, so it is an error that names the right option."""
     outcome = run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), "-w", "10%")
 
     assert outcome.code == 2
@@ -190,7 +190,7 @@ def test_thresholds_without_nagios_are_refused(run_cli: Callable[..., Any]) -> N
 
 
 def test_save_writes_the_same_cluster(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """A saved snapshot can be inspected in place of the cluster, with the same result."""
+    """A saved snapshot gives the same result as the cluster."""
     saved = tmp_path / "saved.jsonl.gz"
     first = run_cli("inspect", "--snapshot", str(SNAPSHOTS / "broken.jsonl"), "--save", str(saved), "-o", "csv")
     second = run_cli("inspect", "--snapshot", str(saved), "-o", "csv")
@@ -202,7 +202,7 @@ def test_save_writes_the_same_cluster(run_cli: Callable[..., Any], tmp_path: Pat
 
 
 def test_rates_appear_after_a_sample(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """--sample reads twice that far apart; a cluster that is idle meanwhile has rates of 0."""
+    """--sample reads twice, that far apart; a cluster that is idle in between has rates of 0."""
     connect = clusters_room.connect
     monkeypatch.setattr(clusters_room, "connect", lambda _: connect(SnapshotAddress(str(SNAPSHOTS / "lopsided.jsonl"))))
     slept: list[float] = []
@@ -254,7 +254,7 @@ def test_bad_input_is_one_clear_line(run_cli: Callable[..., Any], words: list[st
 
 
 def test_a_monitor_hears_of_a_broker_that_never_answers(run_cli: Callable[..., Any]) -> None:
-    """-t, in seconds as monitoring servers write it, ends the plugin with CRITICAL and a line of its own."""
+    """-t, in seconds as monitoring servers pass it, ends the plugin with CRITICAL and its own line."""
     with socket.create_server(("127.0.0.1", 0)) as mute:
         address = f"127.0.0.1:{mute.getsockname()[1]}"
         outcome = run_cli("inspect", "-b", address, "--nagios", "-t", "1")
@@ -264,7 +264,7 @@ def test_a_monitor_hears_of_a_broker_that_never_answers(run_cli: Callable[..., A
 
 
 def test_who_looks_for_a_live_view_is_led_to_it(run_cli: Callable[..., Any]) -> None:
-    """'inspect --watch' is what people try first."""
+    """'inspect --watch', which people try first, suggests the right command."""
     refused = run_cli("inspect", "--watch", "5s")
     assert refused.code == 2
     assert refused.err.startswith("kafkabal: error: no such option: --watch\n")

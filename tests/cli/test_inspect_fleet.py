@@ -1,4 +1,4 @@
-"""``kafkabal inspect`` over several clusters: one row each, worst first, whatever becomes of any of them."""
+"""``kafkabal inspect`` on several clusters: one row each, worst first, even if some fail."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SNAPSHOTS = Path(__file__).parent / "snapshots"
 
 @pytest.fixture
 def profiles(tmp_path: Path) -> Path:
-    """Three clusters in the user's file of profiles."""
+    """Three clusters in the user's profiles file."""
     path = tmp_path / "config" / "profiles.yaml"
     path.parent.mkdir()
     names = {"prod-a": "even", "prod-b": "lopsided", "lab": "broken"}
@@ -35,7 +35,7 @@ def clusters(text: str) -> list[tuple[str, str]]:
 
 
 def test_all_profiles_are_one_row_each_worst_first(run_cli: Callable[..., Any], profiles: Path) -> None:
-    """Broken before imbalanced before balanced, with the figures that one cluster has too."""
+    """Broken before imbalanced before balanced, with the same figures as for a single cluster."""
     shown = run_cli("inspect", "--all-profiles", "-o", "json")
     assert shown.code == 0, shown.err
     assert clusters(shown.out) == [("lab", "broken"), ("prod-b", "imbalanced"), ("prod-a", "balanced")]
@@ -48,7 +48,7 @@ def test_all_profiles_are_one_row_each_worst_first(run_cli: Callable[..., Any], 
 
 
 def test_patterns_and_repeated_names(run_cli: Callable[..., Any], profiles: Path) -> None:
-    """A pattern takes what it matches, a repeated option adds up, and each cluster comes once."""
+    """A pattern selects all matches, repeated options add up, and each cluster appears once."""
     both = [("prod-b", "imbalanced"), ("prod-a", "balanced")]
     assert clusters(run_cli("inspect", "--profile", "prod-*", "-o", "json").out) == both
     twice = run_cli("inspect", "--profile", "prod-a", "--profile", "prod-*", "-o", "json")
@@ -58,12 +58,12 @@ def test_patterns_and_repeated_names(run_cli: Callable[..., Any], profiles: Path
 
 
 def test_a_pattern_of_one_has_the_shape_of_several(run_cli: Callable[..., Any], profiles: Path) -> None:
-    """What a script gets depends on what it asked for, not on how many clusters there happen to be."""
+    """The output's shape depends on the options, not on how many clusters match."""
     assert clusters(run_cli("inspect", "--profile", "la*", "-o", "json").out) == [("lab", "broken")]
 
 
 def test_rows_of_all_clusters_have_the_cluster_in_front(run_cli: Callable[..., Any], profiles: Path) -> None:
-    """--by joins the rows of all clusters, also where they have other scores, and CSV is these rows."""
+    """--by combines the rows of all clusters, even with different scores; CSV has these rows."""
     for by, key in (("broker", "brokers"), ("log-dir", "log_dirs"), ("rack", "racks"), ("topic", "topics")):
         shown = run_cli("inspect", "--all-profiles", "--by", by, "-o", "json")
         assert {row["cluster"] for row in json.loads(shown.out)[key]} == {"prod-a", "prod-b", "lab"}
@@ -75,7 +75,7 @@ def test_rows_of_all_clusters_have_the_cluster_in_front(run_cli: Callable[..., A
 
 
 def test_a_cluster_that_does_not_answer_is_a_row(run_cli: Callable[..., Any], profiles: Path) -> None:
-    """The others are shown in full; the exit code is that of the worst."""
+    """The other clusters are shown in full; the exit code is that of the worst."""
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -97,7 +97,7 @@ def test_a_cluster_that_does_not_answer_is_a_row(run_cli: Callable[..., Any], pr
 def test_a_cluster_that_rejects_the_password_is_a_row(
     run_cli: Callable[..., Any], profiles: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It says so in its row, without the password, and in the line of a monitoring plugin; the others are shown."""
+    """Its row and the plugin line say so, without the password; the others are shown."""
     properties = profiles.parent / "client.properties"
     properties.write_text(
         "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\n"
@@ -124,7 +124,7 @@ def test_a_cluster_that_rejects_the_password_is_a_row(
 
 
 def test_a_profile_with_a_wrong_value_is_a_row_too(run_cli: Callable[..., Any], profiles: Path) -> None:
-    """One slip in a file does not blind the monitoring of all other clusters."""
+    """One mistake in a file does not disable the monitoring of all other clusters."""
     profiles.write_text(f"{profiles.read_text()}  bad:\n    snapshot: x.jsonl\n    tolerance: 10\n")
     shown = run_cli("inspect", "--all-profiles", "-o", "json")
     rows = json.loads(shown.out)["clusters"]
@@ -133,7 +133,7 @@ def test_a_profile_with_a_wrong_value_is_a_row_too(run_cli: Callable[..., Any], 
 
 
 def test_a_profile_with_an_unknown_key_is_a_row_too(run_cli: Callable[..., Any], profiles: Path) -> None:
-    """A misspelt key of one profile is its row in every form, exit 1; the others are as without it."""
+    """A misspelt key in one profile is reported in its row in every format, exit 1; the others are unaffected."""
     before = json.loads(run_cli("inspect", "--all-profiles", "-o", "json").out)["clusters"]
     profiles.write_text(f"{profiles.read_text()}  bad:\n    snapshot: x.jsonl\n    tolerence: 10%\n")
     shown = run_cli("inspect", "--all-profiles", "-o", "json")
@@ -153,12 +153,12 @@ def test_a_profile_with_an_unknown_key_is_a_row_too(run_cli: Callable[..., Any],
 def test_check_gives_the_code_of_the_worst(
     run_cli: Callable[..., Any], profiles: Path, profile: str, words: list[str], code: int
 ) -> None:
-    """Findings of one cluster are findings of all."""
+    """Findings of one cluster are findings of the fleet."""
     assert run_cli("inspect", "--profile", profile, *words).code == code
 
 
 def test_nagios_is_one_line_over_all(run_cli: Callable[..., Any], profiles: Path) -> None:
-    """The status of the worst, each cluster that is not well named, the figures of all labelled."""
+    """The worst status, each unhealthy cluster by name, and the labelled figures of all."""
     shown = run_cli("inspect", "--all-profiles", "--nagios")
     assert shown.code == 2
     assert len(shown.out.splitlines()) == 1
@@ -172,7 +172,7 @@ def test_nagios_is_one_line_over_all(run_cli: Callable[..., Any], profiles: Path
 
 
 def test_metrics_of_all_clusters_have_a_label_each(run_cli: Callable[..., Any], profiles: Path) -> None:
-    """No two series collide, and the series of one cluster are those that it has alone."""
+    """No two series collide, and a cluster's series are the same as without the others."""
     profiles.write_text(f"{profiles.read_text()}  gone:\n    bootstrap_servers: 127.0.0.1:1\n")
     text = run_cli("inspect", "--all-profiles", "-o", "prometheus").out
     series = [line.rpartition(" ")[0] for line in text.splitlines() if not line.startswith("#")]
@@ -186,7 +186,7 @@ def test_metrics_of_all_clusters_have_a_label_each(run_cli: Callable[..., Any], 
 
 
 def test_data_sets_over_clusters(run_cli: Callable[..., Any], profiles: Path) -> None:
-    """Each copy, the one with most records as the origin, how far others are behind; none mirrors its own cluster."""
+    """Each copy, with the one with most records as the original, and how far others are behind; none mirrors itself."""
     shown = run_cli("inspect", "--all-profiles", "--topics", "imag*", "-o", "json")
     assert shown.code == 0, shown.err
     copies = [row for row in json.loads(shown.out)["copies"] if row["topic"] == "images"]
@@ -220,14 +220,14 @@ def test_data_sets_over_clusters(run_cli: Callable[..., Any], profiles: Path) ->
 def test_what_does_not_fit_together_is_refused(
     run_cli: Callable[..., Any], profiles: Path, words: list[str], message: str
 ) -> None:
-    """One clear line each, before any cluster is asked."""
+    """One clear line each, before any cluster is contacted."""
     refused = run_cli("inspect", *words)
     assert refused.code == 2
     assert message in refused.err
 
 
 def test_variables_that_name_one_cluster_are_ignored_aloud(run_cli: Callable[..., Any], profiles: Path) -> None:
-    """A KAFKABAL_SNAPSHOT in the environment must not make all profiles mean the same cluster."""
+    """KAFKABAL_SNAPSHOT in the environment must not make all profiles refer to the same cluster."""
     shown = run_cli(
         "inspect", "--all-profiles", "-o", "json", environ={"KAFKABAL_SNAPSHOT": str(SNAPSHOTS / "even.jsonl")}
     )

@@ -1,4 +1,4 @@
-"""``kafkabal inspect --record`` and ``--growth`` on snapshots that were taken one after the other."""
+"""``kafkabal inspect --record`` and ``--growth`` on successive snapshots."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def snapshot(folder: Path, hour: int, *, retention_ms: int = -1, kb_per_hour: in
 
 
 def test_growth_needs_something_recorded(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """Without history there is one line that says how to get some."""
+    """Without history one line says how to record some."""
     shown = run_cli("inspect", "--growth", "--snapshot", snapshot(tmp_path, 4))
     assert shown.code == 1
     assert "no history of this cluster" in shown.err
@@ -48,7 +48,7 @@ def test_growth_needs_something_recorded(run_cli: Callable[..., Any], tmp_path: 
 
 
 def test_a_history_that_does_not_serve_is_told_from_none(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """What was recorded in the second of this reading, or before the time looked at, is not called nothing."""
+    """History recorded within the second of this reading, or before the window, is not reported as missing."""
     run_cli("inspect", "--record", "-q", "--snapshot", snapshot(tmp_path, 4))
     at_once = run_cli("inspect", "--growth", "--snapshot", snapshot(tmp_path, 4))
     assert at_once.code == 1
@@ -60,7 +60,7 @@ def test_a_history_that_does_not_serve_is_told_from_none(run_cli: Callable[..., 
 
 @pytest.mark.parametrize(("by", "key"), [("broker", "brokers"), ("log-dir", "log_dirs")])
 def test_recorded_twice_tells_when_it_is_full(run_cli: Callable[..., Any], tmp_path: Path, by: str, key: str) -> None:
-    """50 bytes an hour into 750 bytes of room: full in 15 hours, and exit 3 where that is too soon."""
+    """50 bytes per hour into 750 free bytes: full in 15 hours, and exit 3 if that is too soon."""
     for hour in (1, 2, 3, 4):
         assert run_cli("inspect", "--record", "-q", "--snapshot", snapshot(tmp_path, hour)).code == 0
     words = ("inspect", "--growth", "--by", by, "--snapshot", snapshot(tmp_path, 5))
@@ -78,7 +78,7 @@ def test_recorded_twice_tells_when_it_is_full(run_cli: Callable[..., Any], tmp_p
 
 
 def test_a_history_that_cannot_be_written_hides_nothing(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """Metrics are written all the same, of one cluster and of several; exit 1 and one line say what is missing."""
+    """Metrics of one or several clusters are still written; exit 1 and one line say what is missing."""
     now = snapshot(tmp_path, 4)
     assert run_cli("profiles", "add", "p", "--snapshot", now).code == 0
     (tmp_path / "state").mkdir(exist_ok=True)
@@ -96,7 +96,7 @@ def test_a_history_that_cannot_be_written_hides_nothing(run_cli: Callable[..., A
 
 
 def test_retention_keeps_it_from_becoming_full(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """Ten hours of retention are 500 bytes: never full, where a straight line says 15 hours."""
+    """Ten hours of retention are 500 bytes: never full, where linear growth gives 15 hours."""
     limit = 10 * 3600 * 1000
     run_cli("inspect", "--record", "--snapshot", snapshot(tmp_path, 1, retention_ms=limit))
     words = ("inspect", "--growth", "--snapshot", snapshot(tmp_path, 5, retention_ms=limit), "--full-within", "90d")
@@ -111,7 +111,7 @@ def test_retention_keeps_it_from_becoming_full(run_cli: Callable[..., Any], tmp_
 
 
 def test_recording_exposes_when_the_first_disk_is_full(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """What a timer writes for Prometheus has it, from the second time on; never is +Inf."""
+    """A timer's Prometheus output has it from the second run on; never is +Inf."""
     first = run_cli("inspect", "--record", "--snapshot", snapshot(tmp_path, 1), "-o", "prometheus")
     assert "kafkabal_full_seconds{" not in first.out
     words = ("inspect", "--record", "--snapshot", snapshot(tmp_path, 5))
@@ -127,7 +127,7 @@ def test_recording_exposes_when_the_first_disk_is_full(run_cli: Callable[..., An
 
 
 def test_many_clusters_show_when_the_first_disk_is_full(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """What was recorded of a cluster stands in its row of the fleet; --record works on all of them."""
+    """A cluster's row in the fleet includes its history; --record works on all clusters."""
     assert run_cli("profiles", "add", "p", "--snapshot", snapshot(tmp_path, 1)).code == 0
     first = run_cli("inspect", "--all-profiles", "--record", "-o", "json")
     assert json.loads(first.out)["clusters"][0]["full_s"] is None
@@ -156,7 +156,7 @@ def test_what_does_not_fit_is_refused(
 
 
 def test_a_page_draws_what_was_recorded_and_what_is_forecast(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """Each disk has a chart with both lines, the interval and the limit; those of 'advise' are the same."""
+    """Each disk has a chart with both lines, the interval and the limit; 'advise' shows the same charts."""
     for hour in (1, 2, 3, 4):
         assert run_cli("inspect", "--record", "-q", "--snapshot", snapshot(tmp_path, hour)).code == 0
     words = ("--snapshot", snapshot(tmp_path, 5), "-o", "html")

@@ -1,4 +1,4 @@
-"""``kafkabal inspect --by rack``: bytes across racks, their price, and racks that are paths."""
+"""``kafkabal inspect --by rack``: bytes across racks, their price, and hierarchical racks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MB = 10**6
 
 @pytest.fixture
 def snapshot(tmp_path: Path) -> str:
-    """Three brokers in two data centres; 1 MB/s is written to broker 1 and copied to the others."""
+    """Three brokers in two data centres; producers write 1 MB/s to broker 1, which is copied to the others."""
     lines: list[dict[str, Any]] = [
         {"kafkabal_snapshot": 1, "cluster_id": "c", "taken_at": "2026-01-01T00:00:00Z"},
         *({"broker": b, "rack": rack} for b, rack in ((1, "dc1/r1"), (2, "dc1/r2"), (3, "dc2/r1"))),
@@ -50,7 +50,7 @@ def test_bytes_and_price_across_racks(run_cli: Callable[..., Any], snapshot: str
 
 
 def test_an_idle_cluster_shows_that_nothing_crosses(run_cli: Callable[..., Any], snapshot: str) -> None:
-    """Rates that were measured as zero are figures; without them the table was a list of racks."""
+    """Rates measured as zero are shown; without them the table would only list racks."""
     idle = Path(snapshot)
     idle.write_text(
         idle.read_text().replace(str(2 * MB), "0").replace(f'"in_bytes_per_s": {MB}', '"in_bytes_per_s": 0')
@@ -63,7 +63,7 @@ def test_an_idle_cluster_shows_that_nothing_crosses(run_cli: Callable[..., Any],
 
 
 def test_a_level_groups_racks(run_cli: Callable[..., Any], snapshot: str) -> None:
-    """Only what leaves the data centre is left, in both tables."""
+    """Only bytes that leave the data centre remain, in both tables."""
     shown = run_cli("inspect", "--by", "rack", "--rack-level", "1", "--snapshot", snapshot, "-o", "json")
     assert traffic(shown.out)["dc1"]["replicated_out_bytes_per_s"] == MB
     assert {row["rack"]: row["brokers"] for row in json.loads(shown.out)["racks"]} == {"dc1": 2, "dc2": 1}

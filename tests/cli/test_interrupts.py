@@ -1,4 +1,4 @@
-"""Ctrl-C once more, while an interrupted command is on its way out."""
+"""A second Ctrl-C while an interrupted command is exiting."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TORN_DOWN = "atexit.register(interrupt)"
 
 @pytest.mark.parametrize("then", [_WAITING, _TORN_DOWN], ids=["a thread still waits", "the interpreter ends"])
 def test_second_interrupt_keeps_the_exit_code(then: str) -> None:
-    """It ends the process with exit code 130 and without a word, rather than by the signal or with a traceback."""
+    """It ends the process silently with exit code 130, not by the signal or with a traceback."""
     ended = subprocess.run(
         [sys.executable, "-c", _SCRIPT.format(then=then)], capture_output=True, text=True, timeout=50
     )

@@ -17,14 +17,14 @@ VALUES = {1: 1.0, 2: 2.0, 3: 3.0}
 
 
 class _Prometheus(BaseHTTPRequestHandler):
-    """Answers every query with a value a broker."""
+    """Responds to every query with one value per broker."""
 
     def do_GET(self) -> None:
-        """Answer."""
+        """Respond."""
         self._answer()
 
     def do_POST(self) -> None:
-        """Answer."""
+        """Respond."""
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self._answer()
 
@@ -38,12 +38,12 @@ class _Prometheus(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
 def prometheus() -> Iterator[str]:
-    """Address of a server that answers as Prometheus does."""
+    """Address of a server that responds like Prometheus."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _Prometheus) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
@@ -51,7 +51,7 @@ def prometheus() -> Iterator[str]:
 
 
 def test_inspect_shows_what_is_queried(run_cli: Callable[..., Any], prometheus: str) -> None:
-    """The score has the value of each broker; without the options the hint names them."""
+    """The score has the value of each broker; without the options, the hint names them."""
     words = ("inspect", "--snapshot", str(SNAPSHOT), "--score", "prometheus", "-o", "json")
     refused = run_cli(*words)
     assert refused.code == 2
@@ -64,7 +64,7 @@ def test_inspect_shows_what_is_queried(run_cli: Callable[..., Any], prometheus: 
 
 
 def test_create_places_by_what_is_queried(run_cli: Callable[..., Any], prometheus: str) -> None:
-    """Leaders go to the brokers with the lowest value."""
+    """The brokers with the lowest value lead the new partitions."""
     words = ("create", "fresh", "-p", "1", "-r", "1", "--dry-run", "--snapshot", str(SNAPSHOT), "-o", "json")
     placed = run_cli(*words, "--score", "prometheus", "--prometheus", prometheus, "--prometheus-query", "load")
     assert placed.code == 0, placed.err
@@ -72,7 +72,7 @@ def test_create_places_by_what_is_queried(run_cli: Callable[..., Any], prometheu
 
 
 def test_leaders_are_planned_by_what_is_queried(run_cli: Callable[..., Any], prometheus: str) -> None:
-    """The broker with the lowest value takes over leadership, the one with the highest takes none; not a byte moves."""
+    """The broker with the lowest value gains leadership, the one with the highest gains none; no byte moves."""
     words = ("rebalance", "plan", "--leaders-only", "--score", "prometheus", "--snapshot", str(SNAPSHOT), "-o", "json")
     planned = run_cli(*words, "--prometheus", prometheus, "--prometheus-query", "load")
     assert planned.code == 0, planned.err

@@ -1,4 +1,4 @@
-"""An option whose value is missing never takes the next option for it."""
+"""An option with a missing value never takes the next option as its value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ON = ("--snapshot", SNAPSHOT)
 
 
 def commands(rows: Mapping[str, Row]) -> Iterator[Any]:
-    """Every command, also those of groups."""
+    """Every command, including those of groups."""
     for name, row in rows.items():
         if row.function:
             yield build_command(name, row)
@@ -26,7 +26,7 @@ def commands(rows: Mapping[str, Row]) -> Iterator[Any]:
 
 
 def test_every_option_with_a_value_refuses_an_option() -> None:
-    """In every command, long and short."""
+    """Holds for every command, and for long and short options."""
     for command in commands(COMMANDS):
         options = [p for p in command.params if p.param_type_name == "option" and not (p.is_flag or p.count)]
         for flag in (flag for option in options for flag in option.opts):
@@ -46,7 +46,7 @@ def test_every_option_with_a_value_refuses_an_option() -> None:
     ],
 )
 def test_the_hint_says_how_to_mean_it(run_cli: Callable[..., Any], words: tuple[str, ...], flag: str) -> None:
-    """With an equals sign, after the long form of the option."""
+    """The hint suggests the long form with an equals sign."""
     refused = run_cli(*words)
     assert (refused.code, refused.out) == (2, "")
     assert f"option without a value: {flag} (followed by -" in refused.err
@@ -55,7 +55,7 @@ def test_the_hint_says_how_to_mean_it(run_cli: Callable[..., Any], words: tuple[
 
 @pytest.mark.parametrize("words", ["watch --heal", "inspect -o", "rebalance --profile", "rebalance plan -qo"])
 def test_a_command_line_that_ends_at_an_option_is_told_of_its_own_help(run_cli: Callable[..., Any], words: str) -> None:
-    """In the words of any other missing value, with the help of the command and not of the program."""
+    """The error is the usual one for a missing value, and refers to the command's help, not the program's."""
     *command, flag = words.split()
     refused = run_cli(*command, flag)
     assert refused.err == (
@@ -68,7 +68,7 @@ def test_a_command_line_that_ends_at_an_option_is_told_of_its_own_help(run_cli: 
 def test_a_value_may_begin_with_a_dash(
     run_cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A standard stream, what follows an equals sign, and a number below 0 that the option itself refuses."""
+    """Allowed: standard streams, values after an equals sign, and negative numbers, which the option itself refuses."""
     monkeypatch.chdir(tmp_path)
     assert run_cli("inspect", *ON, "--output-file", "-").out
     assert run_cli("inspect", *ON, "--save=-q").code == 0

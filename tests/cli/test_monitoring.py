@@ -1,4 +1,4 @@
-"""``kafkabal monitoring``: files for the clusters of the profiles, whole or not at all."""
+"""``kafkabal monitoring``: files for the clusters of the profiles, all or none."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def profiles(tmp_path: Path) -> Path:
 
 
 def test_thresholds_and_addresses_are_in_the_files(run_cli: Callable[..., Any], profiles: Path, tmp_path: Path) -> None:
-    """What is given is what Prometheus and Alertmanager read, quoted so that nothing can break out."""
+    """The given values reach Prometheus and Alertmanager, quoted so that nothing can break out."""
     done = run_cli(
         *("monitoring", "--out", str(tmp_path / "m"), "--full", "70%", "--full-within", "5d"),
         *("--exporter", "h1:9100", "--exporter", "h2:9100", "--webhook", 'http://x/"a'),
@@ -43,7 +43,7 @@ def test_thresholds_and_addresses_are_in_the_files(run_cli: Callable[..., Any], 
 
 
 def test_files_of_the_user_are_kept(run_cli: Callable[..., Any], profiles: Path, tmp_path: Path) -> None:
-    """A second call with the same options changes nothing; edited files are replaced only when that is asked for."""
+    """A second call with the same options changes nothing; edited files are replaced only on request."""
     words = ("monitoring", "--out", str(tmp_path / "m"))
     assert run_cli(*words).code == 0
     assert run_cli(*words).code == 0
@@ -83,7 +83,7 @@ def test_wrong_values_are_refused(
 def test_a_pattern_stands_for_all_profiles_that_match(
     run_cli: Callable[..., Any], profiles: Path, tmp_path: Path
 ) -> None:
-    """As in inspect: each once, in the order given."""
+    """As in inspect: each profile once, in the given order."""
     done = run_cli("monitoring", "--out", str(tmp_path / "m"), "--profile", "s*", "--profile", "*")
 
     assert done.code == 0
@@ -101,7 +101,7 @@ def test_a_profile_that_no_unit_can_be_named_by_is_refused(
 
 
 def test_without_profiles_there_is_nothing_to_monitor(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """The hint says how to add one."""
+    """The hint says how to add a profile."""
     done = run_cli("monitoring", "--out", str(tmp_path / "m"))
     assert done.code == 2
     assert "kafkabal profiles add" in done.err

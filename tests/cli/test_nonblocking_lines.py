@@ -9,7 +9,7 @@ from kafkabal.cli.framework.nonblocking_lines import NonblockingLines
 
 
 class Blocked(io.StringIO):
-    """A terminal that was stopped until it is let go."""
+    """A terminal that is stopped until released."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class Broken(io.StringIO):
 
 
 def test_a_blocked_stream_holds_nobody_up() -> None:
-    """Lines wait for it and are written in order once it goes on."""
+    """Lines are queued and written in order once the stream continues."""
     stream = Blocked()
     with NonblockingLines(stream) as lines:
         for number in range(100):
@@ -42,7 +42,7 @@ def test_a_blocked_stream_holds_nobody_up() -> None:
 
 
 def test_a_stream_that_stays_blocked_is_left_behind() -> None:
-    """The end does not wait for it, and it is known that it is blocked."""
+    """The end does not wait for the stream, and it is reported as blocked."""
     stream = Blocked()
     lines = NonblockingLines(stream)
     with lines:
@@ -53,7 +53,7 @@ def test_a_stream_that_stays_blocked_is_left_behind() -> None:
 
 
 def test_a_broken_stream_is_given_up() -> None:
-    """It is known to be gone, and further lines change nothing."""
+    """It is reported as gone, and further lines have no effect."""
     lines = NonblockingLines(Broken())
     with lines:
         lines.write("a\n")

@@ -1,4 +1,4 @@
-"""Streams that are not read: a command continues, and is delayed by seconds at most."""
+"""Streams without a reader: a command continues, delayed by seconds at most."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SNAPSHOT = Path(__file__).parent / "snapshots" / "lopsided.jsonl"
 
 
 def test_lines_of_both_streams_keep_their_order() -> None:
-    """What is written to one terminal by both streams appears as it was written."""
+    """Output of both streams to one terminal appears in the order of writing."""
     terminal = io.StringIO()
     with nonblocking_streams(CommandContext(stdout=terminal, stderr=terminal, environ={})) as context:
         context.stdout.write("table\n")
@@ -31,7 +31,7 @@ def test_lines_of_both_streams_keep_their_order() -> None:
 
 
 def test_a_reader_that_is_gone_is_reported_once() -> None:
-    """An error of the stream behind reaches the caller at the next flush, and not again."""
+    """An error of the underlying stream reaches the caller at the next flush, and only once."""
 
     class Gone(io.StringIO):
         def write(self, text: str) -> int:
@@ -46,7 +46,7 @@ def test_a_reader_that_is_gone_is_reported_once() -> None:
 
 
 def test_an_error_that_no_caller_heard_of_ends_the_block() -> None:
-    """Output that was lost without a flush is not taken for written."""
+    """Output lost without a flush is not reported as written."""
 
     class Full(io.StringIO):
         def write(self, text: str) -> int:
@@ -77,7 +77,7 @@ def test_an_error_that_no_caller_heard_of_is_not_told_by_the_garbage_collector()
 
 
 def test_a_blocked_stream_delays_a_command_once() -> None:
-    """However much is written, all waits together are bounded; what was written arrives when the reader goes on."""
+    """The total wait is bounded however much is written; the output arrives when the reader continues."""
     with full_pipe() as (read, write), os.fdopen(os.dup(write.fileno()), "w") as blocked:
         reached = threading.Event()
         lines: list[bytes] = []

@@ -1,4 +1,4 @@
-"""A broker with the only copy of what is being moved dies: commands say so, and all is in order once it is back."""
+"""The broker with the only copy of a moving partition dies: commands say so, and all is well once it is back."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def simulation(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("then", ["resume", "cancel"])
 def test_a_move_that_nobody_can_cancel(simulation: Simulation, tmp_path: Path, then: str) -> None:
-    """``apply`` and ``cancel`` end with 1; once the broker is back ``resume`` or another ``cancel`` ends the cancel."""
+    """``apply`` and ``cancel`` exit with 1; once the broker is back, ``resume`` or another ``cancel`` completes."""
     kafka = simulation.memory.kafka
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps({"version": 1, "partitions": [{"topic": "one", "partition": 0, "replicas": [2]}]}))
@@ -60,7 +60,7 @@ def _configs(simulation: Simulation) -> list[dict[str, str]]:
 
 @pytest.fixture
 def crowd(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Simulation:
-    """Four brokers with throttles of an operator; the first has one only copy, and one of two of other partitions."""
+    """Four brokers with an operator's throttles; the first has one partition's only copy, and one of two of others."""
     rows = [
         TopicRow(topic="one", partitions=[partition(0, [1], 5 * GB)], configs={FOLLOWER_REPLICAS: "7:4"}),
         TopicRow(topic="two", partitions=[partition(n, [1, 2], GB) for n in range(2)]),
@@ -73,7 +73,7 @@ def crowd(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Simul
 
 
 def _move_only_copy(simulation: Simulation, tmp_path: Path) -> None:
-    """Move partition one-0 from broker 1 to 2, which dies meanwhile."""
+    """Move partition one-0 from broker 1 to 2; broker 1 dies meanwhile."""
     kafka = simulation.memory.kafka
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps({"version": 1, "partitions": [{"topic": "one", "partition": 0, "replicas": [2]}]}))
@@ -87,7 +87,7 @@ _CRON = ("rebalance", "--repair-only", "--dead-after", "0", "--yes", "--throttle
 
 
 def test_the_rest_is_repaired_meanwhile(crowd: Simulation, tmp_path: Path) -> None:
-    """A later run takes over the move that cannot end, repairs the rest, and restores all throttles at the end."""
+    """A later run takes over the move that cannot complete, repairs the rest, and restores all throttles at the end."""
     kafka, before = crowd.memory.kafka, _configs(crowd)
     _move_only_copy(crowd, tmp_path)
 
@@ -112,7 +112,7 @@ def test_the_rest_is_repaired_meanwhile(crowd: Simulation, tmp_path: Path) -> No
 
 
 def test_what_is_taken_over_can_be_rolled_back(crowd: Simulation, tmp_path: Path) -> None:
-    """Rollback of the later run brings back the partition that it took over too, and every original value."""
+    """Rolling back the later run also returns the partition it took over, and every original value."""
     kafka, before = crowd.memory.kafka, _configs(crowd)
     placed = crowd.replicas()
     _move_only_copy(crowd, tmp_path)
@@ -125,7 +125,7 @@ def test_what_is_taken_over_can_be_rolled_back(crowd: Simulation, tmp_path: Path
 
 
 def test_a_cancelled_run_is_not_taken_over(crowd: Simulation, tmp_path: Path) -> None:
-    """Who cancels does not want the move: a later run must not bring it to its target."""
+    """The user who cancelled does not want the move: a later run must not complete it."""
     _move_only_copy(crowd, tmp_path)
     assert crowd.run("rebalance", "cancel").code == 1
     later = crowd.run(*_CRON)
@@ -136,7 +136,7 @@ def test_a_cancelled_run_is_not_taken_over(crowd: Simulation, tmp_path: Path) ->
 
 
 def test_other_reassignments_still_stop_a_run(crowd: Simulation, tmp_path: Path) -> None:
-    """Only what was taken over is known as our own."""
+    """Only reassignments that were taken over count as ours."""
     _move_only_copy(crowd, tmp_path)
     crowd.memory.kafka.add_topic(TopicRow(topic="slow", partitions=[partition(0, [2], 9000 * GB)]))
     assert not crowd.memory.connect("x").alter_reassignments({TopicPartition("slow", 0): (3,)})

@@ -1,4 +1,4 @@
-"""``kafkabal rebalance plan --plan-for``: the cluster that is balanced is the one that history forecasts."""
+"""``kafkabal rebalance plan --plan-for``: balances the cluster that history forecasts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GB = 10**9
 
 
 def snapshot(folder: Path, hour: int) -> str:
-    """Two brokers with as many bytes at hour 4; ``busy`` on broker 1 grows, ``idle`` on broker 2 does not."""
+    """Two brokers with equal bytes at hour 4; ``busy`` on broker 1 grows, ``idle`` on broker 2 does not."""
     written = {"busy": hour * GB, "idle": 4 * GB}
     lines: list[dict[str, Any]] = [
         {"kafkabal_snapshot": 1, "cluster_id": "c", "taken_at": f"2026-01-01T{hour:02}:00:00Z"}
@@ -32,7 +32,7 @@ def snapshot(folder: Path, hour: int) -> str:
 
 
 def test_what_will_be_uneven_is_balanced_before_it_is(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """Even now, so nothing to do; in 16 hours broker 1 holds five times as much, so busy partitions move."""
+    """Balanced now, so nothing to do; in 16 hours broker 1 will have five times as much, so busy partitions move."""
     assert run_cli("inspect", "--record", "--snapshot", snapshot(tmp_path, 2)).code == 0
     words = ("rebalance", "plan", "--snapshot", snapshot(tmp_path, 4), "--score", "disk", "-o", "json")
     assert json.loads(run_cli(*words).out)["moves"] == []
@@ -46,7 +46,7 @@ def test_what_will_be_uneven_is_balanced_before_it_is(run_cli: Callable[..., Any
 
 
 def test_the_plan_file_says_what_it_was_made_for(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """It can be shown and applied like any other."""
+    """It can be shown and applied like any other plan."""
     run_cli("inspect", "--record", "--snapshot", snapshot(tmp_path, 2))
     plan = tmp_path / "plan.json"
     now = snapshot(tmp_path, 4)
@@ -60,7 +60,7 @@ def test_the_plan_file_says_what_it_was_made_for(run_cli: Callable[..., Any], tm
 def test_advice_for_later_says_so_and_is_carried_out_by_a_plan_for_later(
     run_cli: Callable[..., Any], tmp_path: Path
 ) -> None:
-    """What has to move then does not have to move now: the command that is shown plans for the same time."""
+    """Advice for a later time suggests a command that plans for the same time."""
     run_cli("inspect", "--record", "--snapshot", snapshot(tmp_path, 2))
     now = snapshot(tmp_path, 4)
     shown = run_cli("advise", "--snapshot", now, "--plan-for", "16h", "--limit", "5%")
@@ -74,7 +74,8 @@ def test_advice_for_later_says_so_and_is_carried_out_by_a_plan_for_later(
 def test_a_forecast_from_short_history_says_so(
     run_cli: Callable[..., Any], tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    """Two hours say little of two weeks, but enough of a day: fourteen times the history is the limit."""
+    """Two hours of history say little about two weeks, but enough about a day: the limit is fourteen times the
+    history."""
     run_cli("inspect", "--record", "--snapshot", snapshot(tmp_path, 2))
     words = (*words, "--snapshot", snapshot(tmp_path, 4), "--plan-for")
     far = run_cli(*words, "14d")

@@ -1,4 +1,4 @@
-"""``kafkabal produce`` and ``kafkabal telemetry``: what is refused before any broker is asked."""
+"""``kafkabal produce`` and ``kafkabal telemetry``: what is refused before any broker is contacted."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def data(tmp_path: Path) -> Path:
 def test_what_makes_no_sense_is_refused(
     run_cli: Callable[..., Any], data: Path, source: str, words: list[str], message: str
 ) -> None:
-    """Exit 2 and one line that names the fault, though no broker could be reached."""
+    """Exit 2 and one line that names the fault, without contacting a broker."""
     outcome = run_cli("produce", "images", str(data / source), *words, *NOWHERE)
     assert (outcome.code, outcome.out) == (2, ""), outcome.err
     assert message in outcome.err
@@ -84,7 +84,7 @@ def test_what_makes_no_sense_is_refused(
     ],
 )
 def test_a_bad_producer_setting_is_named(run_cli: Callable[..., Any], data: Path, setting: str, message: str) -> None:
-    """One line with the key, before any broker is asked; a single key is refused, and so are keys that contradict."""
+    """One line with the key, before any broker is contacted; a single key, and contradictory keys, are refused."""
     outcome = run_cli("produce", "images", str(data / "folder"), "--producer-config", setting, *NOWHERE)
     assert (outcome.code, outcome.out) == (2, "")
     assert f"--producer-config {message}" in outcome.err
@@ -102,7 +102,7 @@ def test_a_bad_producer_setting_is_named(run_cli: Callable[..., Any], data: Path
 def test_a_port_where_nobody_listens_is_reported_within_seconds(
     run_cli: Callable[..., Any], data: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
-    """Every address, why it cannot be reached, and what to look at; exit 1 after less than what a client waits."""
+    """Every address, why it is unreachable, and what to check; exit 1 sooner than a client would give up."""
     monkeypatch.chdir(data)
     seconds = [0.0]
 
@@ -122,7 +122,7 @@ def test_a_port_where_nobody_listens_is_reported_within_seconds(
 def test_whether_a_broker_answers_is_asked_once(
     run_cli: Callable[..., Any], data: Path, monkeypatch: pytest.MonkeyPatch, telemetry: list[str]
 ) -> None:
-    """Wherever latencies come from, the first answer is enough."""
+    """Wherever latencies come from, one response of a broker is enough."""
     asked: list[str] = []
 
     def refused(*_: object, **__: object) -> None:
@@ -140,7 +140,7 @@ def test_whether_a_broker_answers_is_asked_once(
 def test_a_run_that_is_stopped_while_it_waits_for_a_broker_tells_so(
     run_cli: Callable[..., Any], data: Path, telemetry: list[str]
 ) -> None:
-    """Ctrl-C before anything was sent is told like any later one."""
+    """Ctrl-C before anything was sent is reported like a later one."""
 
     def interrupted(_: float) -> None:
         raise KeyboardInterrupt
@@ -151,7 +151,7 @@ def test_a_run_that_is_stopped_while_it_waits_for_a_broker_tells_so(
 
 
 def test_a_broker_that_is_just_starting_is_waited_for() -> None:
-    """Refusals of the first seconds are not fatal; a refusal that is no matter of reach is, at once."""
+    """Refused connections in the first seconds are not fatal; other errors are, at once."""
     seconds = [0.0]
 
     class Starting:
@@ -185,7 +185,7 @@ def test_a_broker_that_is_just_starting_is_waited_for() -> None:
     ],
 )
 def test_a_setting_that_undoes_a_promise_is_warned_of(settings: list[str], warning: str) -> None:
-    """What produce no longer promises is told in a line; a harmless setting is not mentioned."""
+    """A setting that weakens produce's guarantees causes one warning line; a harmless one causes none."""
     stream = io.StringIO()
     context = CommandContext(stderr=stream, environ={})
     assert _producer_settings(settings, context) == dict(setting.split("=") for setting in settings)
@@ -193,7 +193,7 @@ def test_a_setting_that_undoes_a_promise_is_warned_of(settings: list[str], warni
 
 
 def test_without_a_cluster_nothing_is_sent(run_cli: Callable[..., Any], data: Path) -> None:
-    """The hint says how to name one."""
+    """The hint says how to name a cluster."""
     outcome = run_cli("produce", "images", str(data / "folder"))
     assert outcome.code == 2
     assert "--bootstrap-server" in outcome.err
@@ -228,7 +228,7 @@ def test_telemetry_is_refused_before_it_reaches_a_broker(
 def test_a_subscription_that_is_named_twice_is_removed_once(
     run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Brokers refuse a change that is asked for twice; here it is asked for once."""
+    """Brokers reject duplicate changes in a request, so the request has it once."""
     changed: list[Any] = []
 
     def alter(_: KafkaCluster, changes: list[Any]) -> dict[Any, Any]:
@@ -243,7 +243,7 @@ def test_a_subscription_that_is_named_twice_is_removed_once(
 
 
 def watcher_of(profile: Path) -> tuple[ProfileWatcher, io.StringIO]:
-    """The watcher of a run that took its scores from a profile."""
+    """The profile watcher of a run that took its scores from a profile."""
     stream = io.StringIO()
     folders = {"config": profile.parent, "state": profile.parent}
     context = CommandContext(stderr=stream, environ={}, folders=folders)
@@ -251,14 +251,14 @@ def watcher_of(profile: Path) -> tuple[ProfileWatcher, io.StringIO]:
 
 
 def rewrite(profile: Path, text: str) -> None:
-    """Change a profile, with another time of change even on a coarse clock."""
+    """Change a profile, with a new modification time even on a coarse clock."""
     before = profile.stat().st_mtime_ns
     profile.write_text(text)
     os.utime(profile, ns=(before + 10**9, before + 10**9))
 
 
 def test_scores_of_a_changed_profile_are_taken(tmp_path: Path) -> None:
-    """Once after each change, the scores of the profile are handed to the run, and it is told."""
+    """After each change, the run gets the profile's scores once, and reports it."""
     profile = tmp_path / "p.yaml"
     profile.write_text("bootstrap_servers: a:1\nscores: [disk]\n")
     watcher, stream = watcher_of(profile)
@@ -273,7 +273,7 @@ def test_scores_of_a_changed_profile_are_taken(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["scores: [nonsense]\n", "scores: [", "bootstrap_servers: a:1\nunknown: 1\n"])
 def test_a_profile_that_no_longer_makes_sense_is_not_taken(tmp_path: Path, text: str) -> None:
-    """A broken profile is warned of, and the run goes on by the scores that it has."""
+    """A broken profile causes a warning, and the run keeps its current scores."""
     profile = tmp_path / "p.yaml"
     profile.write_text("bootstrap_servers: a:1\nscores: [disk]\n")
     watcher, stream = watcher_of(profile)
@@ -283,7 +283,7 @@ def test_a_profile_that_no_longer_makes_sense_is_not_taken(tmp_path: Path, text:
 
 
 def test_an_interrupted_run_tells_what_it_sent_itself() -> None:
-    """What earlier runs sent is not denied by a run that was stopped before it had sent anything."""
+    """A run stopped before it sent anything does not deny what earlier runs sent."""
     interrupted = _interrupted(0, "images", KeyboardInterrupt(), is_remembered=False)
     assert interrupted.message == "interrupted: 0 records sent to topic images"
     later = _interrupted(7, "images", KeyboardInterrupt(), is_remembered=True)

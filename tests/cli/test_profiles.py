@@ -1,4 +1,4 @@
-"""``kafkabal profiles``: the file of profiles is listed, shown without secrets, changed and checked."""
+"""``kafkabal profiles``: lists, shows without secrets, changes and checks the profiles file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def profiles(tmp_path: Path) -> Path:
 
 
 def test_no_file_is_an_empty_list(run_cli: Callable[..., Any]) -> None:
-    """A new user is not met by an error, but by the command to begin with."""
+    """A new user gets the command to start with, not an error."""
     shown = run_cli("profiles", "list")
     assert shown.code == 0
     assert "kafkabal profiles add" in shown.out
@@ -33,7 +33,7 @@ def test_no_file_is_an_empty_list(run_cli: Callable[..., Any]) -> None:
 
 
 def test_add_makes_a_file_that_is_used(run_cli: Callable[..., Any]) -> None:
-    """What was added, with a setting of its own, is what the next command reads."""
+    """The next command reads the added profile, with its own setting."""
     added = run_cli(
         *("profiles", "add", "new", "--snapshot", str(SNAPSHOTS / "even.jsonl"), "--set", "tolerance=5%", "--use")
     )
@@ -72,7 +72,7 @@ def test_add_and_use_keep_comments_and_layout(run_cli: Callable[..., Any], profi
 def test_wrong_words_change_nothing(
     run_cli: Callable[..., Any], profiles: Path, words: list[str], message: str
 ) -> None:
-    """Each is refused with what is wrong, and the file is as before."""
+    """Each is refused with the reason, and the file is unchanged."""
     before = profiles.read_text()
     refused = run_cli("profiles", *words)
     assert (refused.code, profiles.read_text()) == (2, before)
@@ -88,7 +88,7 @@ def test_a_layout_that_cannot_be_extended_is_left_alone(run_cli: Callable[..., A
 
 
 def test_a_file_of_another_system_is_extended(run_cli: Callable[..., Any], profiles: Path) -> None:
-    """Line ends of Windows are no reason to refuse."""
+    """Windows line ends are accepted."""
     profiles.write_bytes(b"profiles:\r\n  a:\r\n    tolerance: 5%\r\n")
     assert run_cli("profiles", "add", "x", "-b", "a:1").code == 0
     rows = json.loads(run_cli("profiles", "list", "-o", "json").out)["profiles"]
@@ -96,14 +96,14 @@ def test_a_file_of_another_system_is_extended(run_cli: Callable[..., Any], profi
 
 
 def test_long_lists_of_names_are_cut(run_cli: Callable[..., Any], profiles: Path) -> None:
-    """Twenty profiles are not all named in a hint."""
+    """A hint does not list all of twenty profiles."""
     profiles.write_text("profiles:\n" + "".join(f"  p{n:02}: {{tolerance: 5%}}\n" for n in range(20)))
     for words in (["inspect", "--profile", "zzz*"], ["profiles", "use", "zzz"], ["profiles", "show", "zzz"]):
         assert "p00, p01, p02, p03, p04 and 15 more" in run_cli(*words).err
 
 
 def test_values_that_look_like_yaml_survive(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """Values are quoted where YAML would read them as something else."""
+    """Values are quoted if YAML would read them as something else."""
     snapshot = tmp_path / "a: #b's [x].jsonl"
     snapshot.write_bytes((SNAPSHOTS / "even.jsonl").read_bytes())
     assert run_cli("profiles", "add", "odd", "--snapshot", str(snapshot), "--set", "topics=*,a#b").code == 0
@@ -111,7 +111,7 @@ def test_values_that_look_like_yaml_survive(run_cli: Callable[..., Any], tmp_pat
 
 
 def test_secrets_are_never_shown(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """Of a client.properties only what cannot be a secret has its value, unknown keys included."""
+    """Only values of a client.properties that cannot be secret are shown; those of unknown keys are not."""
     properties = tmp_path / "client.properties"
     properties.write_text(
         'security.protocol=SASL_SSL\nsasl.jaas.config=org.X required password="hush";\n'
@@ -130,7 +130,7 @@ def test_secrets_are_never_shown(run_cli: Callable[..., Any], tmp_path: Path) ->
 
 
 def test_check_asks_all_and_names_those_that_fail(run_cli: Callable[..., Any], profiles: Path) -> None:
-    """A cluster that does not answer is a row and exit 3; the others are checked all the same."""
+    """A cluster that does not respond is a row and exit 3; the others are still checked."""
     assert run_cli("profiles", "check").code == 0
     profiles.write_text(profiles.read_text() + "    gone:\n        bootstrap_servers: 127.0.0.1:1\n")
     checked = run_cli("profiles", "check", "-o", "json")
@@ -141,7 +141,7 @@ def test_check_asks_all_and_names_those_that_fail(run_cli: Callable[..., Any], p
 
 
 def test_use_of_an_unknown_profile_in_the_file_is_named(run_cli: Callable[..., Any], profiles: Path) -> None:
-    """A profile that was removed by hand while in use is not silently replaced by another."""
+    """If the default profile was removed by hand, no other profile silently replaces it."""
     profiles.write_text("use: old\n" + profiles.read_text())
     refused = run_cli("inspect")
     assert refused.code == 2
@@ -150,13 +150,13 @@ def test_use_of_an_unknown_profile_in_the_file_is_named(run_cli: Callable[..., A
 
 @pytest.fixture
 def misspelt(profiles: Path) -> Path:
-    """The file with a third profile that holds an unknown key."""
+    """The profiles file with a third profile that has an unknown key."""
     profiles.write_text(profiles.read_text() + "    bad:\n        snapshot: x.jsonl\n        tolerence: 5%\n")
     return profiles
 
 
 def test_a_misspelt_key_stops_its_own_profile_only(run_cli: Callable[..., Any], misspelt: Path) -> None:
-    """Commands on other clusters work and say nothing of it; those on this one are refused with the line."""
+    """Commands on other clusters work without mentioning it; those on this one are refused, naming the line."""
     good = run_cli("inspect", "--profile", "lab")
     assert (good.code, good.err) == (0, "")
     for words in (["inspect", "--profile", "bad"], ["profiles", "show", "bad"], ["profiles", "use", "bad"]):
@@ -167,7 +167,7 @@ def test_a_misspelt_key_stops_its_own_profile_only(run_cli: Callable[..., Any], 
 
 
 def test_a_misspelt_key_is_listed_and_checked(run_cli: Callable[..., Any], misspelt: Path) -> None:
-    """``list`` names the problem beside the others, ``check`` counts it as failed, and the file can be changed."""
+    """``list`` shows the problem next to the others, ``check`` counts it as failed, and the file can be edited."""
     listed = run_cli("profiles", "list", "-o", "json")
     rows = {row["profile"]: row["problem"] for row in json.loads(listed.out)["profiles"]}
     assert (listed.code, rows["prod"], rows["lab"]) == (0, None, None)
@@ -179,7 +179,7 @@ def test_a_misspelt_key_is_listed_and_checked(run_cli: Callable[..., Any], missp
 
 
 def test_a_setting_where_profiles_are_named_refuses_the_file(run_cli: Callable[..., Any], profiles: Path) -> None:
-    """A setting that was indented wrongly may belong to any profile, so none of them is used without it."""
+    """A wrongly indented setting may belong to any profile, so none of them is used."""
     profiles.write_text(profiles.read_text() + "    tolerance: 5%\n")
     refused = run_cli("inspect", "--profile", "lab")
     assert (refused.code, "line 7: expected a mapping" in refused.err) == (2, True)

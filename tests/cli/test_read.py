@@ -1,4 +1,4 @@
-"""``kafkabal read``: what it refuses before it reaches for a cluster, and how it shows what it measured."""
+"""``kafkabal read``: what it refuses before it contacts a cluster, and how it shows its measurements."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ RunCli = Callable[..., Outcome]
     ],
 )
 def test_options_that_do_not_go_together(run_cli: RunCli, words: tuple[str, ...], message: str) -> None:
-    """One line and exit code 2, before any broker is asked."""
+    """One line and exit code 2, before any broker is contacted."""
     got = run_cli("read", "images", *words, "-b", "127.0.0.1:1")
     assert (got.code, got.out) == (2, "")
     assert message in got.err
 
 
 def test_a_snapshot_holds_no_records(run_cli: RunCli, tmp_path: Path) -> None:
-    """Without live brokers there is nothing to read: exit code 2."""
+    """Records require live brokers: exit code 2."""
     got = run_cli("read", "images")
     assert got.code == 2
 
 
 def _measurement() -> Measurement:
-    """Two readers for ten seconds; broker 2 had a request only half of the time."""
+    """Two readers for ten seconds; broker 2 had requests only half of the time."""
     results = []
     for reader in range(2):
         metrics = ReaderMetrics(samples=1000, size_bytes=10**9, elapsed_s=10.0, waited_s=1.0 + reader)
@@ -70,7 +70,7 @@ def _document() -> dict[str, Any]:
 
 
 def test_what_was_measured_is_shown() -> None:
-    """Rates of all readers together, and of each broker while it was asked."""
+    """The total rate of all readers, and the rate of each broker while it had requests."""
     document = _document()
     check_document(document)
     assert document["bytes_per_s"] == 2e8
@@ -80,7 +80,7 @@ def test_what_was_measured_is_shown() -> None:
 
 
 def test_restored_files_are_shown() -> None:
-    """Documents and CSV have their published shape, with failures and without."""
+    """Documents and CSV have their published schema, with failures and without."""
     for failures in ([], [("a", "cut")]):
         report = restore_report("images", Path("x"), RestoreResult(written=2, size_bytes=5, failures=failures))
         document = json.loads(render(report, "json", PLAIN))
@@ -90,7 +90,7 @@ def test_restored_files_are_shown() -> None:
 
 
 def test_the_training_file_is_what_route_simulate_takes(tmp_path: Path) -> None:
-    """It loads, and has the rate of each broker."""
+    """The file loads, and has the rate of each broker."""
     path = tmp_path / "training.yaml"
     path.write_text(yaml.safe_dump(training_file(_measurement())))
     setup = load_training("measured", path)
@@ -108,7 +108,7 @@ def test_the_training_file_is_what_route_simulate_takes(tmp_path: Path) -> None:
     ],
 )
 def test_a_rack_without_brokers_is_warned_of(racks: dict[int, str | None], expected: str | None) -> None:
-    """A mistyped rack does not look like one that is far away; unknown racks, as before any fetch, are not judged."""
+    """A mistyped rack is not reported as a distant one; unknown racks, as before any fetch, are not judged."""
     warned: list[str] = []
     _warn_of_rack("r7", racks, SimpleNamespace(warn=warned.append))  # type: ignore[arg-type]
     assert warned == ([] if expected is None else [expected])

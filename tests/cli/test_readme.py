@@ -1,4 +1,4 @@
-"""What README, docs, man pages, alerts and hints tell people to type is parsed by the real commands."""
+"""Every command in README, docs, man pages, alerts and hints parses with the real command line."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ VALUES = {
 
 
 def _words(line: str) -> list[str]:
-    """The words of the first command of a line of shell, with values in place of placeholders."""
+    """The words of the first command in a shell line, with values in place of placeholders."""
     words: list[str] = []
     lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
     lexer.whitespace_split = True
@@ -65,7 +65,7 @@ def _commands_in(line: str) -> Iterator[str]:
 
 
 def _in_markdown(text: str) -> Iterator[str]:
-    """Command lines in the blocks and code spans of Markdown."""
+    """Command lines in Markdown code blocks and code spans."""
     for block in re.findall(r"^ *```(?:sh|console)\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE):
         for line in block.replace("\\\n", " ").splitlines():
             yield from _commands_in(line)
@@ -131,7 +131,7 @@ SHOWN = sorted(set(_shown()))
 
 
 def _parse(words: list[str]) -> str:
-    """Parse as the program does, without running anything; the title of the command."""
+    """Parse without running anything; returns the title of the command."""
     command: Any = root_command()
     context = command.make_context("kafkabal", [], resilient_parsing=True, obj=CommandContext(environ={}))
     title, words = "kafkabal", words[1:]
@@ -149,7 +149,7 @@ def _parse(words: list[str]) -> str:
 def test_every_command_line_can_be_typed(
     where: str, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The command exists, takes these options, and every value is one that it reads."""
+    """The command exists and takes these options, and every value parses."""
     monkeypatch.chdir(tmp_path)
     for folder in ("plans", "imagenet"):
         (tmp_path / folder).mkdir()
@@ -163,7 +163,7 @@ def test_every_command_line_can_be_typed(
 
 
 def test_the_commands_are_found() -> None:
-    """The patterns still match what is shown: in the README, in docs, in man pages, in alerts and in hints."""
+    """The patterns still match commands in the README, docs, man pages, alerts and hints."""
     assert len([line for where, line in SHOWN if where == "README.md"]) >= 15
     for place, least in (
         ("docs/", 60),
@@ -190,14 +190,14 @@ def test_the_profile_can_be_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("page", TEXTS, ids=lambda p: str(p.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    """Every file that is linked exists."""
+    """Every linked file exists."""
     links = set(re.findall(r"\]\(((?!http|#)[^)#]+)", page.read_text()))
 
     assert [link for link in sorted(links) if not (page.parent / link).exists()] == []
 
 
 def test_tests_that_are_named_exist() -> None:
-    """Each case that the page of sweeps lists is followed by a test that is there, under that name."""
+    """Each case on the page of sweeps is followed by an existing test with that name."""
     named = re.findall(r"`([\w/]+\.py)::(\w+)`", (ROOT / "docs" / "executor-sweeps.md").read_text())
     assert len(named) > 20
     # the table names files below tests/live

@@ -1,4 +1,4 @@
-"""``kafkabal rebalance`` and its commands, on snapshots: what is told, what is written, and the exit codes."""
+"""``kafkabal rebalance`` and its commands on snapshots: messages, files and exit codes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _replicas(path: Path) -> list[list[int]]:
 
 
 def test_apply_status_rollback(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
-    """A plan is applied, seen as done, and rolled back; the snapshot follows."""
+    """A plan is applied, reported as done, and rolled back; the snapshot follows."""
     before = _replicas(snapshot)
     done = run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
     assert (done.code, done.out.count("2 of 2 partitions moved")) == (0, 1)
@@ -57,7 +57,7 @@ def test_apply_status_rollback(run_cli: Callable[..., Any], snapshot: Path, plan
 
 
 def test_a_move_waits_for_the_one_that_makes_room(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """A copy that does not fit yet is tried again once another has left its log dir, on a snapshot too."""
+    """A copy that does not fit yet is retried once another has left its log dir, also on a snapshot."""
     rows = [
         replace(row, log_dirs=[replace(row.log_dirs[0], usable_bytes=(100 - used) * GB)])
         for row, used in zip(brokers(3, dir_bytes=100 * GB), (80, 20, 0), strict=True)
@@ -84,7 +84,7 @@ def test_a_move_waits_for_the_one_that_makes_room(run_cli: Callable[..., Any], t
 
 
 def test_apply_again_has_nothing_to_do(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
-    """A plan that is in place already is no error, and changes nothing."""
+    """A plan that is already in place is not an error, and changes nothing."""
     words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
     run_cli(*words)
     again = run_cli(*words)
@@ -93,7 +93,7 @@ def test_apply_again_has_nothing_to_do(run_cli: Callable[..., Any], snapshot: Pa
 
 
 def _crash(state_dir: Path) -> Path:
-    """Cut the journal of the latest run off in the middle of it, as a crash would have left it."""
+    """Truncate the journal of the latest run in the middle, as after a crash."""
     journal = max(state_dir.rglob("*.jsonl"))
     lines = journal.read_bytes().splitlines(keepends=True)
     entered = next(i for i, line in enumerate(lines) if b'"phase":"moving"' in line)
@@ -105,7 +105,7 @@ def _crash(state_dir: Path) -> Path:
 def test_a_crashed_run_is_ended_first(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path, policy: str
 ) -> None:
-    """With --yes a run of this host that crashed is resumed before anything is planned, unless that is refused."""
+    """With --yes a crashed run of this host is resumed before anything is planned, unless that is refused."""
     before = snapshot.read_bytes()
     words = ("--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
     run_cli("rebalance", "apply", str(plan_file), *words)
@@ -130,7 +130,7 @@ def test_a_crashed_run_is_ended_first(
 def test_max_runtime_holds_for_a_run_that_is_resumed_first(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path
 ) -> None:
-    """The time of the command, not the one that the crashed run was given, ends it; nothing is begun after it."""
+    """The command's limit ends it, not that of the crashed run; nothing is started afterwards."""
     words = ("--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
     run_cli("rebalance", "apply", str(plan_file), *words)
     journal = _crash(tmp_path)
@@ -142,7 +142,7 @@ def test_max_runtime_holds_for_a_run_that_is_resumed_first(
 def test_a_stopped_run_is_rolled_back_unnamed(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path
 ) -> None:
-    """A run that has stopped before its end needs no name, as ``status`` and the pages say."""
+    """A run that stopped early needs no name, as ``status`` and the docs say."""
     before = _replicas(snapshot)
     words = ("--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
     run_cli("rebalance", "apply", str(plan_file), *words)
@@ -156,7 +156,7 @@ def test_a_stopped_run_is_rolled_back_unnamed(
 def test_a_crashed_run_of_another_host_is_left_to_it(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path
 ) -> None:
-    """What another host has begun is not resumed unasked."""
+    """A run of another host is not resumed unasked."""
     words = ("--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
     run_cli("rebalance", "apply", str(plan_file), *words)
     journal = _crash(tmp_path)
@@ -168,13 +168,13 @@ def test_a_crashed_run_of_another_host_is_left_to_it(
 
 @pytest.mark.parametrize("words", [(), ("apply",), ("resume",), ("cancel",), ("rollback",), ("repair",)], ids=str)
 def test_commands_that_put_throttles_back_take_controllers(run_cli: Callable[..., Any], words: tuple[str, ...]) -> None:
-    """The configs of a dead broker are changed through controllers: every such command can be told where they are."""
+    """The configs of a dead broker are changed through controllers: all these commands accept their addresses."""
     assert "--bootstrap-controller" in run_cli("rebalance", *words, "--help").out
 
 
 @pytest.mark.parametrize("throttle", ["none", "7MB", "auto"])
 def test_the_throttle_shapes_no_plan(run_cli: Callable[..., Any], snapshot: Path, throttle: str) -> None:
-    """What is shown by a rehearsal, planned to a file and carried out under any throttle is one and the same plan."""
+    """The plan shown by a rehearsal, written to a file and applied is the same under any throttle."""
     words = ("--snapshot", str(snapshot))
     plan_id = json.loads(run_cli("rebalance", "plan", *words, "-o", "json").out)["plan_id"]
     rehearsed = run_cli("rebalance", *words, "--dry-run", "--throttle", throttle)
@@ -186,7 +186,7 @@ def test_the_throttle_shapes_no_plan(run_cli: Callable[..., Any], snapshot: Path
 def test_only_a_throttle_that_is_given_changes_a_run_that_is_resumed(
     run_cli: Callable[..., Any], snapshot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A profile says how new runs go; one that is resumed keeps its own options unless --throttle says otherwise."""
+    """A profile's throttle applies to new runs; a resumed run keeps its own options unless --throttle is given."""
     windows = []
 
     def resume(_workplace: Any, *, options: Any, **_: Any) -> None:
@@ -212,7 +212,7 @@ def test_only_a_throttle_that_is_given_changes_a_run_that_is_resumed(
 def test_another_throttle(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
-    """A run that was interrupted uses it once resumed; without any change that is bad usage."""
+    """An interrupted run uses the new rate once resumed; requesting no change is a usage error."""
     run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
     _crash(tmp_path)
     asked = run_cli("rebalance", "throttle", *words, "--snapshot", str(snapshot))
@@ -224,7 +224,7 @@ def test_another_throttle(
 def test_another_throttle_while_the_lock_cannot_be_read(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While the coordinator of the lock is away, the command says that the lock cannot be read."""
+    """While the lock's coordinator is unavailable, the command says that the lock cannot be read."""
 
     def no_coordinator(_: Any) -> tuple[None, str]:
         return None, "coordinator of group g not available"
@@ -239,7 +239,7 @@ def test_another_throttle_while_the_lock_cannot_be_read(
 
 
 def test_jsonl(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
-    """Every line is an object, the first is the envelope, the last tells the end."""
+    """Every line is an object: the first is the envelope, the last the end."""
     done = run_cli(
         "rebalance",
         "apply",
@@ -280,7 +280,7 @@ def test_json(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> N
 
 
 def test_dry_run(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
-    """The requests are shown in their order, nothing is changed, and the exit code tells on demand."""
+    """The requests are shown in order, nothing is changed, and the exit code is set on request."""
     before = snapshot.read_bytes()
     words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--dry-run")
     shown = run_cli(*words)
@@ -292,7 +292,7 @@ def test_dry_run(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -
 
 
 def test_drift(run_cli: Callable[..., Any], tmp_path: Path, plan_file: Path) -> None:
-    """A plan for what is no longer so is refused with exit 4, naming the partition; the rest can be done."""
+    """A plan that no longer matches is refused with exit 4, naming the partition; the rest can be applied."""
     path = tmp_path / "changed.jsonl"
     write_snapshot(cluster(brokers(3, dirs=2), [topic("t", [1, 2], [1, 2], [1, 2])]), path)
     words = ("rebalance", "apply", str(plan_file), "--snapshot", str(path), "--save", str(path), "--yes")
@@ -315,7 +315,7 @@ def test_other_cluster(run_cli: Callable[..., Any], snapshot: Path, plan_file: P
 
 
 def test_asks_first(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
-    """Without --yes it asks; a no changes nothing, and without a terminal it names the flag."""
+    """It asks without --yes; a no changes nothing, and without a terminal the error names the flag."""
     words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", f"{snapshot}.out")
     before = snapshot.read_bytes()
     assert run_cli(*words, stdin="n\n").code == 1
@@ -326,7 +326,7 @@ def test_asks_first(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path
 
 
 def test_plain_kafka_plan(run_cli: Callable[..., Any], snapshot: Path, tmp_path: Path) -> None:
-    """JSON of Kafka's own tool goes the same way."""
+    """JSON of Kafka's own tool is applied the same way."""
     foreign = tmp_path / "reassign.json"
     entries = [{"topic": "t", "partition": 2, "replicas": [3, 1]}]
     foreign.write_text(json.dumps({"version": 1, "partitions": entries}))
@@ -339,14 +339,14 @@ def test_plain_kafka_plan(run_cli: Callable[..., Any], snapshot: Path, tmp_path:
 
 @pytest.mark.parametrize("command", ["resume", "rollback", "cancel"])
 def test_no_run(run_cli: Callable[..., Any], snapshot: Path, command: str) -> None:
-    """What needs a run says that there is none."""
+    """Commands that need a run say that there is none."""
     refused = run_cli("rebalance", command, "--snapshot", str(snapshot), "--save", f"{snapshot}.out")
     assert refused.code == 2
     assert "no run found" in refused.err
 
 
 def test_status_of_no_run(run_cli: Callable[..., Any], snapshot: Path) -> None:
-    """No run is no finding."""
+    """Having no run is not a finding."""
     status = run_cli("rebalance", "status", "--snapshot", str(snapshot))
     assert status.code == 0
     assert "no run found" in status.out
@@ -354,7 +354,7 @@ def test_status_of_no_run(run_cli: Callable[..., Any], snapshot: Path) -> None:
 
 @pytest.mark.parametrize("window", ["5-6", "25:00-26:00", "01:00-01:00"])
 def test_bad_window(run_cli: Callable[..., Any], window: str) -> None:
-    """A window that is none is refused before even the snapshot is read."""
+    """An invalid window is refused before the snapshot is read."""
     refused = run_cli("rebalance", "--snapshot", "no/such/file", "--yes", "--window", window)
     assert (refused.code, refused.out) == (2, "")
     assert refused.err.startswith("kafkabal: error: --window: ")
@@ -362,7 +362,7 @@ def test_bad_window(run_cli: Callable[..., Any], window: str) -> None:
 
 
 def test_no_runtime_at_all(run_cli: Callable[..., Any]) -> None:
-    """A run that is to stop as it begins is a slip of the pen."""
+    """A runtime limit of zero is refused as a mistake."""
     refused = run_cli("rebalance", "--snapshot", "no/such/file", "--max-runtime", "0s")
     assert (refused.code, refused.err.splitlines()[0]) == (
         2,
@@ -371,7 +371,7 @@ def test_no_runtime_at_all(run_cli: Callable[..., Any]) -> None:
 
 
 def test_textfile(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path) -> None:
-    """The textfile says at the end that the run is over and went well."""
+    """At the end the textfile says that the run is over and succeeded."""
     path = tmp_path / "run.prom"
     words = (
         "rebalance",
@@ -398,7 +398,7 @@ def test_textfile(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, 
 def test_a_night_with_nothing_to_do_refreshes_the_textfile(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path, is_dry: bool
 ) -> None:
-    """Monitoring sees a run that completed now, in place of an earlier failure; a rehearsal is no run."""
+    """Monitoring sees a run that has just completed instead of an earlier failure; a rehearsal is not a run."""
     words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes")
     saving = ("--save", str(snapshot))
     assert run_cli(*words, *saving).code == 0
@@ -421,7 +421,7 @@ def test_a_night_with_nothing_to_do_refreshes_the_textfile(
 def test_a_run_that_is_refused_shows_in_the_textfile(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path, is_dry: bool
 ) -> None:
-    """In place of the success of the night before; a rehearsal is no run."""
+    """It replaces the success of the night before; a rehearsal is not a run."""
     write_snapshot(cluster(brokers(3, dirs=2), [topic("t", [1, 2], [1, 2], [1, 2])]), snapshot)
     path = tmp_path / "run.prom"
     path.write_text("kafkabal_rebalance_success 1.0\n")
@@ -439,7 +439,7 @@ def test_a_run_that_is_refused_shows_in_the_textfile(
 
 
 def test_a_cluster_that_cannot_be_reached_shows_in_the_textfile(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """By its bootstrap servers, since its id is not known."""
+    """It is labelled with its bootstrap servers, since its id is unknown."""
     path = tmp_path / "run.prom"
 
     failed = run_cli("rebalance", "-b", "127.0.0.1:1", "--yes", "--textfile", str(path))
@@ -452,7 +452,7 @@ def test_a_cluster_that_cannot_be_reached_shows_in_the_textfile(run_cli: Callabl
 def test_a_file_that_cannot_be_written_is_refused_before_the_run_is_recorded(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, option: str
 ) -> None:
-    """Nothing is left behind for the next run to resume."""
+    """Nothing is left for the next run to resume."""
     world = ("--snapshot", str(snapshot))
     outcome = run_cli("rebalance", "apply", str(plan_file), *world, "--yes", option, "/no/such/f")
     assert (outcome.code, outcome.out) == (1, "")
@@ -467,7 +467,7 @@ def test_a_textfile_that_can_no_longer_be_written_is_no_end_of_the_run(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It is warned of once, and all is done."""
+    """There is one warning, and the run completes."""
 
     def refuse(path: Path) -> None:
         raise OutputError(f"{path}: cannot write: disk full")
@@ -493,7 +493,8 @@ CHANGING = [
 def test_a_snapshot_that_is_read_is_never_written(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, words: tuple[str, ...]
 ) -> None:
-    """Whatever would change it needs --save; the same name is asked for, and a live cluster has nothing to save."""
+    """Commands that would change it need --save; saving to the same file is asked for; a live cluster has nothing to
+    save."""
     before = snapshot.read_bytes()
     words = tuple(str(plan_file) if word == "PLAN" else word for word in words)
     refused = run_cli(*words, "--snapshot", str(snapshot))
@@ -507,7 +508,7 @@ def test_a_snapshot_that_is_read_is_never_written(
 
 
 def test_the_result_goes_to_another_file(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
-    """What is read stays as it is to the byte, also in a rehearsal, which has nothing to save."""
+    """The source stays unchanged to the byte, also in a rehearsal, which saves nothing."""
     before, saved = snapshot.read_bytes(), Path(f"{snapshot}.out")
     words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot))
     assert run_cli(*words, "--dry-run").code == 0
@@ -521,7 +522,7 @@ def test_the_result_goes_to_another_file(run_cli: Callable[..., Any], snapshot: 
 def test_a_copy_that_never_arrives_ends_a_run_on_a_snapshot_soon(
     run_cli: Callable[..., Any], tmp_path: Path, plan_file: Path
 ) -> None:
-    """Nothing in a snapshot comes about by waiting: where the log dirs of a broker are not known, no move ends."""
+    """Waiting changes nothing in a snapshot: with unknown log dirs no move would end."""
     path = tmp_path / "silent.jsonl"
     rows = brokers(3, dirs=2)
     rows[2] = replace(rows[2], log_dirs=[])
@@ -534,7 +535,7 @@ def test_a_copy_that_never_arrives_ends_a_run_on_a_snapshot_soon(
 def test_status_does_not_take_a_record_that_it_may_not_read_for_none(
     run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Runs of other hosts are unknown then: exit 1 and the permission, where exit 0 would say that all is settled."""
+    """Runs of other hosts are then unknown: exit 1 and the permission, since exit 0 would mean that all is settled."""
     rows = [TopicRow(topic="img", partitions=[partition(0, [1, 2], 1)])]
     memory = InMemoryCluster.of(cluster(brokers(3), rows))
 

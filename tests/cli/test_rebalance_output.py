@@ -1,4 +1,4 @@
-"""``rebalance apply`` whose output fails or closes: the plan is applied all the same."""
+"""``rebalance apply`` whose output fails or closes: the plan is still applied."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _is_applied(snapshot: Path) -> bool:
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.EPIPE, errno.ENOSPC])
 def test_standard_error_fails_at_any_write(tmp_path: Path, snapshot: Path, plan_file: Path, code: int) -> None:
-    """Whichever write to standard error is the first to fail, the plan is applied and the exit code says so."""
+    """Whichever write to standard error fails first, the plan is applied and the exit code says so."""
     before = snapshot.read_bytes()
     healthy = _Gone(10**9, code)
     assert _apply(tmp_path, snapshot, plan_file, stderr=healthy) == 0
@@ -75,7 +75,7 @@ def test_standard_error_fails_at_any_write(tmp_path: Path, snapshot: Path, plan_
 @pytest.mark.parametrize("form", ["table", "json", "jsonl"])
 @pytest.mark.parametrize("code", [errno.EIO, errno.EPIPE, errno.ENOSPC])
 def test_standard_output_fails(tmp_path: Path, snapshot: Path, plan_file: Path, code: int, form: str) -> None:
-    """A run that is complete is not told as failed because nobody takes its report."""
+    """A complete run is not reported as failed because nobody reads its report."""
     said = io.StringIO()
     assert (_apply(tmp_path, snapshot, plan_file, "-o", form, stdout=_Gone(1, code), stderr=said), said.getvalue())[
         0
@@ -128,7 +128,7 @@ left = [(b.id, dict(b.own_configs)) for b in memory.kafka.parts.brokers.values()
 
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
-    """A program that works on a simulated cluster for half a minute, as the command does."""
+    """A program that works on a simulated cluster for half a minute, like the command."""
     path = tmp_path / "run.py"
     path.write_text(_RUN)
     return path
@@ -148,7 +148,7 @@ def environ() -> dict[str, str]:
 
 
 def test_terminal_that_closes(tmp_path: Path, plan_file: Path, script: Path, environ: dict[str, str]) -> None:
-    """A run whose terminal closes cancels what is in flight, restores every throttle and closes its journal."""
+    """If its terminal closes, a run cancels what is in flight, restores every throttle and closes its journal."""
     pid, terminal = pty.fork()
     if pid == 0:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored where the tests themselves run under nohup
@@ -162,7 +162,7 @@ def test_terminal_that_closes(tmp_path: Path, plan_file: Path, script: Path, env
 
 
 def test_reader_of_the_output_goes_away(tmp_path: Path, plan_file: Path, script: Path, environ: dict[str, str]) -> None:
-    """With nobody to read it (``2>&1 | head -1``, a tee that Ctrl-C has ended) a run stops as it is asked to."""
+    """Without a reader (``2>&1 | head -1``, a tee ended by Ctrl-C) a run still stops on request."""
     words = [sys.executable, str(script), str(tmp_path), str(plan_file)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environ) as run:
         assert run.stdout is not None
@@ -176,7 +176,7 @@ def test_reader_of_the_output_goes_away(tmp_path: Path, plan_file: Path, script:
 def test_reader_of_the_output_stops_reading(
     tmp_path: Path, plan_file: Path, script: Path, environ: dict[str, str]
 ) -> None:
-    """With a pipe that is full (a pager that is stopped) a run goes on, and stops as it is asked to."""
+    """With a full pipe (a stopped pager) a run continues, and still stops on request."""
     words = [sys.executable, str(script), str(tmp_path), str(plan_file)]
     with full_pipe() as (reader, writer), subprocess.Popen(words, stdout=writer, stderr=writer, env=environ) as run:
         writer.close()

@@ -1,4 +1,4 @@
-"""``kafkabal rebalance plan`` and ``explain`` on snapshots: what is told, what is written, and the exit codes."""
+"""``kafkabal rebalance plan`` and ``explain`` on snapshots: messages, files and exit codes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def snapshot(tmp_path: Path) -> str:
-    """Eight uneven brokers on four racks."""
+    """Eight unbalanced brokers on four racks."""
     path = tmp_path / "cluster.jsonl"
     write_snapshot(make_world(SyntheticWorld(seed=3)), path)
     return str(path)
 
 
 def test_the_plan_is_shown_and_written(snapshot: str, tmp_path: Path, run_cli: Cli) -> None:
-    """The table tells who moves what and the scores; the file holds the same plan."""
+    """The table shows who moves what and the scores; the file has the same plan."""
     file = tmp_path / "plan.json"
     shown = run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", str(file))
     plan = read_plan(file)
@@ -38,7 +38,7 @@ def test_the_plan_is_shown_and_written(snapshot: str, tmp_path: Path, run_cli: C
 
 
 def test_equal_clusters_give_equal_plans_whatever_the_rate(snapshot: str, run_cli: Cli) -> None:
-    """The throttle shapes no plan, and so no plan id; a tolerance does."""
+    """The throttle does not affect a plan, nor its id; a tolerance does."""
 
     def plan_id(*words: str) -> str:
         out = run_cli("rebalance", "plan", "--snapshot", snapshot, "-o", "json", *words).out
@@ -49,7 +49,7 @@ def test_equal_clusters_give_equal_plans_whatever_the_rate(snapshot: str, run_cl
 
 
 def test_earlier_plans_are_named_by_file_or_folder(snapshot: str, tmp_path: Path, run_cli: Cli) -> None:
-    """A folder stands for the plans in it, each counts once, and a file that is no plan is named."""
+    """A folder stands for the plans in it, each counts once, and a file that is not a plan is named."""
     folder = tmp_path / "plans"
     folder.mkdir()
     first = folder / "first.json"
@@ -71,7 +71,7 @@ def test_earlier_plans_are_named_by_file_or_folder(snapshot: str, tmp_path: Path
 
 
 def test_warnings_are_reported_once(tmp_path: Path, run_cli: Cli) -> None:
-    """In the table they are part of it; without a table they go to standard error, and with -q nowhere at exit 0."""
+    """They are part of the table; without a table they go to standard error, or nowhere with -q at exit 0."""
     path = tmp_path / "racks.jsonl"
     write_snapshot(make_world(SyntheticWorld(seed=3, brokers=7, racks=3, topics=4, most_partitions=3)), path)
     table = run_cli("rebalance", "plan", "--snapshot", str(path))
@@ -83,7 +83,7 @@ def test_warnings_are_reported_once(tmp_path: Path, run_cli: Cli) -> None:
 
 
 def test_what_a_drained_broker_keeps_is_reported(snapshot: str, run_cli: Cli) -> None:
-    """A drain of chosen topics leaves the others there, and says so by itself."""
+    """A drain of selected topics leaves the others there, and says so."""
     done = run_cli("rebalance", "plan", "--snapshot", snapshot, "--drain", "3", "--topics", "t1", "-o", "csv")
 
     assert done.code == 0
@@ -92,7 +92,7 @@ def test_what_a_drained_broker_keeps_is_reported(snapshot: str, run_cli: Cli) ->
 
 
 def test_the_frontier_sets_bytes_against_tolerance(snapshot: str, run_cli: Cli) -> None:
-    """One row a tolerance, each above its bound; the tightest band costs most, the widest least."""
+    """One row per tolerance, each above its bound; the tightest band costs most, the widest least."""
     out = run_cli("rebalance", "plan", "--snapshot", snapshot, "--frontier", "-o", "json").out
     points = sorted(json.loads(out)["frontier"], key=lambda p: p["tolerance"])
     bytes_ = [p["moved_bytes"] for p in points]
@@ -127,7 +127,7 @@ def test_what_cannot_be_asked_is_refused(snapshot: str, run_cli: Cli, words: lis
 
 
 def test_a_longest_duration_names_the_option_that_it_needs(snapshot: str, run_cli: Cli) -> None:
-    """Without a rate nothing can be reckoned; the hint says how to give one."""
+    """Without a rate no duration can be computed; the hint says how to give one."""
     refused = run_cli("rebalance", "plan", "--snapshot", snapshot, "--max-duration", "1h")
 
     assert refused.code == 2
@@ -135,14 +135,14 @@ def test_a_longest_duration_names_the_option_that_it_needs(snapshot: str, run_cl
 
 
 def test_below_is_no_quarrel_with_how_replicas_count(snapshot: str, run_cli: Cli) -> None:
-    """A standing choice of how replicas count names no score."""
+    """A permanent setting of how replicas count does not select a score."""
     words = ("rebalance", "plan", "--snapshot", snapshot, "--below", "60%")
 
     assert run_cli(*words, "--count-capacity", "disk").code == run_cli(*words).code == 0
 
 
 def test_supposed_brokers_are_planned_for_and_shown(snapshot: str, run_cli: Cli) -> None:
-    """A broker that does not exist yet gets replicas in the table."""
+    """A planned broker gets replicas in the table."""
     shown = run_cli("rebalance", "plan", "--snapshot", snapshot, "--what-if", "add=90:r1:4TiB")
 
     assert shown.code == 0
@@ -150,7 +150,7 @@ def test_supposed_brokers_are_planned_for_and_shown(snapshot: str, run_cli: Cli)
 
 
 def test_explain_tells_why_a_partition_moves(snapshot: str, tmp_path: Path, run_cli: Cli) -> None:
-    """From what to what, at what price, and the reason that the plan holds."""
+    """Shows from what to what, at what cost, and the reason in the plan."""
     file = tmp_path / "plan.json"
     run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", str(file))
     change = next(c for c in read_plan(file).partitions if c.to_add)
@@ -161,7 +161,7 @@ def test_explain_tells_why_a_partition_moves(snapshot: str, tmp_path: Path, run_
 
 
 def test_explain_names_what_the_plan_does_not_hold(snapshot: str, tmp_path: Path, run_cli: Cli) -> None:
-    """A partition that stays is no fault of the plan, but of the question."""
+    """A partition that stays is an error of the question, not of the plan."""
     file = tmp_path / "plan.json"
     run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", str(file))
     told = run_cli("rebalance", "explain", str(file), "nosuch-7")

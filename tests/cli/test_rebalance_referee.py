@@ -1,4 +1,4 @@
-"""Plans of generated clusters under the referee that lies beside a checkout, where there is one."""
+"""Plans of generated clusters, judged by the referee next to a checkout, if it is there."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def test_the_referee_finds_no_fault_and_a_second_plan_is_empty(
 
 @dataclass(frozen=True, kw_only=True)
 class RefereeWorld:
-    """What the generator is asked for, and the plan."""
+    """The generator's options, and the plan."""
 
     snapshot: tuple[str, ...]
     grow_by: int
@@ -87,7 +87,7 @@ def draw(seed: int) -> RefereeWorld:
 
 @pytest.mark.parametrize("seed", [*SHORT, *(pytest.param(s, marks=pytest.mark.sweep) for s in set(range(300)) - SHORT)])
 def test_drawn_worlds_under_the_referee(seed: int, tmp_path: Path, run_cli: Callable[..., Any]) -> None:
-    """No rule is broken, bands are reached or a warning says which are not, and what is applied stays."""
+    """No rule is violated, bands are reached or a warning names them, and applying it leaves nothing to do."""
     world, snapshot, plan = draw(seed), str(tmp_path / "s.jsonl"), str(tmp_path / "p.json")
     made = run("make_snapshot.py", world.snapshot[0], snapshot, *world.snapshot[1:])
     assert made.returncode == 0, made.stderr

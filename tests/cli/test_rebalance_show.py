@@ -1,4 +1,4 @@
-"""Plans line by line: shown, compared, put into a pull request, and explained the other way round."""
+"""Plans line by line: shown, compared, formatted for a pull request, and explained for other brokers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Cli = Callable[..., Any]
 
 @pytest.fixture
 def snapshot(tmp_path: Path) -> str:
-    """Four brokers in two racks, of which the first two hold everything of thirty partitions."""
+    """Four brokers in two racks, of which the first two have all replicas of thirty partitions."""
     rows = [partition(i, [1, 2], GB + i * GB // 10) for i in range(30)]
     internal = TopicRow(topic="__consumer_offsets", partitions=[partition(0, [1, 2], GB)], internal=True)
     path = tmp_path / "cluster.jsonl"
@@ -29,7 +29,7 @@ def snapshot(tmp_path: Path) -> str:
 
 
 def test_a_plan_lists_every_partition(snapshot: str, run_cli: Cli) -> None:
-    """The first twenty in the table, all with --all and in JSON, each from where to where, with bytes and reason."""
+    """The table has the first twenty, --all and JSON have all, each with source, target, bytes and reason."""
     first = run_cli("rebalance", "plan", "--snapshot", snapshot).out
     every = run_cli("rebalance", "plan", "--snapshot", snapshot, "--all").out
     document = json.loads(run_cli("rebalance", "plan", "--snapshot", snapshot, "-o", "json").out)
@@ -44,7 +44,7 @@ def test_a_plan_lists_every_partition(snapshot: str, run_cli: Cli) -> None:
 
 
 def test_what_is_written_is_said_with_the_next_command(snapshot: str, run_cli: Cli, tmp_path: Path) -> None:
-    """--out names the file and how to apply it; show reads the same plan from it, - is standard output."""
+    """--out prints the file name and how to apply it; show reads the same plan from it; - is standard output."""
     path = tmp_path / "plan.json"
     planned = run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", str(path), "-o", "json")
     plan_id = json.loads(planned.out)["plan_id"]
@@ -60,7 +60,7 @@ def test_what_is_written_is_said_with_the_next_command(snapshot: str, run_cli: C
 
 
 def test_a_plan_for_a_pull_request(snapshot: str, run_cli: Cli, tmp_path: Path) -> None:
-    """Markdown has a heading, tables with pipes of one width a table, and no character of a name that formats."""
+    """Markdown has a heading, tables with equal numbers of pipes, and no name that formats anything."""
     path = tmp_path / "plan.json"
     run_cli("rebalance", "plan", "--snapshot", snapshot, "--include-internal", "--out", str(path), "-q")
     text = run_cli("rebalance", "show", str(path), "--all", "-o", "markdown").out
@@ -74,7 +74,7 @@ def test_a_plan_for_a_pull_request(snapshot: str, run_cli: Cli, tmp_path: Path) 
 
 
 def test_two_plans_are_compared(snapshot: str, run_cli: Cli, tmp_path: Path) -> None:
-    """A plan differs from itself in nothing, and from another in what only one of them moves, or elsewhere."""
+    """A plan does not differ from itself; from another it differs in partitions that only one moves, or elsewhere."""
     one, two = tmp_path / "one.json", tmp_path / "two.json"
     run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", str(one), "-q")
     run_cli("rebalance", "plan", "--snapshot", snapshot, "--exclude-brokers", "5", "--out", str(two), "-q")
@@ -114,7 +114,7 @@ def test_why_a_partition_does_not_go_to_a_broker(
 
 
 def test_why_not_where_nothing_forbids_it(snapshot: str, run_cli: Cli) -> None:
-    """A broker that the plan chose is said to hold it; for each other one there is an answer that is no rule."""
+    """A broker chosen by the plan is reported to hold it; for every other one there is a reason other than a rule."""
     plan = json.loads(run_cli("rebalance", "plan", "--snapshot", snapshot, "-o", "json").out)
     move = plan["moves"][0]
     words = ("--snapshot", snapshot, "-o", "json")
@@ -126,7 +126,7 @@ def test_why_not_where_nothing_forbids_it(snapshot: str, run_cli: Cli) -> None:
 
 
 def test_wrong_words_of_why_not(snapshot: str, run_cli: Cli) -> None:
-    """A partition, a broker that are none, or that the cluster does not have, are refused in one line."""
+    """An invalid or unknown partition or broker is refused in one line."""
     for words in (("img", "4"), ("img-3", "x"), ("img-99", "4"), ("img-3", "99")):
         done = run_cli("rebalance", "explain", "--why-not", *words, "--snapshot", snapshot)
         assert done.code == 2
@@ -136,7 +136,7 @@ def test_wrong_words_of_why_not(snapshot: str, run_cli: Cli) -> None:
 def test_plans_from_standard_input_and_without_end(
     snapshot: str, run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A plan may come through a pipe; a file without end is refused by its size, in one line."""
+    """A plan may come through a pipe; an endless file is refused by its size, in one line."""
     path = tmp_path / "plan.json"
     run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", str(path), "-q")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))

@@ -1,4 +1,4 @@
-"""Signals during a run: the first stops it in good order, the second ends it at once."""
+"""Signals during a run: the first stops it gracefully, the second aborts it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from kafkabal.executor.safety.stop_request import HardStop, StopReason, StopSwit
     ("number", "reason"), [(signal.SIGINT, StopReason.INTERRUPT), (signal.SIGTERM, StopReason.TERMINATE)]
 )
 def test_first_asks_second_ends(number: signal.Signals, reason: StopReason) -> None:
-    """The first signal turns the switch and says so; the second raises; handlers are those of before afterwards."""
+    """The first signal sets the switch and prints a message; the second raises; the old handlers are restored
+    afterwards."""
     switch, said, clock = StopSwitch(), [], count(step=1.0)
     before = signal.getsignal(number)
     with stop_on_signals(switch, said.append, clock.__next__):
@@ -30,7 +31,7 @@ def test_first_asks_second_ends(number: signal.Signals, reason: StopReason) -> N
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_copy_of_a_signal_does_not_abort(number: signal.Signals) -> None:
-    """``timeout`` sends its signal twice at once: that is one; a signal that comes later is the second."""
+    """``timeout`` sends its signal twice at once, which counts as one; a later signal is the second."""
     switch, said, times = StopSwitch(), [], iter([10.0, 10.01, 10.5])
     with stop_on_signals(switch, said.append, times.__next__):
         os.kill(os.getpid(), number)
@@ -53,7 +54,7 @@ def test_ignored_signal_stays_ignored() -> None:
 
 
 def test_hangup_never_aborts() -> None:
-    """However often the terminal hangs up, also after a SIGTERM, the run is only asked to stop."""
+    """However often the terminal hangs up, even after a SIGTERM, the run is only asked to stop."""
     switch, said = StopSwitch(), []
     with stop_on_signals(switch, said.append):
         for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGTERM, signal.SIGHUP):

@@ -1,4 +1,4 @@
-"""``kafkabal rebalance simulate``: what it shows, and the case files that it refuses."""
+"""``kafkabal rebalance simulate``: its output, and the case files that it refuses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def simulated(run_cli: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]
 
 
 def test_a_broker_that_dies_is_repaired_and_filled(simulated: Callable[..., Any]) -> None:
-    """Its death, the repair and the filling are shown, every promise is kept, and programs get the same."""
+    """Its death, the repair and the filling are shown, every promise is kept, and programs get the same data."""
     found = simulated(CASE, "--days", "3", "--check", "-o", "json")
 
     document = json.loads(found.out)
@@ -48,7 +48,7 @@ def test_a_broker_that_dies_is_repaired_and_filled(simulated: Callable[..., Any]
 
 
 def test_people_get_a_line_and_tables(simulated: Callable[..., Any]) -> None:
-    """The first line says it all."""
+    """The first line has the result."""
     found = simulated(CASE, "--days", "2")
 
     assert found.out.startswith("2 days, ")
@@ -56,7 +56,7 @@ def test_people_get_a_line_and_tables(simulated: Callable[..., Any]) -> None:
 
 
 def test_a_promise_that_is_broken_says_no(simulated: Callable[..., Any]) -> None:
-    """In the table too: a window that never opens keeps the cluster out of its bands."""
+    """The table says it too: a window that never opens keeps the cluster outside its bands."""
     found = simulated(CASE.replace("throttle: none", 'throttle: none, window: "01:00-01:01"'), "--days", "2", "--check")
 
     assert found.code == ExitCode.FINDINGS

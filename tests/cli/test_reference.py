@@ -31,12 +31,12 @@ def rows(commands: Mapping[str, Row], path: str = "kafkabal") -> Iterator[tuple[
 
 
 def test_what_is_generated_is_up_to_date() -> None:
-    """Completions, man pages and reference fit the code; python -m tools.reference mends it."""
+    """Completions, man pages and reference match the code; python -m tools.reference updates them."""
     assert outdated(generated_files(), ROOT) == []
 
 
 def test_strays_and_changes_are_noticed(tmp_path: Path) -> None:
-    """A changed, a missing and a left-over file are each named, and writing anew mends all three."""
+    """A changed, a missing and a stray file are each named, and generating again fixes all three."""
     files = generated_files()
     write_all(files, tmp_path)
     (tmp_path / "docs/scores.md").write_text("changed")
@@ -50,7 +50,7 @@ def test_strays_and_changes_are_noticed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("title", "name", "row"), list(rows(COMMANDS)), ids=lambda v: v if isinstance(v, str) else "")
 def test_the_table_says_what_the_docstring_says(title: str, name: str, row: Row) -> None:
-    """The one-line help of a row is the first line of the function's docstring, and every option is explained."""
+    """The one-line help of a row is the first line of the function's docstring, and every option has a help text."""
     command = build_command(name, row)
 
     assert (command.help or "").splitlines()[0] == row.help, title
@@ -60,7 +60,7 @@ def test_the_table_says_what_the_docstring_says(title: str, name: str, row: Row)
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.title)
 def test_examples_parse(page: Page) -> None:
-    """Every example of a help text names commands and options that exist."""
+    """Every example in a help text uses existing commands and options."""
     known = {p.title: {flag for option in p.options for flag in option.flags} for p in PAGES}
     for example in page.examples:
         words = example.split("kafkabal", 1)[-1].split()
@@ -72,20 +72,20 @@ def test_examples_parse(page: Page) -> None:
 
 
 def test_no_two_options_of_a_command_share_a_flag() -> None:
-    """A flag means one thing."""
+    """Each flag has a single meaning."""
     for page in PAGES:
         flags = [flag for option in page.options for flag in option.flags]
         assert len(flags) == len(set(flags)), page.title
 
 
 def test_every_setting_option_is_a_setting() -> None:
-    """Options that stand for settings are settings of the configuration, all but those that choose what to read."""
+    """Options for settings are settings of the configuration, except those that choose what to read."""
     assert set(ONE_CLUSTER) - {"profile"} <= {key.name for key in KEYS}
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_completion_command_prints_the_shipped_script(run_cli: Callable[..., Any], shell: str) -> None:
-    """What is printed and what lies in completions/ are the same text."""
+    """The printed script is the file in completions/."""
     name = {"bash": "kafkabal.bash", "zsh": "_kafkabal", "fish": "kafkabal.fish"}[shell]
 
     assert run_cli("completion", shell).out == (ROOT / "completions" / name).read_text()
@@ -107,7 +107,7 @@ def test_man_pages_are_well_formed(name: str) -> None:
 
 
 def test_no_command_imports_anything_heavy_for_its_help() -> None:
-    """Help of every command needs neither numpy, rich nor a Kafka library."""
+    """Help of any command imports neither numpy, rich nor a Kafka library."""
     script = (
         "import sys; from kafkabal.cli.framework.build_typer_command import build_command; "
         "from kafkabal.cli.framework.command_table import COMMANDS\n"
@@ -156,7 +156,7 @@ MOST_MODULES = 470
     ],
 )
 def test_nothing_heavy_is_imported_before_a_broker_is_asked(command: str, tmp_path: Path) -> None:
-    """What only works on figures is imported when there are some: numpy alone takes as long as reading a cluster."""
+    """numpy alone takes as long to import as reading a cluster, so it is imported only when there are figures."""
     config = tmp_path / "kafkabal" / "profiles.yaml"
     config.parent.mkdir()
     if command.startswith("profiles"):

@@ -1,4 +1,4 @@
-"""What is broken is repaired by the commands that are there for it, or the command says why not."""
+"""Whatever is broken is repaired by the intended commands, or the command says why not."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _AT_ONCE = ("--max-runtime", "1m")
 
 
 def _balanced() -> InMemoryCluster:
-    """Five brokers with two log dirs, an ordinary topic and an internal one, spread evenly."""
+    """Five brokers with two log dirs, a normal topic and an internal one, spread evenly."""
     ring = [[1 + (i + k) % 5 for k in range(3)] for i in range(10)]
     rows = [partition(i, r, 10 * _MB, log_dirs=[i % 2] * 3) for i, r in enumerate(ring)]
     topics = [
@@ -39,12 +39,12 @@ def _balanced() -> InMemoryCluster:
 
 @pytest.fixture
 def simulation(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Simulation:
-    """A balanced cluster on a clock of its own."""
+    """A balanced cluster with its own clock."""
     return simulate(_balanced(), run_cli, monkeypatch)
 
 
 def _die(simulation: Simulation, broker: int) -> None:
-    """Let a broker be seen dead, and stay so for long enough."""
+    """Let a broker be observed as dead for long enough."""
     simulation.memory.kafka.kill(broker)
     assert simulation.run("inspect", "-q").code == 0
     simulation.memory.kafka.clock.sleep(_DEAD_AFTER_S)
@@ -62,7 +62,7 @@ def _die(simulation: Simulation, broker: int) -> None:
     ],
 )
 def test_a_dead_broker_is_repaired_without_being_forced(simulation: Simulation, words: tuple[str, ...]) -> None:
-    """Every command that an operator or an alert may run replaces all replicas of a dead broker, internal ones too."""
+    """Every command that an operator or an alert may run replaces all replicas of a dead broker, also internal ones."""
     _die(simulation, 4)
     done = simulation.run("rebalance", "--yes", *words)
     assert done.code == 0, done.err
@@ -71,7 +71,8 @@ def test_a_dead_broker_is_repaired_without_being_forced(simulation: Simulation, 
 
 
 def test_a_run_that_met_a_dead_broker_keeps_no_later_one_from_repairing_it(simulation: Simulation) -> None:
-    """Of the first run a throttle is left on the dead broker; the next repairs, and restores it once it is back."""
+    """The first run leaves a throttle on the dead broker; the next one repairs, and restores it once the broker is
+    back."""
     kafka = simulation.memory.kafka
     kafka.clock.at(kafka.clock.monotonic() + 8.0, lambda: kafka.kill(4))
     first = simulation.run("rebalance", "--yes", "--drain", "5", "--throttle", "2MB")
@@ -91,7 +92,7 @@ def test_a_run_that_met_a_dead_broker_keeps_no_later_one_from_repairing_it(simul
 
 
 def test_a_live_replica_out_of_sync_stops_a_run(simulation: Simulation) -> None:
-    """A planned partition whose live follower lags stops the run, by a name that allows it, and by no other."""
+    """A planned partition whose live follower lags stops the run, unless that check is allowed by its own name."""
     _die(simulation, 4)
     parts = simulation.memory.kafka.parts
     lagging = next(p for p in parts.partitions() if 4 in p.replicas and len(p.isr) == 2)
@@ -109,7 +110,7 @@ def test_a_live_replica_out_of_sync_stops_a_run(simulation: Simulation) -> None:
 
 
 def test_a_lagging_replica_that_the_plan_replaces_stops_nothing(simulation: Simulation) -> None:
-    """Draining a live broker whose own replicas are out of sync goes on: it takes away just those."""
+    """Draining a live broker whose own replicas are out of sync proceeds: it removes just those."""
     for p in simulation.memory.kafka.parts.partitions():
         if 4 in p.isr:
             p.isr.remove(4)
@@ -189,10 +190,9 @@ def _hung(memory: InMemoryCluster) -> None:
 def test_what_inspect_proposes_repairs_or_says_why_not(
     simulation: Simulation, breakage: Callable[[InMemoryCluster], None], code: int | None, word: str
 ) -> None:
-    """Each verdict of inspect is followed by running the command that it proposes, for good and not as a rehearsal.
+    """The command that each verdict of inspect suggests is run for real.
 
-    Where nothing is proposed, the verdict names what a person has to do.
-    """
+    Without a suggested command, the verdict names what a person has to do."""
     breakage(simulation.memory)
     verdict = _verdict(simulation)
     simulation.memory.kafka.clock.sleep(_DEAD_AFTER_S)
@@ -216,7 +216,7 @@ def test_what_inspect_proposes_repairs_or_says_why_not(
 
 
 def test_excluded_topics_stay_broken_and_say_so(simulation: Simulation) -> None:
-    """A filter that keeps broken partitions from being repaired ends with exit 3, also when nothing else is to do."""
+    """A filter that excludes broken partitions ends with exit 3, even if nothing else is to be done."""
     _die(simulation, 4)
     words = ("rebalance", "--yes", "-q", "--repair-only", "--exclude-topics", "img")
     for _ in range(2):
@@ -228,7 +228,8 @@ def test_excluded_topics_stay_broken_and_say_so(simulation: Simulation) -> None:
 
 
 def test_a_rolling_restart_starts_no_copy(simulation: Simulation) -> None:
-    """While each broker in turn is down for minutes, a rebalance a minute moves nothing and says what it waits for."""
+    """While each broker in turn is down for minutes, a rebalance every minute moves nothing and says what it waits
+    for."""
     before = simulation.replicas()
     kafka = simulation.memory.kafka
     for broker in (1, 2, 3, 4, 5):
@@ -251,7 +252,7 @@ def test_a_rolling_restart_starts_no_copy(simulation: Simulation) -> None:
     "words", [("--yes", "-q", *_AT_ONCE), ("--dry-run", "-q"), ("--yes", "-q", "--repair-only", *_AT_ONCE)]
 )
 def test_a_broker_that_is_waited_for_is_a_finding(simulation: Simulation, words: tuple[str, ...]) -> None:
-    """Exit 3 as of inspect --check, one line that names it and its hint, also from cron; 0 once it was repaired."""
+    """Exit 3 as in inspect --check, with one line and its hint, also from cron; 0 once it is repaired."""
     kafka = simulation.memory.kafka
     kafka.kill(4)
     simulation.run("inspect", "-q")
@@ -269,7 +270,7 @@ def test_a_broker_that_is_waited_for_is_a_finding(simulation: Simulation, words:
 
 
 def test_the_grace_counts_from_the_first_sight_of_any_command(simulation: Simulation) -> None:
-    """It begins anew once the broker was seen alive, ends at its time, and 0 means at once."""
+    """The grace restarts once the broker was seen alive, ends on time, and 0 means immediately."""
     kafka = simulation.memory.kafka
     kafka.kill(4)
     assert simulation.run("inspect", "-q").code == 0
@@ -291,7 +292,7 @@ def test_the_grace_counts_from_the_first_sight_of_any_command(simulation: Simula
 
 
 def test_a_topic_with_the_longest_name_is_moved(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kafka chooses no log dir for it, so that none is asked for, neither between brokers nor on one."""
+    """Kafka cannot choose its log dir, so none is requested, neither between brokers nor on one."""
     name = "x" * 249
     rows = [partition(i, [1, 2], 100 * _MB, log_dirs=[0, 0]) for i in range(6)]
     memory = InMemoryCluster.of(cluster(brokers(4, dirs=2), [TopicRow(topic=name, partitions=rows)]))
@@ -304,7 +305,7 @@ def test_a_topic_with_the_longest_name_is_moved(run_cli: Callable[..., Any], mon
 
 
 def test_a_rehearsal_while_a_run_is_live_is_busy(simulation: Simulation) -> None:
-    """Of a live run a dry run says that the cluster is busy (75); of one that crashed, how to end it (4)."""
+    """A dry run reports a live run as busy (75), and a crashed one with how to end it (4)."""
     _uneven(simulation.memory)
 
     with simulation.crashing_when(lambda: simulation.memory.kafka.catch_up().moving):
@@ -318,7 +319,7 @@ def test_a_rehearsal_while_a_run_is_live_is_busy(simulation: Simulation) -> None
 
 
 def test_a_paused_run_whose_process_died_is_left_to_its_operator(simulation: Simulation) -> None:
-    """Cron does not go on with it (75); resume does, and then it counts as paused no more."""
+    """Cron does not continue it (75); resume does, and then it no longer counts as paused."""
     _uneven(simulation.memory)
     clock = simulation.memory.kafka.clock
     began_s, asked = clock.monotonic(), []
@@ -353,7 +354,7 @@ def test_a_paused_run_whose_process_died_is_left_to_its_operator(simulation: Sim
 def test_a_crashed_run_is_resumed_at_the_rate_that_is_typed(
     simulation: Simulation, tmp_path: Path, given: tuple[str, ...], bytes_per_s: int
 ) -> None:
-    """A crontab that was given another rate since is obeyed, in its rate alone; else the run keeps its own."""
+    """A new rate in the crontab applies, but no other new option; without one the run keeps its own rate."""
     _uneven(simulation.memory)
     with simulation.crashing_when(lambda: simulation.memory.kafka.catch_up().moving):
         assert simulation.run("rebalance", "--yes", "--throttle", "1MB", "--moves-per-broker", "3").code == 1
@@ -369,7 +370,7 @@ def test_a_crashed_run_is_resumed_at_the_rate_that_is_typed(
 
 
 def test_a_short_grace_is_waited_for(simulation: Simulation) -> None:
-    """A broker that is dead for less than a grace of seconds is repaired by that very command, not left to a next."""
+    """A broker dead for less than a grace of seconds is repaired by that same command, not by a later one."""
     kafka = simulation.memory.kafka
     kafka.kill(4)
     done = simulation.run("rebalance", "--yes", "--dead-after", "30s")
@@ -398,7 +399,7 @@ def test_a_broker_that_comes_back_within_a_short_grace_keeps_its_replicas(simula
 
 
 def test_the_first_night_that_sees_a_broker_dead_repairs_it(simulation: Simulation) -> None:
-    """The nightly cron line waits for the grace itself and repairs, in silence, not in the second night."""
+    """The nightly cron job waits for the grace and repairs, silently, in the first night."""
     simulation.memory.kafka.kill(4)
     done = simulation.run("rebalance", "--yes", "-q")
     assert (done.code, done.out, done.err) == (0, "", "")
@@ -406,7 +407,7 @@ def test_the_first_night_that_sees_a_broker_dead_repairs_it(simulation: Simulati
 
 
 def test_a_broker_that_is_restarted_during_the_wait_ends_it(simulation: Simulation) -> None:
-    """Once it is back, the command goes on at once: nothing is copied, and the rest of the grace is not waited for."""
+    """Once the broker is back, the command continues at once: nothing is copied, and the grace is cut short."""
     kafka, before = simulation.memory.kafka, simulation.replicas()
     kafka.kill(4)
     began_s, sleep = kafka.clock.monotonic(), kafka.clock.sleep
@@ -423,7 +424,8 @@ def test_a_broker_that_is_restarted_during_the_wait_ends_it(simulation: Simulati
 
 
 def test_a_grace_longer_than_the_usual_is_left_to_the_next_night(simulation: Simulation) -> None:
-    """With a grace of an hour a command that sees a broker dead for the first time ends with 3 and says when."""
+    """With a grace of an hour, a command that finds a broker dead for the first time exits with 3 and says when to
+    retry."""
     simulation.memory.kafka.kill(4)
     done = simulation.run("rebalance", "--yes", "-q", "--dead-after", "1h")
     assert done.code == 3
@@ -431,7 +433,7 @@ def test_a_grace_longer_than_the_usual_is_left_to_the_next_night(simulation: Sim
 
 
 def test_an_operator_may_act_during_the_wait(simulation: Simulation) -> None:
-    """The lock is free meanwhile; once another command has repaired, the one that waited has nothing to do."""
+    """The lock is free during the wait; if another command repairs meanwhile, the waiting one has nothing to do."""
     kafka = simulation.memory.kafka
     kafka.kill(4)
     sleep, codes = kafka.clock.sleep, []
@@ -447,7 +449,7 @@ def test_an_operator_may_act_during_the_wait(simulation: Simulation) -> None:
 
 
 def test_what_no_move_repairs_is_named_with_exit_3(simulation: Simulation) -> None:
-    """Where inspect calls a cluster broken and the plan is empty, the command says what stays broken."""
+    """If inspect calls a cluster broken and the plan is empty, the command says what stays broken."""
     _lagging(simulation.memory)
     done = simulation.run("rebalance", "--yes", "-q")
     assert done.code == 3
@@ -457,7 +459,7 @@ def test_what_no_move_repairs_is_named_with_exit_3(simulation: Simulation) -> No
 def test_a_broker_that_is_about_to_be_fenced_counts_as_dead(
     simulation: Simulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed but still registered, it is waited for; then the same command repairs it if its grace is short."""
+    """A killed broker that is still registered is waited for; then, with a short grace, the same command repairs it."""
     monkeypatch.setattr("kafkabal.clusters.simulated.simulated_kafka.BROKER_SESSION_S", 18.0)
     _hung(simulation.memory)
     done = simulation.run("rebalance", "--yes", "--dead-after", "0")
@@ -467,7 +469,7 @@ def test_a_broker_that_is_about_to_be_fenced_counts_as_dead(
 
 
 def test_a_replica_that_catches_up_in_time_is_no_finding(simulation: Simulation) -> None:
-    """The end of a restart, over within half a minute, ends with 0 and in silence."""
+    """The end of a restart, over within half a minute, ends silently with 0."""
     _lagging(simulation.memory)
     lagging = next(p for p in simulation.memory.kafka.parts.partitions())
     sleep = simulation.memory.kafka.clock.sleep
@@ -484,7 +486,8 @@ def test_a_replica_that_catches_up_in_time_is_no_finding(simulation: Simulation)
 def test_another_host_knows_from_the_cluster_since_when_a_broker_is_dead(
     simulation: Simulation, tmp_path: Path
 ) -> None:
-    """What one host saw counts for another that never looked; one that saw the broker alive meanwhile counts afresh."""
+    """What one host saw counts for another that never looked; if that one saw it alive meanwhile, the grace
+    restarts."""
     kafka = simulation.memory.kafka
     kafka.kill(4)
     assert simulation.run("rebalance", "--yes", "-q", *_AT_ONCE).code == 3
@@ -503,7 +506,7 @@ def test_another_host_knows_from_the_cluster_since_when_a_broker_is_dead(
 
 
 def test_apply_waits_for_a_broker_that_may_come_back(simulation: Simulation, tmp_path: Path) -> None:
-    """A plan that touches what a broker just dead holds is refused by a name that allows it."""
+    """A plan that changes partitions of a broker that has just died is refused, with the option that allows it."""
     plan = tmp_path / "plan.json"
     assert simulation.run("rebalance", "plan", "--drain", "3", "--out", str(plan), "-q").code == 0
     simulation.memory.kafka.kill(4)
@@ -515,7 +518,7 @@ def test_apply_waits_for_a_broker_that_may_come_back(simulation: Simulation, tmp
 
 
 def test_draining_a_broker_that_is_gone_is_done(simulation: Simulation) -> None:
-    """A drain that has succeeded ends with 0 although the broker is gone; one of a stranger is refused."""
+    """A completed drain ends with 0 although the broker is gone; a drain of an unknown broker is refused."""
     _dead_and_empty(simulation.memory)
     simulation.run("inspect", "-q")
     del simulation.memory.kafka.parts.brokers[4]
@@ -532,7 +535,7 @@ def test_draining_a_broker_that_is_gone_is_done(simulation: Simulation) -> None:
 
 
 def test_checking_a_drain_of_a_broker_that_is_gone(simulation: Simulation) -> None:
-    """It may go, as a script reads too; others are checked as ever, and a stranger is refused."""
+    """It may be stopped, which a script can read too; others are checked as usual, and an unknown broker is refused."""
     _dead_and_empty(simulation.memory)
     simulation.run("inspect", "-q")
     del simulation.memory.kafka.parts.brokers[4]
@@ -546,7 +549,7 @@ def test_checking_a_drain_of_a_broker_that_is_gone(simulation: Simulation) -> No
 
 
 def _edited(path: Path, **change: Any) -> None:
-    """Change the first partition of a plan by hand, and make it a plan of one's own."""
+    """Edit the first partition of a plan by hand, as the user's own plan."""
     plan = json.loads(path.read_text())
     plan.pop("kafkabal")
     plan["partitions"] = plan["partitions"][:1]
@@ -555,7 +558,7 @@ def _edited(path: Path, **change: Any) -> None:
 
 
 def test_a_plan_that_changes_a_replication_factor_is_refused(simulation: Simulation, tmp_path: Path) -> None:
-    """Also in a rehearsal; unless its name is allowed, or the plan was made to."""
+    """Also in a rehearsal; unless it is allowed by name, or the plan was created for it."""
     plan = tmp_path / "plan.json"
     simulation.run("rebalance", "plan", "--drain", "3", "--out", str(plan), "-q")
     _edited(plan, replicas=[1], log_dirs=["any"])
@@ -573,7 +576,7 @@ def test_a_plan_that_changes_a_replication_factor_is_refused(simulation: Simulat
 def test_a_plan_that_breaks_a_rule_is_refused(
     run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Fewer racks, and a cordoned target, each by its own name."""
+    """Fewer racks, and a cordoned target: each can be allowed by its own name."""
     rows = brokers(5, racks=3, dirs=1)
     closed = replace(rows[4].log_dirs[0], state="cordoned")
     rows[4] = replace(rows[4], log_dirs=[closed])
@@ -592,7 +595,7 @@ def test_a_plan_that_breaks_a_rule_is_refused(
 def test_names_of_a_cluster_do_not_steer_the_terminal(
     run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Racks and log dirs with escapes reach table, CSV and messages as text; a formula in CSV is not one any more."""
+    """Racks and log dirs with escapes appear as text in table, CSV and messages; a formula in CSV is neutralised."""
     rack, path = "\x1b]0;owned\x07", "=cmd|'/c calc'!A1"
     rows = [replace(row, rack=rack, log_dirs=[replace(row.log_dirs[0], path=path)]) for row in brokers(3)]
     topics = [TopicRow(topic="img", partitions=[partition(i, [1], _MB) for i in range(6)])]
@@ -609,7 +612,7 @@ def test_names_of_a_cluster_do_not_steer_the_terminal(
 
 
 def test_a_drain_is_checked_before_it_is_begun(simulation: Simulation) -> None:
-    """--check says by its exit code whether a broker can be drained, and changes nothing."""
+    """--check reports by its exit code whether a broker can be drained, and changes nothing."""
     before = simulation.replicas()
     good = simulation.run("rebalance", "--drain", "4", "--check")
     assert (good.code, "can be drained" in good.out) == (0, True), good.err
@@ -621,7 +624,7 @@ def test_a_drain_is_checked_before_it_is_begun(simulation: Simulation) -> None:
 
 
 def test_what_follows_the_check_of_a_drain_can_be_pasted(run_cli: Callable[..., Any]) -> None:
-    """It leads to the same cluster, and on a snapshot, which is never written to, to a plan."""
+    """It selects the same cluster; for a snapshot, which is never written, it makes a plan."""
     lopsided = str(Path(__file__).parent / "snapshots" / "lopsided.jsonl")
     shown = run_cli("rebalance", "--drain", "6", "--check", "--snapshot", lopsided)
     command = f"kafkabal rebalance plan --drain 6 --snapshot {lopsided}"
@@ -630,7 +633,7 @@ def test_what_follows_the_check_of_a_drain_can_be_pasted(run_cli: Callable[..., 
 
 
 def test_a_drained_broker_is_proved_safe_to_stop(simulation: Simulation) -> None:
-    """No replica and no vote in the quorum of controllers, or what still needs it."""
+    """No replica and no vote in the controller quorum, or what still needs the broker."""
     done = simulation.run("rebalance", "--yes", "--drain", "4")
     assert done.code == 0, done.err
     assert "broker 4 is safe to stop: no replica, so no leader and no group coordinator" in done.err
@@ -643,7 +646,7 @@ def test_a_drained_broker_is_proved_safe_to_stop(simulation: Simulation) -> None
 
 
 def test_topics_created_during_a_drain_leave_nothing_behind(simulation: Simulation) -> None:
-    """On a cluster that cannot cordon, a broker is drained until it is empty, a topic a second coming meanwhile."""
+    """On a cluster without cordons, a broker is drained until it is empty, while a topic per second is created."""
     kafka = simulation.memory.kafka
 
     def create(number: int) -> None:
@@ -659,7 +662,7 @@ def test_topics_created_during_a_drain_leave_nothing_behind(simulation: Simulati
 
 
 def test_throttles_of_others_are_deleted_only_when_somebody_says_so(simulation: Simulation) -> None:
-    """Listed without a word, refused where nobody can be asked, kept after a no, deleted after a yes or with --yes."""
+    """Listed without options, refused without a terminal, kept after a no, deleted after a yes or with --yes."""
     own = simulation.memory.kafka.parts.brokers[2].own_configs
     words = ("rebalance", "repair", "--remove")
     for given, code, left in (({}, 2, True), ({"stdin": "n\n"}, 1, True), ({"stdin": "y\n"}, 0, False)):

@@ -18,7 +18,7 @@ LIVE = ("-b", "127.0.0.1:1")
 
 
 class Publisher:
-    """Keeps what is published; an answer that is an error is raised or returned instead."""
+    """Stores what is published; an error as a response is raised or returned instead."""
 
     def __init__(self) -> None:
         self.rounds: list[list[str]] = []
@@ -33,7 +33,7 @@ class Publisher:
 
 @pytest.fixture
 def publisher(monkeypatch: pytest.MonkeyPatch) -> Publisher:
-    """What is published of the snapshot, as if it were live."""
+    """What is published for the snapshot, as if it were live."""
     found = Publisher()
     monkeypatch.setattr(command, "_publisher", lambda *_: found)
     monkeypatch.setattr(command, "_check_live", lambda _: None)
@@ -53,7 +53,7 @@ def stop_after(rounds: int) -> Callable[[float], None]:
 
 
 def test_weights_are_shown_and_nothing_is_published(run_cli: Callable[..., Any]) -> None:
-    """Of a snapshot: the shares of brokers and partitions add up to everything."""
+    """For a snapshot: the shares of brokers and partitions each add up to 1."""
     shown = run_cli("route", "images", *SNAPSHOT, "-o", "json")
     document = json.loads(shown.out)
     assert (shown.code, document["is_published"]) == (ExitCode.DONE, False)
@@ -97,21 +97,21 @@ def test_what_does_not_fit_is_refused(run_cli: Callable[..., Any], words: tuple[
     ],
 )
 def test_what_cannot_be_published_is_refused(run_cli: Callable[..., Any], words: tuple[str, ...], message: str) -> None:
-    """Before any broker is asked."""
+    """Before any broker is contacted."""
     refused = run_cli("route", "images", *LIVE, "--publish", *words)
     assert (refused.code, refused.out) == (ExitCode.USAGE, "")
     assert message in refused.err.splitlines()[0]
 
 
 def test_an_unknown_topic_is_refused(run_cli: Callable[..., Any]) -> None:
-    """With the command that lists topics."""
+    """The hint has the command that lists topics."""
     refused = run_cli("route", "imagse", *SNAPSHOT)
     assert refused.code == ExitCode.USAGE
     assert refused.err.splitlines()[0] == "kafkabal: error: unknown topic: 'imagse'"
 
 
 def test_once_publishes_once(run_cli: Callable[..., Any], publisher: Publisher) -> None:
-    """And says what, in the form that is asked for."""
+    """It reports what, in the requested format."""
     done = run_cli("route", "images", "images", *SNAPSHOT, "--publish", "--once", "-o", "json")
     assert (done.code, json.loads(done.out)["is_published"]) == (ExitCode.DONE, True)
     assert publisher.rounds == [["images"]]
@@ -126,7 +126,7 @@ def test_once_beside_another_publisher_is_busy(run_cli: Callable[..., Any], publ
 
 
 def test_it_publishes_until_it_is_stopped(run_cli: Callable[..., Any], publisher: Publisher) -> None:
-    """Every refresh; a line a record, and at the end what producers will do."""
+    """Every refresh prints a line per record; at the end it says what producers will do."""
     done = run_cli("route", "images", *SNAPSHOT, "--publish", "-o", "jsonl", sleep=stop_after(2))
     assert done.code == ExitCode.INTERRUPTED
     assert publisher.rounds == [["images"]] * 3
@@ -138,7 +138,7 @@ def test_it_publishes_until_it_is_stopped(run_cli: Callable[..., Any], publisher
 
 
 def test_a_second_publisher_stands_by(run_cli: Callable[..., Any], publisher: Publisher) -> None:
-    """It says so once, and publishes when the first one has ended."""
+    """It says so once, and publishes when the first publisher has ended."""
     other = {"images": BusyError("weights of topic images are published by kafkabal on other")}
     publisher.others = [other, other]
     done = run_cli("route", "images", *SNAPSHOT, "--publish", sleep=stop_after(2))
@@ -150,7 +150,7 @@ def test_a_second_publisher_stands_by(run_cli: Callable[..., Any], publisher: Pu
 
 
 def test_a_publisher_that_stood_by_leaves_nothing_to_follow(run_cli: Callable[..., Any], publisher: Publisher) -> None:
-    """It published nothing, so that stopping it changes nothing for producers."""
+    """It published nothing, so stopping it changes nothing for producers."""
     publisher.others = [{"images": BusyError("weights of topic images are published by kafkabal on other")}] * 9
     done = run_cli("route", "images", *SNAPSHOT, "--publish", sleep=stop_after(2))
     assert done.err.splitlines()[-1] == "kafkabal: stopped"
@@ -159,7 +159,7 @@ def test_a_publisher_that_stood_by_leaves_nothing_to_follow(run_cli: Callable[..
 def test_a_reading_that_fails_is_survived(
     run_cli: Callable[..., Any], publisher: Publisher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is said once, and when it is over."""
+    """The failure and the recovery are each reported once."""
     from kafkabal.producer import TopicWeights
 
     weigh, answers = TopicWeights.weigh, iter([True, False, False, True])
@@ -179,7 +179,7 @@ def test_a_reading_that_fails_is_survived(
 
 
 def test_quiet_says_nothing_while_all_is_well(run_cli: Callable[..., Any], publisher: Publisher) -> None:
-    """Only that it was stopped."""
+    """Only the stop is reported."""
     done = run_cli("route", "images", *SNAPSHOT, "--publish", "-q", sleep=stop_after(1))
     assert (done.out, len(done.err.splitlines())) == ("", 1)
 

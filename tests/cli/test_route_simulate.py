@@ -17,14 +17,14 @@ from kafkabal.simulator.workload_cluster import Leaders, WorkloadCluster, build_
 
 @pytest.fixture
 def snapshot(tmp_path: Path) -> str:
-    """A cluster of four brokers, two of which lead twice."""
+    """A cluster of four brokers, two of which lead twice as much."""
     path = tmp_path / "cluster.jsonl"
     write_snapshot(build_workload_cluster(WorkloadCluster(brokers=4, leaders=Leaders.BROKERS_PLUS_2, seed=1)), path)
     return str(path)
 
 
 def test_policies_are_compared_on_a_snapshot(run_cli: Callable[..., Any], snapshot: str) -> None:
-    """Programs get each policy's figures and every broker's bytes; the most even policy comes first."""
+    """Programs get each policy's figures and every broker's bytes; the most balanced policy is first."""
     found = run_cli(
         "route-simulate", "--snapshot", snapshot, "--policy", "random", "--policy", "score", "--records", "5000",
         "--seeds", "2", "-o", "json",
@@ -52,14 +52,14 @@ def test_same_command_same_answer(run_cli: Callable[..., Any]) -> None:
 
 
 def test_every_policy_is_simulated_by_default(run_cli: Callable[..., Any]) -> None:
-    """Without --policy, all are compared, on the cluster that the workload brings along."""
+    """Without --policy, all are compared, on the workload's own cluster."""
     found = run_cli("route-simulate", "--workload", "uneven", "--records", "500", "-o", "json")
 
     assert {row["policy"] for row in json.loads(found.out)["policies"]} == set(policy_names())
 
 
 def test_training_time_is_shown_for_a_storage(run_cli: Callable[..., Any], snapshot: str) -> None:
-    """With --storage, people see what training takes and what uneven shards cost; a note says what bytes are."""
+    """With --storage, the cost of training and of unequal shards is shown; a note explains the bytes."""
     found = run_cli(
         "route-simulate", "--snapshot", snapshot, "--policy", "round-robin", "--storage", "nfs", "--no-latency"
     )
@@ -72,7 +72,7 @@ def test_training_time_is_shown_for_a_storage(run_cli: Callable[..., Any], snaps
 
 
 def test_storages_are_compared(run_cli: Callable[..., Any], snapshot: str) -> None:
-    """With --storage all, each has a row for each policy: faster storage waits less, and computing takes as long."""
+    """With --storage all, each storage has a row per policy: faster storage waits less, computing takes as long."""
     words = ("--workload", "coco", "--records", "5000", "--policy", "sticky", "--policy", "round-robin", "--no-latency")
     document = json.loads(
         run_cli("route-simulate", "--snapshot", snapshot, *words, "--storage", "all", "-o", "json").out
@@ -89,7 +89,7 @@ def test_storages_are_compared(run_cli: Callable[..., Any], snapshot: str) -> No
 def test_a_broker_that_is_read_slowly_costs_training_time(
     run_cli: Callable[..., Any], snapshot: str, tmp_path: Path
 ) -> None:
-    """With a rate of its own in the training file, one broker holds the readers up; a stranger is refused."""
+    """With its own rate in the training file, one broker delays the readers; an unknown one is refused."""
     words = ("route-simulate", "--snapshot", snapshot, "--policy", "round-robin", "--no-latency", "--storage", "nfs")
     training = tmp_path / "t.yaml"
     loads = []
@@ -106,7 +106,7 @@ def test_a_broker_that_is_read_slowly_costs_training_time(
 
 
 def test_records_that_are_refused_are_counted_whole(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """Records without a leader to go to are a count, without decimals, for people and for programs."""
+    """Records without a leader are counted, without decimals, for people and for programs."""
     workload = tmp_path / "w.yaml"
     workload.write_text(
         "records: 2000\ncluster: {brokers: 4}\nkeys: {uniform: 500}\nevents: [{at: 0s, broker: 1, becomes: dead}]\n"
@@ -120,7 +120,7 @@ def test_records_that_are_refused_are_counted_whole(run_cli: Callable[..., Any],
 
 
 def test_order_at_risk_is_reported(run_cli: Callable[..., Any], snapshot: str) -> None:
-    """A keyed workload names the policies that do not keep the order of a key."""
+    """A keyed workload lists the policies that do not keep a key's order."""
     found = run_cli(
         "route-simulate", "--snapshot", snapshot, "--workload", "events", "--records", "2000", "--policy", "score",
         "--policy", "key-hash",
@@ -153,7 +153,7 @@ def test_order_at_risk_is_reported(run_cli: Callable[..., Any], snapshot: str) -
 def test_mistakes_end_with_one_line_and_exit_2(
     run_cli: Callable[..., Any], snapshot: str, words: tuple[str, ...], message: str
 ) -> None:
-    """Nothing is simulated where the question is wrong."""
+    """Nothing is simulated for a wrong question."""
     found = run_cli("route-simulate", "--snapshot", snapshot, *words)
 
     assert found.code == ExitCode.USAGE
@@ -174,7 +174,7 @@ def test_mistakes_end_with_one_line_and_exit_2(
 def test_the_last_policy_is_looked_at_before_the_first_is_simulated(
     run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, policy: str, message: str
 ) -> None:
-    """Nobody waits for one policy only to learn that the next cannot be simulated."""
+    """An invalid policy is refused before any other is simulated."""
 
     def simulated(*_: object) -> None:
         raise AssertionError
@@ -200,7 +200,7 @@ def test_the_last_policy_is_looked_at_before_the_first_is_simulated(
 def test_a_policy_of_ones_own_that_fails_is_named(
     run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, policy: str, message: str
 ) -> None:
-    """One line that says which policy did what, and exit 2: it is no bug of ours."""
+    """One line that says which policy did what, and exit 2: it is not our bug."""
     monkeypatch.syspath_prepend(Path(__file__).parent)
     found = run_cli(
         "route-simulate", "--workload", "uneven", "--records", "50", "--policy", f"broken_policies:{policy}"
@@ -224,7 +224,7 @@ def test_a_policy_of_ones_own_that_fails_is_named(
 def test_a_plot_that_cannot_be_drawn_is_refused_before_anything_is_simulated(
     run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, plot: str, code: ExitCode, message: str
 ) -> None:
-    """Nobody waits for a simulation whose picture then cannot be had."""
+    """A plot that cannot be written is refused before the simulation."""
 
     def simulated(*_: object) -> None:
         raise AssertionError
@@ -240,7 +240,7 @@ def test_a_plot_that_cannot_be_drawn_is_refused_before_anything_is_simulated(
 
 @pytest.mark.parametrize("ending", ["svg", "png", "html"])
 def test_plot_is_written(run_cli: Callable[..., Any], tmp_path: Path, ending: str) -> None:
-    """A picture of each form is there, and the same from one run to the next."""
+    """Plots of all formats are written, and are the same from one run to the next."""
     pytest.importorskip("matplotlib")
     plots = [tmp_path / f"{i}.{ending}" for i in range(2)]
     for plot in plots:

@@ -1,4 +1,4 @@
-"""Commands that work on runs, with streams that fail: what they do on the cluster does not depend on who reads them."""
+"""Commands that work on runs, with failing streams: their effect on the cluster does not depend on a reader."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOVED, _BEFORE = {(1, 3)}, {(1, 2)}
 
 
 class _Gone(io.StringIO):
-    """A stream that takes nothing."""
+    """A stream that rejects all writes."""
 
     encoding = "utf-8"
 
@@ -35,7 +35,7 @@ class _Gone(io.StringIO):
 
 @pytest.fixture(params=["stdout", "both"])
 def simulation(request: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulation:
-    """Four partitions that another tool is moving from broker 2 to broker 3, under throttles, and streams that fail."""
+    """Four partitions that another tool is moving from broker 2 to broker 3, with throttles, and failing streams."""
     rows = [partition(i, [1, 2], 10**9) for i in range(4)]
     memory = InMemoryCluster.of(cluster(brokers(4), [TopicRow(topic="img", partitions=rows)]), FakeClock())
     memory.alter_reassignments(dict.fromkeys(_NAMES, (1, 3)))
@@ -64,7 +64,7 @@ def _throttles(simulation: Simulation) -> dict[str, str]:
 @pytest.mark.parametrize(("words", "replicas"), [(("--finish",), _MOVED), (("--cancel",), _BEFORE)])
 @pytest.mark.parametrize("form", ["table", "json", "jsonl"])
 def test_adopt(simulation: Simulation, words: tuple[str, ...], replicas: Any, form: str) -> None:
-    """Reassignments of another tool are taken over and ended, and its throttles go with them."""
+    """Reassignments of another tool are taken over and completed, and its throttles removed."""
     code = simulation.run("rebalance", "adopt", *words, "--yes", "--remove-throttles", "-o", form)
     assert (set(simulation.replicas().values()), code) == (replicas, 0)
     assert _throttles(simulation) == {}

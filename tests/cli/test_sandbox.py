@@ -1,4 +1,4 @@
-"""``kafkabal sandbox``: words in, calls and reports out; no cluster is started here."""
+"""``kafkabal sandbox``: options in, calls and reports out; no cluster is started."""
 
 import json
 from collections.abc import Callable
@@ -18,7 +18,7 @@ RunCli = Callable[..., Any]
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """Return the folder where the command looks for sandboxes, with one that was never started and one that ended."""
+    """Return the home of the sandboxes, with one that was never started and one that ended."""
     home = tmp_path / "state" / "sandboxes"
     for name in ("fresh", "ended"):
         nodes = (Node(1, Role.BROKER_AND_CONTROLLER, "r0", {"PLAINTEXT": 9}),)
@@ -46,20 +46,20 @@ def home(tmp_path: Path) -> Path:
     ],
 )
 def test_wrong_words(words: list[str], message: str, run_cli: RunCli, home: Path) -> None:
-    """A mistake is named with the option that it stands in, before anything is started."""
+    """A mistake is reported with its option, before anything is started."""
     outcome = run_cli("sandbox", *words)
     assert (outcome.code, outcome.out) == (ExitCode.USAGE, "")
     assert message in outcome.err
 
 
 def test_no_sandbox(run_cli: RunCli) -> None:
-    """That there is none is an answer, not an error."""
+    """Having none is a result, not an error."""
     outcome = run_cli("sandbox", "status")
     assert (outcome.code, outcome.out) == (ExitCode.DONE, "No sandboxes.\n")
 
 
 def test_status_of_all(run_cli: RunCli, home: Path) -> None:
-    """All nodes of all sandboxes are shown, with the reason where one ended by itself."""
+    """All nodes of all sandboxes are shown, with the reason if one exited on its own."""
     outcome = run_cli("sandbox", "status", "-o", "json")
     nodes = json.loads(outcome.out)["nodes"]
     assert [(node["sandbox"], node["state"], node["cause"]) for node in nodes] == [
@@ -76,26 +76,26 @@ def test_status_of_one(run_cli: RunCli, home: Path) -> None:
 
 
 def test_another_home(run_cli: RunCli, home: Path) -> None:
-    """The environment moves the place where sandboxes are looked for."""
+    """The environment variable changes the folder of the sandboxes."""
     assert "ended" in run_cli("sandbox", "status").out
     outcome = run_cli("sandbox", "status", environ={"KAFKABAL_SANDBOX_HOME": str(home / "elsewhere")})
     assert outcome.out == "No sandboxes.\n"
 
 
 def test_logs(run_cli: RunCli, home: Path) -> None:
-    """The last lines of a node go to stdout as they are."""
+    """The last lines of a node's log go to stdout unchanged."""
     assert run_cli("sandbox", "logs", "1", "--name", "ended", "-n", "1").out == "[x] ERROR disk full\n"
 
 
 def test_down_removes_what_no_longer_runs(run_cli: RunCli, home: Path) -> None:
-    """Nothing of it is left, and others are not touched."""
+    """Nothing of it is left, and other sandboxes are not touched."""
     outcome = run_cli("sandbox", "down", "--name", "ended")
     assert (outcome.code, outcome.err) == (ExitCode.DONE, "removed sandbox ended\n")
     assert [path.name for path in home.iterdir()] == ["fresh"]
 
 
 def test_shape() -> None:
-    """Options become the specification; without any, what exists is meant, or the defaults."""
+    """Options become the specification; without any, the existing sandbox or the defaults are used."""
     assert ShapeOptions().spec() is None
     options = ShapeOptions(
         brokers=2,
@@ -114,5 +114,5 @@ def test_shape() -> None:
 
 
 def test_nodes_are_named_by_number_and_zookeeper_by_name() -> None:
-    """The id that ZooKeeper has inside need not be known."""
+    """Users need not know ZooKeeper's internal id."""
     assert (parse_node("101"), parse_node("zookeeper")) == (101, 0)

@@ -1,4 +1,4 @@
-"""Options of scores that a profile sets hold in every command that goes by scores."""
+"""Score options in a profile apply to every command that uses scores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kafkabal.simulator.workload_cluster import WorkloadCluster, build_workload_
 
 @pytest.fixture
 def profile(tmp_path: Path) -> dict[str, str]:
-    """A profile that states the network rate of one broker only, which no score of rates can use."""
+    """A profile with the network rate of one broker only, which no rate score can use."""
     folder = tmp_path / "config"
     folder.mkdir()
     (folder / "profiles.yaml").write_text("profiles:\n  p:\n    nic_rate: {1: 1GB/s}\n")
@@ -27,7 +27,7 @@ def profile(tmp_path: Path) -> dict[str, str]:
 def test_route_simulate_takes_the_nic_rate_of_the_profile(
     run_cli: Callable[..., Any], profile: dict[str, str], tmp_path: Path
 ) -> None:
-    """A rate that is stated of some brokers only is refused, as ``inspect`` refuses it; it is not ignored."""
+    """A rate configured for some brokers only is refused, as ``inspect`` does, and not ignored."""
     path = tmp_path / "c.jsonl"
     write_snapshot(build_workload_cluster(WorkloadCluster(brokers=3, seed=1)), path)
     path.write_text(path.read_text().replace('"partition":', '"in_bytes_per_s":1000,"partition":'))
@@ -40,7 +40,7 @@ def test_route_simulate_takes_the_nic_rate_of_the_profile(
 
 
 def test_commands_load_scores_in_one_place() -> None:
-    """No command loads scores itself, where it could forget the options of the profile."""
+    """No command loads scores itself, where it could forget the profile's options."""
     folder = Path(next(iter(kafkabal.cli.__path__)))
     callers = {
         str(path.relative_to(folder))
@@ -56,7 +56,8 @@ def test_commands_load_scores_in_one_place() -> None:
 def test_a_weight_is_refused_where_scores_are_shown_each_on_its_own(
     run_cli: Callable[..., Any], tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    """A typed weight is an error of one line with a hint; that of a profile, which other commands share, is not."""
+    """A weight on the command line is an error of one line with a hint; a profile's weight, for other commands, is
+    not."""
     path = tmp_path / "c.jsonl"
     write_snapshot(build_workload_cluster(WorkloadCluster(brokers=3, seed=1)), path)
     words = tuple(word.format(path=path) for word in words)

@@ -1,4 +1,4 @@
-"""``kafkabal scores``: the registry, and what a cluster supplies of it."""
+"""``kafkabal scores``: the registry, and which scores a cluster supports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def listed(outcome: Any) -> dict[str, dict[str, Any]]:
 
 
 def test_every_score_of_the_registry_is_listed(run_cli: Callable[..., Any]) -> None:
-    """Each has its meaning and its needs; no cluster is asked, so nothing is said of one."""
+    """Each has its meaning and its needs; without a cluster, nothing is said about support."""
     rows = listed(run_cli("scores", "-o", "json"))
 
     assert tuple(rows) == score_names()
@@ -32,7 +32,7 @@ def test_every_score_of_the_registry_is_listed(run_cli: Callable[..., Any]) -> N
 
 
 def test_a_cluster_is_asked_what_it_supplies(run_cli: Callable[..., Any]) -> None:
-    """What the snapshot cannot feed is said with what to do about it."""
+    """Scores that the snapshot does not support are listed with what to do about it."""
     rows = listed(run_cli("scores", "--snapshot", SNAPSHOT, "-o", "json"))
 
     assert (rows["disk"]["available"], rows["disk"]["missing"]) == (True, None)
@@ -51,7 +51,7 @@ def test_a_score_of_ones_own_can_be_named(run_cli: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("words", [[], ["--snapshot", SNAPSHOT]])
 def test_the_table_fits_80_columns(run_cli: Callable[..., Any], words: list[str]) -> None:
-    """Prose wraps; names are never cut."""
+    """Prose wraps; names are never truncated."""
     outcome = run_cli("scores", *words, environ={"COLUMNS": "80"})
 
     assert max(map(len, outcome.out.splitlines())) <= 80

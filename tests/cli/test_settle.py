@@ -1,4 +1,4 @@
-"""Which cluster a command means that is told none."""
+"""Which cluster a command uses if none is given."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _recorded(home: Path, name: str, port: int, created_at_s: float) -> None:
 
 @pytest.mark.parametrize(("names", "warns"), [(["old", "new"], True), (["new"], False), ([], False)])
 def test_the_newest_sandbox_is_taken(tmp_path: Path, names: list[str], warns: bool) -> None:
-    """Of several the newest, which is said, with what to write for another one."""
+    """The newest of several; a message says so, and how to select another."""
     told = io.StringIO()
     context = CommandContext(
         stderr=told, environ={}, folders={kind: tmp_path / kind for kind in ("config", "cache", "state")}

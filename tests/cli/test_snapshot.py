@@ -38,7 +38,7 @@ ASSIGNMENT = (
 
 @pytest.fixture
 def texts(tmp_path: Path) -> Path:
-    """A folder with what Kafka's tools printed."""
+    """A folder with the output of Kafka's tools."""
     (tmp_path / "topics.txt").write_text(TOPICS)
     (tmp_path / "dirs.txt").write_text(LOG_DIRS)
     (tmp_path / "assignment.json").write_text(ASSIGNMENT)
@@ -46,7 +46,7 @@ def texts(tmp_path: Path) -> Path:
 
 
 def test_import_of_topics_and_log_dirs(run_cli: Callable[..., Any], texts: Path) -> None:
-    """The snapshot is one that every command takes, and the next step is told."""
+    """Every command accepts the snapshot, and the next step is suggested."""
     out = texts / "c.jsonl"
     words = ("--topics", str(texts / "topics.txt"), "--log-dirs", str(texts / "dirs.txt"), "--out", str(out))
     found = run_cli("snapshot", "import", *words, "--cluster-id", "Mk", wall_clock=lambda: 0.0)
@@ -58,7 +58,7 @@ def test_import_of_topics_and_log_dirs(run_cli: Callable[..., Any], texts: Path)
 
 
 def test_import_of_an_assignment(run_cli: Callable[..., Any], texts: Path) -> None:
-    """Of what --generate prints it is the current one; its brokers count as live."""
+    """Of the output of --generate the current assignment is used; its brokers count as live."""
     out = texts / "c.jsonl"
     assert run_cli("snapshot", "import", "--assignment", str(texts / "assignment.json"), "--out", str(out)).code == 0
     state = read_snapshot(out)
@@ -87,7 +87,7 @@ def test_what_cannot_be_imported(run_cli: Callable[..., Any], tmp_path: Path, wo
 
 
 def test_diff_of_a_rebalance(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """Twelve partitions are elsewhere, from which brokers to which, and the scores beside each other."""
+    """Twelve partitions have moved, from which brokers to which, and the scores are side by side."""
     after = str(tmp_path / "after.jsonl")
     words = ("--snapshot", LOPSIDED, "--save", after, "--yes", "-q", "--throttle", "none")
     assert run_cli("rebalance", *words).code == ExitCode.DONE
@@ -104,7 +104,7 @@ def test_diff_of_a_rebalance(run_cli: Callable[..., Any], tmp_path: Path) -> Non
 
 
 def test_diff_of_equals_and_of_strangers(run_cli: Callable[..., Any]) -> None:
-    """Nothing differs, or nearly everything; snapshots of two clusters are named as that."""
+    """Nothing differs, or nearly everything; snapshots of two clusters are reported as such."""
     same = run_cli("inspect", "diff", LOPSIDED, LOPSIDED)
     assert same.out.startswith("same brokers, topics and placement\n")
     other = run_cli("inspect", "diff", LOPSIDED, str(SNAPSHOTS / "broken.jsonl"))
@@ -113,12 +113,12 @@ def test_diff_of_equals_and_of_strangers(run_cli: Callable[..., Any]) -> None:
 
 
 def _piped(*words: str) -> subprocess.CompletedProcess[bytes]:
-    """A process, since what is written to standard output as bytes passes by the streams of a test."""
+    """A real process, since bytes written to standard output bypass the test's streams."""
     return subprocess.run([sys.executable, "-m", "kafkabal", *words], capture_output=True, check=False)
 
 
 def test_a_snapshot_goes_to_standard_output() -> None:
-    """``--save -`` sends it there alone: the report goes to stderr."""
+    """``--save -`` writes only the snapshot there: the report goes to stderr."""
     found = _piped("inspect", "--snapshot", LOPSIDED, "--save", "-")
     assert b"of its fair share by disk" in found.stderr
     assert found.stdout.startswith(b'{"kafkabal_snapshot":1')
@@ -126,12 +126,12 @@ def test_a_snapshot_goes_to_standard_output() -> None:
 
 
 def test_a_quiet_command_writes_a_snapshot_and_nothing_else() -> None:
-    """What a script pipes on sends no mail from cron."""
+    """A script that pipes it causes no mail from cron."""
     assert _piped("inspect", "--snapshot", LOPSIDED, "--save", "-", "-q").stderr == b""
 
 
 def test_a_changed_snapshot_goes_to_standard_output() -> None:
-    """So that one command's is the next one's."""
+    """The output of one command can be the input of the next."""
     found = _piped("create", "new", "-p", "3", "-r", "2", "--snapshot", LOPSIDED, "--save", "-")
     assert found.returncode == ExitCode.DONE
     lines = [json.loads(line) for line in found.stdout.splitlines()]
@@ -139,13 +139,13 @@ def test_a_changed_snapshot_goes_to_standard_output() -> None:
 
 
 def test_output_file_may_be_standard_output(run_cli: Callable[..., Any]) -> None:
-    """``--output-file -`` is where the result goes anyway."""
+    """``--output-file -`` is the default destination."""
     found = run_cli("inspect", "--snapshot", LOPSIDED, "-o", "csv", "--output-file", "-")
     assert found.out.startswith("broker,")
 
 
 def test_a_place_that_cannot_be_written_is_reported_first(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """Before a cluster is read for it."""
+    """Before the cluster is read."""
     found = run_cli("inspect", "-b", "127.0.0.1:1", "--save", str(tmp_path / "no" / "c.jsonl"))
     assert "no such folder" in found.err
 
@@ -174,7 +174,7 @@ _ARGUMENTS = {
     ids=lambda page: page.title,
 )
 def test_a_command_that_offers_snapshot_takes_one(run_cli: Callable[..., Any], tmp_path: Path, page: Page) -> None:
-    """No help lists the option for the command to refuse it."""
+    """No help lists the option in a command that refuses it."""
     words = _ARGUMENTS.get(page.title, [])
     if page.title == "kafkabal rebalance simulate":
         (tmp_path / "case.yaml").write_text("kafkabal_case: 1\n")
@@ -187,7 +187,7 @@ def test_a_command_that_offers_snapshot_takes_one(run_cli: Callable[..., Any], t
 
 @pytest.mark.parametrize("words", [("pause",), ("repair",), ("adopt",), ("adopt", "--finish", "--yes")])
 def test_what_a_snapshot_does_not_keep_needs_a_live_cluster(run_cli: Callable[..., Any], words: tuple[str]) -> None:
-    """Where the environment names a snapshot all the same, the command says what it needs and who named it."""
+    """If the environment names a snapshot, the command says what it needs and where the snapshot was named."""
     done = run_cli("rebalance", *words, environ={"KAFKABAL_SNAPSHOT": LOPSIDED})
 
     unknown = run_cli("rebalance", *words)
@@ -221,7 +221,7 @@ def test_what_a_snapshot_does_not_keep_needs_a_live_cluster(run_cli: Callable[..
 def test_no_command_writes_to_what_it_reads(
     run_cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
 ) -> None:
-    """Nor two results to one file; what is there stays as it is."""
+    """Nor two results to one file; the existing file stays unchanged."""
     monkeypatch.chdir(tmp_path)
     for name in ("s.jsonl", "t.jsonl"):
         (tmp_path / name).write_bytes(Path(LOPSIDED).read_bytes())
@@ -235,7 +235,7 @@ def test_no_command_writes_to_what_it_reads(
 
 
 def test_devices_and_saving_over_the_snapshot_are_no_loss(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """Two results may go to /dev/null, and --save asks before it overwrites what is read."""
+    """Two results may go to /dev/null, and --save asks before overwriting its source."""
     to = ("--out", "/dev/null", "--output-file", "/dev/null")
     assert run_cli("rebalance", "plan", "--snapshot", LOPSIDED, *to).code == ExitCode.DONE
     copy = tmp_path / "s.jsonl"

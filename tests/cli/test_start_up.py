@@ -1,4 +1,4 @@
-"""What a command imports before it asks the first broker: operators wait for it, and cron jobs pay for it."""
+"""What a command imports before it contacts the first broker: operators and cron jobs wait for it."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ _ASKING_NO_BROKER = {
 
 @pytest.fixture
 def inputs(tmp_path: Path) -> dict[str, str]:
-    """Files that commands are given."""
+    """Input files for commands."""
     (tmp_path / "case.yaml").write_text("kafkabal_case: 1\n")
     (tmp_path / "a.jpg").write_text("a")
     (tmp_path / "plan.json").write_text('{"version":1,"partitions":[]}')
@@ -110,7 +110,7 @@ def inputs(tmp_path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("command", _ASKING)
 def test_nothing_heavy_before_the_first_broker(command: str, inputs: dict[str, str], tmp_path: Path) -> None:
-    """When it connects for the first time, only what it takes to ask has been imported."""
+    """At its first connection, only the modules needed to send requests have been imported."""
     environ = os.environ | {f"XDG_{kind}_HOME": str(tmp_path) for kind in ("STATE", "CACHE", "CONFIG")}
     words = [*command.format(**inputs).split(), "-b", "127.0.0.1:1"]
     result = tmp_path / "result.json"
@@ -123,7 +123,7 @@ def test_nothing_heavy_before_the_first_broker(command: str, inputs: dict[str, s
 
 @pytest.mark.parametrize("command", ["policies", "scores"])
 def test_a_list_imports_nothing_that_works_on_clusters(command: str, tmp_path: Path) -> None:
-    """What is listed needs numpy, but neither clients nor what evaluates scores, routes by them or starts brokers."""
+    """A list needs numpy, but neither clients nor modules that evaluate scores, route or start brokers."""
     script = (
         "import json, sys\n"
         "from kafkabal.cli.main import main\n"
@@ -139,13 +139,13 @@ def test_a_list_imports_nothing_that_works_on_clusters(command: str, tmp_path: P
 
 
 def test_every_command_that_asks_is_measured() -> None:
-    """A new command is either measured, or listed as one that asks no cluster."""
+    """A new command is either measured, or listed as one that contacts no cluster."""
     asking = {name for name in _names(COMMANDS) if not _is_asking_no_broker(name)}
     assert asking == {command for command in asking if any(_is_of(line, command) for line in _ASKING)}
 
 
 def _run_in_terminal(argv: list[str], environ: Mapping[str, str]) -> None:
-    """Wait for a program whose output goes to a terminal, since a live view needs one."""
+    """Wait for a program that writes to a terminal, since a live view needs one."""
     ours, theirs = pty.openpty()
     try:
         subprocess.run(argv, stdin=theirs, stdout=theirs, stderr=theirs, check=True, env=environ)

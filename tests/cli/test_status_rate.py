@@ -1,4 +1,4 @@
-"""The rate of a live run in ``rebalance status``, where throttled copies arrive many bytes at once."""
+"""The rate of a live run in ``rebalance status`` when throttled copies arrive in bursts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _status(done_bytes: int, moving: int = 2, holder: str | None = "kafkabal on 
 
 @pytest.fixture
 def session() -> Any:
-    """A command whose clock moves only when it waits."""
+    """A command whose clock advances only while it waits."""
     said: list[str] = []
     clock = FakeClock()
     return SimpleNamespace(
@@ -60,7 +60,7 @@ def session() -> Any:
 def test_a_rate_is_taken_once_something_has_arrived(
     session: Any, monkeypatch: pytest.MonkeyPatch, looks: list[RunStatus], rate: float
 ) -> None:
-    """Two seconds of which nothing arrived are no rate of 0: they are extended to ten."""
+    """Two seconds without progress are not a rate of 0: the sample is extended to ten."""
     found = iter(looks)
     monkeypatch.setattr(status_command, "_look", lambda *_: next(found))
     seen = status_command._look_twice(session, None)
@@ -70,7 +70,7 @@ def test_a_rate_is_taken_once_something_has_arrived(
 
 
 def test_watching_shows_the_mean_of_half_a_minute(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Copies that arrive every other time are not said to stand still in between."""
+    """Copies that arrive in every other sample are not shown as stalled in between."""
     looks = iter([_status(500), _status(500), _status(1000), _status(1000), _status(1000, holder=None)])
     monkeypatch.setattr(status_command, "_look", lambda *_: next(looks))
     status_command._watch(session, None, _status(0))

@@ -98,7 +98,7 @@ def check_golden(name: str, text: str) -> None:
 
 
 def at_all_widths(shown: Callable[[int], str]) -> str:
-    """The texts one after the other, after checking that each fits, but for commands to paste."""
+    """The texts concatenated, after checking that each fits, except for commands to paste."""
     parts = []
     for width in WIDTHS:
         text = shown(width)
@@ -109,7 +109,7 @@ def at_all_widths(shown: Callable[[int], str]) -> str:
 
 @pytest.fixture
 def broken_with_long_names(tmp_path: Path) -> str:
-    """The broken cluster with paths that differ in their middle, and a topic of 60 characters."""
+    """The broken cluster with paths that differ in the middle, and a topic name of 60 characters."""
     lines = [json.loads(line) for line in (HERE / "snapshots" / "broken.jsonl").read_text().splitlines()]
     for line in lines:
         for log_dir in line.get("log_dirs") or ():
@@ -138,7 +138,7 @@ def test_tables_of_a_broken_cluster(run_cli: Callable[..., Any], broken_with_lon
 
 
 def test_commands_to_paste_are_in_one_line(run_cli: Callable[..., Any], broken_with_long_names: str) -> None:
-    """At any width the command to run next is whole, on a line that the terminal folds and copies as one."""
+    """At any width the suggested command is complete, on a line that the terminal wraps and copies as one."""
     outcome = run_cli("inspect", "--snapshot", broken_with_long_names, environ={"COLUMNS": "40"})
 
     (line,) = (line for line in outcome.out.splitlines() if line.startswith("next: "))
@@ -147,7 +147,7 @@ def test_commands_to_paste_are_in_one_line(run_cli: Callable[..., Any], broken_w
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_tables_of_plans_policies_and_simulations(run_cli: Callable[..., Any], name: str) -> None:
-    """The same of the other commands that need no broker."""
+    """The same for the other commands that need no broker."""
 
     def shown(width: int) -> str:
         outcome = run_cli(*OTHERS[name], environ={"COLUMNS": str(width)})
@@ -160,6 +160,6 @@ def test_tables_of_plans_policies_and_simulations(run_cli: Callable[..., Any], n
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_tables_of_commands_that_need_brokers(name: str) -> None:
-    """The same of reports that only live brokers give."""
+    """The same for reports that need live brokers."""
     report: Report = REPORTS[name]
     check_golden(name, at_all_widths(lambda width: render(report, "table", OutputCapabilities(width=width))))

@@ -1,4 +1,4 @@
-"""``kafkabal telemetry``: times that are none are refused before any broker is asked."""
+"""``kafkabal telemetry``: invalid durations are refused before any broker is contacted."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,14 +10,14 @@ from kafkabal.errors import ExitCode
 
 @pytest.mark.parametrize("words", [["latency", "--for", "0s"], ["subscribe", "--interval", "0s"]])
 def test_no_time_at_all_is_refused(run_cli: Callable[..., Any], words: list[str]) -> None:
-    """Nothing is collected in no time, and nobody pushes without a pause."""
+    """A collection time or push interval of zero is refused."""
     refused = run_cli("telemetry", *words, "-b", "127.0.0.1:1")
     assert (refused.code, refused.out) == (ExitCode.USAGE, "")
     assert refused.err.splitlines()[0] == f"kafkabal: error: {words[1]}: duration must be above 0: '0s'"
 
 
 def test_what_is_posted_is_shown_without_a_cluster(run_cli: Callable[..., Any]) -> None:
-    """Nothing is asked of one; latencies need its brokers."""
+    """Posted metrics need no cluster; latencies need its brokers."""
     shown = run_cli("telemetry", "show", "--listen", "0", "--for", "1ms", "-q")
     refused = run_cli("telemetry", "latency", "--listen", "0", "--for", "1ms", "-q")
 

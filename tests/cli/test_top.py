@@ -1,4 +1,4 @@
-"""``kafkabal top`` in a real terminal (a pseudo-terminal, read by a terminal emulator), and where there is none."""
+"""``kafkabal top`` in a real terminal (a pseudo-terminal, read by a terminal emulator), and without one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LONGEST_S = 60.0
 
 
 class Terminal:
-    """A terminal of some size with ``kafkabal top`` in it."""
+    """A terminal of a given size that runs ``kafkabal top``."""
 
     def __init__(self, home: Path, columns: int = 80, lines: int = 24, looks: int = 3) -> None:
         self.raw, self.screen = b"", pyte.Screen(columns, lines)
@@ -55,7 +55,7 @@ class Terminal:
         return termios.tcgetattr(self.child.child_fd)
 
     def read(self) -> None:
-        """Take what has come."""
+        """Read the available output."""
         try:
             read = self.child.read_nonblocking(65536, 0.1)
         except (pexpect.TIMEOUT, pexpect.EOF):
@@ -65,24 +65,24 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """What the screen shows."""
+        """The content of the screen."""
         return "".join(f"{line.rstrip()}\n" for line in self.screen.display)
 
     @property
     def is_drawn(self) -> bool:
-        """Whether the frame has come as a whole: it is drawn from the top, and may be read in pieces."""
+        """Whether the frame is complete: it is drawn from the top, and may be read in pieces."""
         cursor = self.screen.cursor
         return (cursor.y, cursor.x) == (self.screen.lines - 1, len(FOOT)) and FOOT in self.screen.display[-1]
 
     def until(self, shown: str) -> None:
-        """Read until the screen shows a text, in a frame that is complete."""
+        """Read until the screen shows a text, in a complete frame."""
         end_s = time.monotonic() + LONGEST_S
         while shown not in self.text or not self.is_drawn:
             assert time.monotonic() < end_s, self.text
             self.read()
 
     def end(self) -> int:
-        """Exit code, after it has ended by itself, with the terminal as it was before."""
+        """Exit code, after it has exited on its own and restored the terminal."""
         end_s = time.monotonic() + LONGEST_S
         while self.child.isalive():
             assert time.monotonic() < end_s, self.text
@@ -109,7 +109,7 @@ def terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
 
 @pytest.mark.parametrize(("columns", "lines"), [(80, 24), (120, 40)])
 def test_the_frame(terminal: Callable[..., Terminal], columns: int, lines: int) -> None:
-    """Brokers against bands, moves with rate and time left, events, as recorded; q quits though the cluster hangs."""
+    """Brokers against bands, moves with rate and time left, events, as recorded; q quits even if the cluster hangs."""
     top = terminal(columns=columns, lines=lines)
     top.until("00:00:15  6 registered")
 
@@ -119,7 +119,7 @@ def test_the_frame(terminal: Callable[..., Terminal], columns: int, lines: int) 
 
 
 def test_a_new_size_and_a_pause(terminal: Callable[..., Terminal]) -> None:
-    """It is drawn again for the size that the terminal has by now, and after Ctrl-Z and fg; Ctrl-C ends it."""
+    """It redraws for a new terminal size, and after Ctrl-Z and fg; Ctrl-C ends it."""
     top = terminal(columns=120, lines=40)
     top.until("00:00:15  6 registered")
     top.screen.resize(14, 60)
@@ -143,7 +143,7 @@ def test_a_new_size_and_a_pause(terminal: Callable[..., Terminal]) -> None:
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP])
 def test_a_broker_that_dies_and_a_signal(terminal: Callable[..., Terminal], ending: signal.Signals) -> None:
-    """The dead broker is an event and at the top at once; a signal that ends it leaves the terminal as it was, too."""
+    """The dead broker is an event and at the top at once; a signal that ends it restores the terminal too."""
     top = terminal(looks=1000)
     top.until("6 registered")
     os.kill(top.child.pid, signal.SIGUSR1)
@@ -155,7 +155,7 @@ def test_a_broker_that_dies_and_a_signal(terminal: Callable[..., Terminal], endi
 
 
 def test_without_a_terminal(run_cli: Callable[..., Any]) -> None:
-    """One line says what shows the same without one."""
+    """One line suggests what shows the same without a terminal."""
     outcome = run_cli("top", "-b", "localhost:1")
 
     assert (outcome.code, outcome.out) == (ExitCode.USAGE, "")

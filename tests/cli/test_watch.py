@@ -1,4 +1,4 @@
-"""``kafkabal watch``: one check of a snapshot, and what is refused."""
+"""``kafkabal watch``: a single check of a snapshot, and what is refused."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def snapshot(tmp_path: Path) -> Callable[..., str]:
 
 
 def test_a_cluster_that_is_well(run_cli: Callable[..., Any], snapshot: Callable[..., str]) -> None:
-    """Nothing is found: exit 0 and a sentence that says so."""
+    """No findings: exit 0 and a sentence that says so."""
     found = run_cli("watch", "--once", "--snapshot", snapshot())
 
     assert (found.code, found.err) == (ExitCode.DONE, "")
@@ -66,7 +66,7 @@ def test_a_dead_broker_is_a_finding(run_cli: Callable[..., Any], snapshot: Calla
 def test_what_makes_no_sense_is_refused(
     run_cli: Callable[..., Any], snapshot: Callable[..., str], words: tuple[str, ...], why: str
 ) -> None:
-    """One line, before anything is asked of a cluster."""
+    """One line, before the cluster is contacted."""
     found = run_cli("watch", "--snapshot", snapshot(), *words)
 
     assert found.code == ExitCode.USAGE
@@ -74,7 +74,7 @@ def test_what_makes_no_sense_is_refused(
 
 
 def test_ctrl_c_while_it_connects(tmp_path: Path) -> None:
-    """A broker that accepts and says nothing does not hold up Ctrl-C, as with every command: exit 130."""
+    """A broker that accepts but never responds does not delay Ctrl-C: exit 130, as in every command."""
     environ = os.environ | {f"XDG_{kind}_HOME": str(tmp_path) for kind in ("STATE", "CACHE", "CONFIG")}
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(60.0)

@@ -1,4 +1,4 @@
-"""Values that no command may take for something else: empty, misspelt, too large, or without any effect."""
+"""Values that no command may misinterpret: empty, misspelt, too large, or without effect."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ LONG = "a" * 5000
     ],
 )
 def test_a_wrong_value_is_one_line(run_cli: Callable[..., Any], words: tuple[str, ...], message: str) -> None:
-    """It is named, and nothing is done."""
+    """The value is named, and nothing is done."""
     refused = run_cli(*words)
     assert (refused.code, refused.out) == (2, ""), refused.err
     assert message in refused.err
@@ -88,7 +88,7 @@ def test_a_wrong_value_is_one_line(run_cli: Callable[..., Any], words: tuple[str
     ],
 )
 def test_a_wrong_variable_is_named(run_cli: Callable[..., Any], environ: dict[str, str], message: str) -> None:
-    """As it is called in the environment."""
+    """The error uses the variable's name."""
     refused = run_cli(*PLAN, environ=environ)
     assert (refused.code, message in refused.err) == (2, True), refused.err
 
@@ -104,7 +104,7 @@ def test_a_wrong_variable_is_named(run_cli: Callable[..., Any], environ: dict[st
 def test_a_wrong_name_in_a_profile_is_named_by_its_line(
     run_cli: Callable[..., Any], tmp_path: Path, profile: str, words: tuple[str, ...], message: str
 ) -> None:
-    """Also where only the cluster, or the registry, can say that it is wrong."""
+    """Also if only the cluster, or the registry, can tell that it is wrong."""
     (tmp_path / "p.yaml").write_text(profile)
     refused = run_cli(*words, "--profile", str(tmp_path / "p.yaml"))
     assert (refused.code, message in refused.err) == (2, True), refused.err
@@ -119,7 +119,7 @@ def test_a_wrong_name_in_a_profile_is_named_by_its_line(
     ids=lambda words: words[0],
 )
 def test_the_home_of_a_user_that_does_not_exist(run_cli: Callable[..., Any], words: tuple[str, ...]) -> None:
-    """It is a file that cannot be read, named as it was written."""
+    """It is reported as an unreadable file, named as written."""
     outcome = run_cli(*words)
     assert (outcome.code, f"{words[-1]}: cannot read" in outcome.err) == (2, True), outcome.err
 
@@ -127,7 +127,7 @@ def test_the_home_of_a_user_that_does_not_exist(run_cli: Callable[..., Any], wor
 def test_a_folder_of_sandboxes_that_links_to_itself(
     run_cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every command that is given no cluster looks there: it has no sandboxes."""
+    """Every command without a cluster looks there: the folder counts as having no sandboxes."""
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
     monkeypatch.setenv("KAFKABAL_SANDBOX_HOME", str(loop))

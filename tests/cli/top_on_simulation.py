@@ -1,7 +1,7 @@
-"""``kafkabal top`` on a simulated cluster, as a process of its own for a real terminal: ``top_on_simulation.py LOOKS``.
+"""``kafkabal top`` on a simulated cluster, as a separate process for a real terminal: ``top_on_simulation.py LOOKS``.
 
-Each look takes place five seconds after the one before; after LOOKS of them the cluster hangs. SIGUSR1 kills broker 3.
-"""
+Each observation takes place five seconds after the previous one; after LOOKS of them the cluster hangs. SIGUSR1 kills
+broker 3."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ WORLD = SyntheticWorld(brokers=6, racks=3, topics=12, skew=0.6, leader_skew=0.3)
 
 
 class Stepping(InMemoryCluster):
-    """A client whose looks move the clock."""
+    """A client whose observations advance the clock."""
 
     looks = 0
 
     def reassignments(self) -> Any:
-        """Once a look."""
+        """Once per observation."""
         self.looks += 1
         if self.looks > LOOKS:
             threading.Event().wait()

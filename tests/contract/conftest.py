@@ -1,7 +1,6 @@
 """The same cluster behind every back end: three brokers in three racks, two log dirs each, no topics.
 
-Each test makes topics of its own names, so that the real cluster can be shared by all of them.
-"""
+Each test creates topics with its own names, so that all of them can share the real cluster."""
 
 from __future__ import annotations
 
@@ -46,7 +45,7 @@ class Subject:
     sleep: Callable[[float], None]
 
     def until(self, condition: Callable[[], bool]) -> None:
-        """Let time pass until something is true."""
+        """Let time pass until a condition holds."""
         for _ in range(int(_PATIENCE_S / _LOOK_EVERY_S)):
             if condition():
                 return
@@ -54,7 +53,7 @@ class Subject:
         raise AssertionError("it did not become true")
 
     def topic(self) -> str:
-        """A name that nobody uses."""
+        """A name that nobody else uses."""
         return f"contract-{uuid.uuid4().hex[:12]}"
 
 

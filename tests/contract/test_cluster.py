@@ -1,4 +1,4 @@
-"""What every back end promises, whatever is behind it."""
+"""What every back end guarantees."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _names(faults: Mapping[Any, Fault]) -> dict[Any, str]:
 
 
 def _create(subject: Any, *assignment: tuple[int, ...], configs: dict[str, str] | None = None) -> str:
-    """Create a topic and wait until it is led."""
+    """Create a topic and wait until it has a leader."""
     name: str = subject.topic()
     assert subject.cluster.create_topics([NewTopic(name=name, assignment=assignment, configs=configs or {})]) == {}
     subject.until(lambda: _is_led(subject.cluster, name, len(assignment)))
@@ -57,7 +57,7 @@ def _is_led(cluster: Cluster, topic: str, partitions: int) -> bool:
 
 
 def _state_of(cluster: Cluster, topic: str, **request: bool) -> dict[str, Any]:
-    """Configs of a topic, and of its partition 0 the replicas with their log dirs, as a whole reading has them."""
+    """Configs of a topic, and the replicas of its partition 0 with their log dirs, from a full reading."""
     state = cluster.read(ReadRequest(**request)).state
     at = state.topics.name.index(topic)
     partition = int((state.partitions.topic == at).argmax())
@@ -70,7 +70,7 @@ def _state_of(cluster: Cluster, topic: str, **request: bool) -> dict[str, Any]:
 
 
 def test_readings_and_single_questions_agree(subject: Any) -> None:
-    """Cluster id and brokers are the same in a whole reading and when asked for alone."""
+    """Cluster id and brokers are the same in a full reading and in single requests."""
     reading = subject.cluster.read(ReadRequest())
     assert reading.problems == ()
     assert reading.state.cluster_id == subject.cluster.cluster_id()
@@ -80,7 +80,7 @@ def test_readings_and_single_questions_agree(subject: Any) -> None:
 
 
 def test_a_created_topic_is_as_it_was_asked_for(subject: Any) -> None:
-    """Every replica is where it was placed, the first of each leads, all are in sync."""
+    """Every replica is where it was placed, the first of each partition leads, all are in sync."""
     topic = _create(subject, (1, 2), (3, 1))
     found = subject.cluster.partition_status([topic])
     (topic_id,) = {status.topic_id for status in found.values()}
@@ -92,13 +92,13 @@ def test_a_created_topic_is_as_it_was_asked_for(subject: Any) -> None:
 
 
 def test_the_configs_of_a_topic_are_read_with_it(subject: Any) -> None:
-    """Those that were set, where configs are asked for."""
+    """The configs that were set, if configs are requested."""
     topic = _create(subject, (1,), configs={"retention.ms": "86400000"})
     assert _state_of(subject.cluster, topic, configs=True)["configs"] == {"retention.ms": "86400000"}
 
 
 def test_topics_fail_one_by_one(subject: Any) -> None:
-    """A name that is taken and a broker that does not exist do not keep the others from being created."""
+    """A taken name and an unknown broker do not prevent the other topics from being created."""
     taken, wrong, fine = _create(subject, (1,)), subject.topic(), subject.topic()
     faults = subject.cluster.create_topics(
         [
@@ -112,7 +112,7 @@ def test_topics_fail_one_by_one(subject: Any) -> None:
 
 
 def test_validation_creates_nothing(subject: Any) -> None:
-    """A request that is only validated says what would fail, and leaves no trace."""
+    """A request that is only validated reports what would fail, and has no effect."""
     taken, fine = _create(subject, (1,)), subject.topic()
     topics = [NewTopic(name=name, assignment=((1,),)) for name in (taken, fine)]
     assert _names(subject.cluster.create_topics(topics, validate_only=True)) == {taken: "TOPIC_ALREADY_EXISTS"}
@@ -120,12 +120,12 @@ def test_validation_creates_nothing(subject: Any) -> None:
 
 
 def test_a_topic_that_is_not_there_has_no_partitions(subject: Any) -> None:
-    """Nothing is created by asking, and nothing is raised."""
+    """The request creates nothing, and raises nothing."""
     assert subject.cluster.partition_status([subject.topic()]) == {}
 
 
 def test_a_reassignment_gets_where_it_should(subject: Any) -> None:
-    """In the end the replicas are the target, and nothing is running any more."""
+    """In the end the replicas are the target, and no reassignment is in flight."""
     name = TopicPartition(_create(subject, (1, 2)), 0)
     assert subject.cluster.alter_reassignments({name: (3, 2)}) == {}
     subject.until(lambda: subject.cluster.partition_status([name.topic])[name].replicas == (3, 2))
@@ -134,7 +134,7 @@ def test_a_reassignment_gets_where_it_should(subject: Any) -> None:
 
 
 def test_reassignments_fail_one_by_one(subject: Any) -> None:
-    """Each partition has its own reason, and those without one are moved."""
+    """Each failed partition has its own reason, and the others are moved."""
     topic = _create(subject, (1,), (1,), (1,), (1,))
     ghost = TopicPartition(subject.topic(), 0)
     parts = [TopicPartition(topic, n) for n in range(4)]
@@ -151,20 +151,20 @@ def test_reassignments_fail_one_by_one(subject: Any) -> None:
 
 
 def test_the_replication_factor_changes_when_that_is_meant(subject: Any) -> None:
-    """Allowed, a target of another length is a target like any other."""
+    """If allowed, a target with another number of replicas is like any other."""
     name = TopicPartition(_create(subject, (1,)), 0)
     assert subject.cluster.alter_reassignments({name: (1, 2, 3)}, allow_replication_factor_change=True) == {}
     subject.until(lambda: set(subject.cluster.partition_status([name.topic])[name].isr) == {1, 2, 3})
 
 
 def test_where_nothing_runs_nothing_is_cancelled(subject: Any) -> None:
-    """Cancelling says so instead of pretending."""
+    """Cancelling reports that there is nothing to cancel."""
     name = TopicPartition(_create(subject, (1,)), 0)
     assert _names(subject.cluster.alter_reassignments({name: None})) == {name: "NO_REASSIGNMENT_IN_PROGRESS"}
 
 
 def test_a_preferred_leader_leads_when_elected(subject: Any) -> None:
-    """Reordering does not move leadership, an election does; one that is not needed is no failure."""
+    """Reordering does not move leadership, an election does; an unnecessary one is not a failure."""
     name = TopicPartition(_create(subject, (1, 2)), 0)
     assert subject.cluster.alter_reassignments({name: (2, 1)}) == {}
     subject.until(lambda: subject.cluster.partition_status([name.topic])[name].replicas == (2, 1))
@@ -175,13 +175,13 @@ def test_a_preferred_leader_leads_when_elected(subject: Any) -> None:
 
 
 def test_an_election_of_nothing_is_a_failure(subject: Any) -> None:
-    """A partition that does not exist is named."""
+    """An unknown partition is named."""
     ghost = TopicPartition(subject.topic(), 0)
     assert _names(subject.cluster.elect_preferred_leaders([ghost])) == {ghost: "UNKNOWN_TOPIC_OR_PARTITION"}
 
 
 def test_replicas_are_found_in_the_log_dirs_of_the_reading(subject: Any) -> None:
-    """Single look-ups and the whole reading agree; a broker that is not there is named."""
+    """Single look-ups and the full reading agree; an unknown broker is named."""
     topic = _create(subject, (1, 2))
     name = TopicPartition(topic, 0)
     subject.until(lambda: len(subject.cluster.replica_logs([1, 2], [name])[0]) == 2)
@@ -193,7 +193,7 @@ def test_replicas_are_found_in_the_log_dirs_of_the_reading(subject: Any) -> None
 
 
 def test_a_replica_moves_to_another_log_dir(subject: Any) -> None:
-    """In the end it lies there, once."""
+    """In the end it is in the new dir, and only there."""
     topic = _create(subject, (1,))
     name, replica = TopicPartition(topic, 0), ReplicaOn(topic, 0, 1)
     subject.until(lambda: replica in subject.cluster.replica_logs([1], [name])[0])
@@ -208,14 +208,14 @@ def test_a_replica_moves_to_another_log_dir(subject: Any) -> None:
 
 
 def _other_dir(cluster: Cluster, path: str) -> str:
-    """Another log dir of the broker that has this one."""
+    """The other log dir of the broker."""
     dirs = cluster.read(ReadRequest()).state.log_dirs
     owner = dirs.broker[dirs.path.index(path)]
     return next(p for p, b in zip(dirs.path, dirs.broker, strict=True) if b == owner and p != path)
 
 
 def test_moves_between_log_dirs_fail_one_by_one(subject: Any) -> None:
-    """A dir that is not there, a replica that is not there, and a broker that is not there have their own reasons."""
+    """An unknown dir, an unknown replica, and an unknown broker have their own reasons."""
     topic = _create(subject, (1,))
     state = subject.cluster.read(ReadRequest()).state
     on_broker_2 = state.log_dirs.path[int(state.log_dirs.first[1])]
@@ -227,7 +227,7 @@ def test_moves_between_log_dirs_fail_one_by_one(subject: Any) -> None:
 
 
 def test_a_broker_remembers_where_a_replica_is_wanted(subject: Any) -> None:
-    """The dir that was asked for before the replica came is the dir that it comes to."""
+    """The replica is created in the dir requested before it existed."""
     topic = _create(subject, (1,))
     state = subject.cluster.read(ReadRequest()).state
     wanted = state.log_dirs.path[int(state.log_dirs.first[2]) - 1]
@@ -239,7 +239,7 @@ def test_a_broker_remembers_where_a_replica_is_wanted(subject: Any) -> None:
 
 
 def test_configs_of_brokers_uncover_what_is_below_when_deleted(subject: Any) -> None:
-    """A broker's own value hides the cluster-wide default, and the default shows again without it."""
+    """A broker's own value overrides the cluster-wide default, which applies again without it."""
     cluster = subject.cluster
     _needs(cluster, Capability.CONFIGS)
 
@@ -264,7 +264,7 @@ def test_configs_of_brokers_uncover_what_is_below_when_deleted(subject: Any) -> 
 
 
 def test_configs_of_topics_come_back_as_they_were(subject: Any) -> None:
-    """What is set is the topic's own, what is deleted is built in again; other keys are not touched."""
+    """A value that is set is the topic's own, a deleted one is built in again; other keys are not touched."""
     cluster = subject.cluster
     _needs(cluster, Capability.CONFIGS)
     topic = ConfigResource(ResourceKind.TOPIC, _create(subject, (1,), configs={"retention.ms": "86400000"}))
@@ -283,7 +283,7 @@ def test_configs_of_topics_come_back_as_they_were(subject: Any) -> None:
 
 
 def test_lists_change_entry_by_entry(subject: Any) -> None:
-    """An entry is added once and taken off without the others; an empty list stays until it is deleted."""
+    """An entry is added once and removed without the others; an empty list stays until it is deleted."""
     cluster = subject.cluster
     _needs(cluster, Capability.CONFIGS)
     topic = ConfigResource(ResourceKind.TOPIC, _create(subject, (1,)))
@@ -314,7 +314,7 @@ def test_lists_change_entry_by_entry(subject: Any) -> None:
 
 
 def test_configs_fail_one_by_one(subject: Any) -> None:
-    """Resources that are not there are named, the others are read and changed."""
+    """Unknown resources are named, the others are read and changed."""
     cluster = subject.cluster
     _needs(cluster, Capability.CONFIGS)
     ghost = ConfigResource(ResourceKind.TOPIC, subject.topic())
@@ -328,7 +328,7 @@ def test_configs_fail_one_by_one(subject: Any) -> None:
 
 
 def test_only_one_holds_the_lock(subject: Any) -> None:
-    """The second is told who the first is, and gets it once the first has let go."""
+    """The second is told who the first is, and gets the lock once the first has released it."""
     _needs(subject.cluster, Capability.LOCK)
     with subject.connect() as other:
         first = subject.cluster.lock("alice on host-a", 10.0)
@@ -359,7 +359,7 @@ def test_records_are_shared_by_all_clients(subject: Any) -> None:
 
 
 def test_what_a_back_end_cannot_do_it_refuses(subject: Any) -> None:
-    """A capability that is missing raises, and never does half of it."""
+    """A missing capability raises, and never does half of the work."""
     cluster = subject.cluster
     calls = {
         Capability.CONFIGS: lambda: (cluster.configs([_DEFAULT], [_RATE]), cluster.alter_configs([])),

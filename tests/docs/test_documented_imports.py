@@ -1,4 +1,4 @@
-"""What the documentation and the examples import is there."""
+"""Everything that the documentation and the examples import exists."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def _documented() -> list[str]:
 
 @pytest.mark.parametrize("line", _documented())
 def test_a_documented_import_works(line: str) -> None:
-    """In a process of its own, as a reader of the page would try it; Ray and torch need not be installed for it."""
+    """In a separate process, as a reader would try it; Ray and torch need not be installed."""
     done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr

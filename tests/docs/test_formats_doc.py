@@ -1,4 +1,4 @@
-"""The examples and tables of ``docs/formats.md`` are true."""
+"""The examples and tables of ``docs/formats.md`` are correct."""
 
 import json
 import re
@@ -29,13 +29,13 @@ def section(title: str) -> str:
 
 
 def test_the_example_of_a_snapshot_can_be_read(tmp_path: Path) -> None:
-    """Broker 1 is live, the brokers that are only named are dead."""
+    """Broker 1 is live; brokers that are only referenced are dead."""
     state = read_snapshot(example("json", 0, tmp_path / "s.jsonl"))
     assert state.brokers.is_live.tolist() == [True, False, False]
 
 
 def test_every_key_of_a_snapshot_is_described() -> None:
-    """No field of a row is missing from the text."""
+    """The text mentions every field of a row."""
     text = section("Snapshot")
     for row in (HeaderRow, BrokerRow, LogDirRow, TopicRow, PartitionRow):
         for key in row.__struct_fields__:
@@ -43,7 +43,7 @@ def test_every_key_of_a_snapshot_is_described() -> None:
 
 
 def test_the_example_of_a_plan_is_a_plan(tmp_path: Path) -> None:
-    """Whoever copies it can show it: its id is that of its content."""
+    """A copy of it can be shown: its id matches its content."""
     path = example("json", 1, tmp_path / "p.json")
     content = json.loads(path.read_text())
     plan = read_plan(path)
@@ -51,7 +51,7 @@ def test_the_example_of_a_plan_is_a_plan(tmp_path: Path) -> None:
 
 
 def test_the_example_of_a_file_of_topics_can_be_read(tmp_path: Path) -> None:
-    """With the preset that is described below it."""
+    """Including the preset described below it."""
     images, labels = read_topics(example("yaml", 0, tmp_path / "topics.yaml"))
     assert (images.partitions, labels.replication_factor) == (20, 3)
     training = PRESETS["training"]
@@ -61,13 +61,13 @@ def test_the_example_of_a_file_of_topics_can_be_read(tmp_path: Path) -> None:
 
 
 def test_the_example_of_a_profile_can_be_read(tmp_path: Path) -> None:
-    """All its values have a meaning."""
+    """All its values are valid."""
     path = example("yaml", 1, tmp_path / "profiles.yaml")
     assert load_profile("prod", path) is not None
     assert resolve({"profile": "prod"}, environ={}, profiles_file=path).tolerance == 0.05
 
 
 def test_every_setting_is_in_the_table_with_its_option() -> None:
-    """And the table has no others; a setting without an option on any command is said to be of the profile only."""
+    """The table has no others; a setting without a command-line option is described as profile-only."""
     shown = re.findall(r"^\| `(\w+)` \| (?:`(--[\w-]+)`[^|]*|profile only) \|", section("Profile"), re.MULTILINE)
     assert shown == [(key.name, key.option if key.name in SETTINGS else "") for key in KEYS]

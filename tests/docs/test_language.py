@@ -1,4 +1,4 @@
-"""Shipped strings, docs and README are in plain operator's English: a list of phrases stays out of them."""
+"""Shipped strings, docs and README use plain operator's English: a list of phrases must not appear in them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ ALLOWED: dict[tuple[str, str], str] = {}
 
 
 def _strings(path: Path) -> Iterator[tuple[int, str]]:
-    """Texts that a user can see: strings with a space in them, docstrings of commands, no other docstrings."""
+    """Texts that users can see: strings with a space, and docstrings of commands, but no other docstrings."""
     tree = ast.parse(path.read_text())
     is_command = "/cli/commands/" in path.as_posix()
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -99,7 +99,7 @@ TEXTS = list(_texts())
 
 @pytest.mark.parametrize("phrase", INSTEAD)
 def test_a_phrase_stays_out(phrase: str) -> None:
-    """No shipped string and no page has it, but for the few places that are allowed with a reason."""
+    """No shipped string and no page contains it, except the few allowed places with a reason."""
     pattern = re.compile(phrase, re.IGNORECASE)
     found = [
         f"{file}:{line}: {match[0]!r} -> {INSTEAD[phrase]}"
@@ -112,7 +112,7 @@ def test_a_phrase_stays_out(phrase: str) -> None:
 
 
 def test_texts_are_found() -> None:
-    """Strings of every room and all pages are looked at."""
+    """The strings of every room and all pages are checked."""
     rooms = {file.split("/")[1] for file, _, _ in TEXTS if file.startswith("kafkabal/")}
     assert {"cli", "executor", "planner", "clusters", "reporting", "routing", "producer", "reader"} <= rooms
     assert len([1 for file, _, _ in TEXTS if file.startswith("docs/")]) > 1000

@@ -1,4 +1,4 @@
-"""The picture of the README: one screen, small, and readable without anything from elsewhere."""
+"""The picture in the README: one screen, small, and self-contained."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PLAN = ROOT / "tests" / "cli" / "snapshots" / "lopsided-plan.json"
 
 
 def test_it_fits_a_screen_and_loads_nothing() -> None:
-    """A page shows it whole, at once, with the fonts that a browser has."""
+    """A page shows it completely, at once, with the browser's fonts."""
     text = PICTURE.read_text()
     root = ET.fromstring(text)
     _, _, width, height = map(float, root.attrib["viewBox"].split())
@@ -27,7 +27,7 @@ def test_it_fits_a_screen_and_loads_nothing() -> None:
 
 
 def test_texts_stay_in_their_panels() -> None:
-    """No line is wider than its panel in any monospaced font, whose signs are at most 0.62 em wide."""
+    """No line is wider than its panel in any monospaced font, whose characters are at most 0.62 em wide."""
     for panel in ET.fromstring(PICTURE.read_text()).findall("{*}g"):
         card = panel.find("{*}rect")
         assert card is not None

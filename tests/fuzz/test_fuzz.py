@@ -1,4 +1,4 @@
-"""Damaged files and wrong words: whatever is drawn, a command ends in a line and an exit code of the contract."""
+"""Damaged files and wrong words: every command ends with a line and an exit code of the contract."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GROUP_CASES = 50
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files as they should be."""
+    """Valid files."""
     folder = tmp_path_factory.mktemp("sound")
     write_sound_files(folder)
     return folder
@@ -34,7 +34,7 @@ def test_no_case_ends_in_a_traceback(sound: Path, group: int) -> None:
 
 
 def test_sound_files_are_taken(sound: Path) -> None:
-    """What is damaged is right before: else every case would end at the same first check."""
+    """The files are valid before they are damaged: otherwise every case would end at the same first check."""
     endings = {case.words: run_case(case) for case in sound_cases(sound) if "--nagios" not in case.words}
     assert {words: e.err for words, e in endings.items() if e.fault or e.code == ExitCode.USAGE} == {}
 

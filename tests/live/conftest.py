@@ -1,12 +1,11 @@
 """Real clusters for the live tests.
 
-``three_brokers`` and the like are shared by all tests: use topics of your own, and leave brokers,
-settings and throttles as you found them. What kills, pauses or fills brokers takes a cluster of its own from
-``make_sandbox``, which goes down with the test.
+``three_brokers`` and the like are shared by all tests: use your own topics, and leave brokers, settings and throttles
+as you found them. Tests that kill, pause or fill brokers need their own cluster from ``make_sandbox``, which goes down
+with the test.
 
-With several workers the tests that share a cluster run on one of them (``tests/conftest.py``). Tests on the other may
-have clusters in the same folder at the same time.
-"""
+With several workers the tests that share a cluster run on one of them (``tests/conftest.py``). Tests on the other
+worker may have clusters in the same folder at the same time."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ _LONGEST_S = 900
 
 
 class MakeSandbox(Protocol):
-    """Brings up a sandbox that goes down by itself."""
+    """Starts a sandbox that is removed automatically."""
 
     def __call__(self, spec: SandboxSpec, label: str = ...) -> Sandbox:
         """Return the sandbox when it is ready."""
@@ -36,7 +35,7 @@ class MakeSandbox(Protocol):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test below this folder as live, and give it more time than others unless it says how much."""
+    """Mark every test below this folder as live, with a longer timeout unless it sets its own."""
     for item in items:
         if _HERE in item.path.parents:
             item.add_marker(pytest.mark.live)
@@ -46,7 +45,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def sandbox_home() -> Path:
-    """Folder of the sandboxes of tests; those whose test run was killed are taken down first."""
+    """Folder of the tests' sandboxes; those of killed test runs are removed first."""
     home = Path(tempfile.gettempdir()) / f"kafkabal-live-tests-{os.getuid()}"
     for sandbox in list_sandboxes(home=home):
         maker = sandbox.name.rpartition("-")[2]
@@ -77,14 +76,14 @@ def zookeeper_brokers(sandbox_home: Path) -> Iterator[Sandbox]:
 
 @pytest.fixture(scope="session")
 def cordoning_broker(sandbox_home: Path) -> Iterator[Sandbox]:
-    """Return one broker of a Kafka that cordons log dirs, shared by all tests; leave none cordoned."""
+    """Return one broker of a Kafka that supports cordons, shared by all tests; leave no log dir cordoned."""
     with up(SandboxSpec(brokers=1, kafka_version="4.3.1"), f"cordoning-{os.getpid()}", home=sandbox_home) as sandbox:
         yield sandbox
 
 
 @pytest.fixture
 def make_sandbox(sandbox_home: Path) -> Iterator[MakeSandbox]:
-    """Bring up sandboxes that go down with the test, whether they came up or not."""
+    """Start sandboxes that are removed with the test, whether they started or not."""
     with ExitStack() as at_end:
 
         def make(spec: SandboxSpec, label: str = "disposable") -> Sandbox:

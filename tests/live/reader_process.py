@@ -1,4 +1,4 @@
-"""A trainer that may be killed at any moment: what it has had stands in its log, together with the state."""
+"""A trainer that may be killed at any time: its log has the samples it got, together with the state."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ COMPUTING_S = 0.01
 
 
 def main() -> None:
-    """Read until the end, writing a line a batch: the samples, and the state after them.
+    """Read until the end, writing a line per batch: the samples, and the state after them.
 
-    ``computing_s`` is what a batch takes to compute; reading begins once the file ``start`` exists.
-    """
+    ``computing_s`` is the computing time of a batch; reading starts once the file ``start`` exists."""
     given = json.loads(sys.argv[1])
     computing_s, start = given.pop("computing_s", COMPUTING_S), given.pop("start", None)
     with Path(given.pop("log")).open("w", buffering=1) as log:

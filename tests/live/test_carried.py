@@ -1,4 +1,4 @@
-"""What an automatic throttle goes by, read from real brokers."""
+"""The inputs of an automatic throttle, read from real brokers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _produce(sandbox: Sandbox, topic: str) -> None:
 
 
 def _commit(sandbox: Sandbox, topic: str, offsets: dict[str, int]) -> None:
-    """Let groups say that they have read so far."""
+    """Commit offsets for groups."""
     for group, offset in offsets.items():
         consumer = Consumer({"bootstrap.servers": sandbox.bootstrap_servers, "group.id": group})
         with closing(consumer):
@@ -47,7 +47,7 @@ def _is_committed(consumer: Consumer, position: ConfluentPartition) -> bool:
 
 
 def test_what_producers_write_and_which_groups_fall_behind(three_brokers: Sandbox) -> None:
-    """Sender and receiver of a partition get the rate at which it is written; a group that reads less is told."""
+    """Sender and receiver of a partition get its write rate; a group that reads more slowly is reported."""
     topic = f"carried-{uuid.uuid4().hex[:8]}"
     slow, quick, idle = (f"{topic}-{name}" for name in ("slow", "quick", "idle"))
     clock = SystemClock()

@@ -1,4 +1,4 @@
-"""``kafkabal create`` on a real cluster, checked by what Kafka's own tools say afterwards."""
+"""``kafkabal create`` on a real cluster, checked with Kafka's own tools."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def create(three_brokers: Sandbox, tmp_path: Path) -> Callable[..., tuple[int, d
 
 @pytest.fixture
 def topic(three_brokers: Sandbox) -> Iterator[str]:
-    """A name that no topic has, deleted afterwards."""
+    """An unused topic name, deleted afterwards."""
     name = f"create-{uuid.uuid4().hex[:8]}"
     yield name
     three_brokers.kafka_tool("TopicCommand", "--delete", "--if-exists", "--topic", f"{name}.*")
@@ -69,7 +69,7 @@ def log_dirs(sandbox: Sandbox, topic: str) -> dict[tuple[int, int], str]:
 def test_replicas_and_log_dirs_are_those_that_were_announced(
     create: Callable[..., tuple[int, dict[str, Any], str]], three_brokers: Sandbox, topic: str
 ) -> None:
-    """The placement of the dry run is the one that Kafka's tools find, log dirs included."""
+    """Kafka's tools report the placement of the dry run, including log dirs."""
     words = (topic, "-p", "6", "-r", "2", "--partition-bytes", "1MB", "--config", "retention.ms=86400000")
     _, announced, _ = create(*words, "--dry-run")
     code, created, err = create(*words)
@@ -89,7 +89,7 @@ def test_replicas_and_log_dirs_are_those_that_were_announced(
 def test_what_the_controller_refuses_keeps_all_from_being_created(
     create: Callable[..., tuple[int, dict[str, Any], str]], three_brokers: Sandbox, topic: str, tmp_path: Path
 ) -> None:
-    """One bad config in a file of topics is named, and the good topic beside it is not created either."""
+    """One bad config in a topics file is named, and the good topic next to it is not created either."""
     file = tmp_path / "topics.yaml"
     file.write_text(
         f"topics:\n- {{name: {topic}, partitions: 1, replication_factor: 1}}\n"
@@ -106,7 +106,7 @@ def test_what_the_controller_refuses_keeps_all_from_being_created(
 def test_a_file_of_topics_is_idempotent(
     create: Callable[..., tuple[int, dict[str, Any], str]], three_brokers: Sandbox, topic: str, tmp_path: Path
 ) -> None:
-    """The second run finds the topics as they are wanted; a changed wish is reported and not carried out."""
+    """The second run finds the topics as requested; a changed request is reported but not applied."""
     file = tmp_path / "topics.yaml"
     line = f"topics: [{{name: {topic}, partitions: 3, replication_factor: 3, configs: {{retention.ms: '60000'}}}}]"
     file.write_text(line)

@@ -1,4 +1,4 @@
-"""When a disk is full, as forecast from what was recorded, against when it is on a real broker with short retention."""
+"""When a disk is full: forecast from history, compared with a real broker with short retention."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ WATCHED_S = 150
 
 
 class _Writer(threading.Thread):
-    """Writes to every topic at a rate of its own until it is stopped."""
+    """Writes to every topic at its own rate until stopped."""
 
     def __init__(self, servers: str, rates: dict[str, float]) -> None:
         super().__init__(daemon=True)
@@ -56,7 +56,7 @@ class _Writer(threading.Thread):
         self.stop = threading.Event()
 
     def run(self) -> None:
-        """Send as much as the rate asks for, ten times a second."""
+        """Send what the rate requires, ten times a second."""
         began, sent = time.monotonic(), dict.fromkeys(self._rates, 0.0)
         while not self.stop.is_set():
             elapsed = time.monotonic() - began
@@ -69,7 +69,7 @@ class _Writer(threading.Thread):
 
 
 def _create(cluster: Cluster, sandbox: Sandbox, dirs: list[str]) -> dict[str, float]:
-    """In each log dir a topic with short retention and, in those that grow, one without; gives bytes a second."""
+    """In each log dir a topic with short retention and, in growing ones, one without; returns bytes per second."""
     rates, topics, places = {}, [], {}
     for number, path in enumerate(dirs):
         wanted = {f"short-{number}": (0.1 + 0.02 * number, 20_000 + 10_000 * (number % 5))}
@@ -96,7 +96,7 @@ def _used(state: ClusterState) -> F64:
 
 
 def _kept_bytes(state: ClusterState) -> int:
-    """Bytes of the topics at their steady state."""
+    """Bytes of the topics in their steady state."""
     kept = np.array([name.startswith("kept") for name in state.topics.name])
     replicas = state.replicas
     return int(replicas.size_bytes[kept[state.partitions.topic][replicas.partition]].sum())
@@ -104,10 +104,9 @@ def _kept_bytes(state: ClusterState) -> int:
 
 @pytest.mark.sweep
 def test_half_the_retention_frees_what_was_said(make_sandbox: MakeSandbox, tmp_path: Path) -> None:
-    """Each way of relief that is advised is taken, and the disk holds that much less, whether ages or rates are known.
+    """Each suggested relief is applied, and the disk holds that much less, whether ages or rates are known.
 
-    Half the retention frees something of topics at their steady state, and nothing of one that is young for its own.
-    """
+    Half the retention frees something for topics in their steady state, and nothing for a young one."""
     properties = {"log.retention.check.interval.ms": "1000", "log.initial.task.delay.ms": "1000"}
     sandbox = make_sandbox(SandboxSpec(brokers=1, log_dirs=1, properties=properties))
     with connect(ConnectionSettings(bootstrap_servers=(sandbox.bootstrap_servers,))) as cluster:
@@ -157,7 +156,8 @@ def test_half_the_retention_frees_what_was_said(make_sandbox: MakeSandbox, tmp_p
 
 @pytest.mark.sweep
 def test_dates_and_silence_of_the_forecast(make_sandbox: MakeSandbox, tmp_path: Path) -> None:
-    """Nine of ten dates are within 10 %, and of topics at their steady state none is called full, as a line would."""
+    """Nine of ten dates are within 10 %, and no topic in its steady state is reported as full, as linear growth
+    would."""
     properties = {"log.retention.check.interval.ms": "1000", "log.initial.task.delay.ms": "1000"}
     spec = SandboxSpec(brokers=1, log_dirs=GROWING + STEADY, properties=properties)
     sandbox = make_sandbox(spec)

@@ -1,4 +1,4 @@
-"""The partitioner for Java clients: the same picks as in Python, and Kafka's own performance tool with it."""
+"""The partitioner for Java clients: the same picks as in Python, also in Kafka's own performance tool."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_java_picks_what_python_picks(jar: Path, tmp_path: Path) -> None:
-    """Rings and keys of the file of vectors: every answer is the known one."""
+    """For the strides and keys in the file of vectors, every result is the known one."""
     class_path = ":".join(map(str, (jar, *ensure_client_jars(default_cache()))))
     java, source = str(java_binary()), str(HERE / "java" / "kafkabal" / "routing")
     compiler = str(ensure_java_compiler(default_cache()))
@@ -56,7 +56,7 @@ def test_java_picks_what_python_picks(jar: Path, tmp_path: Path) -> None:
 
 
 def test_one_jar_for_all_clients(jar: Path, tmp_path: Path) -> None:
-    """Compiled against another version it is the same, byte for byte."""
+    """Compiled against another version it is byte for byte the same."""
     again = tmp_path / "again.jar"
     jars = [path for path in ensure_jars("3.9.2", default_cache()) if path.name.startswith(("kafka-clients", "slf4j"))]
     build_jar(again, jars)
@@ -64,7 +64,7 @@ def test_one_jar_for_all_clients(jar: Path, tmp_path: Path) -> None:
 
 
 def test_the_performance_tool_fills_brokers_evenly(make_sandbox: MakeSandbox, jar: Path, tmp_path: Path) -> None:
-    """Two partitions more than brokers: within 1.02 of the mean by weights, by partitions once they are too old."""
+    """Two partitions more than brokers: within 1.02 of the mean by weights, by partitions once these are too old."""
     fill(make_sandbox(EMPTY, "java"), jar, tmp_path, "4.1.2")
 
 
@@ -76,7 +76,7 @@ def test_other_clients_do_too(make_sandbox: MakeSandbox, jar: Path, tmp_path: Pa
 
 
 def fill(sandbox: Sandbox, jar: Path, scratch: Path, version: str) -> None:
-    """Write by weights that are published, and by weights that have expired."""
+    """Write with published weights, and with expired ones."""
     cluster = KafkaCluster(ConnectionSettings(bootstrap_servers=tuple(sandbox.bootstrap_servers.split(","))))
     with cluster:
         by_weights, by_batches = (f"java-{version}-{name}".replace(".", "-") for name in ("weights", "batches"))
@@ -98,7 +98,7 @@ def fill(sandbox: Sandbox, jar: Path, scratch: Path, version: str) -> None:
 
 
 def logged(sandbox: Sandbox, jar: Path, scratch: Path, version: str, topic: str) -> str:
-    """Write records of a kilobyte with the partitioner; what the client logs."""
+    """Write records of a kilobyte with the partitioner; returns the client's log."""
     log = scratch / "log4j2.properties"
     log.write_text(
         "rootLogger.level=INFO\nrootLogger.appenderRef.out.ref=OUT\n"

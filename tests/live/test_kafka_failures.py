@@ -1,4 +1,4 @@
-"""Brokers that hang, disks that fail, brokers that die: each has its own true answer, and the rest is shown."""
+"""Brokers that hang, disks that fail, brokers that die: each is reported as what it is, and the rest is shown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BRIEFLY = ReadRequest(deadline_s=_DEADLINE_S)
 
 @pytest.fixture(scope="module")
 def sandbox(sandbox_home: Path) -> Iterator[Sandbox]:
-    """Three brokers that notice quickly what goes wrong; the controllers are others. Tests break them in turn."""
+    """Three brokers that fail over quickly; the controllers are separate. Tests break them in turn."""
     spec = SandboxSpec(
         brokers=3,
         controllers=3,
@@ -57,12 +57,12 @@ def _known(reading: Reading) -> list[int]:
 
 
 def test_controllers_that_are_no_brokers_are_not_listed(cluster: KafkaCluster) -> None:
-    """Three processes of their own vote; the cluster has three brokers."""
+    """Three separate processes vote; the cluster has three brokers."""
     assert cluster.read(ReadRequest()).state.brokers.id.tolist() == [1, 2, 3]
 
 
 def test_a_broker_that_hangs_costs_its_deadline_and_is_named(cluster: KafkaCluster, sandbox: Sandbox) -> None:
-    """The others are shown in full; sizes of its replicas are taken from the other copies and marked."""
+    """The others are shown in full; sizes of its replicas are estimated from other copies and marked."""
     sandbox.pause(2)
     try:
         reading = cluster.read(_BRIEFLY)
@@ -79,7 +79,7 @@ def test_a_broker_that_hangs_costs_its_deadline_and_is_named(cluster: KafkaClust
 
 
 def test_a_plan_beside_a_broker_that_hangs(cluster: KafkaCluster, sandbox: Sandbox) -> None:
-    """Of a broker that reports no log dirs the capacity is assumed, and the targets of the others stay finite."""
+    """The capacity of a broker that reports no log dirs is assumed, and the targets of the others stay finite."""
     sandbox.pause(2)
     try:
         state = cluster.read(_BRIEFLY).state
@@ -91,7 +91,7 @@ def test_a_plan_beside_a_broker_that_hangs(cluster: KafkaCluster, sandbox: Sandb
 
 
 def test_a_bootstrap_server_that_hangs_does_not_keep_a_new_client_out(sandbox: Sandbox) -> None:
-    """The first address of the list may be the one that hangs."""
+    """The first address in the list may be the one that hangs."""
     sandbox.pause(1)
     try:
         settings = ConnectionSettings(bootstrap_servers=tuple(sandbox.bootstrap_servers.split(",")))
@@ -102,7 +102,7 @@ def test_a_bootstrap_server_that_hangs_does_not_keep_a_new_client_out(sandbox: S
 
 
 def test_a_disk_that_fails_is_shown_with_what_was_on_it(cluster: KafkaCluster, sandbox: Sandbox) -> None:
-    """The dir is offline, its replicas are known to have been there, and nothing may move between the broker's dirs."""
+    """The dir is offline, its replicas are known to be there, and nothing may move between the broker's dirs."""
     assert _eventually(lambda: len(_known(cluster.read(ReadRequest()))) == 12)
     before = cluster.read(ReadRequest()).state
     lost = sandbox.log_dirs(3)[0]
@@ -129,7 +129,7 @@ def test_a_disk_that_fails_is_shown_with_what_was_on_it(cluster: KafkaCluster, s
 
 
 def test_a_dead_broker_is_first_a_problem_and_then_dead(cluster: KafkaCluster, sandbox: Sandbox) -> None:
-    """As long as the cluster counts on it, it is a broker that cannot be read; then it is known to be gone."""
+    """While it is registered it is a broker that cannot be read; then it is known to be dead."""
     sandbox.kill(2)
     reading = cluster.read(_BRIEFLY)
     if reading.problems:  # unless its session was over before we looked
@@ -150,7 +150,7 @@ def test_a_dead_broker_is_first_a_problem_and_then_dead(cluster: KafkaCluster, s
 def test_the_configs_of_a_dead_broker_are_changed_through_the_controllers(
     cluster: KafkaCluster, sandbox: Sandbox
 ) -> None:
-    """A throttle that it carried when it died can be taken off without it (KIP-919), not through another broker."""
+    """A throttle it had when it died can be removed through the controllers (KIP-919), not through another broker."""
     rate, dead = "leader.replication.throttled.rate", ConfigResource(ResourceKind.BROKER, "2")
     if 2 in cluster.broker_ids():
         sandbox.kill(2)

@@ -34,7 +34,7 @@ for line in sys.stdin:
 
 @contextmanager
 def _holder(sandbox: Sandbox) -> Iterator[subprocess.Popen[str]]:
-    """Another process that holds the lock, and tells whether it does for each line that it reads."""
+    """Another process that holds the lock, and reports whether it does for each line it reads."""
     root = str(Path(__file__).parents[2])
     process = subprocess.Popen(
         [sys.executable, "-c", _HOLDER, sandbox.bootstrap_servers, str(_SESSION_S)],
@@ -61,7 +61,7 @@ def cluster(three_brokers: Sandbox) -> Iterator[KafkaCluster]:
 
 
 def _take_when_free(cluster: KafkaCluster) -> tuple[ClusterLock, float]:
-    """The lock, and how long it was busy."""
+    """Acquire the lock; returns it with how long it was busy."""
     start = time.monotonic()
     reasons: list[str] = []
     while True:
@@ -78,7 +78,7 @@ def _take_when_free(cluster: KafkaCluster) -> tuple[ClusterLock, float]:
 
 
 def test_a_holder_that_is_killed_frees_it_with_its_session(cluster: KafkaCluster, three_brokers: Sandbox) -> None:
-    """Busy at first, named, and free when the session is over."""
+    """Busy at first, with its holder named, and free when the session has expired."""
     with _holder(three_brokers) as holder:
         holder.send_signal(signal.SIGKILL)
         lock, busy_s = _take_when_free(cluster)
@@ -89,7 +89,7 @@ def test_a_holder_that_is_killed_frees_it_with_its_session(cluster: KafkaCluster
 def test_a_holder_that_sleeps_through_its_session_knows_that_it_lost(
     cluster: KafkaCluster, three_brokers: Sandbox
 ) -> None:
-    """Stopped and continued, it holds nothing, and its last heartbeat is too old to act on from the first moment."""
+    """Stopped and continued, it no longer holds the lock, and its last heartbeat is too old from the first moment."""
     with _holder(three_brokers) as holder:
         assert holder.stdin is not None
         assert holder.stdout is not None

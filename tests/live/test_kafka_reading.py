@@ -1,4 +1,4 @@
-"""What is read from a live cluster is what Kafka's own tools say of it."""
+"""The state read from a live cluster matches the output of Kafka's own tools."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _sizes(state: ClusterState, topic: str) -> dict[tuple[int, int], tuple[str, 
 
 
 def test_sizes_agree_with_logdirscommand(cluster: KafkaCluster, three_brokers: Sandbox, topic: str) -> None:
-    """Bytes and log dir of every replica are those that Kafka's tool prints."""
+    """Bytes and log dir of every replica match Kafka's tool."""
     printed = three_brokers.kafka_tool("LogDirsCommand", "--describe", "--topic-list", topic).stdout
     report = json.loads(next(line for line in printed.splitlines() if line.startswith("{")))
     theirs = {
@@ -88,7 +88,7 @@ def test_sizes_agree_with_logdirscommand(cluster: KafkaCluster, three_brokers: S
 def test_leaders_replicas_and_isr_agree_with_topiccommand(
     cluster: KafkaCluster, three_brokers: Sandbox, topic: str
 ) -> None:
-    """So are leader, replica list and in-sync replicas of every partition."""
+    """Leader, replica list and in-sync replicas of every partition match too."""
     printed = three_brokers.kafka_tool("TopicCommand", "--describe", "--topic", topic).stdout
     found = re.findall(r"Partition: (\d+)\s+Leader: (\d+)\s+Replicas: ([\d,]+)\s+Isr: ([\d,]+)", printed)
     theirs = {int(n): (int(leader), _ids(replicas), set(_ids(isr))) for n, leader, replicas, isr in found}
@@ -113,7 +113,7 @@ def _ids(text: str) -> list[int]:
 
 
 def test_offsets_agree_with_getoffsetshell(cluster: KafkaCluster, three_brokers: Sandbox, topic: str) -> None:
-    """Start and end of every partition are those that Kafka's tool prints."""
+    """Start and end offset of every partition match Kafka's tool."""
     state = cluster.read(_EVERYTHING).state
     rows = (state.partitions.topic == state.topics.name.index(topic)).nonzero()[0]
     for time_, ours in ((-2, state.partitions.start_offset), (-1, state.partitions.end_offset)):
@@ -125,7 +125,7 @@ def test_offsets_agree_with_getoffsetshell(cluster: KafkaCluster, three_brokers:
 
 
 def test_committed_offsets_are_read(cluster: KafkaCluster, three_brokers: Sandbox, topic: str) -> None:
-    """What a consumer committed is found under its group and partition."""
+    """A consumer's committed offset is found under its group and partition."""
     group = f"group-of-{topic}"
     consumer = Consumer({"bootstrap.servers": three_brokers.bootstrap_servers, "group.id": group})
     assert _eventually(lambda: _has_committed(consumer, Position(topic, 1, 4)))
@@ -149,7 +149,7 @@ def _has_committed(consumer: Consumer, position: Position) -> bool:
 
 
 def test_a_copy_between_log_dirs_is_shown_beside_its_replica(cluster: KafkaCluster, topic: str) -> None:
-    """While a throttled copy runs the replica is counted once, with the copy as what it is."""
+    """During a throttled copy the replica counts once, with the copy as a future replica."""
     broker = ConfigResource(ResourceKind.BROKER, "1")
     rate = "replica.alter.log.dirs.io.max.bytes.per.second"
     replica, name = ReplicaOn(topic, 2, 1), TopicPartition(topic, 2)
@@ -173,7 +173,7 @@ def test_a_copy_between_log_dirs_is_shown_beside_its_replica(cluster: KafkaClust
 
 
 def test_a_reassignment_in_flight_is_shown_and_can_be_cancelled(cluster: KafkaCluster, topic: str) -> None:
-    """Under a throttle the coming replica is marked and grows; cancelled, all is as before."""
+    """Under a throttle the new replica is marked and grows; after cancelling, all is as before."""
     name = TopicPartition(topic, 0)
     changes = _throttle(topic)
     assert cluster.alter_configs(changes) == {}
@@ -203,7 +203,7 @@ def _throttle(topic: str) -> list[ConfigChange]:
 
 
 def test_more_than_a_controller_takes_at_once_is_divided(cluster: KafkaCluster) -> None:
-    """Many small topics are too many for one request as few large ones are; one that is too large alone is named."""
+    """Requests are split for many small topics as for few large ones; a topic too large alone is named."""
     large = [NewTopic(name=f"large-{n}", assignment=((1,),) * 5_050) for n in range(2)]
     small = [NewTopic(name=f"small-{n}", assignment=((1,),), configs={"retention.ms": "1"}) for n in range(3_500)]
     too_large = NewTopic(name="too-large", assignment=((1,),) * 10_001)

@@ -77,7 +77,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def sandbox(sandbox_home: Path, certificate: Path) -> Iterator[Sandbox]:
-    """One broker with a listener of each kind, that lets nobody do anything but the one who is not asked."""
+    """One broker with a listener of each kind, whose authorizer allows nothing except to the super user."""
     stores = {
         f"listener.name.{listener}.ssl.keystore.{key}": value
         for listener in ("tls", "secure")
@@ -129,13 +129,13 @@ def _sasl(mechanism: SaslMechanism, password: str = _PASSWORD) -> SaslSettings:
 
 
 def _as_user(sandbox: Sandbox, user: str) -> ConnectionSettings:
-    """Whoever says so with a token that nobody signs."""
+    """The principal named in an unsigned token."""
     sasl = SaslSettings(mechanism=SaslMechanism.OAUTHBEARER, oauth=OAuthSettings(unsecured_subject=user))
     return _settings(sandbox, "SASL", security_protocol=SecurityProtocol.SASL_PLAINTEXT, sasl=sasl)
 
 
 def test_tls_is_spoken(sandbox: Sandbox, certificate: Path) -> None:
-    """With the broker's certificate in the trust store the cluster is read."""
+    """With the broker's certificate in the trust store the cluster can be read."""
     tls = TlsSettings(ca_file=str(certificate))
     with KafkaCluster(_settings(sandbox, "TLS", security_protocol=SecurityProtocol.SSL, tls=tls)) as cluster:
         assert cluster.broker_ids() == {1}
@@ -152,7 +152,7 @@ def test_credentials_are_given_over_tls(sandbox: Sandbox, certificate: Path, mec
 
 @pytest.mark.parametrize("mechanism", [SaslMechanism.PLAIN, SaslMechanism.SCRAM_SHA_256, SaslMechanism.SCRAM_SHA_512])
 def test_credentials_are_checked(sandbox: Sandbox, mechanism: SaslMechanism) -> None:
-    """Right ones are accepted, wrong ones are told as that, without the password."""
+    """Right ones are accepted, wrong ones are reported as such, without the password."""
     protocol = SecurityProtocol.SASL_PLAINTEXT
     with KafkaCluster(_settings(sandbox, "SASL", security_protocol=protocol, sasl=_sasl(mechanism))) as cluster:
         assert cluster.broker_ids() == {1}
@@ -166,7 +166,7 @@ def test_credentials_are_checked(sandbox: Sandbox, mechanism: SaslMechanism) -> 
 
 
 def test_a_token_names_the_principal(sandbox: Sandbox) -> None:
-    """OAUTHBEARER gets in, and what it may do is up to the subject."""
+    """OAUTHBEARER connects, and the subject decides what it may do."""
     with KafkaCluster(_as_user(sandbox, "alice")) as cluster:
         assert cluster.read(ReadRequest()).problems == ()
 
@@ -184,7 +184,7 @@ def test_a_token_names_the_principal(sandbox: Sandbox) -> None:
 def test_a_listener_that_expects_something_else_is_recognised(
     sandbox: Sandbox, listener: str, protocol: SecurityProtocol, hint: str
 ) -> None:
-    """The hint names the setting and what it should be."""
+    """The hint names the setting and its right value."""
     sasl = _sasl(SaslMechanism.PLAIN) if protocol.has_sasl else None
     settings = _settings(sandbox, listener, security_protocol=protocol, sasl=sasl)
     with KafkaCluster(settings) as cluster, pytest.raises(UnreachableError) as caught:
@@ -194,7 +194,7 @@ def test_a_listener_that_expects_something_else_is_recognised(
 
 
 def test_a_port_that_wants_no_credentials_is_recognised(sandbox: Sandbox) -> None:
-    """Credentials given to a listener that does not ask for any are told as that."""
+    """Credentials for a listener that does not ask for any are reported as such."""
     options = {"security_protocol": SecurityProtocol.SASL_PLAINTEXT, "sasl": _sasl(SaslMechanism.PLAIN)}
     with KafkaCluster(_settings(sandbox, **options)) as cluster, pytest.raises(KafkabalError) as caught:
         cluster.broker_ids()
@@ -265,7 +265,7 @@ def _grant(sandbox: Sandbox, user: str, permissions: list[tuple[str, str, str]])
 
 
 def _is_allowed(sandbox: Sandbox, user: str, step: str) -> bool:
-    """Whether a step succeeds; refused, it has to say that it is for lack of a permission."""
+    """Whether a step succeeds; if refused, it must say that a permission is missing."""
     with KafkaCluster(_as_user(sandbox, user)) as cluster:
         try:
             outcome = _STEPS[step](cluster)
@@ -286,7 +286,7 @@ def _parts(outcome: Any) -> list[dict[Any, Any]]:
 
 @pytest.fixture(scope="module")
 def data(sandbox: Sandbox) -> None:
-    """A topic with a record that a group has read, and the topic that runs are remembered in."""
+    """A topic with a record that a group has read, and the topic of run records."""
     with KafkaCluster(_settings(sandbox)) as cluster:
         cluster.create_topics([NewTopic(name=_TOPIC, assignment=((1,),))])
         cluster.records().put("k", b"v")
@@ -308,13 +308,13 @@ def _has_committed(consumer: Consumer) -> bool:
 
 
 def test_every_step_is_documented() -> None:
-    """The table of the documentation and the steps that are tested are the same."""
+    """The documented table and the tested steps are the same."""
     assert set(_documented()) == set(_STEPS)
 
 
 @pytest.mark.parametrize("step", _STEPS)
 def test_the_documented_permissions_suffice_and_none_is_idle(sandbox: Sandbox, data: None, step: str) -> None:
-    """With them the step succeeds; without any one of them it is refused, by name and not by silence."""
+    """With them the step succeeds; without any one of them it is refused with an error that names it."""
     permissions = _documented()[step]
     user = step.replace(" ", "-")
     _grant(sandbox, user, permissions)
@@ -333,7 +333,7 @@ def test_the_documented_permissions_suffice_and_none_is_idle(sandbox: Sandbox, d
 
 
 def test_doctor_finds_nothing_where_all_is_allowed(sandbox: Sandbox, data: None) -> None:
-    """Servers, brokers, versions, clock, lock and every permission that can be asked about."""
+    """Servers, brokers, versions, clock, lock and every permission that can be queried."""
     checks = list(check_kafka(_as_user(sandbox, "alice"), list(Purpose), SystemClock(), 5.0))
     assert [check for check in checks if check.status.is_finding] == []
     assert {check.what for check in checks if check.status is CheckStatus.SKIPPED} == {"read committed offsets"}
@@ -341,7 +341,8 @@ def test_doctor_finds_nothing_where_all_is_allowed(sandbox: Sandbox, data: None)
 
 
 def test_doctor_names_every_step_that_lacks_a_permission(sandbox: Sandbox, data: None) -> None:
-    """All that is documented but Alter on Cluster and Read on the group: just what needs them is found wanting."""
+    """With all documented permissions except Alter on Cluster and Read on the group, just the steps that need them
+    fail."""
     left_out = {("Alter", "Cluster", ""), ("Read", "Group", "__kafkabal-lock")}
     everything = {permission for step in _documented().values() for permission in step}
     _grant(sandbox, "doctored", sorted(everything - left_out))
@@ -372,7 +373,7 @@ def test_doctor_changes_nothing(sandbox: Sandbox, data: None) -> None:
 
 
 def test_a_reader_names_the_permission_that_it_lacks(sandbox: Sandbox) -> None:
-    """Without Describe, and without Read, making it is refused with one line; with both it reads."""
+    """Without Describe, and without Read, creating it is refused with one line; with both it reads."""
     topic = "reader-permissions"
     with closing(_admin(sandbox)) as admin:
         admin.create_topics({topic: {"num_partitions": 1, "replication_factor": 1}})

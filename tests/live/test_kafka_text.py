@@ -1,4 +1,4 @@
-"""A snapshot made of what Kafka's own tools print is the one that is read from the cluster itself."""
+"""A snapshot built from the output of Kafka's own tools equals one read from the cluster itself."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def row_of(state: ClusterState, topic: str) -> TopicRow:
 
 
 def partitions_of(state: ClusterState, topic: str) -> list[tuple[object, ...]]:
-    """What both ways can tell of the partitions of a topic; log dirs by path, since their order may differ."""
+    """What both ways know of a topic's partitions; log dirs by path, since their order may differ."""
     found = []
     for p in row_of(state, topic).partitions:
         rows = [state.brokers.index_of(b) for b in p.replicas]

@@ -1,4 +1,4 @@
-"""What single versions of Kafka add or lack: cordoned log dirs of the newest, ZooKeeper of the oldest."""
+"""What single versions of Kafka add or lack: cordoned log dirs in the newest, ZooKeeper in the oldest."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _eventually = WaitLimit(deadline_s=30.0).until
 
 
 def test_cordoned_log_dirs_are_shown(cordoning_broker: Sandbox) -> None:
-    """A dir that was cordoned (KIP-1066, Kafka 4.3) is marked, and one that is free again is not."""
+    """A cordoned dir (KIP-1066, Kafka 4.3) is marked, and one that is uncordoned is not."""
     sandbox = cordoning_broker
     cordoned = str(sandbox.log_dirs(1)[1])
     resource = ConfigResource(ResourceKind.BROKER, "1")
@@ -47,7 +47,7 @@ def test_cordoned_log_dirs_are_shown(cordoning_broker: Sandbox) -> None:
 
 
 def test_a_drained_broker_is_cordoned(make_sandbox: Callable[..., Sandbox], tmp_path: Path) -> None:
-    """Topics created after a drain stay off the broker (KIP-1066), which is safe to stop; a rollback frees it."""
+    """Topics created after a drain avoid the broker (KIP-1066), which is safe to stop; a rollback uncordons it."""
     sandbox = make_sandbox(SandboxSpec(brokers=4, kafka_version="4.3.1"), "drained")
     address = ConnectionSettings(bootstrap_servers=tuple(sandbox.bootstrap_servers.split(",")))
 
@@ -76,7 +76,7 @@ def test_a_drained_broker_is_cordoned(make_sandbox: Callable[..., Sandbox], tmp_
 
 
 def test_share_groups_count_as_readers(make_sandbox: Callable[..., Sandbox]) -> None:
-    """What members of a share group (KIP-932) have acknowledged is read under its name, and flows out of partitions."""
+    """The acknowledged offsets of a share group (KIP-932) are read under its name, and count as bytes out."""
     one = {"share.coordinator.state.topic.replication.factor": "1", "share.coordinator.state.topic.min.isr": "1"}
     sandbox = make_sandbox(SandboxSpec(brokers=1, kafka_version="4.3.1", properties=one), "shared")
     servers = ("--bootstrap-server", sandbox.bootstrap_servers)
@@ -166,7 +166,7 @@ def _one_lock(address: ZookeeperAddress) -> None:
 
 
 def _old_ways(servers: str, leader_of_b: Callable[[], int]) -> None:
-    """What brokers older than 2.4 need is still understood by those of 3.9: reassignment and election by znode."""
+    """Kafka 3.9 still understands what brokers older than 2.4 need: reassignment and election by znode."""
     znodes = Znodes(servers)
     assert len(znodes.bootstrap_servers(SecurityProtocol.PLAINTEXT)) == 3
     with pytest.raises(UnreachableError, match="none of its 3 brokers has a listener for SSL"):

@@ -1,8 +1,7 @@
 """The files of ``kafkabal monitoring`` in a real Prometheus, Alertmanager and node exporter, over real brokers.
 
 ``pytest -n0 -m sweep tests/live/test_monitoring.py`` takes five minutes: nothing in the files is shortened. It needs
-the programs of the packages prometheus, prometheus-alertmanager and prometheus-node-exporter.
-"""
+the programs of the packages prometheus, prometheus-alertmanager and prometheus-node-exporter."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ PROGRAMS = {
 
 
 class Webhook(ThreadingHTTPServer):
-    """Takes what Alertmanager posts."""
+    """Receives what Alertmanager posts."""
 
     def __init__(self) -> None:
         self.alerts: list[dict[str, Any]] = []
@@ -54,7 +53,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +68,7 @@ def programs() -> dict[str, str]:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., None]]:
-    """Start programs that end with the test; what they say is kept in files."""
+    """Start programs that end with the test; their output is kept in files."""
     with ExitStack() as at_end:
 
         def begin(name: str, *words: str) -> None:
@@ -144,7 +143,7 @@ def _write_profile(home: Path, sandbox: Sandbox) -> None:
 
 
 def _timer(unit: str) -> list[str]:
-    """The words that the unit runs, after the name of the program."""
+    """The arguments that the unit passes, after the program's name."""
     (line,) = [line for line in unit.splitlines() if line.startswith("ExecStart=")]
     words = line.removeprefix("ExecStart=").replace("%i", PROFILE).split()
     assert words[:2] == ["/usr/bin/env", "kafkabal"]
@@ -160,7 +159,7 @@ def _run(home: Path, *words: str) -> None:
 
 
 def _value(prometheus: str, query: str) -> float | None:
-    """The value of a metric of the cluster; None as long as there is none."""
+    """The value of a metric of the cluster; None while there is none."""
     try:
         with urlopen(f"http://{prometheus}/api/v1/query?query={query}", timeout=10) as answer:
             found = json.load(answer)["data"]["result"]
@@ -170,7 +169,7 @@ def _value(prometheus: str, query: str) -> float | None:
 
 
 def _until(is_so: Callable[[], bool], within_s: float, meanwhile: Callable[[], None]) -> None:
-    """Wait, and do every ten seconds what the timer does once a minute."""
+    """Wait, doing every ten seconds what the timer does once a minute."""
     end_s = monotonic() + within_s
     while not is_so():
         assert monotonic() < end_s

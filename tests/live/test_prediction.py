@@ -1,4 +1,4 @@
-"""The time that is told before a run, against the time that it takes on real brokers under its throttle."""
+"""The time predicted before a run, compared with its time on real brokers under its throttle."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _fill(sandbox: Sandbox, topic: str, partitions: int, partition_bytes: int) -
 
 
 def _placement(cluster: Cluster, name: TopicPartition, replicas: tuple[int, ...]) -> Placement:
-    """Where it was put, once every broker tells."""
+    """The placement, once every broker reports it."""
     while len(logs := cluster.replica_logs(replicas, [name])[0]) < len(replicas):
         time.sleep(0.1)
     dirs = tuple(logs[ReplicaOn(*name, b)].log_dir for b in replicas)
@@ -65,7 +65,7 @@ def _placement(cluster: Cluster, name: TopicPartition, replicas: tuple[int, ...]
 def test_a_run_takes_about_as_long_as_was_said(
     make_sandbox: MakeSandbox, tmp_path: Path, topic: str, sources: tuple[tuple[int, ...], ...], partition_bytes: int
 ) -> None:
-    """Where the throttle is the limit, a prediction is right at least by half, however busy this machine is."""
+    """If the throttle is the limit, a prediction is right within a factor of two, however busy this machine is."""
     listener, six_brokers = _Prediction(), make_sandbox(SandboxSpec(brokers=6))
     with connect(ConnectionSettings(bootstrap_servers=tuple(six_brokers.bootstrap_servers.split(",")))) as cluster:
         assert cluster.create_topics([NewTopic(name=topic, assignment=sources)]) == {}

@@ -1,8 +1,7 @@
 """Links between brokers that can be cut or slowed, pair by pair: a proxy in front of each broker, on loopback.
 
-Brokers reach each other by the proxies only. Who connects is told by the client id of the first request, such as
-``broker-3-fetcher-0`` for the fetcher of broker 3; whatever does not come from a broker passes untouched.
-"""
+Brokers reach each other only through the proxies. The client id of the first request identifies the sender, such as
+``broker-3-fetcher-0`` for the fetcher of broker 3; connections from elsewhere pass unchanged."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ Pair = frozenset[int]
 
 
 class BrokerLinks:
-    """Proxies for the listener that brokers use among themselves."""
+    """Proxies for the inter-broker listener."""
 
     def __init__(self, brokers: int) -> None:
         self._sockets = {b: socket.create_server(("127.0.0.1", 0)) for b in range(1, brokers + 1)}
@@ -37,19 +36,19 @@ class BrokerLinks:
         """Brokers that have connected, and to which."""
 
     def listener(self) -> KafkaListener:
-        """The listener that brokers advertise to each other."""
+        """The address that brokers advertise to each other."""
         ports = {broker: server.getsockname()[1] for broker, server in self._sockets.items()}
         return KafkaListener(name=LINK, protocol="PLAINTEXT", advertised_ports=ports)
 
     def serve(self, ports: Mapping[int, int]) -> None:
-        """Pass connections on to the ports that the brokers listen on."""
+        """Forward connections to the ports that the brokers listen on."""
         self._upstream = ports
         for broker, server in self._sockets.items():
             threading.Thread(target=self._accept, args=(broker, server), daemon=True).start()
 
     @contextmanager
     def cut(self, one: int, other: int) -> Iterator[None]:
-        """Let nothing through between two brokers: bytes wait, as on a network that drops packets."""
+        """Block all traffic between two brokers: bytes are held back, as on a network that drops packets."""
         pair = frozenset((one, other))
         self._cut.add(pair)
         try:
@@ -59,7 +58,7 @@ class BrokerLinks:
 
     @contextmanager
     def slow(self, one: int, other: int, delay_s: float) -> Iterator[None]:
-        """Let every 64 KiB between two brokers wait."""
+        """Delay every 64 KiB between two brokers."""
         pair = frozenset((one, other))
         self._delay_s[pair] = delay_s
         try:
@@ -68,7 +67,7 @@ class BrokerLinks:
             self._delay_s.pop(pair, None)
 
     def close(self) -> None:
-        """Pass nothing on any more."""
+        """Stop forwarding."""
         self._is_closed.set()
         for server in self._sockets.values():
             server.close()
@@ -108,12 +107,12 @@ class BrokerLinks:
 
 
 def link_ports(sandbox: Sandbox) -> dict[int, int]:
-    """Where the brokers listen for each other."""
+    """The ports of the inter-broker listeners."""
     return {node.id: node.ports[LINK] for node in sandbox.record.brokers}
 
 
 def _source(accepted: socket.socket) -> int | None:
-    """The broker that connects, by its first request; None for anything else."""
+    """The broker that connects, from its first request; None for other clients."""
     head = b""
     while len(head) < _HEADER_BYTES + 64:
         head = accepted.recv(_HEADER_BYTES + 64, socket.MSG_PEEK)

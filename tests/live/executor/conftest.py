@@ -1,7 +1,6 @@
-"""Four brokers and three controllers, a plan that needs every kind of step, and processes that carry it out.
+"""Four brokers and three controllers, a plan that needs every kind of step, and processes that execute it.
 
-Every test gets topics of its own and ends its run; what it kills, pauses or throttles is as before when it is over.
-"""
+Every test has its own topics and ends its run; whatever it kills, pauses or throttles is restored afterwards."""
 
 from __future__ import annotations
 
@@ -50,7 +49,7 @@ FOUR_BROKERS = SandboxSpec(
 
 
 def make_stage(sandbox: Sandbox, folder: Path) -> Iterator[Stage]:
-    """Set up the topics of a test, and take them away after it."""
+    """Create the topics of a test, and delete them afterwards."""
     servers = tuple(sandbox.bootstrap_servers.split(","))
     settings = ConnectionSettings(bootstrap_servers=servers)
     address = ZookeeperAddress(servers=sandbox.zookeeper, connection=settings) if sandbox.zookeeper else settings
@@ -68,7 +67,7 @@ def make_stage(sandbox: Sandbox, folder: Path) -> Iterator[Stage]:
 
 @pytest.fixture(scope="package")
 def four_brokers(sandbox_home: Path) -> Iterator[Sandbox]:
-    """Four brokers and three controllers; those who give a name may do what they are allowed to."""
+    """Four brokers and three controllers, with an authorizer: named principals may do what they are allowed to."""
     with up(FOUR_BROKERS, f"executor-{os.getpid()}", home=sandbox_home) as sandbox:
         yield sandbox
 
@@ -89,7 +88,7 @@ def links() -> Iterator[BrokerLinks]:
 
 @pytest.fixture(scope="package")
 def linked_brokers(sandbox_home: Path, links: BrokerLinks) -> Iterator[Sandbox]:
-    """Four brokers that reach each other by the proxies only, and three controllers."""
+    """Four brokers that reach each other only through the proxies, and three controllers."""
     properties = {**FOUR_BROKERS.properties, "inter.broker.listener.name": LINK, "replica.lag.time.max.ms": "4000"}
     spec = replace(FOUR_BROKERS, listeners=(*FOUR_BROKERS.listeners, links.listener()), properties=properties)
     with up(spec, f"linked-{os.getpid()}", home=sandbox_home) as sandbox:
@@ -99,7 +98,7 @@ def linked_brokers(sandbox_home: Path, links: BrokerLinks) -> Iterator[Sandbox]:
 
 @pytest.fixture
 def linked_stage(linked_brokers: Sandbox, tmp_path: Path) -> Iterator[Stage]:
-    """The same stage on brokers that can be cut off from each other."""
+    """The same stage on brokers that can be disconnected from each other."""
     yield from make_stage(linked_brokers, tmp_path)
 
 

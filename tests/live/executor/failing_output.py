@@ -1,7 +1,6 @@
-"""``kafkabal`` with streams that fail from one write on, as those of a closed terminal or a full disk do.
+"""``kafkabal`` with streams that fail from one write on, like those of a closed terminal or a full disk.
 
-``python failing_output.py NUMBER ERRNO WORD...``; the number of writes that were tried stands in ``WRITES_FILE``.
-"""
+``python failing_output.py NUMBER ERRNO WORD...``; writes the number of attempted writes to ``WRITES_FILE``."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from kafkabal.cli.main import main
 
 
 class FailingStreams:
-    """Standard output and error of a process, counted together."""
+    """Standard output and error of a process, with a common count of writes."""
 
     def __init__(self, first_failing: int, code: int) -> None:
         self._first_failing = first_failing
@@ -24,11 +23,11 @@ class FailingStreams:
         self.writes = 0
 
     def stream(self) -> TextIO:
-        """One of them."""
+        """One of the two streams."""
         return cast("TextIO", _Stream(self))
 
     def count(self) -> None:
-        """Let a write pass, or fail as all after it do."""
+        """Let a write succeed, or fail like all that follow."""
         self.writes += 1
         if self.writes >= self._first_failing:
             raise OSError(self._code, os.strerror(self._code))

@@ -1,9 +1,9 @@
-"""Rounds of drawn faults: a run on real brokers while records are written and read, and things go wrong around it.
+"""Rounds of random faults: a run on real brokers while records are written and read, and faults occur around it.
 
-A round is drawn from its seed: how fast the run is, what goes wrong, when, for how long, at the same time or one after
-the other, and whether people resume the run or roll it back. In the end, with everything repaired, every partition is
-as planned or as before, every throttle is as it was found, and every acknowledged record is read once, in order.
-"""
+A round is drawn from its seed: the speed of the run, which faults occur, when and for how long, simultaneously or one
+after the other, and whether people resume the run or roll it back. In the end, with everything repaired, every
+partition is as planned or as before, every throttle is as it was found, and every acknowledged record is read once, in
+order."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class RecordsError(AssertionError):
 
 
 class _Lines(logging.Handler):
-    """Keeps what is logged."""
+    """Collects log messages."""
 
     def __init__(self, lines: deque[str]) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class _Lines(logging.Handler):
 
 @dataclass
 class Traffic:
-    """A producer with acks=all, and what a reader finds of its records afterwards."""
+    """A producer with acks=all, and a check of its records afterwards."""
 
     servers: str
     partitions: list[TopicPartition]
@@ -80,12 +80,11 @@ class Traffic:
     is_over: threading.Event = field(default_factory=threading.Event)
 
     def write(self) -> None:
-        """Write numbered records, a few hundred a second, and note where each that was acknowledged went.
+        """Write numbered records, a few hundred a second, and note where each acknowledged one went.
 
-        With several requests in flight, librdkafka raises the epoch of its id where one fails and the next is out of
-        order. What was sent to other partitions, and of which only the answer was lost, is then written again under the
-        new epoch: a duplicate that only the producer has made.
-        """
+        With several requests in flight, librdkafka raises the epoch of its producer id if one fails and the next is out
+        of order. Records sent to other partitions, of which only the response was lost, are then written again under
+        the new epoch: a duplicate caused by the producer alone."""
         logger = logging.getLogger(f"producer.{id(self)}")
         logger.setLevel(logging.DEBUG)
         logger.propagate = False
@@ -118,7 +117,7 @@ class Traffic:
         self.acknowledged[name].append((message.offset(), int(message.key())))
 
     def check(self, starts: dict[TopicPartition, int]) -> int:
-        """Read everything from the starts on, and compare; returns the number of acknowledged records."""
+        """Read everything from the start offsets on, and compare; returns the number of acknowledged records."""
         for name, noted in self.acknowledged.items():
             read = self._read(name, starts[name])
             numbers = [number for _, number in read]
@@ -130,7 +129,7 @@ class Traffic:
         return sum(map(len, self.acknowledged.values()))
 
     def _read(self, name: TopicPartition, first: int) -> list[tuple[int | None, int]]:
-        """Offset and number of every record from a start on."""
+        """Offset and number of every record from a start offset on."""
         consumer = Consumer(
             {"bootstrap.servers": self.servers, "group.id": "checker", "enable.auto.commit": False, "log_level": 0}
         )
@@ -173,10 +172,9 @@ class Round:
         self._began_s = time.monotonic()
 
     def run(self) -> int:
-        """Run it; returns the number of records that were written and acknowledged.
+        """Run the round; returns the number of records that were written and acknowledged.
 
-        What goes wrong in it is raised with the story of the round as a note.
-        """
+        An error is raised with the story of the round as a note."""
         try:
             return self._run()
         except Exception as error:
@@ -186,7 +184,7 @@ class Round:
             raise
 
     def _tell_of_batches(self, error: RecordsError) -> None:
-        """Say who wrote what is wrong: a record that is there under two epochs was sent twice by the producer."""
+        """Name the cause of a wrong record: one that exists under two epochs was sent twice by the producer."""
         around = {near for offset in error.offsets[:10] if offset is not None for near in range(offset - 2, offset + 3)}
         for broker in BROKERS:
             for log_dir in self.stage.sandbox.log_dirs(broker):
@@ -235,11 +233,10 @@ class Round:
         self._await_end(process)
 
     def _begin(self) -> Process:
-        """Begin the run, and wait until it moves something; one that was refused before it began is begun again.
+        """Start the run, and wait until it moves something; a run refused before it began is started again.
 
-        A machine that is busy may keep a broker from its heartbeats or the lock from its own, and a run that begins in
-        that second is refused before it changes anything, as it should be.
-        """
+        A busy machine may delay the heartbeats of a broker or of the lock; a run that starts in that second is rightly
+        refused before it changes anything."""
         options = self._options()
         for _ in range(_MOST_TRIES):
             self.stage.await_health()
@@ -280,7 +277,7 @@ class Round:
         stage.assert_clean()
 
     def _check_placement(self, *, is_back: bool) -> None:
-        """Replicas in order, and log dirs; leaders may have moved since by the death of a broker."""
+        """Replicas in order, and log dirs; leaders may have changed since, when a broker died."""
         found = self.stage.placement()
         for change in self.stage.plan.partitions:
             name = TopicPartition(change.topic, change.partition)
@@ -369,7 +366,7 @@ class Round:
 
     @contextmanager
     def _failed_log_dir(self) -> Iterator[None]:
-        """A broker finds a file where its log dir was, until it is started again with the dir in its place."""
+        """A broker finds a file in place of its log dir, until it is restarted with the dir restored."""
         broker = self._random.choice(BROKERS)
         log_dir = self._random.choice([d for d in self.stage.sandbox.log_dirs(broker) if d != self.small_dir])
         self._tell(f"log dir {log_dir.name} of broker {broker} fails")
@@ -387,11 +384,10 @@ class Round:
                 self.stage.sandbox.start(broker)
 
     def _delete_twins(self, broker: int, log_dir: Path) -> None:
-        """Delete from a dir that had failed what the broker has in another one too, as Kafka tells its operator to.
+        """Delete replicas from a failed dir that the broker also has in another one, as Kafka asks its operator to.
 
-        Where the dir fails while a replica moves out of it, the copy comes to its place and the old one stays; a broker
-        that finds both does not start.
-        """
+        If the dir fails while a replica moves out of it, the copy is completed and the old one stays; a broker that
+        finds both does not start."""
         for other in self.stage.sandbox.log_dirs(broker):
             for folder in other.glob("*-*[0-9]") if other != log_dir else ():
                 if (twin := log_dir / folder.name).is_dir():
@@ -422,7 +418,7 @@ class Round:
 
     @contextmanager
     def _lost_output(self, process: Process) -> Iterator[None]:
-        """Who reads the output of the tool goes away for good."""
+        """The reader of the tool's output goes away for good."""
         self._tell("the output of the tool is lost")
         assert process.reader is not None
         process.reader.go_away()
@@ -440,7 +436,7 @@ class Round:
 
     @contextmanager
     def _stopped_tool(self, process: Process) -> Iterator[None]:
-        """The tool stands still for longer than its session; another process may resume its run meanwhile."""
+        """The tool stalls for longer than its session; another process may resume its run meanwhile."""
         is_taken_over = self._random.random() < 0.5
         self._tell(f"the tool stands still{', and its run is resumed' if is_taken_over else ''}")
         if process.popen.poll() is not None:

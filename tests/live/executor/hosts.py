@@ -37,7 +37,7 @@ _numbers = count(1)
 
 
 class Reader:
-    """Reads what a process writes into a file, until it goes away."""
+    """Reads a process's output into a file, until it is closed."""
 
     def __init__(self, source: IO[bytes], said: Path) -> None:
         self._source = source
@@ -46,7 +46,7 @@ class Reader:
         self.thread.start()
 
     def go_away(self) -> None:
-        """Close the pipe: from then on each write of the process fails."""
+        """Close the pipe: from then on every write of the process fails."""
         self._is_gone.set()
         self.thread.join()
 
@@ -61,7 +61,7 @@ class Reader:
 
 @dataclass
 class Process:
-    """Another process that works on a run, as another host would."""
+    """Another process that works on a run, like another host."""
 
     popen: subprocess.Popen[bytes]
     said: Path
@@ -75,7 +75,7 @@ class Process:
         self.popen.send_signal(which)
 
     def end(self, timeout_s: float = LONGEST_S) -> tuple[int, str]:
-        """Wait for its end; its exit code and what it said."""
+        """Wait for its end; returns its exit code and output."""
         code = self.popen.wait(timeout_s)
         if self.reader is not None:
             self.reader.thread.join(timeout_s)
@@ -88,13 +88,13 @@ class Process:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has."""
+        """Whether it has ended."""
         return self.popen.poll() is not None
 
 
 @dataclass
 class Hosts:
-    """Hosts with a state of their own each, at work on one cluster."""
+    """Hosts with separate state, all working on one cluster."""
 
     sandbox: Sandbox
     folder: Path
@@ -112,7 +112,7 @@ class Hosts:
         return tuple(f"127.0.0.1:{n.ports[CONTROLLER_LISTENER]}" for n in nodes)
 
     def state_dir(self, host: str) -> Path:
-        """Where a host keeps its journals, whether by command or not."""
+        """The folder of a host's journals, for commands and others."""
         return self.folder / host / "kafkabal" / "runs"
 
     def journals(self, host: str = "one") -> set[Path]:
@@ -124,17 +124,17 @@ class Hosts:
         return read_journal(max(self.journals(host)))
 
     def begun(self, host: str = "one") -> JournalContent | None:
-        """The journal of the latest run of a host that has begun; None where each was refused before that."""
+        """The journal of a host's latest run that started; None if each was refused before that."""
         folders = {path.parent for path in self.journals(host)}
         return latest_journal(folders.pop()) if folders else None
 
     def records(self, host: str = "one") -> list[Record]:
-        """What the journal of the latest run of a host tells, line by line."""
+        """The content of the journal of a host's latest run, line by line."""
         whole = max(self.journals(host)).read_bytes().rpartition(b"\n")[0]  # the last line may be on its way
         return [msgspec.json.decode(line, type=Record) for line in whole.splitlines()]
 
     def command(self, *words: str, host: str = "one", given: str | None = None) -> subprocess.CompletedProcess[str]:
-        """Have a host run ``kafkabal rebalance``, with something on its standard input."""
+        """Run ``kafkabal rebalance`` on a host, with a given standard input."""
         return subprocess.run(
             self.command_line(*words),
             input=given,
@@ -171,13 +171,12 @@ class Hosts:
         controllers: tuple[str, ...],
         is_watched: bool = False,
     ) -> Process:
-        """Let another process carry the plan out, or go on with a run.
+        """Start another process that applies the plan, or continues a run.
 
         Parameters
         ----------
         is_watched
-            It reports every event to a reader that may go away, and its clock can be stepped.
-        """
+            It reports every event to a reader that may go away, and its clock can be stepped."""
         number = next(_numbers)
         path, order, said = (self.folder / f"{number}.{kind}" for kind in ("plan.json", "order.json", "said"))
         write_plan(plan, path)
@@ -210,7 +209,7 @@ class Hosts:
 
     @staticmethod
     def when_free(action: Callable[[], _T]) -> _T:
-        """Do it once the lock of a process that died has run out, and the lock has a coordinator."""
+        """Run this once the lock of a dead process has expired, and the lock has a coordinator."""
         give_up_at = time.monotonic() + LONGEST_S
         while True:
             try:

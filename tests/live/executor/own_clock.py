@@ -1,7 +1,6 @@
-"""A clock of a process's own, which can be stepped while it runs, as an operator or a time server steps that of a host.
+"""A process's own clock, which can be stepped while it runs, like an operator or a time server steps a host's.
 
-Only the time of day is stepped: what counts how much time has passed does not follow it, on real hosts either.
-"""
+Only the time of day is stepped: the clock that measures elapsed time does not follow it, as on real hosts."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from kafkabal.clusters import SystemClock
 
 
 class OwnClock(SystemClock):
-    """Differs from the clock of the host by what a file says."""
+    """Differs from the host's clock by the number of seconds in a file."""
 
     def __init__(self, steps: Path) -> None:
         self._steps = steps
@@ -22,7 +21,7 @@ class OwnClock(SystemClock):
         return super().utc_now() + timedelta(seconds=float(self._steps.read_text()))
 
     def step_to(self, seconds: int) -> None:
-        """Let it differ by so much from the time of the host from now on."""
+        """Set the difference to the host's clock from now on."""
         aside = self._steps.with_suffix(".new")
         aside.write_text(str(seconds))
         aside.replace(self._steps)

@@ -15,7 +15,7 @@ _BEFORE_RECORDS = struct.Struct(">hii")
 
 @dataclass(frozen=True, slots=True)
 class WrittenBatch:
-    """What the head of a batch says."""
+    """The header of a batch."""
 
     offsets: range
     producer: int
@@ -24,7 +24,7 @@ class WrittenBatch:
 
 
 def written_batches(folder: Path) -> Iterator[WrittenBatch]:
-    """Those of a partition in its folder on a broker, in order; none where it has no such folder."""
+    """The batches of a partition in its folder on a broker, in order; none if it has no such folder."""
     for segment in sorted(folder.glob("*.log")):
         packed = memoryview(segment.read_bytes())
         for batch in batches(packed):

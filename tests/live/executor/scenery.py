@@ -1,4 +1,4 @@
-"""What a run finds: topics with data, a leader that is not the first replica, throttles of an operator; and a plan."""
+"""The initial state for a run: topics with data, a non-preferred leader, an operator's throttles; and a plan."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LONGEST_S = 300.0
 
 
 def until(holds: Callable[[], bool], give_up_s: float = LONGEST_S) -> None:
-    """Wait until it holds."""
+    """Wait until a condition holds."""
     give_up_at = time.monotonic() + give_up_s
     while not holds():
         assert time.monotonic() < give_up_at, "it never came to that"
@@ -43,7 +43,7 @@ def until(holds: Callable[[], bool], give_up_s: float = LONGEST_S) -> None:
 
 
 def soon(check: Callable[[], None], give_up_s: float = LONGEST_S) -> None:
-    """Let a check fail for a while: some brokers hear a little later than others of what the controller has done."""
+    """Let a check fail for a while: some brokers learn later than others what the controller has done."""
     give_up_at = time.monotonic() + give_up_s
     while time.monotonic() < give_up_at:
         with suppress(AssertionError):
@@ -53,7 +53,7 @@ def soon(check: Callable[[], None], give_up_s: float = LONGEST_S) -> None:
 
 
 def fill(servers: str, records: Mapping[TopicPartition, int]) -> None:
-    """Write so many records to each partition."""
+    """Write this many records to each partition."""
     producer = Producer({"bootstrap.servers": servers, "linger.ms": 20})
     value = os.urandom(RECORD_BYTES)
     for name, number in records.items():
@@ -64,7 +64,7 @@ def fill(servers: str, records: Mapping[TopicPartition, int]) -> None:
 
 
 def lead_by_another(cluster: Cluster, name: TopicPartition) -> None:
-    """Have a partition led by a replica that is not its first."""
+    """Make a replica other than the first one lead a partition."""
     order = cluster.partition_status([name.topic])[name].replicas
     first, second, *rest = order
     _order(cluster, name, (second, first, *rest))
@@ -83,7 +83,7 @@ def _order(cluster: Cluster, name: TopicPartition, replicas: tuple[int, ...]) ->
 
 
 def _repeat(ask: Callable[[], object], is_done: Callable[[], bool]) -> None:
-    """Ask, again where a busy cluster let it pass, until it is done."""
+    """Repeat a request, which a busy cluster may drop, until it has taken effect."""
 
     def is_done_now() -> bool:
         if not is_done():
@@ -95,7 +95,7 @@ def _repeat(ask: Callable[[], object], is_done: Callable[[], bool]) -> None:
 
 
 def throttles_of_an_operator(topic: str) -> list[ConfigChange]:
-    """Rates of two brokers' own, a cluster-wide default, and a list of throttled replicas; no other."""
+    """Rates of two brokers, a cluster-wide default, and a list of throttled replicas; no other."""
     own = {("1", LEADER_RATE): str(800 * MB), ("4", FOLLOWER_RATE): str(700 * MB)}
     rates = [
         ConfigChange(ConfigResource(ResourceKind.BROKER, str(b)), key, own.get((str(b), key)))
@@ -107,7 +107,7 @@ def throttles_of_an_operator(topic: str) -> list[ConfigChange]:
 
 
 def are_in_force(throttles: Sequence[ConfigChange], found: Mapping[ConfigResource, Mapping[str, ConfigValue]]) -> bool:
-    """Whether every broker has heard of the throttles of an operator, the cluster-wide default among them."""
+    """Whether every broker knows the operator's throttles, including the cluster-wide default."""
     values = {(resource, key): value for resource, keys in found.items() for key, value in keys.items()}
     own = {at: value.value for at, value in values.items() if value.source is ConfigSource.OWN}
     wanted = {(t.resource, t.key): t.value for t in throttles if t.resource.kind is not ResourceKind.BROKER_DEFAULT}
@@ -124,7 +124,7 @@ def are_in_force(throttles: Sequence[ConfigChange], found: Mapping[ConfigResourc
 def changes(
     sandbox: Sandbox, moves: str, stays: str, start: Mapping[TopicPartition, Any]
 ) -> tuple[PartitionChange, ...]:
-    """A plan that needs every kind of step, from the placements at the start."""
+    """A plan that needs every kind of step, from the initial placement."""
 
     def change(
         topic: str, number: int, size_bytes: int, replicas: tuple[int, ...], dir_on: int | None = None

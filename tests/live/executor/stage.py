@@ -1,4 +1,4 @@
-"""A stage for a run: topics on a real cluster, a plan for them, and what is to be true of both in the end."""
+"""A stage for a run: topics on a real cluster, a plan for them, and the expected end state of both."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from tests.live.executor.scenery import (
 
 
 def options(bytes_per_s: int, **timeouts: float) -> RunOptions:
-    """Options under which a run has several batches; brokers let about ten seconds' worth of a rate pass at once."""
+    """Options that split a run into several batches; brokers let about ten seconds' worth of a rate pass at once."""
     return RunOptions(
         throttle=Throttle(bytes_per_s=bytes_per_s, log_dir_bytes_per_s=50 * MB),
         limits=RunLimits(moves_in_per_broker=1, moves_out_per_broker=2, disk_fraction=1.0),
@@ -70,7 +70,7 @@ class Stage(Hosts):
     """Holds nothing up."""
 
     def moving(self, number: int) -> TopicPartition:
-        """A partition of the topic most of which moves."""
+        """A partition of the topic that mostly moves."""
         return TopicPartition(self.moves, number)
 
     def staying(self, number: int) -> TopicPartition:
@@ -87,7 +87,7 @@ class Stage(Hosts):
         }
 
     def found_configs(self, brokers: Collection[int] = BROKERS) -> dict[Any, Any]:
-        """Every throttle that is in force, value and source."""
+        """Every effective throttle, with value and source."""
         of_brokers = {ConfigResource(ResourceKind.BROKER, str(b)) for b in brokers}
         of_topics = {ConfigResource(ResourceKind.TOPIC, t) for t in self.sizes}
         found, faults = self.cluster.configs(of_brokers, RATE_KEYS)
@@ -101,11 +101,10 @@ class Stage(Hosts):
         return RunEnvironment(cluster=cluster or self.cluster, state_dir=self.state_dir(host), host=host)
 
     def hasten(self, host: str = "one") -> None:
-        """Ask the run of a host for rates that hold nothing up.
+        """Request rates from a host's run that delay nothing.
 
         Until the lock's group has a new coordinator, no process is known to hold the lock, and the run is asked again.
-        It may have taken the first request, and have ended, by then.
-        """
+        By then it may have taken the first request, and have ended."""
         words = ("throttle", "50MB", "--log-dir-throttle", "60MB")
         first = self.command(*words, host=host)
         assert first.returncode == 0, first.stderr
@@ -123,22 +122,22 @@ class Stage(Hosts):
         controllers: tuple[str, ...] = (),
         is_watched: bool = False,
     ) -> Process:
-        """Let another process carry the plan out, or go on with a run."""
+        """Start another process that applies the plan, or continues a run."""
         return self.start_process(
             plan or self.plan, options, action, host=host, controllers=controllers, is_watched=is_watched
         )
 
     def execute(self, action: str, host: str = "one", options: RunOptions | None = None) -> tuple[int, str]:
-        """Have a process do it once the lock of one that died has run out; its exit code and what it said."""
+        """Run a process once the lock of a dead one has expired; returns its exit code and output."""
         return self.begin_when_free(options or self.fast, action, host).end()
 
     def begin_when_free(self, options: RunOptions, action: str, host: str = "one") -> Process:
-        """Let another process go on with a run, once the lock of one that died has run out."""
+        """Let another process continue a run, once the lock of a dead one has expired."""
         self.wait_for_lock()
         return self.begin(options, action, host=host)
 
     def wait_for_lock(self) -> None:
-        """Return once the lock of a process that died has run out."""
+        """Return once the lock of a dead process has expired."""
         self.when_free(lambda: self.cluster.lock("a test that waits", SESSION_S)).release()
 
     def finish(self, action: str, host: str = "one", options: RunOptions | None = None) -> None:
@@ -157,7 +156,7 @@ class Stage(Hosts):
         self.start = {name: found for name, found in self.start.items() if name.topic != topic}
 
     def in_flight(self, *names: TopicPartition) -> bool:
-        """Whether all of these, or anything at all, is being reassigned."""
+        """Whether all of these, or any partition at all, is being reassigned."""
         running = self.cluster.reassignments().keys()
         return running >= set(names) if names else bool(running)
 
@@ -174,10 +173,9 @@ class Stage(Hosts):
         assert not self.copying()
 
     def await_health(self) -> None:
-        """Return once a run can begin: all brokers live, all replicas in sync, a coordinator for the lock.
+        """Return once a run can start: all brokers live, all replicas in sync, a coordinator for the lock.
 
-        After a start or a fault none of it has to hold at once, least of all on a busy machine.
-        """
+        None of this need hold immediately after a start or a fault, least of all on a busy machine."""
         soon(self._assert_healthy)
         self.wait_for_lock()
 
@@ -194,12 +192,12 @@ class Stage(Hosts):
         assert (r.in_sync | r.adding).all(), "replicas are out of sync"
 
     def assert_as_planned(self, *but_for: TopicPartition) -> None:
-        """Every partition lies and is led as planned, and every throttle is as it was found."""
+        """Every partition is placed and led as planned, and every throttle is as it was found."""
         soon(lambda: self._check_placement(but_for))
         self.assert_clean()
 
     def assert_as_at_start(self) -> None:
-        """Every partition lies and is led as at the start, and every throttle is as it was found."""
+        """Every partition is placed and led as at the start, and every throttle is as it was found."""
 
         def check() -> None:
             assert self.placement() == self.start
@@ -214,7 +212,7 @@ class Stage(Hosts):
         self.assert_configs(self.configs)
 
     def assert_configs(self, wanted: dict[Any, Any], brokers: Collection[int] = BROKERS) -> None:
-        """Every throttle of topics and of these brokers is as it should be, value and source."""
+        """Every throttle of topics and of these brokers is as expected, value and source."""
 
         def check() -> None:
             assert self.found_configs(brokers) == wanted
@@ -232,7 +230,7 @@ class Stage(Hosts):
             assert all(dirs.get(b) == d for b, d in zip(c.replicas, c.log_dirs, strict=True) if d != ANY_DIR), c.name
 
     def prepare(self) -> None:
-        """Make the topics, the operator's throttles and the plan."""
+        """Create the topics, the operator's throttles and the plan."""
         dealt = {self.moves: MOVES, self.stays: STAYS}
         assert not self.cluster.create_topics([NewTopic(name=t, assignment=a) for t, a in dealt.items()])
         self.until(lambda: len(self.cluster.partition_status(dealt)) == sum(map(len, dealt.values())))
@@ -247,7 +245,7 @@ class Stage(Hosts):
         self.plan = Plan(partitions=planned, cluster_id=self.cluster.cluster_id(), taken_at=None)
 
     def tidy_up(self) -> None:
-        """Leave nothing to the next test."""
+        """Leave nothing for the next test."""
         for process in self.processes:
             process.kill()
             if process.said.exists():
@@ -261,7 +259,7 @@ class Stage(Hosts):
             admin.delete_topics([topic])[topic].result()
 
     def ends(self) -> dict[TopicPartition, int]:
-        """Where the next record of each partition goes, as long as nobody else writes."""
+        """The next offset of each partition, as long as nobody else writes."""
         return {
             TopicPartition(topic, number): size // RECORD_BYTES
             for topic, sizes in self.sizes.items()

@@ -1,4 +1,4 @@
-"""Brokers and controllers that die or hang under a run: the rest goes on, and what is left is named and made up for."""
+"""Brokers and controllers that die or hang during a run: the rest continues; what is left is named and made up for."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _OTHERS = (1, 2, 3)
 
 
 def _impatient(stage: Stage, broker_return_s: float) -> RunOptions:
-    """Moves that last, and brokers that are missed after two seconds."""
+    """Slow moves, and brokers that are missed after two seconds."""
     timeouts = Timeouts(poll_s=0.25, broker_grace_s=2.0, broker_return_s=broker_return_s)
     return replace(stage.slow, timeouts=timeouts)
 
 
 def _lose_broker(stage: Stage, how: str, options: RunOptions, controllers: tuple[str, ...] = ()) -> Process:
-    """Take a broker away while a copy is on its way to it, and see the rest go on."""
+    """Disable a broker while a copy to it is in flight, and check that the rest continues."""
     process = stage.begin(options, controllers=controllers)
     stage.until(lambda: stage.in_flight(stage.moving(0)))
     {"killed": stage.sandbox.kill, "paused": stage.sandbox.pause}[how](_LOST)
@@ -52,7 +52,7 @@ def _replicas(stage: Stage, number: int) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("how", ["killed", pytest.param("paused", marks=pytest.mark.sweep)])
 def test_broker_that_comes_back(stage: Stage, how: str) -> None:
-    """Its moves are put aside while the rest goes on, and made up for when it is back: nothing is left to do."""
+    """Its moves are set aside while the rest continues, and made up for when it is back: nothing is left to do."""
     process = _lose_broker(stage, how, _impatient(stage, broker_return_s=120.0))
     assert process.popen.poll() is None
     stage.sandbox.start(_LOST)
@@ -65,7 +65,8 @@ def test_broker_that_comes_back(stage: Stage, how: str) -> None:
     ("how", "then"), [pytest.param("killed", "resume", marks=pytest.mark.sweep), ("paused", "repair")]
 )
 def test_broker_that_stays_away(stage: Stage, how: str, then: str) -> None:
-    """The run ends incomplete (1) and names it and its throttles, no other is left; later those are put back."""
+    """The run ends incomplete (1) and names it and its throttles, without other throttles left; later those are
+    restored."""
     code, said = _lose_broker(stage, how, _impatient(stage, broker_return_s=4.0)).end()
     assert code == 1
     assert "still set: replication rates of broker 4" in said
@@ -80,7 +81,7 @@ def test_broker_that_stays_away(stage: Stage, how: str, then: str) -> None:
 
 
 def test_broker_that_keeps_its_replicas_stays_away(stage: Stage) -> None:
-    """Kafka ends no move while a replica that stays is dead: the run says so and ends, nothing in flight."""
+    """Kafka completes no move while a replica that stays is dead: the run says so and ends, nothing in flight."""
     process = stage.begin(_impatient(stage, broker_return_s=4.0))
     stage.until(lambda: stage.in_flight(stage.moving(1)))
     stage.sandbox.kill(2)
@@ -97,7 +98,7 @@ def test_broker_that_keeps_its_replicas_stays_away(stage: Stage) -> None:
 
 
 def _lose_only_copy(stage: Stage) -> tuple[TopicPartition, tuple[int, str]]:
-    """Kill broker 2 while a partition that it alone holds moves to broker 3; returns how the run ends."""
+    """Kill broker 2 while the only copy of a partition moves from it to broker 3; returns how the run ends."""
     name = TopicPartition(f"{stage.moves}-only", 0)
     assert not stage.cluster.create_topics([NewTopic(name=name.topic, assignment=((2,),))])
     stage.until(lambda: name in stage.cluster.partition_status([name.topic]))
@@ -116,7 +117,7 @@ def _lose_only_copy(stage: Stage) -> tuple[TopicPartition, tuple[int, str]]:
 
 
 def test_only_copy_is_on_a_broker_that_dies(stage: Stage) -> None:
-    """A move without a leader is named and keeps no slot; Kafka refuses to cancel it, and ``resume`` finishes it."""
+    """A move without a leader is named and takes no slot; Kafka refuses to cancel it, and ``resume`` completes it."""
     name, (code, said) = _lose_only_copy(stage)
     assert code == 1
     assert f"('{name}', 'no leader to copy from: broker 2 is dead; not cancelled: no replica is in sync')" in said
@@ -129,7 +130,8 @@ def test_only_copy_is_on_a_broker_that_dies(stage: Stage) -> None:
 
 
 def test_rest_is_repaired_while_the_only_copy_is_dead(stage: Stage) -> None:
-    """A later run takes the move over with its throttle, replaces what died with the broker, and ends both later."""
+    """A later run takes over the move with its throttle, replaces what was lost with the broker, and ends both
+    later."""
     name, _ = _lose_only_copy(stage)
     repair = ("--repair-only", "--dead-after", "0", "--yes", "--throttle", "50MB")
     first = stage.command(*repair)
@@ -161,7 +163,7 @@ def test_throttle_of_a_dead_broker_is_put_back_through_the_controllers(stage: St
 
 
 def test_controller_that_dies(stage: Stage) -> None:
-    """The active controller is killed under a run; another takes over, and the run comes to its end."""
+    """The active controller is killed during a run; another takes over, and the run completes."""
     process = stage.begin(stage.slow)
     stage.until(lambda: stage.in_flight(stage.moving(0)))
     active = _active_controller(stage)

@@ -1,4 +1,4 @@
-"""Runs that have ended: nothing executes them again, and a rollback leaves alone what others have moved since."""
+"""Runs that have ended: nothing executes them again, and a rollback skips what others have moved since."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run_id(stage: Stage, tmp_path: Path) -> str:
 
 
 def test_a_complete_run_is_not_executed_again(stage: Stage, run_id: str) -> None:
-    """After another tool moved a partition on, resume and cancel move nothing, and status names no resume."""
+    """After another tool moved a partition on, resume and cancel move nothing, and status suggests no resume."""
     moved = stage.moving(1)
     assert not stage.cluster.alter_reassignments({moved: (2, 3)})
     stage.until(lambda: not stage.in_flight() and stage.placement()[moved][0] == (2, 3))
@@ -47,7 +47,7 @@ def test_a_complete_run_is_not_executed_again(stage: Stage, run_id: str) -> None
 
 
 def test_a_rollback_leaves_what_others_have_changed(stage: Stage, run_id: str) -> None:
-    """A partition on the union of start and target, where an operator raised its factor: rolled back but for that."""
+    """A partition on the union of start and target, whose factor an operator raised: all else is rolled back."""
     raised = stage.moving(1)  # from 1, 2 to 3, 2
     assert not stage.cluster.alter_reassignments({raised: (3, 2, 1)}, allow_replication_factor_change=True)
     stage.until(lambda: not stage.in_flight() and stage.placement()[raised][0] == (3, 2, 1))
@@ -60,7 +60,8 @@ def test_a_rollback_leaves_what_others_have_changed(stage: Stage, run_id: str) -
 
 
 def test_a_rollback_that_is_stopped(stage: Stage, run_id: str) -> None:
-    """SIGTERM while replicas are copied back between log dirs: the copies are cancelled, and then the throttle goes."""
+    """SIGTERM while replicas are copied back between log dirs: the copies are cancelled, then the throttle is
+    removed."""
     throttle = replace(stage.slow.throttle, log_dir_bytes_per_s=20 * KB)
     process = stage.begin_when_free(replace(stage.slow, throttle=throttle), "roll back")
     stage.until(stage.copying)
@@ -79,7 +80,8 @@ def test_a_rollback_that_is_stopped(stage: Stage, run_id: str) -> None:
 
 
 def test_plans_from_anywhere(stage: Stage, tmp_path: Path) -> None:
-    """A plan on standard input is applied; one with escapes in its names is refused in plain text; a device by size."""
+    """A plan on standard input is applied; one with escapes in its names is refused in plain text; a device by its
+    size."""
     path = tmp_path / "plan.json"
     write_plan(stage.plan, path)
     words = ("apply", "-", "--yes", "--force", "--throttle", "50MB")

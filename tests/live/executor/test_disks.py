@@ -1,4 +1,4 @@
-"""A disk that fails under a run."""
+"""A disk that fails during a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.live.executor.stage import Stage
 
 
 def test_destination_log_dir_goes_offline(stage: Stage) -> None:
-    """It is named while the rest goes on; the run ends incomplete (1), leaves no throttle, and is made up for later."""
+    """It is named while the rest continues; the run ends incomplete (1), leaves no throttle, and is completed later."""
     lost, (move, *_) = stage.moving(0), stage.plan.partitions
     broker, path = next((b, d) for b, d in zip(move.replicas, move.log_dirs, strict=True) if d != ANY_DIR)
     timeouts = Timeouts(poll_s=0.25, broker_grace_s=2.0, broker_return_s=4.0, room_s=3.0)
@@ -34,7 +34,7 @@ def test_destination_log_dir_goes_offline(stage: Stage) -> None:
 
 
 def test_rehearsal_on_a_cluster_with_a_failed_log_dir(stage: Stage) -> None:
-    """Each request of a repair is shown once; the rehearsal ends, and what it cannot bring about has an exit code."""
+    """Each request of a repair is shown once; the rehearsal ends, and what it cannot achieve has an exit code."""
     lost = stage.moving(0)
     path = stage.start[lost][2][1]
     with _offline(stage, 1, Path(path)):
@@ -54,7 +54,7 @@ def _is_held(stage: Stage, name: TopicPartition, broker: int) -> bool:
 
 @contextmanager
 def _offline(stage: Stage, broker: int, log_dir: Path) -> Iterator[None]:
-    """Have a broker find a file where its log dir was, until it is started anew with the dir in its place."""
+    """Make a broker find a file in place of its log dir, until it is restarted with the dir restored."""
     aside = log_dir.with_name(f"{log_dir.name}-aside")
     log_dir.rename(aside)
     log_dir.touch()

@@ -1,4 +1,4 @@
-"""Plans of ours in the hands of Kafka's own tool, and the way back that a run writes."""
+"""Our plans in Kafka's own tool, and the rollback plan that a run writes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tests.live.executor.stage import Stage
 
 
 def _ask(stage: Stage, plan: Path, *words: str) -> str:
-    """Have Kafka's tool do something with a plan; what it says."""
+    """Run Kafka's tool on a plan; returns its output."""
     ran = stage.sandbox.kafka_tool("ReassignPartitionsCommand", "--reassignment-json-file", str(plan), *words)
     assert ran.exit_code == 0, ran
     return ran.stdout
 
 
 def test_kafkas_tool_takes_plans_of_ours(stage: Stage) -> None:
-    """It finds what a run has moved complete, takes the way back, and brings every replica to where it was."""
+    """It reports a completed run as complete, applies the rollback plan, and returns every replica."""
     plan = stage.folder / "plan.json"
     write_plan(stage.plan, plan)
     stage.finish("apply")
@@ -40,7 +40,7 @@ def test_kafkas_tool_takes_plans_of_ours(stage: Stage) -> None:
 
 
 def test_throttles_that_kafkas_tool_clears_are_set_again(linked_stage: Stage, links: BrokerLinks) -> None:
-    """It clears those of all brokers and of its topic when asked to cancel what is not even in flight."""
+    """It clears the throttles of all brokers and of its topic, even if there is nothing in flight to cancel."""
     stage = linked_stage
     plan = stage.folder / "plan.json"
     write_plan(stage.plan_of(stage.moving(3)), plan)
@@ -73,7 +73,7 @@ def _assert_is_throttled(stage: Stage) -> None:
 
 
 def test_throttles_of_kafkas_tool_are_named_and_removed(stage: Stage) -> None:
-    """Once what it has started is adopted and finished, its throttles are named, and one command deletes them."""
+    """Once its reassignments are adopted and completed, its throttles are named, and one command deletes them."""
     plan = stage.folder / "plan.json"
     write_plan(stage.plan, plan)
     _ask(stage, plan, "--execute", "--throttle", "100000")

@@ -77,7 +77,7 @@ _BUT_MOVING = tuple(
     ],
 )
 def test_killed_run(stage: Stage, moments: Sequence[Moment], then: str) -> None:
-    """A run killed in any state comes to the plan or back to the start, to the letter, with its journal or without."""
+    """A run killed in any state reaches exactly the plan or the start, with its journal or without."""
     for number, moment in enumerate(moments):
         _kill_and_mend(stage, moment, then, f"other-{number}" if "topic" in then else "one")
 
@@ -100,7 +100,7 @@ def test_killed_run_at_fifty_moments(stage: Stage, then: str, record_property: C
 
 
 def _spread(stage: Stage, moments: int) -> list[Moment]:
-    """Moments in every other state, and as many as are left spread over the moves."""
+    """Moments in every other state, and the remaining ones spread over the moves."""
     apply(stage.environment(), stage.plan, _options(stage, Phase.MOVING))
     last = _records_by_phase(stage)[Phase.MOVING]
     roll_back(stage.environment(), options=_QUICKLY)
@@ -110,7 +110,7 @@ def _spread(stage: Stage, moments: int) -> list[Moment]:
 
 
 def _kill_and_mend(stage: Stage, moment: Moment, then: str, host: str) -> Phase:
-    """Begin at the start, die at a moment, mend it, and go back to the start; the state that it died in."""
+    """Start, die at a moment, repair, and go back to the start; returns the state in which it died."""
     known = find_run(stage.environment())
     phase = _kill(stage, moment)
     if "topic" in then:
@@ -126,7 +126,7 @@ def _kill_and_mend(stage: Stage, moment: Moment, then: str, host: str) -> Phase:
 
 
 def _kill(stage: Stage, moment: Moment) -> Phase:
-    """Carry the plan out and kill the process at a moment; the state that it died in."""
+    """Apply the plan and kill the process at a moment; returns the state in which it died."""
     before = stage.journals()
     process = stage.begin_when_free(_options(stage, moment.phase), "apply")
     if moment.phase is Phase.CANCELLING:
@@ -142,7 +142,7 @@ def _kill(stage: Stage, moment: Moment) -> Phase:
 
 
 def _options(stage: Stage, phase: Phase) -> RunOptions:
-    """Batches that last a little, where one of them is to be hit; a closed window where a pause is wanted."""
+    """Batches long enough to be hit; a closed window if a pause is wanted."""
     if phase in _AFTER_THE_MOVES:
         return stage.fast
     opens = datetime.now().astimezone() + timedelta(hours=6)
@@ -151,7 +151,7 @@ def _options(stage: Stage, phase: Phase) -> RunOptions:
 
 
 def _records_by_phase(stage: Stage) -> Counter[Phase]:
-    """Records of the latest journal by the phase that they were written in."""
+    """Records of the latest journal by the phase in which they were written."""
     found: Counter[Phase] = Counter()
     phase = Phase.PREPARED
     for record in stage.records():

@@ -1,4 +1,4 @@
-"""Two hosts, one cluster: only one works on it, and one that slept through its session has to take the lock anew."""
+"""Two hosts, one cluster: only one works on it, and one that slept through its session must reacquire the lock."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_one_that_slept_while_another_worked_sends_nothing_more(stage: Stage) ->
 
 @pytest.mark.parametrize("records", [1, *(pytest.param(n, marks=pytest.mark.sweep) for n in range(8, 80, 8))])
 def test_one_that_slept_while_nobody_worked_goes_on(stage: Stage, records: int) -> None:
-    """Stopped for two sessions and continued, it takes the lock anew, looks, and comes to its end."""
+    """Stopped for two sessions and continued, it reacquires the lock, observes the cluster, and completes."""
     sleeper = stage.begin(stage.fast)
     stage.until(lambda: bool(stage.journals()) and len(stage.records()) >= records)
     sleeper.send(signal.SIGSTOP)
@@ -49,7 +49,8 @@ def test_one_that_slept_while_nobody_worked_goes_on(stage: Stage, records: int) 
 
 
 def test_two_hosts_at_once(stage: Stage) -> None:
-    """The command of the second ends with 75 and names the first; once that was killed and its session is over, not."""
+    """The second host's command ends with 75 and names the first; not once that was killed and its session has
+    expired."""
     first = stage.begin(stage.slow)
     stage.until(stage.in_flight)
     busy = stage.command("resume", host="two")
@@ -64,7 +65,7 @@ def test_two_hosts_at_once(stage: Stage) -> None:
 
 
 def test_coordinator_of_the_lock_that_hangs(stage: Stage) -> None:
-    """The broker that keeps the lock hangs for longer than a session: nothing is lost, and the run comes to its end."""
+    """The lock's coordinator hangs for longer than a session: nothing is lost, and the run completes."""
     process = stage.begin(stage.slow)
     stage.until(stage.in_flight)
     coordinator = _coordinator(stage)

@@ -1,4 +1,4 @@
-"""What other people do to the topics of a run while it goes on."""
+"""What other people do to the topics of a run while it is in progress."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _replicas(stage: Stage, name: TopicPartition) -> tuple[int, ...]:
 
 
 def test_topic_deleted(stage: Stage) -> None:
-    """Its partitions are dropped, those of other topics come to their places, and that is a success."""
+    """Its partitions are dropped, those of other topics reach their targets, and that is a success."""
     process = stage.begin(stage.slow)
     stage.until(lambda: stage.in_flight(stage.moving(0)))
     admin = AdminClient({"bootstrap.servers": stage.sandbox.bootstrap_servers})
@@ -32,7 +32,7 @@ def test_topic_deleted(stage: Stage) -> None:
 
 
 def test_topic_given_partitions(stage: Stage) -> None:
-    """New partitions of a moving topic are nobody's business, and the throttle of the others comes off all the same."""
+    """New partitions of a moving topic are ignored, and the throttle of the others is still removed."""
     process = stage.begin(stage.slow)
     stage.until(lambda: stage.in_flight(stage.moving(0)))
     admin = AdminClient({"bootstrap.servers": stage.sandbox.bootstrap_servers})
@@ -44,7 +44,7 @@ def test_topic_given_partitions(stage: Stage) -> None:
 
 
 def test_foreign_reassignments_are_never_overwritten(stage: Stage) -> None:
-    """One that somebody turns elsewhere on its way and one that somebody moves first are left to them, and named."""
+    """A partition that somebody redirects during its move, and one that somebody moves first, are skipped and named."""
     process = stage.begin(stage.slow)
     stage.until(lambda: stage.in_flight(stage.moving(0)))
     theirs = {stage.moving(0): (2, 3), stage.moving(2): (3, 2)}
@@ -59,7 +59,8 @@ def test_foreign_reassignments_are_never_overwritten(stage: Stage) -> None:
 
 
 def test_throttle_below_what_is_written(stage: Stage) -> None:
-    """A copy that never catches up is given up in bounded time, and named with the reason; all throttles restored."""
+    """A copy that never catches up is given up in bounded time, and named with the reason; all throttles are
+    restored."""
     timeouts = Timeouts(poll_s=0.25, stall_s=6.0, broker_return_s=6.0)
     options = replace(stage.slow, throttle=Throttle(bytes_per_s=300_000), timeouts=timeouts)
     busy = stage.moving(3)
@@ -73,7 +74,7 @@ def test_throttle_below_what_is_written(stage: Stage) -> None:
 
 @contextmanager
 def _writing(stage: Stage, name: TopicPartition) -> Iterator[None]:
-    """Write about 2 MB a second to a partition."""
+    """Write about 2 MB per second to a partition."""
     is_over = threading.Event()
     producer = Producer({"bootstrap.servers": stage.sandbox.bootstrap_servers, "linger.ms": 0})
 

@@ -25,7 +25,7 @@ _NEVER = 10**6
 
 @pytest.fixture
 def words(stage: Stage, tmp_path: Path) -> list[str]:
-    """A command whose moves stay in flight for as long as a test needs."""
+    """A command whose moves stay in flight as long as a test needs."""
     path = tmp_path / "plan.json"
     write_plan(stage.plan, path)
     return stage.command_line("apply", str(path), "--yes", "--force", "--throttle", "100kB")
@@ -36,7 +36,7 @@ def _is_closed(stage: Stage) -> bool:
 
 
 def test_terminal_that_closes(stage: Stage, words: list[str]) -> None:
-    """A run whose terminal closes cancels what is in flight, as on SIGTERM."""
+    """If its terminal closes, a run cancels what is in flight, as on SIGTERM."""
     pid, terminal = pty.fork()
     if pid == 0:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored where the tests themselves run under nohup
@@ -68,7 +68,7 @@ def test_reader_that_goes_away(stage: Stage, words: list[str], reader: str) -> N
 
 
 def _failing_at(stage: Stage, number: int, code: int, *words: str) -> tuple[int, int]:
-    """Run a command whose output fails from one write on; its exit code and how many writes it tried."""
+    """Run a command whose output fails from one write on; returns its exit code and the number of attempted writes."""
     counted = stage.folder / "writes"
     python, _, _, *rest = stage.command_line(*words, "-o", "jsonl")
     done = subprocess.run(
@@ -85,7 +85,7 @@ def _failing_at(stage: Stage, number: int, code: int, *words: str) -> tuple[int,
 
 
 def _there_and_back(stage: Stage, plan: Path, number: int, code: int) -> int:
-    """Apply the plan and roll it back with an output that fails; how many writes the longer of the two tried."""
+    """Apply the plan and roll it back with failing output; returns the larger number of attempted writes."""
     there, n_there = _failing_at(stage, number, code, "apply", str(plan), "--yes", "--force", "--throttle", "50MB")
     assert there == 0, number
     stage.assert_as_planned()
@@ -97,7 +97,7 @@ def _there_and_back(stage: Stage, plan: Path, number: int, code: int) -> int:
 
 @pytest.mark.parametrize(("number", "code"), [(1, errno.EIO), (12, errno.EPIPE), (25, errno.ENOSPC)])
 def test_output_that_fails_in_the_middle(stage: Stage, tmp_path: Path, number: int, code: int) -> None:
-    """A run whose streams fail from some write on comes to its end, there and back, as if nothing had happened."""
+    """A run whose streams fail at some write completes, there and back, as if nothing had happened."""
     path = tmp_path / "plan.json"
     write_plan(stage.plan, path)
     assert _there_and_back(stage, path, number, code) >= number
@@ -107,7 +107,7 @@ def test_output_that_fails_in_the_middle(stage: Stage, tmp_path: Path, number: i
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("code", _ERRORS)
 def test_output_that_fails_at_every_event(stage: Stage, tmp_path: Path, code: int) -> None:
-    """The same for each write that the run makes."""
+    """The same for each write of the run."""
     path = tmp_path / "plan.json"
     write_plan(stage.plan, path)
     number, last = 1, _there_and_back(stage, path, _NEVER, code)
@@ -117,7 +117,7 @@ def test_output_that_fails_at_every_event(stage: Stage, tmp_path: Path, code: in
 
 
 def test_reader_that_is_stopped(stage: Stage, tmp_path: Path) -> None:
-    """Nobody reads what it prints: the run is complete, another host gets the lock, and the lines come when read."""
+    """Nobody reads its output: the run completes, another host gets the lock, and the lines arrive when read."""
     path = tmp_path / "plan.json"
     write_plan(stage.plan, path)
     words = stage.command_line("apply", str(path), "--yes", "--force", "--throttle", "50MB")
@@ -135,7 +135,7 @@ def test_reader_that_is_stopped(stage: Stage, tmp_path: Path) -> None:
 
 
 def test_standard_streams_that_are_closed(stage: Stage, tmp_path: Path) -> None:
-    """Without any output (``>&- 2>&-``), as some schedulers start commands, a run is complete with exit 0."""
+    """Without any output (``>&- 2>&-``), as some schedulers start commands, a run completes with exit 0."""
     path = tmp_path / "plan.json"
     write_plan(stage.plan, path)
     words = stage.command_line("apply", str(path), "--yes", "--force", "--throttle", "50MB")

@@ -1,4 +1,4 @@
-"""Sessions that brokers end after seconds (KIP-368): a run is not, and keeps its lock."""
+"""Sessions that brokers expire after seconds (KIP-368): a run continues, and keeps its lock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ sasl.jaas.config=org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginMo
 
 
 def test_run_longer_than_its_sessions(stage: Stage, tmp_path: Path) -> None:
-    """Three sessions long it moves, then it is complete: no broker closed a connection on it, no lock was lost."""
+    """It moves for three sessions, then completes: no broker closed its connection, and the lock was not lost."""
     plan, client = tmp_path / "plan.json", tmp_path / "client.properties"
     write_plan(stage.plan, plan)
     client.write_text(_CLIENT)

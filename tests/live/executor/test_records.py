@@ -1,4 +1,4 @@
-"""What is written while a rebalance goes on and dies twice is read exactly where it was acknowledged."""
+"""Records written while a rebalance runs and dies twice are read exactly where they were acknowledged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Place = tuple[str, int, int]
 
 @dataclass
 class Traffic:
-    """A producer with acks=all and a consumer that checks, at work until told to stop."""
+    """A producer with acks=all and a consumer that checks, both running until told to stop."""
 
     servers: str
     partitions: list[tuple[str, int]]
@@ -34,7 +34,7 @@ class Traffic:
     is_written: threading.Event = field(default_factory=threading.Event)
 
     def write(self) -> None:
-        """Write numbered records, a few hundred a second, and note where each that was acknowledged went."""
+        """Write numbered records, a few hundred a second, and note where each acknowledged one went."""
         producer = Producer({"bootstrap.servers": self.servers, "acks": "all", "enable.idempotence": True})
         number = 0
         while not self.is_written.wait(0.003):
@@ -51,7 +51,7 @@ class Traffic:
             self.acknowledged[message.topic(), message.partition(), message.offset()] = message.key()
 
     def follow(self, positions: list[Position], is_over: Callable[[], bool]) -> None:
-        """Read from these positions on, until everything that was acknowledged has come."""
+        """Read from these positions on, until all acknowledged records have arrived."""
         consumer = Consumer({"bootstrap.servers": self.servers, "group.id": "checker", "enable.auto.commit": False})
         consumer.assign(positions)
         while not is_over():
@@ -65,7 +65,7 @@ class Traffic:
 
 
 def test_no_record_is_lost(stage: Stage) -> None:
-    """Through a whole rebalance with two crashes every acknowledged record is read where it should be, and once."""
+    """Through a whole rebalance with two crashes every acknowledged record is read in its place, and once."""
     partitions = [(c.topic, c.partition) for c in stage.plan.partitions]
     traffic = Traffic(stage.sandbox.bootstrap_servers, partitions)
     positions = [Position(*name, offset) for name, offset in stage.ends().items()]

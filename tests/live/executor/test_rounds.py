@@ -1,8 +1,7 @@
-"""Runs among drawn faults on real brokers, with a checker of every record that is written meanwhile.
+"""Runs with random faults on real brokers, and a checker of every record that is written meanwhile.
 
-``ROUNDS=200 pytest -n0 -s -m sweep tests/live/executor/test_rounds.py`` runs as many as are asked for, from
-``FIRST_ROUND`` on; each prints what happened in it.
-"""
+``ROUNDS=200 pytest -n0 -s -m sweep tests/live/executor/test_rounds.py`` runs that many rounds, from ``FIRST_ROUND`` on;
+each prints what happened in it."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ _SMALL_BYTES = 96 * 2**20
 
 @pytest.fixture(scope="module")
 def small_dir(linked_brokers: Sandbox) -> Iterator[Path | None]:
-    """A log dir of broker 4 on a small volume of its own, where this user may mount one."""
+    """A log dir of broker 4 on its own small volume, if this user may mount one."""
     folder = linked_brokers.log_dirs(4)[1]
     linked_brokers.stop(4)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={_SMALL_BYTES}", "tmpfs", str(folder)]
@@ -42,7 +41,7 @@ def small_dir(linked_brokers: Sandbox) -> Iterator[Path | None]:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_short_rounds(linked_brokers: Sandbox, links: BrokerLinks, tmp_path: Path, seed: int) -> None:
-    """One fault in a run: nothing is lost, and the run is brought to its end or undone."""
+    """One fault per run: nothing is lost, and the run is completed or undone."""
     for stage in make_stage(linked_brokers, tmp_path):
         played = Round(stage, links, seed, is_short=True)
         try:
@@ -55,7 +54,7 @@ def test_short_rounds(linked_brokers: Sandbox, links: BrokerLinks, tmp_path: Pat
 @pytest.mark.sweep
 @pytest.mark.timeout(0)
 def test_rounds(linked_brokers: Sandbox, links: BrokerLinks, small_dir: Path | None, tmp_path: Path) -> None:
-    """As many rounds as asked for, with up to three faults each; one that fails does not end the rest."""
+    """As many rounds as requested, with up to three faults each; a failing one does not end the rest."""
     first, number = int(os.environ.get("FIRST_ROUND", "1")), int(os.environ.get("ROUNDS", "3"))
     failed: dict[int, str] = {}
     records = 0

@@ -1,4 +1,4 @@
-"""A run that lasts needs no more memory, file handles or threads at its end than at its beginning."""
+"""A long run needs no more memory, file handles or threads at its end than at its start."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _RECORDS = {10: 10, 900: 1000}
 
 @dataclass
 class Sample:
-    """What a process holds at a moment."""
+    """The resources of a process at one moment."""
 
     at_s: float
     rss_bytes: int
@@ -46,17 +46,16 @@ def _sample(process: psutil.Process) -> Sample:
 
 
 def _lasting(samples: Sequence[Sample]) -> int:
-    """Most threads that were there in several samples in a row.
+    """Largest number of threads present in several consecutive samples.
 
-    A question to several brokers takes a thread a broker (``kafkabal-request``) for milliseconds, and some of these may
-    meet in one sample. What lasts is the main thread and the one that keeps the lock (``kafkabal-lock``).
-    """
+    A request to several brokers takes a thread per broker (``kafkabal-request``) for milliseconds, and some of these
+    may fall into one sample. Permanent threads are the main one and the one that keeps the lock (``kafkabal-lock``)."""
     windows = [samples[i : i + _IN_A_ROW] for i in range(len(samples) - _IN_A_ROW + 1)]
     return max(len(frozenset[int].intersection(*(s.threads for s in window))) for window in windows)
 
 
 def _longer_plan(stage: Stage, records: int) -> Plan:
-    """The plan of the stage, and a partition with so many records from broker 2 to 3."""
+    """The plan of the stage, and a partition with this many records that moves from broker 2 to 3."""
     name = TopicPartition(f"{stage.moves}-long", 0)
     assert not stage.cluster.create_topics([NewTopic(name=name.topic, assignment=((2,),))])
     stage.until(lambda: name in stage.cluster.partition_status([name.topic]))
@@ -71,7 +70,7 @@ def _longer_plan(stage: Stage, records: int) -> Plan:
     "seconds", [10, pytest.param(900, marks=[pytest.mark.sweep, pytest.mark.timeout(1200)])], ids=["short", "long"]
 )
 def test_nothing_grows(stage: Stage, seconds: int) -> None:
-    """Sampled four times a second, memory has no slope, and handles and threads stay below what they were early on."""
+    """Sampled four times a second, memory has no slope, and handles and threads stay below their early values."""
     process = stage.begin(options(_RATES[seconds]), plan=_longer_plan(stage, _RECORDS[seconds]))
     stage.until(stage.in_flight)
     time.sleep(_WARM_UP_S)

@@ -1,4 +1,4 @@
-"""Throttles of other people: kept, joined, left alone or given back; and what happens where ours may not be set."""
+"""Throttles of other people: kept, merged, skipped or restored; and what happens if ours may not be set."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _broker(number: int) -> ConfigResource:
 
 
 def test_throttles_of_others(stage: Stage) -> None:
-    """A lower rate is kept, a higher one lowered, lists joined; what somebody sets meanwhile stays, and is told."""
+    """A lower rate is kept, a higher one lowered, lists merged; what somebody sets meanwhile stays, and is reported."""
     lower = ConfigChange(_broker(2), LEADER_RATE, "50000")
     assert not stage.cluster.alter_configs([lower])
     stage.until(lambda: stage.found_configs()[_broker(2)][LEADER_RATE].value == lower.value)
@@ -74,7 +74,7 @@ def _check_during(stage: Stage) -> None:
 
 @pytest.fixture
 def loop(stage: Stage) -> Iterator[Cluster]:
-    """The cluster as seen by one who may move replicas and read configs, but change none."""
+    """The cluster as seen by a principal that may move replicas and read configs, but not change any."""
     allowed = [
         (ResourceType.CLUSTER, "kafka-cluster", ["DESCRIBE", "DESCRIBE_CONFIGS", "ALTER"]),
         (ResourceType.TOPIC, "*", ["DESCRIBE", "DESCRIBE_CONFIGS"]),
@@ -117,7 +117,7 @@ def _admin(stage: Stage) -> Any:
 
 
 def test_without_permission_for_throttles(stage: Stage, loop: Cluster) -> None:
-    """A run under a throttle is refused before anything moves; without one it is carried out."""
+    """A throttled run is refused before anything moves; an unthrottled one is applied."""
     with pytest.raises(NotAuthorizedError) as refused:
         apply(stage.environment(cluster=loop), stage.plan, stage.slow)
     assert "--throttle none" in (refused.value.hint or "")

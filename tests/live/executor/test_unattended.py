@@ -49,7 +49,7 @@ def _running(stage: Stage, *words: str, host: str = "one") -> Iterator[subproces
 
 
 def _read_until(process: subprocess.Popen[str], text: str) -> str:
-    """What a process has written when this text comes; fails where it ends without."""
+    """The output of a process when this text appears; fails if the process ends without it."""
     assert process.stdout is not None
     lines = [""]
     while text not in lines[-1]:
@@ -59,12 +59,12 @@ def _read_until(process: subprocess.Popen[str], text: str) -> str:
 
 
 def _slowly(plan_file: Path) -> tuple[str, ...]:
-    """A command whose moves stay in flight for as long as a test needs."""
+    """A command whose moves stay in flight as long as a test needs."""
     return ("apply", str(plan_file), "--yes", "--force", "--throttle", "100kB")
 
 
 def test_five_at_once(stage: Stage) -> None:
-    """Of five crontabs that begin in the same second one works, and four say that the cluster is busy (75)."""
+    """Of five cron jobs that start in the same second one works, and four say that the cluster is busy (75)."""
     words = stage.command_line("--yes", "-q", "--force")
     crowd = [
         subprocess.Popen(words, env=stage.environment_variables(f"host-{n}"), stderr=subprocess.PIPE, text=True)
@@ -78,7 +78,7 @@ def test_five_at_once(stage: Stage) -> None:
 
 @pytest.mark.parametrize("then", ["resume", "cancel", "apply"])
 def test_takes_over_from_a_killed_process_at_once(stage: Stage, plan_file: Path, then: str) -> None:
-    """On the host where the holder of the lock was killed, no command waits for the end of its session (30 s)."""
+    """On the host where the lock's holder was killed, no command waits for its session to expire (30 s)."""
     with _running(stage, *_slowly(plan_file)) as process:
         stage.until(stage.in_flight)
         process.kill()
@@ -98,7 +98,7 @@ def test_takes_over_from_a_killed_process_at_once(stage: Stage, plan_file: Path,
 
 
 def test_takes_over_from_a_killed_process_at_once_with_a_zookeeper(zookeeper_stage: Stage, tmp_path: Path) -> None:
-    """The same where a ZooKeeper keeps the lock."""
+    """The same if ZooKeeper keeps the lock."""
     stage, path = zookeeper_stage, tmp_path / "plan.json"
     write_plan(stage.plan, path)
     with _running(stage, *_slowly(path)) as process:
@@ -111,7 +111,7 @@ def test_takes_over_from_a_killed_process_at_once_with_a_zookeeper(zookeeper_sta
 
 
 def test_waits_for_another_run_as_long_as_asked(stage: Stage, plan_file: Path) -> None:
-    """With --wait a line says for whom; a time that is too short ends with 75, a longer one with the work done."""
+    """With --wait a line says for whom; too short a time ends with 75, a longer one with the work done."""
     first = stage.begin(stage.slow)
     stage.until(stage.in_flight)
     early = stage.command("apply", str(plan_file), "--yes", "--force", "--wait", "2s", host="two")
@@ -127,7 +127,7 @@ def test_waits_for_another_run_as_long_as_asked(stage: Stage, plan_file: Path) -
 
 
 def test_cancelled_from_another_host(stage: Stage, plan_file: Path) -> None:
-    """The live run cancels what it has in flight, says why, and the one who asked learns that it has ended."""
+    """The live run cancels what is in flight, says why, and the canceller learns that it has ended."""
     with _running(stage, *_slowly(plan_file)) as process:
         stage.until(stage.in_flight)
         asked = stage.command("cancel", host="two")
@@ -141,7 +141,7 @@ def test_cancelled_from_another_host(stage: Stage, plan_file: Path) -> None:
 
 
 def test_paused_watched_and_continued_from_another_host(stage: Stage) -> None:
-    """While it is paused nothing moves under no throttle; status shows all of it; then it comes to its end."""
+    """While it is paused nothing moves and no throttle is set; status shows everything; then it completes."""
     process = stage.begin(stage.slow)
     stage.until(stage.in_flight)
     live = json.loads(stage.command("status", "-o", "json", host="two").stdout)
@@ -170,7 +170,7 @@ def test_paused_watched_and_continued_from_another_host(stage: Stage) -> None:
 
 
 def test_a_second_interrupt_releases_the_lock(stage: Stage, plan_file: Path) -> None:
-    """It aborts at once (130) and leaves moves in place, but another host need not wait to clean up."""
+    """It aborts at once (130) and leaves moves in place, but another host need not wait before cleaning up."""
     with _running(stage, *_slowly(plan_file), "--on-interrupt", "finish") as process:
         stage.until(stage.in_flight)
         process.send_signal(signal.SIGINT)
@@ -186,7 +186,7 @@ def test_a_second_interrupt_releases_the_lock(stage: Stage, plan_file: Path) -> 
 
 
 def test_a_rehearsal_beside_a_live_run(stage: Stage, plan_file: Path) -> None:
-    """A dry run is told that the cluster is busy (75), not that a run crashed."""
+    """A dry run says that the cluster is busy (75), not that a run crashed."""
     stage.begin(stage.slow)
     stage.until(stage.in_flight)
     for words in (("--dry-run",), ("apply", str(plan_file), "--dry-run")):
@@ -216,7 +216,7 @@ def test_a_report_that_cannot_be_written(stage: Stage, plan_file: Path) -> None:
 
 @pytest.fixture
 def long_named(stage: Stage) -> Iterator[str]:
-    """A topic with the longest name that Kafka takes, all of it on two brokers."""
+    """A topic with the longest name that Kafka accepts, entirely on two brokers."""
     name = "n" * 249
     failed = stage.cluster.create_topics([NewTopic(name=name, assignment=((1, 2), (2, 1)))])
     assert not failed
@@ -227,7 +227,7 @@ def long_named(stage: Stage) -> Iterator[str]:
 
 
 def test_the_longest_topic_name_moves(stage: Stage, long_named: str, tmp_path: Path) -> None:
-    """A plan that names log dirs for it is applied: Kafka chooses them, and says so for no other topic."""
+    """A plan that names log dirs for it is applied: it says that Kafka chooses them, but not for other topics."""
     path = tmp_path / "long.json"
     dirs = [str(stage.sandbox.log_dirs(broker)[0]) for broker in (3, 4)]
     rows = [{"topic": long_named, "partition": n, "replicas": [3, 4], "log_dirs": dirs} for n in range(2)]
@@ -242,7 +242,7 @@ def test_the_longest_topic_name_moves(stage: Stage, long_named: str, tmp_path: P
 
 
 def test_a_topic_created_again_is_another_topic(stage: Stage, tmp_path: Path) -> None:
-    """A plan made before is refused for it, though the new one lies where the old one did."""
+    """An older plan is refused for it, though the new topic has the old one's placement."""
     path = tmp_path / "plan.json"
     made = stage.command("plan", "--out", str(path), "--topics", stage.moves, "--drain", "1")
     assert made.returncode == 0, made.stderr
@@ -259,7 +259,7 @@ def test_a_topic_created_again_is_another_topic(stage: Stage, tmp_path: Path) ->
 
 
 def test_a_topic_created_again_during_a_run_is_left_alone(stage: Stage, plan_file: Path) -> None:
-    """Neither resume nor rollback of the killed run moves or throttles it, though it lies where the old one did."""
+    """Neither resume nor rollback of the killed run moves or throttles it, though it has the old one's placement."""
     with _running(stage, *_slowly(plan_file)) as process:
         stage.until(stage.in_flight)
         process.kill()
@@ -283,7 +283,7 @@ def test_a_topic_created_again_during_a_run_is_left_alone(stage: Stage, plan_fil
 
 
 def test_what_takes_seconds_is_said(stage: Stage, plan_file: Path) -> None:
-    """A run whose rate follows the load says that it measures, before it does."""
+    """A run whose rate adapts to the load says that it measures, before it does."""
     with _running(stage, "apply", str(plan_file), "--yes", "--force") as process:
         said, _ = process.communicate(timeout=LONGEST_S)
     assert process.returncode == 0, said

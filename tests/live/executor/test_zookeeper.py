@@ -1,4 +1,4 @@
-"""A run on a cluster with a ZooKeeper, which keeps its lock."""
+"""A run on a cluster with ZooKeeper, which keeps its lock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from tests.live.executor.stage import Stage
 
 
 def test_killed_run_is_resumed(zookeeper_stage: Stage) -> None:
-    """While it works the lock is taken; killed, another host ends it once the session is over, and undoes it."""
+    """The lock is taken while it works; after a kill, another host ends the run once the session has expired, and
+    undoes it."""
     stage = zookeeper_stage
     process = stage.begin(stage.slow)
     stage.until(stage.in_flight)
@@ -26,7 +27,7 @@ def test_killed_run_is_resumed(zookeeper_stage: Stage) -> None:
 
 
 def test_command(zookeeper_stage: Stage) -> None:
-    """``rebalance --yes`` evens the cluster under a throttle, says which lock is in force, and leaves no throttle."""
+    """``rebalance --yes`` balances the cluster under a throttle, names the lock in use, and leaves no throttle."""
     stage = zookeeper_stage
     ended = stage.command("--yes", "--throttle", "20MB", "--tolerance", "0.3")
     assert ended.returncode == 0, ended.stderr

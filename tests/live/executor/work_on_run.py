@@ -1,4 +1,4 @@
-"""What the processes of these tests do: work on a run until it ends, or they are killed."""
+"""The processes of these tests: they work on a run until it ends, or they are killed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LONGEST_ANSWER_S = 10.0
 
 
 class Order(msgspec.Struct, kw_only=True):
-    """What such a process is to do, and where."""
+    """The task of such a process."""
 
     servers: tuple[str, ...]
     controllers: tuple[str, ...] = ()
