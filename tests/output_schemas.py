@@ -1,4 +1,4 @@
-"""What commands write for programs, held against the published schemas."""
+"""Checks machine-readable output of commands against the published schemas."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def schema_of(command: str) -> dict[str, Any]:
 
 
 def check_document(document: dict[str, Any]) -> None:
-    """Fail unless the document is as the schema of its command says."""
+    """Fail unless the document matches its command's schema."""
     Draft202012Validator(schema_of(document["kafkabal"]["command"])).validate(document)
 
 
 def check_csv(text: str, command: str) -> None:
-    """Fail unless the text is one table, with the columns that the schema has for it in their order."""
+    """Fail unless the text is one table, with the columns of the schema in order."""
     head, *rows = csv.reader(io.StringIO(text))
     schema = schema_of(command)
     tables = [schema["properties"][key]["items"] for key in schema["x-csv-tables"]]
@@ -42,7 +42,7 @@ def check_csv(text: str, command: str) -> None:
 
 
 def check_output(words: Sequence[str], code: int, text: str) -> None:
-    """Hold what a command line wrote against its schema, where a program is to read it."""
+    """Check a command's output against its schema, if it is machine-readable."""
     is_ours = code in (0, 3) and words[0] in COMMANDS
     if not is_ours or {"--output-file", "--nagios"} & {*words} or text.startswith("KAFKABAL "):
         return

@@ -1,4 +1,4 @@
-"""What is in the sdist and the wheel, built as for a release."""
+"""The content of the sdist and the wheel, built as for a release."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The sdist, and the wheel that is built from it."""
+    """The sdist, and the wheel built from it."""
     folder = tmp_path_factory.mktemp("dist")
     words = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -27,7 +27,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def test_the_wheel_holds_what_users_need(built: tuple[Path, Path]) -> None:
-    """Types, data files, documentation, completions and man pages are in it; tests, tools and caches are not."""
+    """Types, data files, documentation, completions and man pages are included; tests, tools and caches are not."""
     names = set(zipfile.ZipFile(built[1]).namelist())
     needed = {
         "kafkabal/py.typed",
@@ -52,7 +52,7 @@ def test_the_wheel_holds_what_users_need(built: tuple[Path, Path]) -> None:
 
 
 def test_the_wheel_says_what_it_is(built: tuple[Path, Path]) -> None:
-    """Author, licence and description are there, and the description has no link that leads nowhere on an index."""
+    """Author, licence and description are there, and no link in the description is broken on a package index."""
     wheel = zipfile.ZipFile(built[1])
     (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
     metadata = email.message_from_bytes(wheel.read(name))
@@ -66,7 +66,7 @@ def test_the_wheel_says_what_it_is(built: tuple[Path, Path]) -> None:
 
 
 def test_the_sdist_can_be_tested(built: tuple[Path, Path]) -> None:
-    """Whoever packages it finds tests, documentation, licence and the pinned versions."""
+    """Packagers find tests, documentation, licence and the pinned versions."""
     with tarfile.open(built[0]) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
 

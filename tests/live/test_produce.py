@@ -24,7 +24,7 @@ FILES = 1000
 
 
 class Bench:
-    """A topic of five partitions on three brokers, and a world for the command."""
+    """A topic of five partitions on three brokers, and an environment for the command."""
 
     def __init__(self, sandbox: Sandbox, folder: Path, topic: str) -> None:
         self.servers = sandbox.bootstrap_servers
@@ -54,7 +54,7 @@ class Bench:
         )
 
     def run(self, *words: str, stdin: str = "") -> tuple[int, str, str]:
-        """The command to its end: exit code, stdout, stderr."""
+        """Run the command to its end; returns exit code, stdout, stderr."""
         process = self.start(*words)
         out, err = process.communicate(stdin, timeout=120)
         return process.returncode, out, err
@@ -73,7 +73,7 @@ class Bench:
 
 @pytest.fixture
 def bench(three_brokers: Sandbox, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Bench]:
-    """A topic of its own for each test."""
+    """A separate topic for each test."""
     bench = Bench(three_brokers, tmp_path, f"produce-{abs(hash(request.node.name)) % 10**8}")
     bench.create()
     yield bench
@@ -93,7 +93,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_kills_lose_nothing_and_double_nothing(bench: Bench, data: Path) -> None:
-    """Killed with SIGKILL at three points and run again, every file is in the topic exactly once."""
+    """Killed with SIGKILL at three points and run again, it puts every file into the topic exactly once."""
     for target in (1, FILES // 4, FILES // 2):
         process = bench.start(str(data), "--producer-config", "linger.ms=1")
         end = time.monotonic() + 60
@@ -123,7 +123,7 @@ def test_an_interrupted_run_says_how_to_go_on(bench: Bench, data: Path) -> None:
 
 
 def test_oversize_files_are_refused_then_split(bench: Bench, data: Path) -> None:
-    """A file larger than the topic takes is named before anything is sent; with --chunk it goes in parts."""
+    """A file larger than the topic accepts is named before anything is sent; with --chunk it is sent in parts."""
     (data / "label0" / "large.bin").write_bytes(bytes(3_000_000))
     code, _, err = bench.run(str(data))
     assert (code, "large.bin (3000" in err, bench.records()) == (2, True, 0)
@@ -132,7 +132,7 @@ def test_oversize_files_are_refused_then_split(bench: Bench, data: Path) -> None
 
 
 def test_standard_input_with_keys(bench: Bench) -> None:
-    """Rows from a pipe arrive with their keys; a policy that breaks their order is refused unless it may."""
+    """Rows from a pipe arrive with their keys; a policy that breaks their order is refused unless allowed."""
     rows = "".join(f'{{"user":"u{i % 50}","n":{i}}}\n' for i in range(5000))
     code, _, err = bench.run("-", "--key", "user", stdin=rows)
     assert (code, "--any-key-order" in err) == (2, True)
@@ -147,7 +147,7 @@ def test_standard_input_with_keys(bench: Bench) -> None:
 
 
 def test_a_topic_made_anew_is_not_taken_for_the_old_one(bench: Bench, data: Path) -> None:
-    """The manifest of a deleted topic is not used for one of the same name: all is sent to the new one."""
+    """The manifest of a deleted topic is not used for a new one of the same name: everything is sent to it."""
     manifest = str(data.parent / "manifest.jsonl")
     assert bench.run(str(data), "--manifest", manifest)[0] == 0
     bench.delete()
@@ -159,7 +159,7 @@ def test_a_topic_made_anew_is_not_taken_for_the_old_one(bench: Bench, data: Path
 
 
 def test_a_dead_broker_does_not_stop_a_run_that_the_others_serve(make_sandbox: MakeSandbox, tmp_path: Path) -> None:
-    """A broker is killed under way; the run goes on past several looks at the topic, and every record is there once."""
+    """A broker is killed during the run, which survives several topic checks, and every record is there once."""
     with make_sandbox(SandboxSpec(brokers=3, racks=0), "produce") as sandbox:
         bench = Bench(sandbox, tmp_path, "images")
         bench.create()
@@ -179,7 +179,7 @@ def test_a_dead_broker_does_not_stop_a_run_that_the_others_serve(make_sandbox: M
 
 
 def test_a_topic_deleted_under_way_stops_the_run(bench: Bench) -> None:
-    """Records do not go on into nothing, nor into a topic that a broker makes anew of itself."""
+    """Records are sent neither to a deleted topic nor to one that a broker auto-creates in its place."""
     process = bench.start("-", "--format", "text", "--producer-config", "linger.ms=1")
     stdin = process.stdin
     assert stdin is not None

@@ -1,4 +1,4 @@
-"""Reading for training from real brokers: exactly once through kills, transactions, and brokers that go."""
+"""Reading for training from real brokers: exactly once through kills, transactions, and lost brokers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PATIENCE_S = 60.0
 
 
 class Topic:
-    """A topic of uneven partitions."""
+    """A topic with unequal partitions."""
 
     def __init__(self, sandbox: Sandbox, name: str) -> None:
         self.servers = sandbox.bootstrap_servers
@@ -49,7 +49,7 @@ class Topic:
         delete_topic(self.servers, self.name)
 
     def produce(self, records: int = RECORDS, **config: Any) -> None:
-        """Fill it, a partition ten times as full as another."""
+        """Fill it, one partition with ten times as much as another."""
         producer = Producer({"bootstrap.servers": self.servers, **config})
         randomness = random.Random(1)
         for number in range(records):
@@ -78,7 +78,7 @@ def _places(reader: Any) -> list[tuple[int, int]]:
 
 @pytest.fixture
 def make_topic(three_brokers: Sandbox) -> Iterator[Callable[[], Topic]]:
-    """Topics of the test's own."""
+    """Separate topics for the tests."""
     made: list[Topic] = []
 
     def make() -> Topic:
@@ -105,10 +105,9 @@ class Trainers:
         """Kills that came after some samples, and before the last."""
 
     def run(self, ranks: int, batches: int | None, halfway: Callable[[], None] = lambda: None) -> None:
-        """Start so many, and kill them once they have logged so many batches between them; None lets them end.
+        """Start this many, and kill them once they have logged this many batches together; None lets them end.
 
-        ``halfway`` is called when half of these batches are logged.
-        """
+        ``halfway`` is called when half of these batches are logged."""
         logs = [self._folder / f"log-{rank}" for rank in range(ranks)]
         processes = [self._start(rank, ranks, log) for rank, log in enumerate(logs)]
         if batches is not None:
@@ -123,7 +122,7 @@ class Trainers:
         self._adopt(logs, ranks)
 
     def run_together(self, computing_s: Sequence[float]) -> list[int]:
-        """An epoch of readers with these seconds a batch, begun at one moment; how many samples each had."""
+        """An epoch of readers with these seconds per batch, started together; returns how many samples each got."""
         logs = [self._folder / f"log-{rank}" for rank in range(len(computing_s))]
         processes = [
             self._start(rank, len(logs), log, computing_s=each)
@@ -161,7 +160,7 @@ class Trainers:
         return subprocess.Popen([sys.executable, str(script), json.dumps(given)], stderr=subprocess.PIPE)
 
     def _adopt(self, logs: list[Path], ranks: int) -> None:
-        """Count what was had, and make one state of those that were saved last."""
+        """Count the samples, and combine the last saved states into one."""
         states: dict[int, dict[str, Any]] = {}
         ended, before = 0, self.seen.total()
         for rank, log in enumerate(logs):
@@ -183,7 +182,7 @@ class Trainers:
             self.state = combine_states([self._as_of(state, rank, ranks) for rank, state in states.items()])
 
     def _as_of(self, state: dict[str, Any], rank: int, ranks: int) -> dict[str, Any]:
-        """A rank that had nothing yet still shows the state that it was given."""
+        """A rank that got nothing yet still has the state it was given."""
         if (state["reader"], state["readers"]) == (rank, ranks):
             return state
         return {**state, "reader": rank, "readers": ranks, "taken": 0}
@@ -202,7 +201,8 @@ def _await_lines(logs: list[Path], lines: int, processes: list[subprocess.Popen[
 def _train_through_kills(
     trainers: Trainers, kills: int, randomness: random.Random, meanwhile: Callable[[], None] = lambda: None
 ) -> int:
-    """Kill trainers so many times at drawn moments, let the last ones end; how many kills came within the epoch."""
+    """Kill trainers this often at random moments, then let them finish; returns how many kills fell within the
+    epoch."""
     for _ in range(kills):
         if trainers.ended:
             break
@@ -221,7 +221,7 @@ def _all_places() -> list[tuple[int, int]]:
 
 
 def test_kills_repeat_nothing_and_lose_nothing(make_topic: Callable[[], Topic], tmp_path: Path) -> None:
-    """Killed with SIGKILL at drawn moments, resumed by 1, 2 or 4 ranks: every sample exactly once."""
+    """Killed with SIGKILL at random moments, resumed by 1, 2 or 4 ranks: every sample exactly once."""
     topic = make_topic()
     topic.create()
     topic.produce()
@@ -229,7 +229,7 @@ def test_kills_repeat_nothing_and_lose_nothing(make_topic: Callable[[], Topic], 
 
 
 def _sweep(topic: Topic, folder: Path, seed: int, kills: int, meanwhile: Callable[[], None] = lambda: None) -> None:
-    """Epochs of kills until so many have come within one; in each of them every sample comes once."""
+    """Epochs with kills until this many have fallen within one; in each epoch every sample comes once."""
     randomness, within, epochs = random.Random(seed), 0, 0
     while within < kills:
         epochs += 1
@@ -242,7 +242,7 @@ def _sweep(topic: Topic, folder: Path, seed: int, kills: int, meanwhile: Callabl
 @pytest.mark.sweep
 @pytest.mark.timeout(1800)
 def test_fifty_kills(make_topic: Callable[[], Topic], tmp_path: Path) -> None:
-    """Fifty kills that came between the first sample and the last of an epoch, ranks changing between them."""
+    """Fifty kills between the first and the last sample of an epoch, with changing ranks."""
     topic = make_topic()
     topic.create()
     topic.produce()
@@ -250,7 +250,7 @@ def test_fifty_kills(make_topic: Callable[[], Topic], tmp_path: Path) -> None:
 
 
 def test_kills_while_a_broker_dies(make_sandbox: MakeSandbox, tmp_path: Path) -> None:
-    """A broker dies for good while the first trainers read, and they are killed too: each sample once all the same."""
+    """A broker dies for good while the first trainers read, and they are killed too: still each sample once."""
     sandbox = make_sandbox(SandboxSpec(brokers=3), "reader-dies")
     topic = Topic(sandbox, "reader-dies")
     topic.create(factor=3)
@@ -263,7 +263,7 @@ def test_kills_while_a_broker_dies(make_sandbox: MakeSandbox, tmp_path: Path) ->
 @pytest.mark.sweep
 @pytest.mark.timeout(3600)
 def test_kills_while_brokers_are_killed(make_sandbox: MakeSandbox, tmp_path: Path) -> None:
-    """The same with one broker after the other killed and started again before each start of the trainers."""
+    """The same with one broker after the other killed and restarted before each start of the trainers."""
     sandbox = make_sandbox(SandboxSpec(brokers=4))
     topic = Topic(sandbox, "reader-kills")
     topic.create(factor=3)
@@ -281,7 +281,8 @@ def test_kills_while_brokers_are_killed(make_sandbox: MakeSandbox, tmp_path: Pat
 
 
 def test_a_slow_reader_hands_work_to_others(make_topic: Callable[[], Topic], tmp_path: Path) -> None:
-    """Of four readers one computes at half speed: it has fewer samples than each of the others, and each comes once."""
+    """Of four readers one computes at half speed: it gets fewer samples than each of the others, and each comes
+    once."""
     topic = make_topic()
     topic.create()
     topic.produce()
@@ -293,7 +294,7 @@ def test_a_slow_reader_hands_work_to_others(make_topic: Callable[[], Topic], tmp
 
 
 def test_gaps_of_transactions_and_every_codec(make_topic: Callable[[], Topic]) -> None:
-    """Aborted transactions are not read, committed ones each once, whatever compressed them; markers are no samples."""
+    """Aborted transactions are not read, committed ones each once, whatever the compression; markers are no samples."""
     topic = make_topic()
     topic.create(partitions=2)
     expected = []
@@ -320,7 +321,7 @@ def test_gaps_of_transactions_and_every_codec(make_topic: Callable[[], Topic]) -
 
 
 def test_a_topic_made_again_is_refused(make_topic: Callable[[], Topic]) -> None:
-    """Deleted and created again under its name, it is another data set, whatever it holds."""
+    """Deleted and created again under its name, it is another data set, whatever its content."""
     topic = make_topic()
     topic.create()
     topic.produce(100)
@@ -351,7 +352,7 @@ def test_a_topic_that_goes_while_it_is_read(make_topic: Callable[[], Topic], is_
 
 
 def test_what_retention_took_is_named(make_topic: Callable[[], Topic]) -> None:
-    """Records deleted since they were pinned end the reader with the offset, not with silence."""
+    """Records deleted since they were pinned end the reader with an error that names the offset."""
     from confluent_kafka import TopicPartition
 
     topic = make_topic()
@@ -368,7 +369,7 @@ def test_what_retention_took_is_named(make_topic: Callable[[], Topic]) -> None:
 
 
 def test_progress_is_committed_for_others_to_see(make_topic: Callable[[], Topic]) -> None:
-    """At the end the group stands at the end of every partition."""
+    """In the end the group's offsets are at the end of every partition."""
     topic = make_topic()
     topic.create()
     topic.produce(500)
@@ -385,7 +386,7 @@ def test_progress_is_committed_for_others_to_see(make_topic: Callable[[], Topic]
 
 
 def test_replicas_in_the_rack_are_read(make_topic: Callable[[], Topic]) -> None:
-    """With a replica of every partition in each rack, no byte comes from another one."""
+    """With a replica of every partition in each rack, no byte comes from another rack."""
     topic = make_topic()
     topic.create(factor=3)
     topic.produce()
@@ -400,7 +401,7 @@ def test_replicas_in_the_rack_are_read(make_topic: Callable[[], Topic]) -> None:
 
 
 def test_records_that_come_later_change_nothing(make_topic: Callable[[], Topic], tmp_path: Path) -> None:
-    """A pinned topic that grows is read as it was, and a state is resumed with the manifest that goes with it."""
+    """A pinned topic that grows is read as it was, and a state is resumed with the matching manifest."""
     topic = make_topic()
     topic.create()
     topic.produce(500)
@@ -417,7 +418,7 @@ def test_records_that_come_later_change_nothing(make_topic: Callable[[], Topic],
 
 
 def test_a_cache_spares_the_brokers(make_topic: Callable[[], Topic], tmp_path: Path) -> None:
-    """Two more epochs, one of them by another process' object, fetch nothing but the last few samples."""
+    """Two more epochs, one of them in another process, fetch only the last few samples."""
     topic = make_topic()
     topic.create()
     topic.produce()
@@ -448,7 +449,7 @@ def command(three_brokers: Sandbox, tmp_path: Path) -> Callable[..., subprocess.
 def test_files_come_back_bit_for_bit(
     make_topic: Callable[[], Topic], command: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
-    """What produce sent, split and whole, read --to writes again, and a reader gives as whole samples."""
+    """What produce sent, split or whole, read --to writes again, and a reader returns as whole samples."""
     topic = make_topic()
     topic.create()
     randomness = random.Random(2)
@@ -473,7 +474,7 @@ def _files(folder: Path) -> dict[str, bytes]:
 def test_readers_measure_and_follow(
     make_topic: Callable[[], Topic], command: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
-    """Two processes report their rates, the file goes to route-simulate, and --follow prints each record once."""
+    """Two processes report their rates, route-simulate accepts the file, and --follow prints each record once."""
     topic = make_topic()
     topic.create()
     topic.produce(600)
@@ -495,7 +496,7 @@ def test_readers_measure_and_follow(
 
 
 def test_following_ends_when_nobody_reads(make_topic: Callable[[], Topic], three_brokers: Sandbox) -> None:
-    """``read --follow | head -1`` ends though no further record comes."""
+    """``read --follow | head -1`` ends even if no further record comes."""
     topic = make_topic()
     topic.create()
     topic.produce(50)
@@ -510,7 +511,7 @@ def test_following_ends_when_nobody_reads(make_topic: Callable[[], Topic], three
 
 
 def test_a_broker_that_dies_is_read_around(make_sandbox: MakeSandbox) -> None:
-    """With a broker killed in the middle of an epoch, its partitions are read from their next leaders, once each."""
+    """With a broker killed in the middle of an epoch, its partitions are read from their new leaders, once each."""
     sandbox = make_sandbox(SandboxSpec(brokers=3, racks=3), "reader")
     topic = Topic(sandbox, "survivor")
     topic.create(factor=3)

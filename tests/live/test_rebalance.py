@@ -1,4 +1,4 @@
-"""An uneven cluster of six brokers with two log dirs each: planned, applied and inspected as a user would."""
+"""An unbalanced cluster of six brokers with two log dirs each: planned, applied and inspected as a user would."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CROWDED = (1, 2, 3, 4)
 
 @pytest.fixture
 def uneven(make_sandbox: MakeSandbox) -> Sandbox:
-    """Twelve topics on four of six brokers, partitions of very different size."""
+    """Twelve topics on four of six brokers, partitions of very different sizes."""
     sandbox = make_sandbox(SandboxSpec(brokers=6, racks=3), "uneven")
     rng = random.Random(7)
     placed = {f"t{t}": [_placement(rng) for _ in range(8)] for t in range(12)}
@@ -45,7 +45,7 @@ def uneven(make_sandbox: MakeSandbox) -> Sandbox:
 
 
 def _make_offsets_topic(sandbox: Sandbox) -> None:
-    """Have the topic of committed offsets there before the plan, as on every cluster that anybody reads from."""
+    """Create the topic of committed offsets before the plan, as on every cluster with consumers."""
     consumer = Consumer({"bootstrap.servers": sandbox.bootstrap_servers, "group.id": "reader"})
     consumer.subscribe(["t0"])
     while not consumer.assignment():
@@ -73,7 +73,7 @@ def kafkabal(uneven: Sandbox, tmp_path: Path) -> Callable[..., tuple[int, str]]:
 
 
 def test_planned_applied_and_inside_the_band(kafkabal: Callable[..., tuple[int, str]], tmp_path: Path) -> None:
-    """Every default score, log dirs among them, ends inside its band; then there is next to nothing to do."""
+    """Every default score, including log dirs, ends inside its band; afterwards there is almost nothing to do."""
 
     def outside() -> dict[str, Any]:
         return {row["score"]: row["outside"] for row in json.loads(kafkabal("inspect", "-o", "json")[1])["scores"]}

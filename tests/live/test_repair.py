@@ -1,4 +1,4 @@
-"""A broker that dies for good: found, waited for, repaired by the plain command, and drained when it is gone."""
+"""A broker that dies for good: found, waited for, repaired by the plain command, and finally drained."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _facts(kafkabal: Run) -> dict[str, object]:
 
 
 def _replicas(kafkabal: Run) -> dict[str, str]:
-    """Brokers of each partition, internal topics included."""
+    """Brokers of each partition, including internal topics."""
     rows = csv.DictReader(io.StringIO(kafkabal("inspect", "--by", "partition", "--top", "0", "-o", "csv")[1]))
     return {f"{row['topic']}-{row['partition']}": row["replicas"] for row in rows}
 
@@ -73,7 +73,7 @@ def _until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
 
 
 def test_a_dead_broker_is_repaired_and_then_drained(sandbox: Sandbox, kafkabal: Run, tmp_path: Path) -> None:
-    """Not before its time, then by the plain command without a warning; afterwards a drain of it has nothing to do."""
+    """Not before its time, then by the plain command without a warning; a later drain of it has nothing to do."""
     assert kafkabal("rebalance", "--yes", "--throttle", "none")[0] == 0  # makes Kafka create its internal topics
     sandbox.kill(_DEAD)
     _until(lambda: _facts(kafkabal)["n_dead_brokers"] == 1)
@@ -96,7 +96,7 @@ def test_a_dead_broker_is_repaired_and_then_drained(sandbox: Sandbox, kafkabal: 
 @pytest.mark.sweep
 @pytest.mark.parametrize("words", [("--repair-only", "--dead-after", "0"), ("--drain", str(_DEAD))])
 def test_a_dead_broker_is_repaired_by_other_commands(sandbox: Sandbox, kafkabal: Run, words: tuple[str, ...]) -> None:
-    """Restarted, nothing of it moves; dead, all of it is repaired, internal topics too, and nothing is forced."""
+    """After a restart, none of its replicas move; dead, all are repaired, also internal ones, without forcing."""
     assert kafkabal("rebalance", "--yes", "--throttle", "none")[0] == 0
     before = _replicas(kafkabal)
     sandbox.kill(_DEAD)
@@ -113,7 +113,8 @@ def test_a_dead_broker_is_repaired_by_other_commands(sandbox: Sandbox, kafkabal:
 
 
 def test_a_repair_that_begins_as_a_broker_dies(sandbox: Sandbox, kafkabal: Run) -> None:
-    """The broker keeps the lock's group, or stores it: it counts for seconds more, and no lock is refused or left."""
+    """The broker coordinates the lock's group, or stores it: it counts as live a few seconds longer; no lock is
+    lost."""
     assert kafkabal("rebalance", "--yes", "--throttle", "none")[0] == 0  # makes Kafka create its internal topics
     repair = ("rebalance", "--repair-only", "--yes", "-q", "--dead-after", "0", "--throttle", "50MB")
     for dying in (2, 3, 4):  # two of them at least hold a replica of the group; broker 1 is the controller
@@ -125,7 +126,7 @@ def test_a_repair_that_begins_as_a_broker_dies(sandbox: Sandbox, kafkabal: Run) 
 
 
 def test_a_plan_edited_by_hand_is_refused(kafkabal: Run, tmp_path: Path) -> None:
-    """One that lowers a replication factor changes nothing unless that is allowed by its name."""
+    """A plan that lowers a replication factor changes nothing unless that is allowed by its name."""
     path = tmp_path / "plan.json"
     path.write_text(json.dumps({"version": 1, "partitions": [{"topic": "pair", "partition": 0, "replicas": [1]}]}))
     for words in (("--yes",), ("--dry-run",)):

@@ -1,4 +1,4 @@
-"""What the simulator says of a topic, against what the log dirs hold once the same files were sent."""
+"""The simulator's prediction for a topic, compared with its log dirs after the same files were sent."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ TOPIC = "foretold"
 
 
 def test_log_dirs_hold_what_was_predicted(three_brokers: Sandbox, tmp_path: Path) -> None:
-    """Small files, whose headers take as much as they do, make each broker's log dirs grow as predicted.
+    """Small files, whose headers take as many bytes as they do, make each broker's log dirs grow as predicted.
 
-    Within 4 %, or four batches where a broker gets hardly anything because it holds more than the others.
-    """
+    Within 4 %, or four batches if a broker gets almost nothing because it holds more than the others."""
     randomness = random.Random(7)
     for number in range(6000):
         path = tmp_path / "data" / f"label{number % 10}" / f"{number}.bin"

@@ -1,4 +1,4 @@
-"""Kafka's own partitioner, run from the sandbox's jars, as the referee of ours."""
+"""Kafka's own partitioner, run from the sandbox's jars, as the reference for ours."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TIMEOUT_S = 1.0
 
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Ask:
-    """Questions, one a line, to Kafka's classes."""
+    """Queries to Kafka's classes, one per line."""
     folder = tmp_path_factory.mktemp("answers")
     class_path = ":".join(map(str, ensure_jars(DEFAULT_KAFKA_VERSION, default_cache())))
     java, compiler = str(java_binary()), str(ensure_java_compiler(default_cache()))
@@ -43,7 +43,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Ask:
 
 
 def test_keys_go_where_kafka_puts_them(ask: Ask) -> None:
-    """Ten thousand random keys: the hash, one by one and in bulk, and the partition are those of Kafka's classes."""
+    """Ten thousand random keys: the hash, singly and in bulk, and the partition match Kafka's classes."""
     randomness = random.Random(1)
     keys = [randomness.randbytes(randomness.randint(0, 70)) for _ in range(10_000)]
     counts = [randomness.randint(1, 5000) for _ in keys]
@@ -53,7 +53,7 @@ def test_keys_go_where_kafka_puts_them(ask: Ask) -> None:
 
 
 def test_queues_weigh_as_in_kafka(ask: Ask) -> None:
-    """A thousand random tables of queues, some with partitions left out: each random number draws Kafka's choice."""
+    """A thousand random tables of queues, some with partitions left out: each random number gives Kafka's choice."""
     randomness = random.Random(2)
     questions, expected = [], []
     for _ in range(1000):
@@ -85,7 +85,7 @@ def test_batches_close_as_in_kafka(ask: Ask) -> None:
 
 
 def loaded(queues: Sequence[int], left: Sequence[int]) -> AdaptiveState:
-    """A broker for each partition, with so many batches of one byte queued; those not left have not answered."""
+    """A broker per partition, with this many queued one-byte batches; excluded partitions have not responded."""
     state = empty(len(queues), 1)
     state.pending_bytes[:] = queues
     state.in_flight.pending[:] = [1] * len(queues)
@@ -94,7 +94,7 @@ def loaded(queues: Sequence[int], left: Sequence[int]) -> AdaptiveState:
 
 
 def stuck(n: int, batch_bytes: int, sizes: Sequence[int], drawn: Sequence[int]) -> list[int]:
-    """Partitions that our policy picks when all is acknowledged at once."""
+    """Partitions that our policy picks when everything is acknowledged at once."""
     state, numbers, picks = empty(n, batch_bytes), iter(drawn), []
     for size in sizes:
         # one random number is taken where a batch is opened
@@ -118,5 +118,5 @@ def empty(n: int, batch_bytes: int) -> AdaptiveState:
 
 
 def listed(numbers: Sequence[int]) -> str:
-    """Numbers with commas."""
+    """Numbers separated by commas."""
     return ",".join(map(str, numbers))

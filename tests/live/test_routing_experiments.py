@@ -1,8 +1,7 @@
-"""The experiments in their short form: what routing does to bytes on real brokers, by the one command.
+"""The experiments in their short form: what routing does to bytes on real brokers, by one command.
 
-The quick one runs with the tests, beside the prediction of ``test_route_simulate.py``, and all in a sweep:
-``pytest -n0 -m sweep tests/live/test_routing_experiments.py``.
-"""
+The quick one runs with the tests, like the prediction of ``test_route_simulate.py``; all run in a sweep: ``pytest -n0
+-m sweep tests/live/test_routing_experiments.py``."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ def _run(names: Sequence[str], folder: Path) -> dict[str, Any]:
 
 @pytest.mark.sweep
 def test_bytes_are_as_predicted(found_at_length: dict[str, Any]) -> None:
-    """The log dirs hold what the picks come to within 1 %, and what the simulator predicted blind within 3 %."""
+    """The log dirs match the picks within 1 %, and the simulator's blind prediction within 3 %."""
     assert set(found_at_length["prediction"]) == {"round-robin", "score"}
     for policy, (same, blind, _) in found_at_length["prediction"].items():
         assert same < 0.01, policy
@@ -53,14 +52,14 @@ def test_bytes_are_as_predicted(found_at_length: dict[str, Any]) -> None:
 
 
 def test_uneven_partitions_are_filled_evenly(found: dict[str, Any]) -> None:
-    """With two partitions more than brokers score stays within 1.02 of the mean, even by partitions does not."""
+    """With two partitions more than brokers score stays within 1.02 of the mean, equal partitions do not."""
     assert worst(found["space-usage"]["score"]) <= 1.02
     assert worst(found["space-usage"]["round-robin"]) >= 1.3
 
 
 @pytest.mark.sweep
 def test_an_imbalance_is_gone_when_the_data_have_doubled(found_at_length: dict[str, Any]) -> None:
-    """In each of three ways: from a third above the mean to within 1.05 of it by score, and not with even parts."""
+    """In each of three ways: from a third above the mean to within 1.05 of it by score, but not with equal parts."""
     assert len(found_at_length["existing-skew"]) == 3
     for name, policies in found_at_length["existing-skew"].items():
         first, *_, last = policies["score"]
@@ -72,7 +71,7 @@ def test_an_imbalance_is_gone_when_the_data_have_doubled(found_at_length: dict[s
 
 @pytest.mark.sweep
 def test_every_case_of_space_usage_is_measured(tmp_path: Path) -> None:
-    """By score no case is further from the least possible than by partitions in turn."""
+    """In no case is score farther from the least possible imbalance than round-robin over partitions."""
     cases = _run(("1-cases",), tmp_path)["space-cases"]
     assert len(cases) == len(CASES)
     for name, policies in cases.items():
@@ -82,7 +81,7 @@ def test_every_case_of_space_usage_is_measured(tmp_path: Path) -> None:
 
 @pytest.mark.sweep
 def test_moving_beside_a_producer(tmp_path: Path) -> None:
-    """Each imbalance is smaller after a rebalance, which copied bytes and was felt or not: latencies are there."""
+    """Each imbalance is smaller after a rebalance, which copied bytes; the effect on latencies is measured."""
     moves = _run(("3-moving",), tmp_path)["moving-cost"]
     assert len(moves) == 3
     for move in (move for of in moves.values() for move in of.values()):
@@ -93,7 +92,7 @@ def test_moving_beside_a_producer(tmp_path: Path) -> None:
 
 @pytest.mark.sweep
 def test_client_metrics_are_collected_meanwhile(tmp_path: Path) -> None:
-    """Clients with and without metrics are measured beside each other, with records of every size."""
+    """Clients with and without metrics are measured side by side, with records of every size."""
     found = _run(("2a-telemetry",), tmp_path)["write-latency-telemetry"]
     assert found.keys() == {"100", "1000", "100000"}
     for loads in found.values():
@@ -103,7 +102,7 @@ def test_client_metrics_are_collected_meanwhile(tmp_path: Path) -> None:
 
 @pytest.mark.sweep
 def test_readers_of_a_balanced_topic_need_not_wait(found_at_length: dict[str, Any]) -> None:
-    """What score laid out is even although its leaders are not, and everything on one broker is not."""
+    """What score placed is balanced although its leaders are not; everything on one broker is not balanced."""
     assert found_at_length["training-time"]["score"][0] <= 1.1
     assert found_at_length["training-time"]["all on one broker"][0] == pytest.approx(4, rel=0.01)
 

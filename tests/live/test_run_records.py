@@ -13,19 +13,19 @@ from kafkabal.sandbox import Sandbox
 
 
 class _Stepped(SystemClock):
-    """A clock whose time of day is wrong."""
+    """A clock with a wrong time of day."""
 
     def __init__(self, off: timedelta) -> None:
         self._off = off
 
     def utc_now(self) -> datetime:
-        """As this host has it."""
+        """That of this host."""
         return super().utc_now() + self._off
 
 
 @pytest.mark.parametrize("days", [-400, 2])
 def test_a_host_whose_clock_is_wrong(three_brokers: Sandbox, days: int) -> None:
-    """It writes and deletes records as any other; brokers refuse times that are more than an hour ahead (KIP-937)."""
+    """It writes and deletes records like any other; brokers refuse times more than an hour ahead (KIP-937)."""
     settings = ConnectionSettings(bootstrap_servers=tuple(three_brokers.bootstrap_servers.split(",")))
     with connect(settings, _Stepped(timedelta(days=days))) as wrong, connect(settings) as right:
         wrong.records().put("clock", b"wrong")

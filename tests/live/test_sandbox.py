@@ -35,7 +35,7 @@ MakeSandbox = Callable[..., Sandbox]
 
 
 def test_brokers_register_with_their_racks_and_log_dirs(three_brokers: Sandbox) -> None:
-    """Kafka itself reports the brokers, racks and log dirs that were asked for."""
+    """Kafka itself reports the requested brokers, racks and log dirs."""
     with _admin(three_brokers.bootstrap_servers) as admin:
         brokers = admin.describe_cluster()["brokers"]
         log_dirs = admin.describe_log_dirs()
@@ -46,13 +46,13 @@ def test_brokers_register_with_their_racks_and_log_dirs(three_brokers: Sandbox) 
 
 @pytest.fixture(scope="module")
 def fresh_brokers(sandbox_home: Path) -> Iterator[Sandbox]:
-    """Three brokers that no other file has used."""
+    """Three brokers for this file only."""
     with up(SandboxSpec(brokers=3), f"fresh-{os.getpid()}", home=sandbox_home) as sandbox:
         yield sandbox
 
 
 def test_idle_brokers_are_small(fresh_brokers: Sandbox) -> None:
-    """An idle broker takes less than the 300 MB that are promised."""
+    """An idle broker takes less than the promised 300 MB."""
     status = fresh_brokers.status()
     assert [node.state for node in status] == [NodeState.RUNNING] * 3
     assert all(node.rss_bytes is not None and node.rss_bytes < 300_000_000 for node in status)
@@ -69,7 +69,7 @@ def test_profile_gives_every_log_dir_a_volume_and_a_capacity_of_its_own(three_br
 
 
 def test_kafkas_own_tools_run_against_it(three_brokers: Sandbox) -> None:
-    """A topic made with one of Kafka's tools is seen by another."""
+    """A topic created with one of Kafka's tools is seen by another."""
     made = three_brokers.kafka_tool(
         "TopicCommand", "--create", "--topic", "by-tool", "--partitions", "3", "--replication-factor", "2"
     )
@@ -81,7 +81,7 @@ def test_kafkas_own_tools_run_against_it(three_brokers: Sandbox) -> None:
 
 
 def test_nodes_are_disturbed_and_brought_back(fresh_brokers: Sandbox) -> None:
-    """Kill, pause and stop show in the status and to the cluster; a second up starts what is missing, and no more."""
+    """Kill, pause and stop show in the status and to the cluster; a second up starts only what is missing."""
     sandbox = fresh_brokers
     sandbox.kill(3)
     sandbox.pause(2)
@@ -104,7 +104,7 @@ def test_nodes_are_disturbed_and_brought_back(fresh_brokers: Sandbox) -> None:
 
 
 def test_up_refuses_another_shape_under_the_same_name(three_brokers: Sandbox) -> None:
-    """A sandbox that exists is not taken for a differently made one."""
+    """An existing sandbox is not taken for one with another shape."""
     with pytest.raises(UsageError, match="already exists with other settings"):
         up(SandboxSpec(brokers=2), three_brokers.name, home=three_brokers.folder.parent)
 
@@ -130,7 +130,7 @@ def test_crash_of_the_tool_leaves_a_sandbox_that_is_found_and_removed(sandbox_ho
 
 
 def test_sandboxes_run_side_by_side(sandbox_home: Path, make_sandbox: MakeSandbox) -> None:
-    """Two brought up at the same moment share no port, and the end of one leaves the other alone."""
+    """Two sandboxes started at the same moment share no port, and the end of one does not affect the other."""
     made: list[Sandbox] = []
     threads = [
         threading.Thread(target=lambda label=label: made.append(make_sandbox(SandboxSpec(brokers=1), label)))
@@ -152,7 +152,7 @@ def test_sandboxes_run_side_by_side(sandbox_home: Path, make_sandbox: MakeSandbo
 
 
 def test_zookeeper_runs_with_the_last_kafka_that_uses_it(zookeeper_brokers: Sandbox) -> None:
-    """The brokers register in a real ZooKeeper and answer, also after one of them was killed."""
+    """The brokers register in a real ZooKeeper and respond, also after one of them was killed."""
     sandbox = zookeeper_brokers
     client = kazoo.client.KazooClient(hosts=sandbox.zookeeper)
     client.start(timeout=10)
@@ -186,7 +186,7 @@ def test_a_later_kafka_cordons_log_dirs(cordoning_broker: Sandbox) -> None:
 
 
 def test_failure_to_start_says_why_and_leaves_the_log(make_sandbox: MakeSandbox, sandbox_home: Path) -> None:
-    """A bad setting is named in one line, no process stays, and the log does."""
+    """A bad setting is named in one line, no process is left, and the log is kept."""
     with pytest.raises(OperationError, match=r"broker 1 .* did not start: .*num\.io\.threads") as caught:
         make_sandbox(SandboxSpec(brokers=1, properties={"num.io.threads": "many"}), "bad")
     assert "\n" not in caught.value.message
@@ -196,7 +196,7 @@ def test_failure_to_start_says_why_and_leaves_the_log(make_sandbox: MakeSandbox,
 
 
 def test_broker_without_heap_ends_itself_and_the_status_says_so(make_sandbox: MakeSandbox, sandbox_home: Path) -> None:
-    """A broker that asks for more memory than its heap does not linger half dead."""
+    """A broker that needs more memory than its heap exits instead of lingering half dead."""
     too_much = {"log.cleaner.dedupe.buffer.size": str(1 << 30)}
     with pytest.raises(OperationError, match="OutOfMemoryError"):
         make_sandbox(SandboxSpec(brokers=1, heap_bytes=128 << 20, properties=too_much), "full")

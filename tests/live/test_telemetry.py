@@ -1,4 +1,4 @@
-"""Client telemetry for real: the plug-in built, loaded by brokers, fed by clients, and read again."""
+"""Client telemetry for real: the plug-in is built, loaded by brokers, fed by clients, and read back."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def produce_to_broker(sandbox: Sandbox, partitions: list[int], stop: threading.E
 
 
 def topics_with_errors(sandbox: Sandbox, scratch: Path) -> list[dict[str, Any]]:
-    """What Java producers could not write, once a push has arrived: one that is starved may end before it pushes."""
+    """Records that Java producers could not write, once a push has arrived: a starved one may end before it pushes."""
     end_s = monotonic() + 120
     while True:
         write_too_large_records(sandbox, scratch)
@@ -102,7 +102,7 @@ def write_too_large_records(sandbox: Sandbox, scratch: Path) -> None:
 
 
 def measured_latencies(sandbox: Sandbox, broker: int) -> dict[int, Any]:
-    """Latencies by broker, once this one is measured: a busy machine pushes late."""
+    """Latencies by broker, once this broker is measured: a busy machine pushes late."""
     end_s = monotonic() + 120
     while True:
         brokers = json.loads(kafkabal(sandbox, "latency", "--for", "5s", "-o", "json"))["brokers"]
@@ -114,7 +114,7 @@ def measured_latencies(sandbox: Sandbox, broker: int) -> dict[int, Any]:
 def test_what_clients_push_is_read_again(
     make_sandbox: MakeSandbox, plugin: Path, traffic: threading.Event, tmp_path: Path
 ) -> None:
-    """Subscribed by our command and forwarded by our plug-in: latencies by broker, and records not written by topic."""
+    """Subscribed by our command and forwarded by our plug-in: latencies by broker, and unwritten records by topic."""
     sandbox = make_sandbox(
         SandboxSpec(brokers=2, class_path=(plugin,), properties={"metric.reporters": REPORTER_CLASS}), "telemetry"
     )
@@ -141,7 +141,7 @@ def test_what_clients_push_is_read_again(
 
 @pytest.fixture
 def prometheus() -> Iterator[str]:
-    """Address of a server that says of broker 2 three times what it says of broker 1."""
+    """Address of a server that reports three times the value of broker 1 for broker 2."""
 
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -161,7 +161,7 @@ def prometheus() -> Iterator[str]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -170,7 +170,7 @@ def prometheus() -> Iterator[str]:
 
 
 def test_leadership_follows_what_is_measured(make_sandbox: MakeSandbox, prometheus: str) -> None:
-    """The broker of a third of the other's figure leads three times as many partitions; no replica moves."""
+    """The broker with a third of the other's value leads three times as many partitions; no replica moves."""
     sandbox = make_sandbox(SandboxSpec(brokers=2), "leaders")
     admin = AdminClient({"bootstrap.servers": sandbox.bootstrap_servers})
     ring = [[1, 2] if n % 2 else [2, 1] for n in range(24)]
@@ -198,7 +198,7 @@ def test_a_full_queue_drops_and_never_blocks(plugin: Path, compiler: Path, tmp_p
 
 
 def test_the_plugin_is_the_same_bytes_each_time(plugin: Path, compiler: Path, tmp_path: Path) -> None:
-    """Equal source gives an equal jar, so that what runs can be compared with what was built."""
+    """Equal source gives an equal jar, so that a running one can be compared with a build."""
     again = tmp_path / "again.jar"
     build_plugin(again, ensure_jars(VERSION, default_cache()), java=java_binary(), compiler=compiler)
     assert again.read_bytes() == plugin.read_bytes()

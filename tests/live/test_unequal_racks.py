@@ -1,4 +1,4 @@
-"""Four and five brokers over three racks, with three replicas: brought to what racks allow, and then left alone."""
+"""Four and five brokers over three racks, with three replicas: balanced as far as racks allow, and then left alone."""
 
 import io
 import json
@@ -21,7 +21,7 @@ _TOPICS, _PARTITIONS = 8, 6
 
 
 def crowded(sandbox: Sandbox, brokers: int) -> None:
-    """Topics that lie on the first broker of each rack wherever they can, with partitions of different size."""
+    """Topics on the first broker of each rack wherever possible, with partitions of different sizes."""
     rng = random.Random(brokers)
     admin = AdminClient({"bootstrap.servers": sandbox.bootstrap_servers})
     # brokers are numbered over the racks in turn: 1 and 4 share one, and so do 2 and 5
@@ -63,7 +63,7 @@ def command(tmp_path: Path) -> Callable[..., tuple[int, str]]:
 def test_rebalanced_once_and_even_from_then_on(
     brokers: int, make_sandbox: MakeSandbox, command: Callable[..., tuple[int, str]]
 ) -> None:
-    """One run moves data within the larger racks; the check passes then, a second plan moves nothing."""
+    """One run moves data within the larger racks; then the check passes, and a second plan moves nothing."""
     sandbox = make_sandbox(SandboxSpec(brokers=brokers, racks=3), f"racks-{brokers}")
     crowded(sandbox, brokers)
 

@@ -1,7 +1,6 @@
-"""``kafkabal watch`` on real brokers: what it notices, when, and what it heals, also where it is killed meanwhile.
+"""``kafkabal watch`` on real brokers: what it notices, when, and what it heals, also after being killed.
 
-The long forms are a sweep of 90 minutes: ``pytest -n0 -m sweep tests/live/test_watch.py``; see docs/watch.md.
-"""
+The long forms are a sweep of 90 minutes: ``pytest -n0 -m sweep tests/live/test_watch.py``; see docs/watch.md."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ LEADS_AGAIN_AFTER_S = 600.0
 
 
 class Watch:
-    """A watch in a process of its own, and the events it has reported."""
+    """A watch in a separate process, and the events it has reported."""
 
     def __init__(self, sandbox: Sandbox, home: Path, *words: str) -> None:
         self.words = ["watch", "-o", "jsonl", "-b", sandbox.bootstrap_servers, *words]
@@ -64,7 +63,7 @@ class Watch:
                     self.events.append((monotonic(), event))
 
     def until(self, kind: str, within_s: float, since: float = 0.0, **fields: Any) -> float:
-        """When an event of this kind was reported; fails where none is within some seconds."""
+        """When an event of this kind was reported; fails if there is none within some seconds."""
         end_s = monotonic() + within_s
         while True:
             for at_s, event in list(self.events):
@@ -75,7 +74,7 @@ class Watch:
             sleep(0.1)
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:
-        """End it, and return its exit code."""
+        """End it; returns its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(how)
         code = self.process.wait(60)
@@ -83,7 +82,7 @@ class Watch:
         return code
 
     def run(self, *words: str) -> int:
-        """Exit code of another command beside it."""
+        """Exit code of another command run at the same time."""
         return self._start(*words, stdout=subprocess.DEVNULL).wait(60)
 
 
@@ -138,7 +137,8 @@ def _cluster(sandbox: Sandbox) -> Cluster:
 def test_a_killed_broker_is_noticed_and_repaired_by_the_watch_that_follows_a_killed_one(
     sandbox: Sandbox, watches: Any, tmp_path: Path
 ) -> None:
-    """Dead within 35 s; a second watch is kept out; ``kill -9`` amid the repair, and the next one resumes that run."""
+    """Dead within 35 s; a second watch is kept out; ``kill -9`` during the repair, and the next one resumes that
+    run."""
     words = ("--heal", "all", "--dead-after", "5s", "--rebalance-above", "90%", "--throttle", "1MB")
     metrics = tmp_path / "watch.prom"
     first = watches(*words, "--textfile", str(metrics))
@@ -164,7 +164,7 @@ def test_a_killed_broker_is_noticed_and_repaired_by_the_watch_that_follows_a_kil
 @pytest.mark.sweep
 @pytest.mark.timeout(1800)
 def test_ten_of_ten_brokers_are_noticed(sandbox: Sandbox, watches: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """Killed and paused in turn: each is found dead within 35 s, and back once it answers again."""
+    """Killed and paused in turn: each is found dead within 35 s, and back once it responds again."""
     watch = watches("--rebalance-above", "90%")
     sleep(30)
     found = []
@@ -185,7 +185,7 @@ def test_ten_of_ten_brokers_are_noticed(sandbox: Sandbox, watches: Any, capsys: 
 @pytest.mark.sweep
 @pytest.mark.timeout(1800)
 def test_a_broker_held_to_seventy_percent(sandbox: Sandbox, watches: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """Stopped for 0.3 s of each second: slow within 30 s, without leadership within 60 s, with it after ten minutes."""
+    """Stopped for 0.3 s of each second: slow within 30 s, no leadership within 60 s, leader again after ten minutes."""
     watch = watches("--heal", "leaders", "--rebalance-above", "90%")
     sleep(90)
     led_before = _led_by(sandbox, VICTIM)
@@ -212,7 +212,7 @@ def test_a_broker_held_to_seventy_percent(sandbox: Sandbox, watches: Any, capsys
 @pytest.mark.sweep
 @pytest.mark.timeout(5400)
 def test_no_false_alarm_in_an_hour(sandbox: Sandbox, watches: Any) -> None:
-    """While what is produced changes by 30 % at random every second, no broker is called slow, unreachable or dead."""
+    """While produce rates change by 30 % at random every second, no broker is reported slow, unreachable or dead."""
     seconds = float(os.environ.get("KAFKABAL_QUIET_SECONDS", "3600"))
     watch = watches("--rebalance-above", "90%")
     producer = Producer({"bootstrap.servers": sandbox.bootstrap_servers, "linger.ms": 5})
@@ -236,7 +236,7 @@ def _process_of(sandbox: Sandbox, broker: int) -> psutil.Process:
 
 @contextmanager
 def _held(process: psutil.Process) -> Iterator[float]:
-    """Let a process run for 0.7 s of each second; gives the time at which that began."""
+    """Let a process run for 0.7 s of each second; returns the start time."""
     ended = threading.Event()
 
     def hold() -> None:

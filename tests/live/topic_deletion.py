@@ -1,4 +1,4 @@
-"""Deleting a topic so that a test may rely on it."""
+"""Deletes a topic reliably for a test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafkabal.sandbox import WaitLimit
 
 
 def delete_topic(servers: str, topic: str) -> None:
-    """Delete a topic, and return once every broker has heard of it: until then some still serve its records."""
+    """Delete a topic, and return once every broker knows: until then some still serve its records."""
     admin = AdminClient({"bootstrap.servers": servers})
     admin.delete_topics([topic])[topic].result()
     assert WaitLimit(deadline_s=60.0).until(

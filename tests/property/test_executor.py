@@ -1,4 +1,4 @@
-"""Whatever the cluster, the plan and the accidents: what was planned is done, or undone, and nothing stays behind."""
+"""Whatever the cluster, the plan and the faults: the plan is done, or undone, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ class Crash(BaseException):
 
 @dataclass
 class Case:
-    """A cluster, a plan for it, and how it is carried out."""
+    """A cluster, a plan for it, and how it is executed."""
 
     memory: InMemoryCluster
     plan: Plan
     options: RunOptions
 
     def placement(self) -> dict[TopicPartition, Any]:
-        """Where everything lies."""
+        """The placement of everything."""
         return {
             p.name: (tuple(p.replicas), p.leader, {b: log.log_dir for b, log in p.logs.items()})
             for p in self.memory.kafka.catch_up().partitions()
         }
 
     def configs(self) -> Any:
-        """Everything that is set."""
+        """All configs that are set."""
         parts = self.memory.kafka.parts
         own = [dict(b.own_configs) for b in parts.brokers.values()]
         return copy.deepcopy((own, [dict(t.configs) for t in parts.topics.values()], parts.default_configs))
@@ -73,7 +73,7 @@ class Case:
         )
 
     def is_quiet(self) -> bool:
-        """Whether nothing moves."""
+        """Whether nothing is in flight."""
         parts = self.memory.kafka.catch_up()
         return not parts.moving and not parts.copying
 
@@ -85,7 +85,7 @@ _rates = st.sampled_from([None, "1000000", "20000000", "900000000"])
 
 @st.composite
 def cases(draw: DrawFn) -> Case:
-    """Draw a small cluster with throttles of others on it, and a plan that changes some of its partitions."""
+    """Draw a small cluster with other people's throttles, and a plan that changes some of its partitions."""
     memory = InMemoryCluster.of(cluster(brokers(6, dirs=2), []), FakeClock())
     changes = []
     for name in draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=3, unique=True)):
@@ -143,7 +143,7 @@ def _workplace(case: Case, cluster: Any, folder: str) -> RunEnvironment:
 
 @given(cases())
 def test_there_and_back(case: Case) -> None:
-    """A plan is carried out in full and rolled back to the start, with every config as it was at both ends."""
+    """A plan is applied in full and rolled back to the start, with every config as before at both ends."""
     start, configs = case.placement(), case.configs()
     with tempfile.TemporaryDirectory() as folder:
         result = apply(_workplace(case, case.memory, folder), case.plan, case.options)
@@ -168,7 +168,7 @@ def test_there_and_back(case: Case) -> None:
 def test_crash_among_faults(
     case: Case, dies_at: int, before: bool, back: bool, faults: list[tuple[int, CallOutcome]]
 ) -> None:
-    """A run that meets faults and then dies is resumed or rolled back by another host, from what the cluster knows."""
+    """A run that meets faults and then dies is resumed or rolled back by another host, from the cluster's record."""
     start, configs = case.placement(), case.configs()
     faulty = FaultyCluster(case.memory)
     for number, outcome in faults:

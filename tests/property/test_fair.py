@@ -1,4 +1,4 @@
-"""The fair utilisation against linear programs that know nothing of polymatroids: one variable a replica and holder."""
+"""Fair utilisation against linear programs that do not use polymatroids: one variable per replica and holder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SLACK = 1e-8
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """Partitions, and the holders that they may be placed on."""
+    """Partitions, and their possible holders."""
 
     holders: HolderColumns
     replicas: I64
@@ -31,7 +31,7 @@ class Case:
 
     @property
     def placed(self) -> I64:
-        """Replicas of each partition that find a holder of their own."""
+        """Replicas of each partition that can be on distinct holders."""
         return np.minimum(self.replicas, len(self.holders.rack))
 
     def mean(self) -> float:
@@ -40,7 +40,7 @@ class Case:
         return load / float(self.holders.capacity.sum())
 
     def in_units_of(self, load: float) -> Case:
-        """The same, with loads counted in another unit."""
+        """The same, with loads in another unit."""
         h = self.holders
         return Case(
             holders=HolderColumns(rack=h.rack, capacity=h.capacity, fixed=h.fixed / load, most=h.most / load),
@@ -49,7 +49,7 @@ class Case:
         )
 
     def fair(self) -> F64:
-        """What the product finds."""
+        """The product's result."""
         each: dict[int, float] = {}
         for replicas, size in zip(self.replicas.tolist(), self.size.tolist(), strict=True):
             each[replicas] = each.get(replicas, 0.0) + size
@@ -58,7 +58,7 @@ class Case:
 
 
 class Programs:
-    """Linear programs over the part of a replica of each partition on each holder, and the peak utilisation."""
+    """Linear programs over the fraction of each partition's replica on each holder, and the peak utilisation."""
 
     def __init__(self, case: Case) -> None:
         self.holders = case.holders
@@ -80,7 +80,7 @@ class Programs:
         return coo_array((np.ones(len(row)), at), shape=(len(cells), self.p * self.n + 1)).tocsr()
 
     def lowest_peak(self, settled: F64) -> float | None:
-        """The least peak of the holders that are not settled; None where no placement keeps the rules."""
+        """The least peak of the holders not yet settled; None if no placement satisfies the rules."""
         cost = np.zeros(self.p * self.n + 1)
         cost[-1] = 1.0
         return self._solve(cost, settled, (0.0, None))
@@ -116,10 +116,9 @@ class Programs:
 
 
 def leximin(case: Case) -> F64 | None:
-    """Minimise the largest utilisation, settle the holders that cannot get below it, go on with the others.
+    """Minimise the largest utilisation, settle the holders that cannot get below it, continue with the others.
 
-    In units of the mean: what a program leaves open is absolute, and may be more than two low levels are apart.
-    """
+    In units of the mean: the solver's tolerance is absolute, and may exceed the distance of two low levels."""
     mean = case.mean()
     programs = Programs(case.in_units_of(mean))
     settled = np.full(programs.n, np.nan)
@@ -135,7 +134,7 @@ def leximin(case: Case) -> F64 | None:
 
 
 def draw(seed: int) -> Case:
-    """3 to 12 holders in 1 to 4 unequal racks, one to four replicas; some with loads that stay, or limits."""
+    """3 to 12 holders in 1 to 4 unequal racks, one to four replicas; some with fixed loads, or limits."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 13))
     n_racks = min(int(rng.integers(1, 5)), n)
@@ -162,7 +161,7 @@ def draw(seed: int) -> Case:
 
 
 def check(seed: int) -> None:
-    """The product's leximin is that of the programs."""
+    """The product's leximin solution equals that of the programs."""
     case = draw(seed)
     wanted = leximin(case)
     if wanted is not None:
@@ -174,7 +173,7 @@ def check(seed: int) -> None:
 
 @pytest.mark.parametrize("part", range(4))
 def test_fair_utilisation_is_the_leximin_of_linear_programs(part: int) -> None:
-    """Racks, replication factors, capacities, loads that stay and limits, to 1e-6 of the mean."""
+    """Racks, replication factors, capacities, fixed loads and limits, to 1e-6 of the mean."""
     for seed in range(part, SHORT, 4):
         check(seed)
 
@@ -182,6 +181,6 @@ def test_fair_utilisation_is_the_leximin_of_linear_programs(part: int) -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize("part", range(20))
 def test_fair_utilisation_is_the_leximin_of_linear_programs_at_length(part: int) -> None:
-    """The same for a thousand drawn clusters."""
+    """The same for a thousand random clusters."""
     for seed in range(SHORT + part, LONG, 20):
         check(seed)

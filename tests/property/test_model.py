@@ -1,4 +1,4 @@
-"""Properties of the way from rows to columns and back."""
+"""Properties of the conversion from rows to columns and back."""
 
 from dataclasses import fields
 from typing import Any
@@ -58,7 +58,7 @@ def test_the_order_of_the_rows_does_not_matter(rows: ClusterRows, random: Any) -
 
 @given(cluster_rows())
 def test_columns_say_what_the_rows_say(rows: ClusterRows) -> None:
-    """Every fact of the rows is found again by its names, through the indexes of the columns."""
+    """Every fact of the rows is found by its names, through the indexes of the columns."""
     cluster = rows.build()
     ids, r, p = cluster.brokers.id.tolist(), cluster.replicas, cluster.partitions
     by_name = {str(cluster.topic_partition(i)): i for i in range(len(p))}
@@ -84,7 +84,7 @@ def test_columns_say_what_the_rows_say(rows: ClusterRows) -> None:
 
 @given(clusters())
 def test_columns_cannot_be_changed(cluster: ClusterState) -> None:
-    """A state that was handed out cannot change under the one who holds it."""
+    """A published state cannot change while it is in use."""
     for table in TABLES:
         for f in fields(getattr(cluster, table)):
             column = getattr(getattr(cluster, table), f.name)
@@ -93,7 +93,7 @@ def test_columns_cannot_be_changed(cluster: ClusterState) -> None:
 
 @given(clusters())
 def test_sizes_that_are_not_known_are_those_of_a_move(cluster: ClusterState) -> None:
-    """A replica of unknown size counts as the leader's copy, else the largest known one, else nothing."""
+    """A replica of unknown size counts as the leader's, or else the largest known one, or else nothing."""
     r, p = cluster.replicas, cluster.partitions
     move, each = move_bytes(cluster), replica_bytes(cluster)
     for i in range(len(p)):

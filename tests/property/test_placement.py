@@ -30,7 +30,7 @@ specs = st.lists(
 
 
 def takers(cluster: ClusterState) -> set[int]:
-    """Brokers that may take replicas: live, with an open dir, or all live ones where none tells of its dirs."""
+    """Brokers that may get replicas: live, with an open dir, or all live ones if none reports its dirs."""
     live = {int(b) for b, is_live in zip(cluster.brokers.id, cluster.brokers.is_live, strict=True) if is_live}
     working, is_open = set(), set()
     for broker, state in zip(cluster.log_dirs.broker.tolist(), cluster.log_dirs.state.tolist(), strict=True):
@@ -41,7 +41,7 @@ def takers(cluster: ClusterState) -> set[int]:
 
 
 def place(cluster: ClusterState, wanted: list[TopicSpec], text: object) -> PlacedTopics:
-    """Place topics, or draw again where that is impossible."""
+    """Place topics, or draw again if that is impossible."""
     try:
         return place_topics(cluster, wanted, text)  # type: ignore[arg-type]
     except (UsageError, ConfigError, LimitExceededError):
@@ -51,7 +51,7 @@ def place(cluster: ClusterState, wanted: list[TopicSpec], text: object) -> Place
 
 @given(cluster=clusters(), wanted=specs, policy=policies)
 def test_no_rule_is_broken(cluster: ClusterState, wanted: list[TopicSpec], policy: object) -> None:
-    """Distinct brokers that take replicas, as many racks as can be, and no volume above its limit because of it."""
+    """Distinct brokers that accept replicas, as many racks as possible, and no volume pushed above its limit."""
     if "brokers" in str(policy):
         wanted = [topic_spec(s.name, replication_factor=s.replication_factor) for s in wanted]
     placed = place(cluster, wanted, policy)
@@ -85,7 +85,7 @@ def test_no_rule_is_broken(cluster: ClusterState, wanted: list[TopicSpec], polic
 
 @given(cluster=clusters(), wanted=specs, policy=policies)
 def test_what_was_there_stays_as_it_was(cluster: ClusterState, wanted: list[TopicSpec], policy: object) -> None:
-    """New topics are added and nothing else changes, and the same is placed again."""
+    """New topics are added and nothing else changes, and the placement is reproducible."""
     placed = place(cluster, wanted, policy)
     names = {t.name for t in placed.topics}
     assert [r for r in topic_rows(placed.state) if r.topic not in names] == list(topic_rows(cluster))

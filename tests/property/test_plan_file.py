@@ -20,7 +20,7 @@ options = st.dictionaries(names, st.none() | st.booleans() | st.integers(0, 2**5
 
 @st.composite
 def changes(draw: st.DrawFn, partition: tuple[str, int]) -> PartitionChange:
-    """A change of a partition, with or without a past."""
+    """A change of a partition, with or without a previous placement."""
     replicas, before = draw(replica_lists), draw(replica_lists)
     previous = Placement(
         replicas=before,
@@ -70,7 +70,7 @@ def test_a_plan_is_read_as_it_was_written(plan: Plan, packed: bool) -> None:
 
 @given(plan=plans(), random=st.randoms(use_true_random=False))
 def test_the_id_knows_no_order(plan: Plan, random: Any) -> None:
-    """Partitions and options in any order are the same plan."""
+    """Partitions and options in any order make the same plan."""
     partitions, given_options = list(plan.partitions), list(plan.options.items())
     random.shuffle(partitions)
     random.shuffle(given_options)
@@ -80,7 +80,7 @@ def test_the_id_knows_no_order(plan: Plan, random: Any) -> None:
 
 @given(plan=plans())
 def test_a_plan_file_is_what_kafkas_own_tool_takes(plan: Plan) -> None:
-    """Version, partitions, replicas and log dirs stand where that tool reads them."""
+    """Version, partitions, replicas and log dirs are where that tool reads them."""
     content = msgspec.json.decode(encode_plan(plan))
     assert content["version"] == 1
     read = [(p["topic"], p["partition"], tuple(p["replicas"]), tuple(p["log_dirs"])) for p in content["partitions"]]

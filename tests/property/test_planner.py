@@ -1,4 +1,4 @@
-"""Properties of plans on many small uneven worlds, judged by a checker that knows nothing of the planner."""
+"""Properties of plans on many small unbalanced clusters, judged by a checker that shares no code with the planner."""
 
 from dataclasses import replace
 
@@ -46,7 +46,7 @@ def worlds(draw: st.DrawFn) -> SyntheticWorld:
 @_few
 @given(worlds(), tolerances)
 def test_a_plan_keeps_rules_and_promises(world: SyntheticWorld, tolerance: float) -> None:
-    """No rule is broken, bytes and certificate are true; what is not reached is said, else a second plan is empty."""
+    """No rule is violated, bytes and bound are right; missed bands are reported, or else a second plan is empty."""
     cluster = make_world(world)
     plan = make_plan(cluster, PlanOptions(tolerance=tolerance))
     verdict = check_plan(cluster, plan, tolerance=tolerance)
@@ -61,7 +61,7 @@ def test_a_plan_keeps_rules_and_promises(world: SyntheticWorld, tolerance: float
 @_few
 @given(worlds(), st.data())
 def test_a_drain_empties_the_broker_or_is_refused(world: SyntheticWorld, data: st.DataObject) -> None:
-    """After a drain nothing lies on the drained broker; where that cannot be, no plan is made."""
+    """After a drain the drained broker is empty; if that is impossible, no plan is made."""
     cluster = make_world(world)
     drain = frozenset({data.draw(st.integers(1, world.brokers))})
     try:
@@ -76,7 +76,7 @@ def test_a_drain_empties_the_broker_or_is_refused(world: SyntheticWorld, data: s
 @_few
 @given(worlds(), st.integers(0, 40), st.integers(0, 10**10))
 def test_budgets_are_kept(world: SyntheticWorld, moves: int, bytes_: int) -> None:
-    """A plan under a budget moves no more replicas and bytes than it allows."""
+    """A plan under a budget moves no more replicas and bytes than allowed."""
     plan = make_plan(make_world(world), PlanOptions(max_moves=moves, max_bytes=bytes_))
 
     assert plan.moved_bytes <= bytes_
@@ -109,7 +109,8 @@ def _with_stale_copies(cluster: ClusterState, seed: int) -> ClusterState:
 @_few
 @given(worlds(), st.integers(0, 1), st.data())
 def test_limits_and_rules_hold_whatever_is_asked(world: SyntheticWorld, dead: int, data: st.DataObject) -> None:
-    """Under any limits no rule is broken, no more leaders change than may, and the certificate is below what moves."""
+    """Under any limits no rule is violated, no more leaders change than allowed, and the bound is below the moved
+    bytes."""
     cluster = _with_stale_copies(make_world(replace(world, dead=dead)), world.seed)
     asked = data.draw(options(cluster.brokers.id.tolist()))
     try:
@@ -136,7 +137,7 @@ def test_dead_brokers_are_left(seed: int) -> None:
 
 
 def test_the_order_of_the_input_does_not_matter() -> None:
-    """A cluster that is read with its rows shuffled gives the same plan."""
+    """Shuffling the rows of a cluster gives the same plan."""
     from kafkabal.model.rows_to_state import build_cluster
     from kafkabal.model.state_to_rows import broker_rows, header_row, topic_rows
 

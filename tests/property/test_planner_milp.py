@@ -35,7 +35,7 @@ _GAP = 1e-4
 
 @dataclass(frozen=True, kw_only=True)
 class Drawn:
-    """A cluster in which shares cannot all be equal, and what is asked of it."""
+    """A cluster in which shares cannot all be equal, and the options of its plan."""
 
     brokers: list[BrokerRow]
     partitions: list[PartitionRow]
@@ -111,14 +111,14 @@ def _replicas(rng: np.random.Generator, factor: int, pull: F64, rack: list[int])
 
 @dataclass(frozen=True, kw_only=True)
 class Optimum:
-    """Bytes between which the optimum is: the solver's proved bound, and the best placement that it found."""
+    """Interval of the optimum in bytes: the solver's proved bound, and its best placement."""
 
     least: float
     most: float
 
 
 class Model:
-    """Whole replicas on brokers: ``x[p, b]`` is 1 where partition ``p`` has a replica on broker ``b``."""
+    """Whole replicas on brokers: ``x[p, b]`` is 1 if partition ``p`` has a replica on broker ``b``."""
 
     def __init__(self, drawn: Drawn) -> None:
         live = [b for b in drawn.brokers if b.state == "online" and b.broker not in drawn.drain]
@@ -133,7 +133,7 @@ class Model:
         self.fair = brute_force_fair(self.capacity, self.rack, pieces)
 
     def fewest_bytes(self, tolerance: float) -> Optimum | None:
-        """Where the optimum is; None where whole replicas allow no placement inside the bands."""
+        """The interval of the optimum; None if whole replicas allow no placement inside the bands."""
         n, p = len(self.ids), len(self.partitions)
         there = np.array([[b in part.replicas for b in self.ids] for part in self.partitions])
         cost = np.where(there, 0.0, self.size[:, None] / self.unit).ravel()
@@ -174,7 +174,7 @@ def _matrix(rows: list[NDArray[np.int64]], width: int, values: F64 | None = None
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """A plan and its bound over the optimum; NaN where the bands are out of reach or a partition has no copy left."""
+    """A plan and its bound over the optimum; NaN if the bands are unreachable or a partition has no copy left."""
 
     plan: float
     """Over what the solver proved to be needed, so never less than over the optimum itself."""
@@ -185,7 +185,7 @@ NOTHING = Compared(plan=float("nan"), bound=float("nan"))
 
 
 def compare(seed: int) -> Compared:
-    """Plan by disk alone, as the model of the solver knows nothing else."""
+    """Plan by disk only, since the solver's model has no other score."""
     drawn = draw(seed)
     try:
         plan = make_plan(drawn.state(), PlanOptions(drain=drawn.drain, scores=load_scores(["disk"])))
@@ -208,17 +208,17 @@ def compare(seed: int) -> Compared:
 
 
 def has_too_little_disk(drawn: Drawn) -> bool:
-    """Whether a broker would be filled above its limit even where all is as even as can be."""
+    """Whether a broker would exceed its limit even in the most even placement."""
     return max(Model(drawn).fair.values()) > 0.85
 
 
 def inside(drawn: Drawn) -> bool:
-    """Whether the solver and the planner mean the same partitions: those that have a live copy."""
+    """Whether the solver and the planner consider the same partitions: those with a live copy."""
     return all(any(s is not None for s in p.sizes or []) for p in drawn.partitions)
 
 
 def check_all_scores(seed: int) -> None:
-    """By the usual scores no rule is broken, what is done stays done, and ``inspect --check`` agrees."""
+    """By the default scores no rule is violated, a second plan is empty, and ``inspect --check`` agrees."""
     drawn = draw(seed)
     before, options = drawn.state(), PlanOptions(drain=drawn.drain)
     try:
@@ -239,20 +239,20 @@ def check_all_scores(seed: int) -> None:
 
 
 def without_empty(after: ClusterState, drawn: Drawn) -> ClusterState:
-    """The cluster once dead and drained brokers, which hold nothing any more, are gone for good."""
+    """The cluster once dead and drained brokers, which are now empty, are gone for good."""
     gone = drawn.drain | {b.broker for b in drawn.brokers if b.state == "dead"}
     return cluster([b for b in broker_rows(after) if b.broker not in gone], topic_rows(after))
 
 
 @pytest.mark.parametrize("seed", QUICK)
 def test_bytes_are_near_the_proved_optimum(seed: int) -> None:
-    """Unequal racks, disks and factors: within 3 % of what the solver proves, and the bound never above it."""
+    """Unequal racks, disks and factors: within 3 % of the solver's proof, and the bound never above it."""
     assert compare(seed).plan <= 1.03
 
 
 @pytest.mark.parametrize("part", range(4))
 def test_what_is_planned_stays(part: int) -> None:
-    """After a plan a second one is empty, and what reached its bands passes the check."""
+    """After a plan a second one is empty, and a cluster inside its bands passes the check."""
     for seed in range(part, 8, 4):
         check_all_scores(seed)
 
@@ -268,10 +268,9 @@ def test_what_is_planned_stays_at_length(part: int) -> None:
 @pytest.mark.sweep
 @pytest.mark.timeout(3 * 3600)
 def test_200_clusters_against_their_optima(record_property: Callable[[str, object], None]) -> None:
-    """The median plan is within 0.2 % of the optimum, each within 3 %; the median bound over 0.99 of it.
+    """The median plan is within 0.2 % of the optimum, each within 3 %; the median bound is over 0.99 of it.
 
-    ``--junitxml FILE`` keeps the figures; the last ones are in ``docs/benchmarks/planner.md``.
-    """
+    ``--junitxml FILE`` keeps the figures; the last ones are in ``docs/benchmarks/planner.md``."""
     found = [compare(seed) for seed in range(LONG)]
     plans = np.array([c.plan for c in found if not np.isnan(c.plan)])
     bounds = np.array([c.bound for c in found if not np.isnan(c.bound)])

@@ -1,4 +1,4 @@
-"""Plans and their certificates against exhaustive search on clusters of a few partitions."""
+"""Plans and their bounds against exhaustive search on clusters of a few partitions."""
 
 from itertools import combinations
 from statistics import median
@@ -18,7 +18,7 @@ SCORES = load_scores(["disk", "replicas", "leaders", "topic-spread"])
 
 
 class Exhaustive:
-    """Tries every placement of every partition; keeps the cheapest that is inside all bands."""
+    """Tries every placement of every partition; keeps the cheapest one inside all bands."""
 
     def __init__(self, state: Solution) -> None:
         self.state = state
@@ -38,7 +38,7 @@ class Exhaustive:
         return sorted(found)
 
     def least_bytes(self) -> int | None:
-        """Bytes of the cheapest placement, None where none is inside all bands."""
+        """Bytes of the cheapest placement, None if none is inside all bands."""
         self._place(0, 0)
         return self.best
 
@@ -75,7 +75,7 @@ class Exhaustive:
 
 
 def _compare(seed: int) -> tuple[int, int, int] | None:
-    """Bound, optimum and bytes of the plan of a tiny world; None where the bands are out of reach."""
+    """Bound, optimum and planned bytes of a tiny cluster; None if the bands are unreachable."""
     rf = 1 + seed % 2
     brokers, racks = 3 + seed % 2, 1 + seed % 3
     world = SyntheticWorld(
@@ -99,7 +99,7 @@ def _compare(seed: int) -> tuple[int, int, int] | None:
     ],
 )
 def test_certificate_and_plan_against_the_optimum(count: int) -> None:
-    """The bound is never above the optimum and in the median at least 0.9 of it; the median plan is the optimum."""
+    """The bound never exceeds the optimum, and its median is at least 0.9 of it; the median plan is optimal."""
     found = [f for f in map(_compare, range(count)) if f is not None]
     unequal = [f for f in found if f[1] > 0]
 

@@ -1,4 +1,4 @@
-"""The rack rule against sets counted by hand, for single replicas and for matrices of them."""
+"""The rack rule against counts with sets, for single replicas and for matrices of them."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def matrices(draw: st.DrawFn) -> I32:
 
 
 def counted(racks: list[int]) -> int:
-    """Racks of one partition, by a set."""
+    """Racks of one partition, as a set."""
     return len({r for r in racks if r != NO_RACK})
 
 
 def is_allowed(others: list[int], entered: int, required: int) -> bool:
-    """The rule in words: a rack without another replica, or others that are in enough racks without this one."""
+    """The rule in words: a rack without another replica, or the others span enough racks without this one."""
     return entered not in others or counted(others) >= required
 
 
 @given(matrices(), st.data())
 def test_every_form_of_the_rule_agrees_with_a_set(racks: I32, data: st.DataObject) -> None:
-    """A replica alone, one of each partition to a rack of its own, and each of them to every rack at once."""
+    """A single replica, one replica per partition for a rack each, and each of them for every rack at once."""
     entered = np.array(data.draw(st.lists(st.integers(0, N_RACKS - 1), min_size=len(racks), max_size=len(racks))))
     required = np.array(data.draw(st.lists(st.integers(1, 5), min_size=len(racks), max_size=len(racks))), np.int32)
     each = may_enter_each(racks, N_RACKS, required)
@@ -61,7 +61,8 @@ def test_every_form_of_the_rule_agrees_with_a_set(racks: I32, data: st.DataObjec
 
 @given(matrices(), st.data())
 def test_others_of_a_partition_with_one_replica_a_rack_need_not_be_counted(racks: I32, data: st.DataObject) -> None:
-    """Without a number of racks the answer is that for as many racks as replicas, one of which is yet to be placed."""
+    """Omitting the number of racks is the same as a number equal to the replicas, one of which is still to be
+    placed."""
     entered = np.array(data.draw(st.lists(st.integers(0, N_RACKS - 1), min_size=len(racks), max_size=len(racks))))
     factor = np.full(len(racks), racks.shape[1] + 1, np.int32)
     assert np.array_equal(
@@ -72,7 +73,7 @@ def test_others_of_a_partition_with_one_replica_a_rack_need_not_be_counted(racks
 
 @given(matrices(), st.integers(1, 5), st.integers(1, N_RACKS))
 def test_racks_are_counted_as_by_a_set(racks: I32, factor: int, n_racks: int) -> None:
-    """Distinct, missing and shared ones, in a matrix, of one partition, and in columns of replicas."""
+    """Distinct, missing and shared racks, in a matrix, for one partition, and for columns of replicas."""
     required = required_racks(factor, n_racks)
     distinct, shared = distinct_racks(racks), shares_rack(racks)
     placed = np.nonzero(racks != NO_RACK)
@@ -85,7 +86,7 @@ def test_racks_are_counted_as_by_a_set(racks: I32, factor: int, n_racks: int) ->
 
 @given(st.lists(st.integers(0, N_RACKS - 1), min_size=1, max_size=7), st.integers(1, 5))
 def test_a_partition_that_follows_the_rule_is_as_wide_as_any_placement(racks: list[int], factor: int) -> None:
-    """Replicas that enter one after the other, wherever the rule lets them, end in as many racks as the best choice."""
+    """Replicas placed one by one, anywhere the rule allows, span as many racks as the best choice."""
     factor = min(factor, len(racks))
     required = required_racks(factor, len(set(racks)))
     assert required == max(counted(list(chosen)) for chosen in combinations(racks, factor))
@@ -102,8 +103,8 @@ def test_a_partition_that_follows_the_rule_is_as_wide_as_any_placement(racks: li
 
 @given(st.lists(st.integers(0, N_RACKS - 1), min_size=1, max_size=7), st.integers(1, 5))
 def test_no_placement_has_more_replicas_in_a_rack(racks: list[int], factor: int) -> None:
-    """Of all choices of brokers that are in enough racks, the fullest rack: never above the limit, and equal to it
-    where the rack has brokers enough."""
+    """Over all choices of brokers that span enough racks, the fullest rack never exceeds the limit, and reaches it if
+    the rack has enough brokers."""
     factor, n_racks = min(factor, len(racks)), len(set(racks))
     limit = int(most_in_a_rack(factor, n_racks))
     wide = [c for c in combinations(racks, factor) if counted(list(c)) == required_racks(factor, n_racks)]
@@ -117,7 +118,7 @@ def test_no_placement_has_more_replicas_in_a_rack(racks: list[int], factor: int)
     st.data(),
 )
 def test_the_emptiest_racks_come_first(racks: list[int], takes: list[bool], data: st.DataObject) -> None:
-    """Of the candidates those in racks with the fewest replicas so far, and never a broker that has one."""
+    """The candidates are in racks with the fewest replicas so far, and never a broker that has one."""
     chosen = data.draw(st.lists(st.integers(0, len(racks) - 1), unique=True))
     candidates = np.array(takes[: len(racks)])
     found = in_emptiest_racks(candidates, np.array(racks, np.int32), chosen)
@@ -127,7 +128,7 @@ def test_the_emptiest_racks_come_first(racks: list[int], takes: list[bool], data
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=5), st.integers(1, N_RACKS))
 def test_replicas_are_bound_to_racks_where_each_rack_has_to_have_one(factors: list[int], n_racks: int) -> None:
-    """Every replica of every partition may then enter no rack but the one that it leaves."""
+    """Every replica of every partition may then enter only the rack that it leaves."""
     everywhere = list(range(n_racks))
     stuck = n_racks > 1
     for factor in factors:

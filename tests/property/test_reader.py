@@ -1,4 +1,4 @@
-"""What holds for the order of samples whatever the topic and however many readers share it."""
+"""Properties of the order of samples, for any topic and number of readers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SEEDS = st.one_of(st.none(), st.integers(0, 2**63))
 
 @given(manifests(), SEEDS, st.integers(0, 3))
 def test_every_sample_has_one_position(manifest: Manifest, seed: int | None, epoch: int) -> None:
-    """Each record of each block stands at exactly one position of the epoch."""
+    """Each record of each block is at exactly one position of the epoch."""
     blocks = manifest.blocks
     order = epoch_order(blocks, LANES, seed, epoch)
     block, number = order.locate(np.arange(order.samples))
@@ -59,7 +59,7 @@ RUNS = st.lists(st.tuples(st.integers(1, 7), st.lists(st.integers(0, 40), min_si
 
 @given(st.integers(0, 400), RUNS)
 def test_each_sample_once_whatever_the_readers(samples: int, runs: list[tuple[int, list[int]]]) -> None:
-    """Runs of 1 to 7 readers, each stopped at a moment of its own and resumed from JSON, take each sample once."""
+    """Runs of 1 to 7 readers, each stopped at a different moment and resumed from JSON, get each sample once."""
     progress, seen = EpochProgress(), []
     for readers, stops in [*runs, (3, [samples] * 7)]:
         taken = []
@@ -75,7 +75,7 @@ def test_each_sample_once_whatever_the_readers(samples: int, runs: list[tuple[in
 
 @given(st.integers(1, 300), st.lists(st.tuples(st.integers(1, 6), st.integers(0, 9)), max_size=4), st.integers(1, 6))
 def test_the_order_is_the_same_for_any_number_of_readers(samples: int, steps: list[tuple[int, int]], last: int) -> None:
-    """Readers in step give one sequence: that of a single reader, through any changes of their number."""
+    """Readers in step give the sequence of a single reader, also if their number changes."""
     progress, seen = EpochProgress(), []
     for readers, count in [*steps, (last, samples)]:
         count = min(count, progress.left(samples) // readers)

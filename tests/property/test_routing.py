@@ -1,4 +1,4 @@
-"""What holds for any records, weights and cuts."""
+"""Properties of routing for any records, weights and batch boundaries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ sizes = st.lists(st.integers(1, 200_000), min_size=1, max_size=400).map(lambda s
 def test_byte_ring_does_not_care_how_it_is_asked(
     w: np.ndarray, size_bytes: np.ndarray, slot: int, span: float, data: st.DataObject
 ) -> None:
-    """One by one or in batches cut anywhere, records go to the same partitions, and their bytes are booked."""
+    """One by one or in batches cut anywhere, records go to the same partitions, and their bytes are counted."""
     single, batched = ByteStride(slot, 0.3, lambda: None), ByteStride(slot, 0.3, lambda: None)
     for stride in (single, batched):
         stride.set_weights(w, span)
@@ -35,7 +35,7 @@ def test_byte_ring_does_not_care_how_it_is_asked(
 
 @given(weights, st.integers(1, 50_000))
 def test_byte_ring_gives_every_partition_its_weight(w: np.ndarray, size: int) -> None:
-    """Over many records of one size, bytes follow the weights to a few slots a partition."""
+    """Over many records of one size, bytes follow the weights to within a few slots per partition."""
     stride = ByteStride(16384, 0.7, lambda: None)
     stride.set_weights(w, 1e7)
     n = 30_000
@@ -48,13 +48,13 @@ def test_byte_ring_gives_every_partition_its_weight(w: np.ndarray, size: int) ->
 
 @given(st.lists(st.binary(max_size=40), min_size=1, max_size=50), st.integers(0, 2**32 - 1))
 def test_hashes_in_bulk_are_hashes_one_by_one(keys: list[bytes], seed: int) -> None:
-    """Whatever the keys and the seed, a table hashes them as single calls do."""
+    """Whatever the keys and the seed, a table hashes them like single calls."""
     assert KeyTable.of(keys).murmur2(seed).tolist() == [murmur2(key, seed) for key in keys]
 
 
 @given(weights, st.integers(1, 5000))
 def test_apportioned_numbers_are_as_near_as_whole_numbers_get(w: np.ndarray, total: int) -> None:
-    """They add up, and none is a whole turn away from its exact part."""
+    """They add up to the total, and each is less than a whole turn away from its exact part."""
     counts = apportion(w, total)
 
     assert counts.sum() == total
@@ -72,7 +72,7 @@ def test_replay_is_indexing_modulo_the_length(length: int, start: int, n: int) -
 
 @given(st.lists(st.integers(0, 25), max_size=400), st.integers(1, 30))
 def test_heavy_keys_are_never_undercounted(stream: list[int], counters: int) -> None:
-    """Space-Saving's guarantee: a count is at least the truth, and at most the records over the counters above it."""
+    """Space-Saving's guarantee: a count is at least the truth, and at most that plus the records over the counters."""
     heavy = HeavyKeys.empty(counters)
     for key in stream:
         count_key(heavy, key)

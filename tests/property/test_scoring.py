@@ -1,4 +1,4 @@
-"""Properties of the formula that all commands share, against a second computation that knows no columns."""
+"""Properties of the formula that all commands share, against a second computation without columns."""
 
 import math
 from collections import defaultdict
@@ -32,7 +32,7 @@ tolerances = st.sampled_from([0.0, 0.01, 0.09, 0.1, 0.5])
 
 
 class Naive:
-    """The formula over dictionaries: load, fair load and share of each pair of a group and a holder."""
+    """The formula on dictionaries: load, fair load and share of each pair of a group and a holder."""
 
     def __init__(self, rows: ClusterRows, name: str) -> None:
         self.rows, self.name = rows, name
@@ -59,7 +59,7 @@ class Naive:
         return live
 
     def groups(self, holder: Holder) -> list[Any]:
-        """Groups that a holder belongs to."""
+        """Groups of a holder."""
         if self.name == "topic-spread":
             return [t.topic for t in self.rows.topics]
         return [holder[0]] if self.name == "log-dir" else [None]
@@ -97,7 +97,7 @@ class Naive:
     def _due_in_broker(
         self, capacity: Mapping[Holder, float], members: list[Holder], group: Any
     ) -> dict[Holder, float]:
-        """Internal topics stay in their log dirs; the rest is filled up around them to one level, found by halving."""
+        """Internal topics stay in their log dirs; the rest is filled up around them to one level, by bisection."""
         stays = self._loads(t for t in self.rows.topics if t.internal)
         whole, total = sum(capacity[h] for h in members), sum(self.load.get((group, h), 0) for h in members)
         if not total:
@@ -110,11 +110,11 @@ class Naive:
         return {h: max(stays.get((group, h), 0.0), high * capacity[h]) * whole / total for h in members}
 
     def is_judged(self, group: Any) -> bool:
-        """Whether a topic may move, where topics are the groups."""
+        """Whether a topic may move, if topics are the groups."""
         return self.name != "topic-spread" or any(t.topic == group and not t.internal for t in self.rows.topics)
 
     def due(self, capacity: Mapping[Holder, float], members: list[Holder], group: Any) -> Mapping[Holder, float]:
-        """In proportion to what the rules allow the holders."""
+        """What the rules allow the holders, in proportion."""
         if group is None:
             pieces, stays = self._pieces(members)
             # nothing makes up for the numbers of internal topics, so that new ones call for no moves
@@ -143,7 +143,7 @@ class Naive:
         return len(p.replicas) - len(p.removing)
 
     def _most(self, members: list[Holder], fixed: dict[Holder, float]) -> dict[Holder, float]:
-        """What may be placed on a holder, where that is limited."""
+        """Most that may be placed on a holder, if limited."""
         most = {h: self._own(h) for h in members if not self.takes[h]}
         if self.name == "disk":
             for h in members:
@@ -151,7 +151,7 @@ class Naive:
         return most
 
     def _own(self, holder: Holder) -> float:
-        """What of the load of partitions that may move a holder has, or could lead."""
+        """The movable load that a holder has, or could lead."""
         found = 0.0
         for t in self.rows.topics:
             for p in t.partitions if not t.internal else ():
@@ -172,7 +172,7 @@ class Naive:
         return lead.get(self.name, 0.0) if p.leader >= 0 else 0.0
 
     def _pieces(self, members: list[Holder]) -> tuple[list[tuple[float, int]], dict[Holder, float]]:
-        """Loads of single replicas with how many of them lie on different holders; and what stays."""
+        """Loads of single replicas, each with how many are on distinct holders; and the fixed load."""
         fixed: dict[Holder, float] = dict.fromkeys(members, 0.0)
         pieces: list[tuple[float, int]] = []
         led_pieces: list[tuple[float, int]] = []
@@ -202,7 +202,7 @@ class Naive:
         return brute_force_fair({h: capacity[h] for h in members}, self.rack, *loads)
 
     def is_inside(self, load: float, fair: float, t: float) -> bool:
-        """The band of each score as the design words it."""
+        """The band of each score as the design states it."""
         if self.name == "topic-spread":
             return load <= math.ceil(fair - 1e-9) + 1
         if self.name in ("replicas", "leaders"):
@@ -211,7 +211,7 @@ class Naive:
 
 
 def holder_names(cluster: ClusterState, name: str) -> list[Holder]:
-    """Broker ids, or broker ids with the number of a dir, in the order of the columns."""
+    """Broker ids, or broker ids with the number of a dir, in column order."""
     ids = cluster.brokers.id.tolist()
     if name != "log-dir":
         return ids
@@ -221,7 +221,7 @@ def holder_names(cluster: ClusterState, name: str) -> list[Holder]:
 
 @given(rows=cluster_rows(), t=tolerances)
 def test_an_evaluation_equals_the_formula_done_by_hand(rows: ClusterRows, t: float) -> None:
-    """Who counts, load, share, skew and who is outside its band are what a plain computation over the rows finds."""
+    """Counted holders, load, share, skew and holders outside their band equal a plain computation over the rows."""
     cluster = rows.build()
     for name in NAMES:
         try:
@@ -232,7 +232,7 @@ def test_an_evaluation_equals_the_formula_done_by_hand(rows: ClusterRows, t: flo
 
 
 class Allowed:
-    """What shares and verdicts may be, given that fair loads are exact to :data:`ROUNDING` of the load of all."""
+    """Allowed shares and verdicts, given that fair loads are exact to :data:`ROUNDING` of the total load."""
 
     def __init__(self, naive: Naive, pairs: list[tuple[Any, Holder, float]], t: float) -> None:
         self.shares: dict[tuple[Any, Holder], tuple[float, float]] = {}
@@ -256,19 +256,19 @@ class Allowed:
                 self.shares[g, h] = (0.0 if not load else min(1.0, load / (fair + error)), math.inf)
 
     def worst(self, holder: Holder) -> tuple[float, float]:
-        """Between what the largest share of a holder is."""
+        """Bounds of a holder's largest share."""
         own = [v for (_, h), v in self.shares.items() if h == holder]
         return (max(low for low, _ in own), max(high for _, high in own)) if own else (1.0, 1.0)
 
     def skew(self) -> tuple[float, float]:
-        """Between what the largest distance of a share from 1 is."""
+        """Bounds of the largest distance of a share from 1."""
         low = max((max(low - 1, 1 - high) for low, high in self.shares.values()), default=0.0)
         high = max((max(high - 1, 1 - low) for low, high in self.shares.values()), default=0.0)
         return max(low, 0.0), high
 
 
 def compare(found: Evaluation, naive: Naive, names: list[Holder], t: float) -> None:
-    """Check an evaluation against the plain computation; groups without load say nothing."""
+    """Check an evaluation against the plain computation; groups without load are ignored."""
     capacity = dict(zip(names, found.capacity.tolist(), strict=True))
     assert [h for h, c in zip(names, found.counted, strict=True) if c] == sorted(naive.holders)
     pairs = [(g, h, naive.fair(capacity, g, h)) for h in naive.holders for g in naive.groups(h)]
@@ -289,14 +289,14 @@ def compare(found: Evaluation, naive: Naive, names: list[Holder], t: float) -> N
 
 
 def is_between(value: float, edges: tuple[float, float]) -> bool:
-    """Whether a share is within its edges, up to what sums of floats may differ by."""
+    """Whether a share is within its bounds, up to rounding."""
     slack = 1e-9 * max(1.0, abs(value))
     return edges[0] - slack <= value <= edges[1] + slack
 
 
 @given(cluster=clusters(tidy=True), data=st.data())
 def test_a_move_changes_two_holders_by_the_load_of_the_replica(cluster: ClusterState, data: st.DataObject) -> None:
-    """Adding and taking off loads, as planner and router do, equals evaluating the changed cluster as a whole."""
+    """Adding and removing loads, as planner and router do, equals evaluating the changed cluster as a whole."""
     assume(len(cluster.replicas) > 0)
     row = data.draw(st.integers(0, len(cluster.replicas) - 1))
     p = int(cluster.replicas.partition[row])
@@ -342,7 +342,7 @@ def test_shares_know_no_unit(rows: ClusterRows, factor: int) -> None:
 
 
 def scaled_dir(row: Any, factor: int) -> Any:
-    """A log dir that is larger by a factor."""
+    """A log dir larger by a factor."""
     return copy_of(row, total_bytes=row.total_bytes * factor, usable_bytes=row.usable_bytes * factor)
 
 
@@ -358,7 +358,7 @@ def copy_of(row: Any, **changes: Any) -> Any:
 
 @given(cluster=clusters(), narrow_and_wide=st.tuples(tolerances, tolerances).map(sorted))
 def test_who_is_inside_a_narrow_band_is_inside_a_wide_one(cluster: ClusterState, narrow_and_wide: list[float]) -> None:
-    """What ``rebalance`` reaches at 0.09 satisfies what ``inspect --check`` asks at 0.10."""
+    """What ``rebalance`` reaches at 0.09 passes ``inspect --check`` at 0.10."""
     for name in NAMES:
         try:
             a, b = (evaluate(load_score(name), cluster, tolerance=t) for t in narrow_and_wide)
@@ -369,7 +369,7 @@ def test_who_is_inside_a_narrow_band_is_inside_a_wide_one(cluster: ClusterState,
 
 @given(rows=cluster_rows())
 def test_a_drained_broker_has_no_fair_share(rows: ClusterRows) -> None:
-    """Draining a broker gives the same shares as if the others were all there is."""
+    """Draining a broker gives the same shares as a cluster of the others."""
     cluster = rows.build()
     drained = np.zeros(len(cluster.brokers), np.bool_)
     drained[0] = True

@@ -1,4 +1,4 @@
-"""What a plan has balanced stays balanced when Kafka and the run itself create topics; racks are unequal."""
+"""A balanced cluster stays balanced when Kafka and the run itself create topics; racks are unequal."""
 
 from pathlib import Path
 
@@ -46,7 +46,7 @@ def draw(seed: int) -> ClusterState:
 
 
 def internal(state: ClusterState, name: str, partitions: int, rng: np.random.Generator) -> TopicRow:
-    """An internal topic on brokers in turn, from a random one on: as far from balanced as its number leaves it."""
+    """An internal topic, round-robin from a random broker on: as unbalanced as its number of partitions allows."""
     ids = state.brokers.id.tolist()
     first = int(rng.integers(len(ids)))
     rows = []
@@ -58,7 +58,7 @@ def internal(state: ClusterState, name: str, partitions: int, rng: np.random.Gen
 
 
 def check(seed: int, folder: Path) -> None:
-    """Plan, apply, let internal topics appear; nothing is outside its band, and nothing is left to move."""
+    """Plan, apply, let internal topics appear: nothing is outside its band, and nothing is left to move."""
     rng = np.random.default_rng((12, seed))
     state = draw(seed)
     plan = make_plan(state)
@@ -77,7 +77,7 @@ def check(seed: int, folder: Path) -> None:
 
 @pytest.mark.parametrize("part", range(5))
 def test_a_second_plan_is_empty_when_internal_topics_have_appeared(part: int, tmp_path: Path) -> None:
-    """Ten clusters after a run: the check passes, and a second plan lists nothing."""
+    """Ten clusters after a run: the check passes, and a second plan is empty."""
     for seed in range(part, CLUSTERS, 5):
         check(seed, tmp_path / str(seed))
 

@@ -16,7 +16,7 @@ from kafkabal.testing.strategies import clusters
 
 @given(cluster=clusters(), packed=st.booleans())
 def test_a_state_is_read_as_it_was_written(cluster: ClusterState, packed: bool) -> None:
-    """Nothing is lost in a file, and writing what was read gives the same bytes again."""
+    """Nothing is lost in a file, and writing what was read gives the same bytes."""
     with TemporaryDirectory() as folder:
         first, second = (Path(folder, f"{n}.jsonl{'.gz' if packed else ''}") for n in "ab")
         write_snapshot(cluster, first)
@@ -30,7 +30,7 @@ def test_a_state_is_read_as_it_was_written(cluster: ClusterState, packed: bool) 
 
 @given(cluster=clusters(max_brokers=3), data=st.data())
 def test_a_damaged_file_is_refused_or_read_but_never_a_surprise(cluster: ClusterState, data: st.DataObject) -> None:
-    """Whatever bytes are changed or missing, the answer is a state or one line that names the file."""
+    """Whatever bytes are changed or missing, the result is a state or one line that names the file."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "s")
         write_snapshot(cluster, path)
@@ -43,7 +43,7 @@ def test_a_damaged_file_is_refused_or_read_but_never_a_surprise(cluster: Cluster
 
 
 def refusal_of(path: Path) -> str | None:
-    """Why a snapshot is refused; None where it is read."""
+    """Why a snapshot is refused; None if it can be read."""
     try:
         read_snapshot(path)
     except InputFileError as error:

@@ -1,4 +1,4 @@
-"""How many brokers suffice: the bound is never above what a brute search finds, and a plan shows what is said."""
+"""How many brokers suffice: the bound never exceeds a brute-force result, and a plan confirms the number."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
 
 
 def a_cluster(count: int, racks: int, partitions: int, factor: int, size_gb: int) -> ClusterState:
-    """Partitions spread over brokers of 1000 GB in turn."""
+    """Partitions spread round-robin over brokers of 1000 GB."""
     assignments = [[(p + r) % count + 1 for r in range(factor)] for p in range(partitions)]
     return cluster(brokers(count, racks=racks), [topic("t", *assignments, size_bytes=size_gb * GB)])
 
 
 def fits(state: ClusterState, chosen: tuple[int, ...], target: float) -> bool:
-    """Whether racks of these brokers can hold all replicas, one copy of a partition in each, byte by byte."""
+    """Whether the racks of these brokers can hold all replicas, one copy of a partition in each, byte by byte."""
     sizes = state.replicas.size_bytes.sum() / GB
     copies = sizes / 3
     held = dict.fromkeys(range(3), 0.0)
@@ -32,7 +32,7 @@ def fits(state: ClusterState, chosen: tuple[int, ...], target: float) -> bool:
 
 @pytest.mark.parametrize("target", [0.1, 0.25, 0.4, 0.6])
 def test_no_choice_of_fewer_brokers_holds_everything(target: float) -> None:
-    """All subsets of nine brokers in three racks are tried: none smaller than the bound can do."""
+    """All subsets of nine brokers in three racks are tried: none smaller than the bound suffices."""
     state = a_cluster(9, 3, 27, 3, 10)
     bound = size_brokers(state, target).count
     smallest = next(
@@ -42,14 +42,14 @@ def test_no_choice_of_fewer_brokers_holds_everything(target: float) -> None:
 
 
 def test_more_replicas_than_racks_may_crowd_one_rack() -> None:
-    """Four replicas of which one rack has three hold 500 GB a broker: at 60 % of 1000 GB four are enough."""
+    """Four replicas, three of them in one rack, make 500 GB per broker: at 60 % of 1000 GB four suffice."""
     rows = [replace(row, rack="a" if row.broker < 4 else "b") for row in brokers(4)]
     state = cluster(rows, [topic("t", *[[1, 2, 3, 4]] * 5, size_bytes=100 * GB)])
     assert size_brokers(state, 0.6).count == 4
 
 
 def test_surplus_brokers_are_drained_and_a_plan_shows_it() -> None:
-    """90 GB of 9000 need three brokers, one a rack, for replication factor 3."""
+    """90 GB of 9000 need three brokers, one per rack, for replication factor 3."""
     advice = advise_brokers(a_cluster(9, 3, 9, 3, 10), 0.6, 0.09, 50e6)
     assert (advice.bound, advice.suffices, advice.live) == (3, 3, 9)
     assert len(advice.drain) == 6
@@ -60,7 +60,7 @@ def test_surplus_brokers_are_drained_and_a_plan_shows_it() -> None:
 
 
 def test_lacking_brokers_are_added_where_racks_need_them() -> None:
-    """2100 GB in each of three racks and 60 %: four brokers a rack, of which there are three."""
+    """2100 GB in each of three racks at 60 %: four brokers per rack, of which there are three."""
     state = a_cluster(9, 3, 90, 3, 23)
     advice = advise_brokers(state, 0.6, 0.02, 50e6)
     assert advice.bound == 12
@@ -71,7 +71,7 @@ def test_lacking_brokers_are_added_where_racks_need_them() -> None:
 
 
 def test_the_fullest_brokers_stay() -> None:
-    """Of equal brokers those that hold most are kept, so that least moves."""
+    """Of equal brokers those with most data are kept, so that least is moved."""
     state = a_cluster(6, 3, 3, 3, 10)
     sizing = size_brokers(state, 0.6)
     held = np.bincount(state.replicas.broker, minlength=6)
@@ -80,7 +80,7 @@ def test_the_fullest_brokers_stay() -> None:
 
 
 def test_replicas_nearly_as_large_as_a_broker_need_one_each() -> None:
-    """18 replicas of 420 GB at 70 %: two do not fit a broker of 1000 GB, which bytes alone do not tell."""
+    """18 replicas of 420 GB at 70 %: two do not fit on a broker of 1000 GB, which bytes alone do not show."""
     advice = advise_brokers(a_cluster(3, 3, 6, 3, 420), 0.7, 0.09, 50e6)
     assert advice.bound == 11 or advice.bound == 12
     assert advice.suffices is not None
@@ -96,7 +96,7 @@ def test_unknown_capacity_leaves_the_number_open() -> None:
 
 
 def test_other_programs_make_a_broker_full_too() -> None:
-    """Disks of 1000 GB with 200 GB left and 30 GB of logs are 80 % full, as 'inspect' says."""
+    """Disks of 1000 GB with 200 GB free and 30 GB of logs are 80 % full, as in 'inspect'."""
     rows = [
         BrokerRow(broker=b, rack=f"r{b}", log_dirs=[LogDirRow(path="/d", total_bytes=1000 * GB, usable_bytes=200 * GB)])
         for b in (1, 2, 3)

@@ -1,4 +1,4 @@
-"""What would free a disk: bytes by the same steady states that the forecast has."""
+"""Ways to free a disk: bytes from the same steady states as the forecast."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def a_cluster(size: int, configs: dict[str, str]) -> ClusterState:
 
 
 def written(state: ClusterState, bytes_per_s: float, over_s: float = 7 * 86400.0) -> PartitionGrowth:
-    """Growth of this rate."""
+    """Growth at this rate."""
     rate = np.full(len(state.partitions), bytes_per_s)
     return PartitionGrowth(
         span_s=np.array([over_s]), rates=rate[np.newaxis], mean=rate, is_known=np.ones(len(rate), np.bool_)
@@ -37,7 +37,7 @@ def ways(state: ClusterState, growth: PartitionGrowth | None) -> dict[ReliefKind
 
 
 def test_half_the_retention_frees_half_of_a_steady_log() -> None:
-    """On the disk asked for, and on all."""
+    """On the fullest disk, and on all."""
     configs = {"retention.ms": str(2 * DAY_MS), "segment.bytes": str(MB)}
     state = a_cluster(1000 * MB, configs)
     way = ways(state, written(state, 1000 * MB / (2 * 86400)))[ReliefKind.RETENTION]
@@ -47,13 +47,13 @@ def test_half_the_retention_frees_half_of_a_steady_log() -> None:
 
 
 def test_a_young_log_frees_only_what_it_holds_beyond() -> None:
-    """Half a day old with two days of retention: a day frees nothing."""
+    """Half a day old with two days of retention: a limit of one day frees nothing."""
     state = a_cluster(250 * MB, {"retention.ms": str(2 * DAY_MS), "segment.bytes": str(MB)})
     assert ReliefKind.RETENTION not in ways(state, written(state, 1000 * MB / (2 * 86400)))
 
 
 def test_without_history_a_log_counts_as_steady() -> None:
-    """Half of it, by assumption; a topic without limits is left alone, since nothing is known of its age."""
+    """Half of it, by assumption; a topic without limits is skipped, since the age of its data is unknown."""
     state = a_cluster(1000 * MB, {"retention.ms": str(2 * DAY_MS), "segment.bytes": str(MB)})
     assert ways(state, None)[ReliefKind.RETENTION].freed_bytes == pytest.approx(500 * MB, rel=0.01)
     assert ways(a_cluster(1000 * MB, {"retention.ms": "-1"}), None) == {}
@@ -68,7 +68,7 @@ def test_tiered_topics_keep_less_locally() -> None:
 
 
 def test_idle_topics_free_all_of_it_only_if_watched_for_a_day() -> None:
-    """Nothing written for a week frees everything; for an hour says nothing."""
+    """A topic without writes for a week can be freed entirely; an hour without writes proves nothing."""
     state = a_cluster(1000 * MB, {"retention.ms": "-1"})
     assert ways(state, written(state, 0.0))[ReliefKind.IDLE].freed_bytes == 1000 * MB
     assert ReliefKind.IDLE not in ways(state, written(state, 0.0, over_s=3600.0))
@@ -85,13 +85,13 @@ def test_oversized_segments_hold_back_half_of_what_they_are_too_large() -> None:
 
 
 def test_compacted_and_internal_topics_are_left_alone() -> None:
-    """What compaction keeps is needed, and offsets of groups are not ours to shorten."""
+    """Compacted data is needed, and the offsets of groups are not ours to shorten."""
     state = a_cluster(1000 * MB, {"cleanup.policy": "compact", "retention.ms": "1000"})
     assert ways(state, written(state, 1.0)) == {}
 
 
 def test_rates_of_history_are_taken_where_there_are_any() -> None:
-    """The measured rate counts, not the assumption."""
+    """The measured rate is used instead of the assumption."""
     state = a_cluster(1000 * MB, {"retention.ms": str(2 * DAY_MS), "segment.bytes": str(MB)})
     point: HistoryPoint = point_of(state, NOW_S - 86400)
     growth = measure_growth([point], state, NOW_S, np.array([False]))

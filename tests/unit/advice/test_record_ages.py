@@ -1,4 +1,4 @@
-"""How old records are says what half the retention deletes at once, and when it deletes the first of the rest."""
+"""The ages of records tell what half the retention deletes immediately, and when it first deletes anything else."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def written(configs: Mapping[str, str]) -> ClusterState:
 
 
 def ages_of(state: ClusterState, first: FirstRecord) -> RecordAges:
-    """As the leader would tell them."""
+    """As the leader would report them."""
 
     def ask(since_s: Mapping[int, Mapping[TopicPartition, float]]) -> Mapping[TopicPartition, FirstRecord]:
         ((leader, times),) = since_s.items()
@@ -55,7 +55,7 @@ def freed(state: ClusterState, first: FirstRecord) -> Relief | None:
 
 
 def test_records_older_than_half_the_retention_go_in_whole_segments() -> None:
-    """274 of 1,000 records are too old: 27 segments of a megabyte, on each replica, with the next check."""
+    """274 of 1,000 records are too old: 27 segments of a megabyte, on each replica, at the next check."""
     way = freed(written(SEGMENTS_OF_A_MB), FirstRecord(274, NOW_S - DAY_S))
 
     assert way is not None
@@ -64,7 +64,7 @@ def test_records_older_than_half_the_retention_go_in_whole_segments() -> None:
 
 @pytest.mark.parametrize("configs", [SEGMENTS_OF_A_MB, {**SEGMENTS_OF_A_MB, "retention.ms": "-1"}])
 def test_a_log_that_is_minutes_old_frees_nothing(configs: Mapping[str, str]) -> None:
-    """However large it is for its retention."""
+    """Even if it is large for its retention."""
     assert freed(written(configs), FirstRecord(0, NOW_S - 600)) is None
 
 
@@ -82,7 +82,7 @@ def test_where_all_records_are_too_old_all_go() -> None:
 
 
 def test_it_is_said_when_the_first_bytes_would_go() -> None:
-    """Written for ten minutes, with a retention of two days: half of it deletes nothing for a day less ten minutes."""
+    """Ten minutes of data, two days of retention: half of it deletes nothing for a day minus ten minutes."""
     state = written(SEGMENTS_OF_A_MB)
     retention = retention_of(state, kafka_defaults())
 
