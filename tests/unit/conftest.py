@@ -16,7 +16,7 @@ from kafkabal.simulator.workload_cluster import TOPIC, Leaders, WorkloadCluster,
 
 @pytest.fixture
 def view_over() -> Callable[..., RoutingView]:
-    """Make the view of a synthetic topic; what is given are fields of its cluster, and the scores."""
+    """Create the view of a synthetic topic; arguments are fields of its cluster, and the scores."""
 
     def make(*scores: str, **fields: object) -> RoutingView:
         spec = WorkloadCluster(**fields)  # type: ignore[arg-type]

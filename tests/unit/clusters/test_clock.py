@@ -7,7 +7,7 @@ from kafkabal.clusters.simulated.fake_clock import FakeClock
 
 
 def test_a_deadline_comes_closer_and_then_is_over() -> None:
-    """What is left shrinks with the clock, down to nothing and not below."""
+    """The remaining time shrinks with the clock, down to zero and not below."""
     clock = FakeClock()
     deadline = Deadline(3.0, clock)
     clock.sleep(1.0)
@@ -17,7 +17,7 @@ def test_a_deadline_comes_closer_and_then_is_over() -> None:
 
 
 def test_the_earlier_deadline_counts() -> None:
-    """A limit for a part of the work never outlasts the whole."""
+    """A limit for part of the work never outlasts the whole."""
     clock = FakeClock()
     deadline = Deadline(3.0, clock)
     assert deadline.at_most(1.0).remaining_s == 1.0

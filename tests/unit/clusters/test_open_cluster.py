@@ -1,4 +1,4 @@
-"""From the description of a cluster to the back end that can reach it."""
+"""From an address to the back end for it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def snapshot(tmp_path: Path) -> str:
 
 
 def test_a_snapshot_is_opened(snapshot: str) -> None:
-    """A file stands for a cluster."""
+    """A file is opened as a cluster."""
     cluster = connect(SnapshotAddress(snapshot))
     assert isinstance(cluster, SnapshotCluster)
     assert cluster.name == snapshot
@@ -40,7 +40,7 @@ def test_a_live_cluster_is_not_spoken_to_before_it_is_asked_something() -> None:
 
 
 def test_what_is_no_cluster_is_reported_at_once(tmp_path: Path) -> None:
-    """A file that is not there, and an address that is none."""
+    """A missing file, and an invalid address."""
     with pytest.raises(InputFileError, match=r"nowhere\.jsonl"):
         connect(SnapshotAddress(str(tmp_path / "nowhere.jsonl")))
     with pytest.raises(ConfigError, match="invalid broker address: 'broker1'"):
@@ -48,7 +48,7 @@ def test_what_is_no_cluster_is_reported_at_once(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_needs_no_kafka_library(snapshot: str) -> None:
-    """Whoever works on files does not wait for libraries of live clusters."""
+    """Working on files does not load libraries of live clusters."""
     program = (
         "import sys; from kafkabal.clusters.open_cluster import connect; "
         "from kafkabal.config.connection_settings import *; "

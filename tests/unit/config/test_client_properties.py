@@ -1,4 +1,4 @@
-"""A Java client.properties says how to connect."""
+"""A Java client.properties defines how to connect."""
 
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,7 @@ def test_a_malformed_escape_is_named_by_the_line_it_begins_on(write: Any) -> Non
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    """With the reason of the system."""
+    """With the system's reason."""
     with pytest.raises(InputFileError, match="none: cannot read: No such file"):
         read_properties(tmp_path / "none")
 
@@ -84,7 +84,7 @@ def test_without_a_file_the_connection_is_plain() -> None:
 
 
 def test_a_tls_connection_is_read(write: Any) -> None:
-    """PEM stores as files, key password, and no check of host names where the algorithm is empty."""
+    """PEM stores as files, key password, and no host name check if the algorithm is empty."""
     path = write(
         "bootstrap.servers=a:9093, [::1]:9094",
         "bootstrap.controllers=c:9095",
@@ -158,7 +158,7 @@ def test_certificates_may_stand_in_the_file_itself(write: Any) -> None:
     ],
 )
 def test_credentials_are_read(write: Any, mechanism: str, jaas: str, sasl: SaslSettings) -> None:
-    """Quoted and bare values of the login module, in whatever lines."""
+    """Quoted and bare values of the login module, over any lines."""
     path = write(
         "security.protocol=sasl_ssl",
         f"sasl.mechanism={mechanism}",
@@ -206,7 +206,7 @@ def test_credentials_are_read(write: Any, mechanism: str, jaas: str, sasl: SaslS
     ],
 )
 def test_what_is_wrong_is_named_by_its_line(write: Any, lines: list[str], line: int | None, message: str) -> None:
-    """Unknown values, misspelt keys of security, and what is missing."""
+    """Unknown values, misspelt security keys, and missing settings."""
     with pytest.raises(UsageError) as error:
         read_connection(write(*lines))
     assert message in error.value.message
@@ -226,7 +226,7 @@ def test_what_is_wrong_is_named_by_its_line(write: Any, lines: list[str], line: 
     ],
 )
 def test_malformed_credentials_are_refused_without_being_shown(write: Any, jaas: str) -> None:
-    """The line is named and an example given, but the secret stays where it is."""
+    """The line is named and an example given, but the secret is not shown."""
     path = write("security.protocol=SASL_SSL", "sasl.mechanism=PLAIN", f"sasl.jaas.config={jaas}")
     with pytest.raises(UsageError, match=r"line 3: sasl\.jaas\.config") as error:
         read_connection(path)
@@ -234,7 +234,7 @@ def test_malformed_credentials_are_refused_without_being_shown(write: Any, jaas:
 
 
 def test_secrets_do_not_show(write: Any) -> None:
-    """Neither password nor key can be seen where the settings are printed."""
+    """Neither password nor key appears when the settings are printed."""
     path = write(
         "security.protocol=SASL_SSL",
         "sasl.mechanism=SCRAM-SHA-512",
@@ -247,7 +247,7 @@ def test_secrets_do_not_show(write: Any) -> None:
 
 @pytest.mark.parametrize("address", ["localhost", ":9092", "a:", "a:b", "a:0", "a:70000", "::1:9092", "a:9092/x"])
 def test_a_malformed_address_is_refused(address: str) -> None:
-    """With an example of a good one."""
+    """With an example of a valid one."""
     with pytest.raises(ConfigError, match=r"bootstrap servers: invalid address: ") as error:
         read_connection(None, bootstrap_servers=(address,))
     assert error.value.hint
@@ -270,7 +270,7 @@ def test_settings_name_one_cluster(settings: Settings, address: object) -> None:
 
 
 def test_addresses_on_the_command_line_come_before_those_of_the_file(write: Any) -> None:
-    """The file may serve several clusters; without any address nothing is named."""
+    """The file may serve several clusters; without any address no cluster is given."""
     path = write("bootstrap.servers=file:1")
     given = cluster_address(Settings(command_config=path, bootstrap_servers=("flag:1",)))
     found = cluster_address(Settings(command_config=path))

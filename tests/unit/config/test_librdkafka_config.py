@@ -1,4 +1,4 @@
-"""Connection settings in the words of librdkafka; librdkafka itself says whether it knows them."""
+"""Connection settings as librdkafka's; librdkafka itself says whether it accepts them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_plaintext() -> None:
 
 
 def test_tls_files() -> None:
-    """A certificate file without a key file holds the key too; the host name is checked unless told otherwise."""
+    """A certificate file without a key file holds the key too; the host name is checked by default."""
     tls = TlsSettings(ca_file="ca.pem", certificate_file="me.pem", key_password="secret", check_hostname=False)
     settings = librdkafka_settings(
         ConnectionSettings(bootstrap_servers=SERVERS, security_protocol=SecurityProtocol.SSL, tls=tls)

@@ -1,4 +1,4 @@
-"""Which value holds, and where it came from."""
+"""Which value applies, and its origin."""
 
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ def test_nothing_given_gives_the_defaults(tmp_path: Path) -> None:
 
 
 def test_a_profile_is_read_with_the_meaning_of_every_value(profiles: Path) -> None:
-    """Quantities, lists, mappings by broker and by dir; a file is relative to the profile."""
+    """Quantities, lists, mappings by broker and by dir; a path is relative to the profile's file."""
     settings = settle(profiles, {"profile": "prod"})
     assert settings.bootstrap_servers == ("a:9092", "b:9092")
     assert settings.command_config == profiles.parent / "client.properties"
@@ -90,12 +90,12 @@ def test_flags_come_before_environment_before_profile(
 
 
 def test_the_profile_called_default_holds_where_none_is_chosen(profiles: Path) -> None:
-    """It need not be asked for."""
+    """It need not be selected."""
     assert settle(profiles).bootstrap_servers == ("home:9092",)
 
 
 def test_lists_and_switches_come_as_flags(profiles: Path) -> None:
-    """A flag that is given several times is a list, one with commas too; a switch is true."""
+    """A repeated flag is a list, and so is one with commas; a switch is true."""
     settings = settle(
         profiles,
         {"exclude_topics": ["a*", "b*,c*"], "exclude_brokers": ["3", "1,3"], "include_internal": True, "topics": []},
@@ -118,14 +118,14 @@ def test_lists_and_switches_come_as_flags(profiles: Path) -> None:
 def test_a_stronger_source_names_another_cluster(
     profiles: Path, flags: dict[str, Any], environ: dict[str, str], kept: str
 ) -> None:
-    """A snapshot on the command line is not mixed with the brokers of the profile, nor the other way round."""
+    """A snapshot on the command line is not mixed with the profile's brokers, nor the other way round."""
     settings = settle(profiles, flags, **environ)
     named = [f for f in ("bootstrap_servers", "zookeeper", "snapshot") if getattr(settings, f)]
     assert named == [kept]
 
 
 def test_one_source_cannot_name_two_clusters(profiles: Path) -> None:
-    """A snapshot and a bootstrap server side by side are a contradiction."""
+    """A snapshot together with a bootstrap server is a contradiction."""
     with pytest.raises(
         UsageError, match=r"both a snapshot \(--snapshot\) and a live cluster \(--bootstrap-server\) given"
     ):
@@ -151,7 +151,7 @@ def test_one_source_cannot_name_two_clusters(profiles: Path) -> None:
 def test_a_wrong_value_is_named_by_where_it_was_written(
     tmp_path: Path, flags: dict[str, Any], environ: dict[str, str], message: str
 ) -> None:
-    """A flag by its name, a variable by its name; the exit code is that of bad usage."""
+    """A flag by its name, a variable by its name; the exit code is that of a usage error."""
     with pytest.raises(UsageError) as error:
         settle(tmp_path / "none.yaml", flags, **environ)
     assert message in error.value.message
@@ -159,7 +159,7 @@ def test_a_wrong_value_is_named_by_where_it_was_written(
 
 
 def test_a_capacity_in_a_variable_is_the_default_of_all_brokers(tmp_path: Path) -> None:
-    """Where no mapping can be written, one value stands for every broker."""
+    """If no mapping can be written, a single value applies to every broker."""
     assert settle(tmp_path / "none.yaml", KAFKABAL_CAPACITY="4TiB").capacity == {"default": 2**42}
 
 
@@ -208,7 +208,7 @@ def test_a_wrong_profile_is_named_by_its_line(tmp_path: Path, text: str, line: i
 
 
 def test_near_keys_are_offered(tmp_path: Path) -> None:
-    """A misspelt key is answered with the right one."""
+    """A misspelt key suggests the right one."""
     path = tmp_path / "p.yaml"
     path.write_text("tolerence: 5%\n")
     with pytest.raises(UsageError) as error:
@@ -227,7 +227,7 @@ def test_near_keys_are_offered(tmp_path: Path) -> None:
     ],
 )
 def test_an_unknown_profile_is_refused(profiles: Path, chosen: str, message: str, hint: str) -> None:
-    """What there is instead is said."""
+    """The existing profiles are listed."""
     (profiles.parent / "several.yaml").write_text("profiles: {a: {}, b: {}}")
     (profiles.parent / "latin.yaml").write_bytes(b"topics: caf\xe9")
     with pytest.raises(UsageError, match=message) as error:
@@ -236,7 +236,7 @@ def test_an_unknown_profile_is_refused(profiles: Path, chosen: str, message: str
 
 
 def test_a_name_without_a_file_is_refused(tmp_path: Path) -> None:
-    """Where no profiles were ever written, their place is named."""
+    """If there is no profiles file, its path is named."""
     with pytest.raises(UsageError, match=r"unknown profile: 'prod' \(.*none\.yaml does not exist\)"):
         settle(tmp_path / "none.yaml", {"profile": "prod"})
 
@@ -283,7 +283,7 @@ def test_a_profile_in_a_file_of_its_own(tmp_path: Path, text: str, chosen: str, 
 def test_an_empty_value_is_refused(
     profiles: Path, tmp_path: Path, flags: dict[str, Any], environ: dict[str, str], place: str
 ) -> None:
-    """Read as none it would widen the scope, most often since a variable of a shell is not set."""
+    """Treating an empty value as not given would widen the scope; it is often an unset shell variable."""
     file = tmp_path / "empty.yaml"
     file.write_text("profiles:\n  text: {topics: ''}\n  list: {exclude_topics: []}\n  entry: {topics: [a, '']}\n")
     if str(flags.get("profile", "")).startswith(file.name):
@@ -295,7 +295,7 @@ def test_an_empty_value_is_refused(
 
 @pytest.mark.parametrize("text", ["a,,b", ",", "a,"])
 def test_an_empty_entry_of_a_list_is_refused(profiles: Path, text: str) -> None:
-    """It stands for a variable that is not set as well."""
+    """It is often an unset variable too."""
     with pytest.raises(UsageError, match="--exclude-topics: empty entry in a list"):
         resolve({"exclude_topics": text}, environ={}, profiles_file=profiles)
 
@@ -304,7 +304,7 @@ def test_an_empty_entry_of_a_list_is_refused(profiles: Path, text: str) -> None:
     ("key", "value"), [("throttle", "0"), ("throttle", "0MB"), ("log_dir_throttle", "0"), ("nic_rate", "0")]
 )
 def test_a_rate_of_nothing_is_refused(profiles: Path, key: str, value: str) -> None:
-    """It is neither an automatic rate nor none."""
+    """It means neither an automatic rate nor no throttle."""
     with pytest.raises(UsageError, match="rate must be above 0"):
         resolve({key: value}, environ={}, profiles_file=profiles)
 

@@ -20,7 +20,7 @@ from kafkabal.errors import UsageError
     ],
 )
 def test_window(text: str, now: str, opens_s: int, left_s: int) -> None:
-    """A window opens and closes at its times, over midnight as well."""
+    """A window opens and closes at its times, also over midnight."""
     moment = datetime.strptime(f"2026-01-01 {now}", "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
     window = TimeWindow.parse(text)
     assert (window.seconds_until_open(moment), window.seconds_left(moment)) == (opens_s, left_s)
@@ -28,7 +28,7 @@ def test_window(text: str, now: str, opens_s: int, left_s: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "1-5", "25:00-26:00", "01:00-01:00", "01:00", "a:b-c:d"])
 def test_window_refused(text: str) -> None:
-    """What is no window is refused with an example."""
+    """An invalid window is refused with an example."""
     with pytest.raises(UsageError) as refused:
         TimeWindow.parse(text)
     assert refused.value.hint

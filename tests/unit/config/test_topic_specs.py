@@ -1,4 +1,4 @@
-"""Topics that are to be created, and how existing ones differ."""
+"""Topics to create, and how existing ones differ."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def test_the_training_preset_is_what_training_data_needs() -> None:
 
 
 def test_what_is_given_comes_before_the_preset() -> None:
-    """Numbers and single configs are overridden, the others stay."""
+    """Numbers and single configs can be overridden, the others stay."""
     spec = topic_spec("t", preset="training", partitions=4, configs={"retention.ms": "1", "cleanup.policy": "compact"})
     assert (spec.partitions, spec.replication_factor) == (4, 3)
     assert spec.configs == {**TRAINING, "retention.ms": "1", "cleanup.policy": "compact"}
@@ -33,7 +33,7 @@ def test_names_that_kafka_takes(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a b", "caf\xe9", "a/b", "x" * 250, "a\n"])
 def test_names_that_kafka_refuses(name: str) -> None:
-    """They are refused here already, with the rule."""
+    """They are refused before Kafka sees them, with the rule."""
     with pytest.raises(UsageError, match="invalid topic name") as error:
         topic_spec(name)
     assert "249" in (error.value.hint or "")
@@ -49,7 +49,7 @@ def test_names_that_kafka_refuses(name: str) -> None:
     ],
 )
 def test_bad_values_are_refused(given: dict, message: str) -> None:
-    """An unknown preset is answered with those that exist."""
+    """An unknown preset suggests the existing ones."""
     with pytest.raises(UsageError, match=message):
         topic_spec("t", **given)
 
@@ -66,7 +66,7 @@ def test_bad_values_are_refused(given: dict, message: str) -> None:
     ],
 )
 def test_an_existing_topic_is_compared_with_what_is_wanted(spec: TopicSpec, expected: list[str]) -> None:
-    """Only what was asked for is compared, and configs only where they were read."""
+    """Only requested settings are compared, and configs only if they were read."""
     rows = [
         TopicRow(topic="t", partitions=[cluster_builders.partition(i, [1, 2]) for i in range(2)], configs={"a": "1"}),
         cluster_builders.topic("u", [1], [1, 2]),

@@ -1,4 +1,4 @@
-"""Files of topics that are to be created."""
+"""Files of topics to create."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ TRAINING = {"compression.type": "lz4", "max.message.bytes": "10485760", "retenti
 
 
 def test_a_file_of_topics_is_read_in_its_order(tmp_path: Path) -> None:
-    """Every key, and values that YAML would take for something else than text."""
+    """Every key, and values that YAML would not read as text."""
     path = tmp_path / "topics.yaml"
     path.write_text(
         "topics:\n"

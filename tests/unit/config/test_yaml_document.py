@@ -1,4 +1,4 @@
-"""YAML as people, or their enemies, write it."""
+"""YAML from people, and from attackers."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The files that run kafkabal elsewhere: whole, without privileges, and of settings that kafkabal reads."""
+"""Deployment files: complete, without privileges, and with settings that kafkabal reads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _documents(name: str) -> list[dict[str, Any]]:
 
 
 def _pods() -> Iterator[tuple[str, dict[str, Any]]]:
-    """The specifications of pods, with the kind of what they are in."""
+    """The pod specifications, with the kind of their resource."""
     for document in _documents("kubernetes/kafkabal.yaml"):
         if document["kind"] == "CronJob":
             yield "CronJob", document["spec"]["jobTemplate"]["spec"]["template"]["spec"]
@@ -48,7 +48,7 @@ def _pods() -> Iterator[tuple[str, dict[str, Any]]]:
 
 @pytest.mark.parametrize(("kind", "pod"), list(_pods()), ids=lambda each: each if isinstance(each, str) else "")
 def test_pods_have_no_privileges(kind: str, pod: dict[str, Any]) -> None:
-    """Not root, a root file system that is read-only, no token, no capability, and time to stop gracefully."""
+    """Not root, a read-only root file system, no token, no capability, and time to stop gracefully."""
     assert pod["automountServiceAccountToken"] is False
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
@@ -89,7 +89,7 @@ def test_the_config_map_is_a_profile(tmp_path: Path) -> None:
 
 
 def test_the_user_has_the_documented_permissions_and_no_others() -> None:
-    """What the table of docs/permissions.md asks for is granted or implied; nothing else is granted."""
+    """Every permission in the table of docs/permissions.md is granted or implied; nothing else is granted."""
     granted = {
         (operation, acl["resource"]["type"].capitalize(), acl["resource"].get("name", ""))
         for acl in _documents("kubernetes/strimzi-user.yaml")[0]["spec"]["authorization"]["acls"]
@@ -106,7 +106,7 @@ def test_the_user_has_the_documented_permissions_and_no_others() -> None:
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)
 def test_units_are_well_formed(unit: Path) -> None:
-    """systemd finds nothing to complain about, but for a program that is not installed here."""
+    """systemd reports no problem, except the program, which is not installed here."""
     done = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True, check=False
     )
@@ -132,7 +132,7 @@ def test_the_image_runs_as_nobody_special() -> None:
 
 
 def test_what_the_image_copies_is_enough_to_build(tmp_path: Path) -> None:
-    """A wheel is built of just the files that the first stage copies; the build needs no others."""
+    """A wheel is built from just the files that the first stage copies; the build needs no others."""
     source = tmp_path / "source"
     source.mkdir()
     for what in (words for name, words in _instructions() if name == "COPY" and "--from" not in words):
@@ -167,7 +167,7 @@ def test_what_the_image_copies_is_enough_to_build(tmp_path: Path) -> None:
 
 
 def test_the_workflow_changes_nothing() -> None:
-    """It may read the repository and comment, and its steps only look."""
+    """It may read the repository and comment, and its steps change nothing."""
     workflow = yaml.safe_load((DEPLOY / "ci" / "github-plan.yml").read_text())
     assert workflow["permissions"] == {"contents": "read", "pull-requests": "write"}
     runs = "\n".join(step.get("run", "") for step in workflow["jobs"]["plan"]["steps"])

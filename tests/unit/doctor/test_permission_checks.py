@@ -1,4 +1,4 @@
-"""Permissions as brokers tell them, against the table of the documentation."""
+"""Permissions as brokers report them, compared with the documented table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DENIED = Fault("TOPIC_AUTHORIZATION_FAILED")
 
 @dataclass
 class Told:
-    """A cluster that tells this."""
+    """A cluster that reports these."""
 
     cluster: frozenset[Operation] = _ALL
     topics: dict[str, frozenset[Operation]] = field(default_factory=lambda: {"img": _ALL, "__kafkabal": _ALL})
@@ -50,7 +50,7 @@ class Told:
         return frozenset({1})
 
     def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> dict[str, Fault]:
-        """Only what would come of it."""
+        """Only validate."""
         assert validate_only
         return self.creation
 
@@ -60,7 +60,7 @@ def _found(told: Told, *purposes: Purpose) -> dict[str, CheckResult]:
 
 
 def test_steps_are_those_of_the_documentation() -> None:
-    """Each step needs what the table says, neither more nor less."""
+    """Each step needs exactly the permissions in the table."""
     documented = {
         step: set(permissions.split("; ")) for step, permissions in _ROW.findall(_DOCS.read_text()) if step != "step"
     }
@@ -68,14 +68,14 @@ def test_steps_are_those_of_the_documentation() -> None:
 
 
 def test_everything_allowed() -> None:
-    """No step is a finding; groups that may not be listed cannot be asked about."""
+    """No step is a finding; groups that may not be listed cannot be checked."""
     found = _found(Told())
     assert {check.status for check in found.values()} == {CheckStatus.OK, CheckStatus.SKIPPED}
     assert found["read committed offsets"].detail == "not reported by the brokers: Describe on Group *"
 
 
 def test_what_is_missing_is_named_with_its_step() -> None:
-    """Without Alter on the cluster nothing can be moved; all else can be done."""
+    """Without Alter on the cluster nothing can be moved; everything else works."""
     found = _found(Told(cluster=_ALL - {Operation.ALTER}))
     failed = {name for name, check in found.items() if check.status is CheckStatus.FAILED}
     assert failed == {"move replicas", "move replicas between log dirs", "elect leaders"}
@@ -84,21 +84,21 @@ def test_what_is_missing_is_named_with_its_step() -> None:
 
 
 def test_topics_that_lack_something_are_named() -> None:
-    """The first few by name, the rest by number."""
+    """The first few by name, and the number of the others."""
     some = {f"t{number}": _ALL - {Operation.ALTER_CONFIGS} for number in range(5)}
     found = _found(Told(topics={"img": _ALL, "__kafkabal": _ALL, **some}))
     assert found["set throttles"].detail == "missing: AlterConfigs on Topic t0, t1, t2 and 2 more"
 
 
 def test_without_describe_the_rest_is_unknown() -> None:
-    """Brokers tell nothing to whom may not describe the cluster: that is no proof that it is missing."""
+    """Brokers report nothing to a principal that may not describe the cluster: that proves nothing missing."""
     found = _found(Told(cluster=frozenset()))
     assert found["read the cluster"].detail == "missing: Describe on Cluster"
     assert found["move replicas"].status is CheckStatus.SKIPPED
 
 
 def test_what_is_optional_only_warns() -> None:
-    """Runs do without the lock of the cluster and without its record."""
+    """Runs work without the lock of the cluster and without its record."""
     denied = Told(topics={"img": _ALL}, groups=frozenset(), faults={"__kafkabal": _DENIED})
     found = _found(denied)
     assert found["take the lock of watch"].status is CheckStatus.FAILED
@@ -110,21 +110,21 @@ def test_what_is_optional_only_warns() -> None:
     ("creation", "status"), [({}, CheckStatus.SKIPPED), ({"__kafkabal": _DENIED}, CheckStatus.WARNING)]
 )
 def test_a_record_that_is_not_there_yet(creation: dict[str, Fault], status: CheckStatus) -> None:
-    """Whether it could be created is asked, and nothing is created."""
+    """It asks whether the topic could be created, and creates nothing."""
     absent = Fault("UNKNOWN_TOPIC_OR_PARTITION")
     found = _found(Told(topics={"img": _ALL}, faults={"__kafkabal": absent}, creation=creation))
     assert found["write the run record"].status is status
 
 
 def test_only_what_a_command_needs() -> None:
-    """Who only inspects is not told of what only rebalance needs."""
+    """For inspect alone, missing permissions of rebalance are not reported."""
     found = _found(Told(cluster=frozenset({Operation.DESCRIBE})), Purpose.INSPECT)
     assert "move replicas" not in found
     assert not any(check.status.is_finding for check in found.values())
 
 
 def test_brokers_that_cannot_tell() -> None:
-    """Before Kafka 2.3 nothing is known, which is no finding."""
+    """Before Kafka 2.3 nothing is known, which is not a finding."""
 
     class Old(Told):
         def cluster_operations(self) -> frozenset[Operation]:

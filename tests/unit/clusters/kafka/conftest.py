@@ -1,4 +1,4 @@
-"""Brokers that speak Kafka's protocol on loopback and answer what a test tells them to."""
+"""Brokers that speak Kafka's protocol on loopback and respond as a test tells them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ HANG_UP = object()
 
 
 class FakeBroker:
-    """Answers each kind of request, named by its class without ``Request``, with what its function returns."""
+    """Responds to each kind of request, named by its class without ``Request``, with the result of its function."""
 
     def __init__(self, versions: dict[int, tuple[int, int]] | None = None, tls: ssl.SSLContext | None = None) -> None:
         self.host = "127.0.0.1"
@@ -55,17 +55,17 @@ class FakeBroker:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def asked(self, kind: str) -> list[Any]:
-        """All requests of a kind that came in."""
+        """All requests of a kind that arrived."""
         return [request for request in self.requests if request.name == f"{kind}Request"]
 
     def drop_connections(self) -> None:
-        """End all connections, as a broker does with those that are idle."""
+        """Close all connections, as a broker does with idle ones."""
         for connection in self._open:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         with suppress(OSError):
             self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
@@ -117,7 +117,7 @@ class FakeBroker:
 
 
 class FakeCluster:
-    """Some brokers, numbered from 1, with one controller among them; they hold no topics unless told so."""
+    """Some brokers, numbered from 1, with one controller among them; they hold no topics by default."""
 
     def __init__(self, brokers: int, versions: dict[int, tuple[int, int]] | None = None) -> None:
         self.brokers = {number: FakeBroker(versions) for number in range(1, brokers + 1)}
@@ -130,12 +130,12 @@ class FakeCluster:
             broker.answers["Metadata"] = self._metadata
 
     def answer(self, kind: str, function: Callable[[Any], Any]) -> None:
-        """Let all brokers answer a kind of request alike."""
+        """Make all brokers respond alike to a kind of request."""
         for broker in self.brokers.values():
             broker.answers[kind] = function
 
     def asked(self, kind: str) -> list[Any]:
-        """All requests of a kind that came in anywhere."""
+        """All requests of a kind that arrived at any broker."""
         return [request for broker in self.brokers.values() for request in broker.asked(kind)]
 
     def settings(self, *seeds: int, **changes: Any) -> ConnectionSettings:
@@ -146,7 +146,7 @@ class FakeCluster:
         return ConnectionSettings(**(usual | changes))
 
     def close(self) -> None:
-        """End all brokers."""
+        """Stop all brokers."""
         for broker in self.brokers.values():
             broker.close()
 
@@ -166,14 +166,14 @@ class FakeCluster:
 
 
 class MakeFakeCluster(Protocol):
-    """Makes clusters that end with the test."""
+    """Creates clusters that are closed with the test."""
 
     def __call__(self, brokers: int = ..., versions: dict[int, tuple[int, int]] | None = ...) -> FakeCluster:
         """Return a cluster of brokers that listen."""
 
 
 class MakeClient(Protocol):
-    """Makes clients that are closed with the test."""
+    """Creates clients that are closed with the test."""
 
     def __call__(self, settings: ConnectionSettings) -> KafkaClient:
         """Return a client."""
@@ -181,7 +181,7 @@ class MakeClient(Protocol):
 
 @pytest.fixture
 def fake_broker() -> Iterator[Callable[..., FakeBroker]]:
-    """Make single brokers."""
+    """Create single brokers."""
     with ExitStack() as at_end:
 
         def make(**options: Any) -> FakeBroker:
@@ -194,7 +194,7 @@ def fake_broker() -> Iterator[Callable[..., FakeBroker]]:
 
 @pytest.fixture
 def fake_cluster() -> Iterator[MakeFakeCluster]:
-    """Make clusters."""
+    """Create clusters."""
     with ExitStack() as at_end:
 
         def make(brokers: int = 1, versions: dict[int, tuple[int, int]] | None = None) -> FakeCluster:
@@ -207,7 +207,7 @@ def fake_cluster() -> Iterator[MakeFakeCluster]:
 
 @pytest.fixture
 def make_client() -> Iterator[MakeClient]:
-    """Make clients with the clock of this machine."""
+    """Create clients with the real clock."""
     with ExitStack() as at_end:
 
         def make(settings: ConnectionSettings) -> KafkaClient:
@@ -220,11 +220,11 @@ def make_client() -> Iterator[MakeClient]:
 
 @pytest.fixture(scope="session")
 def silence() -> object:
-    """An answer that never comes."""
+    """A response that never comes."""
     return SILENCE
 
 
 @pytest.fixture(scope="session")
 def hang_up() -> object:
-    """The connection ends instead of an answer."""
+    """The connection closes instead of a response."""
     return HANG_UP

@@ -17,7 +17,7 @@ from kafkabal.errors import ConfigError
     ],
 )
 def test_addresses_are_read_and_written_alike(text: str, address: Address) -> None:
-    """Names, IPv4 and IPv6 addresses are read, and written as they were."""
+    """Names, IPv4 and IPv6 addresses are parsed, and formatted as they were."""
     assert parse_address(text) == address
     assert str(address) == text.strip()
 

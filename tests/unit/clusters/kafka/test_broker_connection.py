@@ -1,4 +1,4 @@
-"""Connections: what is spoken, and the one line that says why one failed."""
+"""Connections: the protocol, and the one line that says why a connection failed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _server_context() -> ssl.SSLContext:
 
 @contextmanager
 def _listening(first_words: bytes | None = None) -> Iterator[Address]:
-    """A server that says something, or nothing, and is no broker."""
+    """A server that sends something, or nothing, and is not a broker."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         kept = []
 
@@ -73,7 +73,7 @@ def _listening(first_words: bytes | None = None) -> Iterator[Address]:
 
 
 def test_versions_are_agreed_upon(fake_broker: Callable[..., Any]) -> None:
-    """A request goes out in the highest version that both sides know."""
+    """A request is sent in the highest version that both sides support."""
     broker = fake_broker(versions={18: (0, 3), 35: (1, 2)})
     broker.answers["DescribeLogDirs"] = lambda request: DescribeLogDirsResponse(results=[])
     connection = _open(_address(broker))
@@ -83,7 +83,7 @@ def test_versions_are_agreed_upon(fake_broker: Callable[..., Any]) -> None:
 
 
 def test_an_old_broker_is_asked_for_its_versions_again(fake_broker: Callable[..., Any]) -> None:
-    """A broker that does not know our version of the first request is asked in the oldest one."""
+    """A broker that does not support our version of the first request is asked in the oldest one."""
     broker = fake_broker(versions={18: (0, 2), 35: (1, 1)})
     _open(_address(broker)).close()
     asked = [request.header.request_api_version for request in broker.asked("ApiVersions")]
@@ -91,7 +91,7 @@ def test_an_old_broker_is_asked_for_its_versions_again(fake_broker: Callable[...
 
 
 def test_a_request_that_the_broker_does_not_know_is_not_sent(fake_broker: Callable[..., Any]) -> None:
-    """What the versions rule out is a missing capability."""
+    """An unsupported request is a missing capability."""
     broker = fake_broker(versions={18: (0, 3)})
     connection = _open(_address(broker))
     with pytest.raises(MissingCapabilityError, match="DescribeCluster"):
@@ -101,13 +101,13 @@ def test_a_request_that_the_broker_does_not_know_is_not_sent(fake_broker: Callab
 
 
 def test_an_unknown_host_is_named() -> None:
-    """A name that nobody knows is not taken for a broker that is down."""
+    """An unknown host name is not reported as a broker that is down."""
     with pytest.raises(UnreachableError, match=r"cannot reach no-such-host\.invalid:9092: unknown host name"):
         _open(Address("no-such-host.invalid", 9092))
 
 
 def test_a_port_where_nobody_listens_is_refused() -> None:
-    """A wrong port gives the reason and what to look at."""
+    """A wrong port gives the reason and what to check."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(UnreachableError, match=f"cannot reach 127.0.0.1:{port}: connection refused") as caught:
@@ -116,14 +116,14 @@ def test_a_port_where_nobody_listens_is_refused() -> None:
 
 
 def test_a_server_that_hangs_costs_its_deadline() -> None:
-    """A broker that accepts and then says nothing is given up in time, without a guess at the reason."""
+    """A broker that accepts but never responds is given up in time, without a guess at the reason."""
     with _listening() as address, pytest.raises(UnreachableError, match=r"did not respond within 0\.2 s") as caught:
         _open(address, timeout_s=0.2)
     assert caught.value.hint is None
 
 
 def test_tls_spoken_to_in_plain_text_is_recognised(fake_broker: Callable[..., Any]) -> None:
-    """A TLS listener that is spoken to in plain text leads to the setting that is wrong."""
+    """A TLS listener contacted in plain text leads to the wrong setting."""
     with pytest.raises(UnreachableError) as caught:
         _open(_address(fake_broker(tls=_server_context())))
     assert "security.protocol" in str(caught.value.hint)
@@ -131,7 +131,7 @@ def test_tls_spoken_to_in_plain_text_is_recognised(fake_broker: Callable[..., An
 
 
 def test_a_tls_alert_is_recognised() -> None:
-    """An alert instead of an answer is TLS for certain."""
+    """An alert instead of a response proves TLS."""
     alert = b"\x15\x03\x03\x00\x02\x02\x50"
     with _listening(alert) as address, pytest.raises(UnreachableError, match="not a Kafka broker") as caught:
         _open(address)
@@ -139,7 +139,7 @@ def test_a_tls_alert_is_recognised() -> None:
 
 
 def test_a_web_server_is_no_broker() -> None:
-    """Some other protocol is told as that."""
+    """Another protocol is reported as such."""
     with (
         _listening(b"HTTP/1.1 400 Bad Request\r\n\r\n") as address,
         pytest.raises(UnreachableError, match="not a Kafka broker"),
@@ -148,20 +148,20 @@ def test_a_web_server_is_no_broker() -> None:
 
 
 def test_plain_text_spoken_to_in_tls_is_recognised(fake_broker: Callable[..., Any]) -> None:
-    """A plain listener that is spoken to in TLS leads to the setting that is wrong."""
+    """A plain listener contacted with TLS leads to the wrong setting."""
     with pytest.raises(UnreachableError, match="does not use TLS") as caught:
         _open(_address(fake_broker()), tls=_TRUSTING)
     assert "PLAINTEXT" in str(caught.value.hint)
 
 
 def test_a_server_that_hangs_in_the_tls_handshake_costs_its_deadline() -> None:
-    """The handshake is bounded as well."""
+    """The handshake is bounded too."""
     with _listening() as address, pytest.raises(UnreachableError, match=r"no TLS handshake within 0\.2 s"):
         _open(address, timeout_s=0.2, tls=_TRUSTING)
 
 
 def test_tls_works(fake_broker: Callable[..., Any]) -> None:
-    """A broker whose certificate is trusted is spoken to."""
+    """A broker with a trusted certificate is accepted."""
     connection = _open(_address(fake_broker(tls=_server_context())), tls=_TRUSTING)
     assert connection.is_usable
     connection.close()
@@ -177,7 +177,7 @@ def test_tls_works(fake_broker: Callable[..., Any]) -> None:
 def test_a_certificate_that_is_not_trusted_is_named(
     fake_broker: Callable[..., Any], tls: TlsSettings, reason: str
 ) -> None:
-    """A broker that proves nothing is not spoken to."""
+    """A broker with an untrusted certificate is refused."""
     with pytest.raises(UnreachableError, match=f"rejected: {reason}") as caught:
         _open(_address(fake_broker(tls=_server_context())), tls=tls)
     assert "truststore" in str(caught.value.hint)
@@ -186,7 +186,7 @@ def test_a_certificate_that_is_not_trusted_is_named(
 def test_a_broker_without_an_answer_is_not_taken_for_one_that_was_not_asked(
     fake_broker: Callable[..., Any], silence: object, hang_up: object
 ) -> None:
-    """Silence and a connection that ends both leave open whether the request took effect."""
+    """No response and a closed connection both leave open whether the request took effect."""
     for answer, reason in ((silence, r"did not respond within 0\.1 s"), (hang_up, "closed the connection")):
         broker = fake_broker()
         broker.answers["DescribeLogDirs"] = lambda request, answer=answer: answer
@@ -197,7 +197,7 @@ def test_a_broker_without_an_answer_is_not_taken_for_one_that_was_not_asked(
 
 
 def test_a_connection_that_the_broker_closed_is_not_usable(fake_broker: Callable[..., Any]) -> None:
-    """Brokers end idle connections; that is seen before the next request is risked on one."""
+    """Brokers close idle connections; that is detected before the next request is sent on one."""
     broker = fake_broker()
     connection = _open(_address(broker))
     assert connection.is_usable
@@ -230,7 +230,7 @@ def test_credentials_are_given(fake_broker: Callable[..., Any]) -> None:
 
 
 def test_credentials_that_are_not_accepted_are_reported_without_them(fake_broker: Callable[..., Any]) -> None:
-    """The reason of the broker is passed on, the password is not."""
+    """The broker's reason is reported, the password is not."""
     broker = fake_broker()
     _let_in(broker, error="Authentication failed: Invalid username or password")
     with pytest.raises(RefusedByClusterError, match="Invalid username or password") as caught:
@@ -240,7 +240,7 @@ def test_credentials_that_are_not_accepted_are_reported_without_them(fake_broker
 
 
 def test_a_mechanism_that_is_not_offered_is_reported_with_those_that_are(fake_broker: Callable[..., Any]) -> None:
-    """The user learns which mechanisms would do."""
+    """The error lists the mechanisms that the broker offers."""
     broker = fake_broker()
     _let_in(broker)
     with pytest.raises(RefusedByClusterError, match="SCRAM-SHA-256") as caught:
@@ -249,7 +249,7 @@ def test_a_mechanism_that_is_not_offered_is_reported_with_those_that_are(fake_br
 
 
 def test_a_port_that_wants_credentials_is_recognised(fake_broker: Callable[..., Any], hang_up: object) -> None:
-    """A broker that hangs up on the first request after the versions may want credentials."""
+    """A broker that closes the connection at the first request after the versions may require credentials."""
     broker = fake_broker()
     broker.answers["DescribeLogDirs"] = lambda request: hang_up
     connection = _open(_address(broker))
@@ -260,7 +260,7 @@ def test_a_port_that_wants_credentials_is_recognised(fake_broker: Callable[..., 
 
 
 def test_a_session_is_given_up_before_it_ends(fake_broker: Callable[..., Any]) -> None:
-    """Where credentials hold for a time only (KIP-368) the connection counts as used up at nine tenths of it."""
+    """If the session expires (KIP-368), the connection counts as unusable after nine tenths of its lifetime."""
     broker = fake_broker()
     _let_in(broker, lifetime_ms=1000)
     clock = FakeClock()
@@ -274,7 +274,7 @@ def test_a_session_is_given_up_before_it_ends(fake_broker: Callable[..., Any]) -
 
 
 def test_an_unsecured_token_is_made_where_nobody_vouches_for_it(fake_broker: Callable[..., Any]) -> None:
-    """OAUTHBEARER with a subject alone sends a token without signature that is valid for an hour."""
+    """OAUTHBEARER with only a subject sends an unsigned token that is valid for an hour."""
     broker = fake_broker()
     _let_in(broker)
     broker.answers["SaslHandshake"] = lambda request: SaslHandshakeResponse(error_code=0, mechanisms=["OAUTHBEARER"])

@@ -1,4 +1,4 @@
-"""Memory of answers: never given twice while somebody looks at it."""
+"""Buffers for responses: never reused while a view of them exists."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafkabal.clusters.kafka.buffer_pool import BufferPool
 
 
 def test_memory_in_use_is_never_given_again() -> None:
-    """Whatever views are kept, in whichever order they are dropped, each still has what was written into it."""
+    """Whatever views are kept, in whatever order they are dropped, each keeps its content."""
     pool, randomness = BufferPool(), random.Random(1)
     kept: dict[int, memoryview] = {}
     for number in range(300):
@@ -22,7 +22,7 @@ def test_memory_in_use_is_never_given_again() -> None:
 
 
 def test_memory_that_is_free_is_given_again() -> None:
-    """A view of the same bytes comes back once the one before is gone, also for a smaller answer."""
+    """A view of the same bytes is returned once the previous one is gone, also for a smaller response."""
     pool = BufferPool()
     first = pool.take(2**21)
     first[:4] = b"mark"
@@ -33,7 +33,7 @@ def test_memory_that_is_free_is_given_again() -> None:
 
 
 def test_small_answers_leave_large_memory_to_large_ones() -> None:
-    """The smallest memory that fits is given, and none that is more than twice as large as asked for."""
+    """The smallest buffer that fits is used, and none more than twice as large as requested."""
     pool = BufferPool()
     for size in (8, 2):
         frame = pool.take(size * 2**20)

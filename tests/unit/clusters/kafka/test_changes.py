@@ -1,4 +1,4 @@
-"""Changes: cut into requests that brokers accept, with every item that failed by name."""
+"""Changes: split into requests that brokers accept, and every failed item is reported by name."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _altered(codes: dict[TopicPartition, int], top: int = 0) -> Callable[[Any], 
 
 
 def test_reassignments_start_and_are_cancelled_in_one_request(cluster: Any, kafka: KafkaCluster) -> None:
-    """Targets and cancellations travel together; what failed comes back with Kafka's reason."""
+    """Targets and cancellations share a request; failed ones are returned with Kafka's reason."""
     cluster.answer("AlterPartitionReassignments", _altered({_B: 85}))
     faults = kafka.alter_reassignments({_A: (2, 1), _B: None})
     assert {name: fault.name for name, fault in faults.items()} == {_B: "NO_REASSIGNMENT_IN_PROGRESS"}
@@ -78,7 +78,7 @@ def test_reassignments_start_and_are_cancelled_in_one_request(cluster: Any, kafk
 
 @pytest.mark.parametrize("allowed", [True, False])
 def test_the_brokers_guard_the_replication_factor(cluster: Any, kafka: KafkaCluster, allowed: bool) -> None:
-    """Brokers that can are told whether the number of replicas may change (KIP-860)."""
+    """Brokers that support KIP-860 are told whether the number of replicas may change."""
     cluster.answer("AlterPartitionReassignments", _altered({}))
     kafka.alter_reassignments({_A: (2, 1)}, allow_replication_factor_change=allowed)
     (asked,) = cluster.asked("AlterPartitionReassignments")
@@ -86,7 +86,7 @@ def test_the_brokers_guard_the_replication_factor(cluster: Any, kafka: KafkaClus
 
 
 def test_older_brokers_are_guarded_by_looking_again(cluster: Any, kafka: KafkaCluster) -> None:
-    """Without KIP-860 the targets are compared with what is, or is coming, just before they are sent."""
+    """Without KIP-860 the targets are compared with current and pending replicas just before they are sent."""
     for broker in cluster.brokers.values():
         broker.versions = broker.versions | {45: (0, 0)}
     cluster.strangers = [_topic("t", [1, 2], [1, 2], [1, 2, 3])]
@@ -103,7 +103,7 @@ def test_older_brokers_are_guarded_by_looking_again(cluster: Any, kafka: KafkaCl
 
 
 def test_many_reassignments_are_cut(cluster: Any, kafka: KafkaCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No request is larger than a controller should get, and none is lost."""
+    """No request is larger than a controller should get, and no partition is lost."""
     monkeypatch.setattr(reassignments, "_PARTITIONS_A_REQUEST", 2)
     cluster.answer("AlterPartitionReassignments", _altered({}))
     assert kafka.alter_reassignments({TopicPartition("t", n): (1,) for n in range(5)}) == {}
@@ -114,7 +114,7 @@ def test_many_reassignments_are_cut(cluster: Any, kafka: KafkaCluster, monkeypat
 def test_a_later_request_without_an_answer_fails_with_its_partitions(
     cluster: Any, kafka: KafkaCluster, monkeypatch: pytest.MonkeyPatch, silence: object
 ) -> None:
-    """What is known of the earlier ones is kept."""
+    """The results of the earlier ones are kept."""
     monkeypatch.setattr(reassignments, "_PARTITIONS_A_REQUEST", 1)
     answers = iter([_altered({_A: 39}), lambda request: silence])
     cluster.answer("AlterPartitionReassignments", lambda request: next(answers)(request))
@@ -123,14 +123,14 @@ def test_a_later_request_without_an_answer_fails_with_its_partitions(
 
 
 def test_a_first_request_without_an_answer_is_raised(cluster: Any, kafka: KafkaCluster, silence: object) -> None:
-    """Nothing is known, and it may have taken effect."""
+    """Nothing is known, and the request may have taken effect."""
     cluster.answer("AlterPartitionReassignments", lambda request: silence)
     with pytest.raises(NoResponseError):
         kafka.alter_reassignments({_A: (1,)})
 
 
 def test_a_refused_request_is_raised(cluster: Any, kafka: KafkaCluster) -> None:
-    """An error of the whole answer is an error of the call, and names the permission that is lacking."""
+    """An error of the whole response is an error of the call, and names the missing permission."""
     cluster.answer("AlterPartitionReassignments", _altered({}, top=31))
     with pytest.raises(NotAuthorizedError, match="cannot alter reassignments: CLUSTER_AUTHORIZATION_FAILED") as refused:
         kafka.alter_reassignments({_A: (1,)})
@@ -138,7 +138,7 @@ def test_a_refused_request_is_raised(cluster: Any, kafka: KafkaCluster) -> None:
 
 
 def test_running_reassignments_are_listed(cluster: Any, kafka: KafkaCluster) -> None:
-    """With what comes, what goes, and what will be."""
+    """With the replicas being added, those being removed, and the target."""
     cluster.answer("ListPartitionReassignments", _running("t", 0, [3, 1, 2], [3], [1]))
     (reassignment,) = kafka.reassignments().values()
     assert (reassignment.replicas, reassignment.adding, reassignment.removing) == ((3, 1, 2), (3,), (1,))
@@ -146,7 +146,7 @@ def test_running_reassignments_are_listed(cluster: Any, kafka: KafkaCluster) -> 
 
 
 def test_an_election_that_is_not_needed_is_a_success(cluster: Any, kafka: KafkaCluster) -> None:
-    """Whoever leads already need not be elected."""
+    """A replica that already leads need not be elected."""
     result = ElectLeadersResponse.ReplicaElectionResult
     cluster.answer(
         "ElectLeaders",
@@ -170,7 +170,7 @@ def test_an_election_that_is_not_needed_is_a_success(cluster: Any, kafka: KafkaC
 
 
 def test_topics_are_created_in_requests_of_ten_thousand_records(cluster: Any) -> None:
-    """A controller refuses more topics, partitions and configs; no topic is divided, and one that failed is named."""
+    """A controller rejects larger requests; no topic is split, and a failed one is named."""
     topic = CreateTopicsResponse.CreatableTopicResult
     cluster.answer(
         "CreateTopics",
@@ -255,7 +255,7 @@ def _alter_configs(request: Any) -> Any:
 
 
 def test_configs_are_changed_where_they_belong(cluster: Any, kafka: KafkaCluster, silence: object) -> None:
-    """All keys of a resource go together, to its broker or to the controller; what failed is named."""
+    """All keys of a resource go together, to its broker or to the controller; failed ones are named."""
     cluster.answer("IncrementalAlterConfigs", _alter_configs)
     cluster.brokers[2].answers["IncrementalAlterConfigs"] = lambda request: silence
     changes = [
@@ -282,7 +282,7 @@ def test_configs_are_changed_where_they_belong(cluster: Any, kafka: KafkaCluster
 def test_the_configs_of_a_dead_broker_are_changed_through_the_controller(
     cluster: Any, fake_broker: Callable[..., Any]
 ) -> None:
-    """Where the settings name the controller's listener, a broker need not live for that (KIP-919)."""
+    """If the settings name the controller's listener, the broker need not be alive (KIP-919)."""
     controller = fake_broker()
     controller.answers["IncrementalAlterConfigs"] = _alter_configs
     settings = cluster.settings(bootstrap_controllers=(f"{controller.host}:{controller.port}",))
@@ -293,7 +293,7 @@ def test_the_configs_of_a_dead_broker_are_changed_through_the_controller(
 
 
 def test_the_configs_of_a_dead_broker_are_out_of_reach_otherwise(kafka: KafkaCluster) -> None:
-    """Another broker would refuse, so it is not even asked."""
+    """Another broker would refuse, so it is not asked."""
     dead = ConfigResource(ResourceKind.BROKER, "9")
     faults = kafka.alter_configs([ConfigChange(dead, _RATE, None)])
     assert faults[dead].name == "unreachable"
@@ -301,7 +301,7 @@ def test_the_configs_of_a_dead_broker_are_out_of_reach_otherwise(kafka: KafkaClu
 
 
 def test_subscriptions_are_named(cluster: Any, kafka: KafkaCluster) -> None:
-    """Sorted; without permission, or with brokers that know none, it is an error."""
+    """Sorted; without permission, or with brokers without subscriptions, it is an error."""
     kind = ListConfigResourcesResponse.ConfigResource
     named = [kind(resource_name=name, resource_type=16) for name in ("b", "a")]
     cluster.answer(
@@ -316,7 +316,7 @@ def test_subscriptions_are_named(cluster: Any, kafka: KafkaCluster) -> None:
 
 
 def test_old_brokers_know_no_subscriptions(cluster: Any) -> None:
-    """That is told before anything is sent."""
+    """This is reported before anything is sent."""
     for broker in cluster.brokers.values():
         del broker.versions[74]
     with KafkaCluster(cluster.settings()) as kafka, pytest.raises(MissingCapabilityError) as caught:

@@ -1,4 +1,4 @@
-"""Records in the topic of our own."""
+"""Records in our own topic."""
 
 from __future__ import annotations
 
@@ -92,13 +92,13 @@ def store(cluster: Any, log: Log, make_client: Callable[..., Any]) -> CompactedT
 
 
 def test_without_the_topic_there_is_nothing(store: CompactedTopicStore, cluster: Any) -> None:
-    """Reading creates nothing."""
+    """Reading does not create the topic."""
     assert store.get_all() == {}
     assert cluster.asked("CreateTopics") == []
 
 
 def test_the_last_value_of_a_key_counts(store: CompactedTopicStore) -> None:
-    """Values are overwritten, deleted, empty or large, and come back as they were."""
+    """Values can be overwritten, deleted, empty or large, and are returned unchanged."""
     store.put("a", b"1")
     store.put("b", b"2")
     store.put("a", b"x" * 2_000_000)
@@ -108,7 +108,7 @@ def test_the_last_value_of_a_key_counts(store: CompactedTopicStore) -> None:
 
 
 def test_what_was_read_is_not_read_again(store: CompactedTopicStore, log: Log, cluster: Any) -> None:
-    """A second look fetches only what came since; a topic that was made anew is read from its beginning."""
+    """A second read fetches only new records; a topic that was created again is read from its beginning."""
     store.put("a", b"1")
     store.put("b", b"2")
     assert store.get_all() == {"a": b"1", "b": b"2"}
@@ -122,7 +122,7 @@ def test_what_was_read_is_not_read_again(store: CompactedTopicStore, log: Log, c
 
 
 def test_records_are_compressed_and_acknowledged_by_all(store: CompactedTopicStore, cluster: Any) -> None:
-    """What a run writes is text, and it must be safe before the run goes on."""
+    """A run writes text, which must be safe before the run continues."""
     store.put("a", b"x" * 2_000_000)
     (request,) = cluster.asked("Produce")
     assert request.acks == -1
@@ -132,7 +132,7 @@ def test_records_are_compressed_and_acknowledged_by_all(store: CompactedTopicSto
 
 
 def test_the_first_write_creates_the_topic(store: CompactedTopicStore, cluster: Any) -> None:
-    """Compacted, three replicas on brokers with little, two of them in sync for a write."""
+    """Compacted, three replicas on brokers with little load, two of them in sync for a write."""
     partition = _TOPIC.MetadataResponsePartition(
         partition_index=0, leader_id=1, replica_nodes=[1, 2], isr_nodes=[1, 2], offline_replicas=[]
     )
@@ -147,7 +147,7 @@ def test_the_first_write_creates_the_topic(store: CompactedTopicStore, cluster: 
 
 
 def test_a_write_is_tried_again_while_the_leader_changes(store: CompactedTopicStore, log: Log) -> None:
-    """Codes that pass by themselves are waited out."""
+    """Transient errors are waited out."""
     log.codes = [6, 19]
     store.put("a", b"1")
     assert store.get_all() == {"a": b"1"}
@@ -156,7 +156,7 @@ def test_a_write_is_tried_again_while_the_leader_changes(store: CompactedTopicSt
 def test_a_write_without_an_answer_is_repeated(
     store: CompactedTopicStore, log: Log, cluster: Any, hang_up: object
 ) -> None:
-    """Twice the same value of a key is once."""
+    """Writing the same value of a key twice does no harm."""
     log.exist()
     appended = log.produce
     lost = iter([hang_up])
@@ -172,7 +172,7 @@ def test_a_write_without_an_answer_is_repeated(
 
 
 def test_a_write_that_is_refused_is_reported(store: CompactedTopicStore, log: Log) -> None:
-    """No permission, and too large a value, do not pass by waiting."""
+    """A missing permission, and too large a value, are not retried."""
     log.codes = [29]
     with pytest.raises(NotAuthorizedError, match="write to topic __kafkabal"):
         store.put("a", b"1")
@@ -182,14 +182,14 @@ def test_a_write_that_is_refused_is_reported(store: CompactedTopicStore, log: Lo
 
 
 def test_a_write_that_never_succeeds_ends_in_time(store: CompactedTopicStore, log: Log, cluster: Any) -> None:
-    """Too few replicas in sync for the whole time is an error."""
+    """Too few in-sync replicas for the whole time is an error."""
     log.codes = [19] * 1000
     with pytest.raises(RefusedByClusterError, match="NOT_ENOUGH_REPLICAS"):
         store.put("a", b"1")
 
 
 def test_a_reader_waits_for_a_new_leader(store: CompactedTopicStore, log: Log, cluster: Any, hang_up: object) -> None:
-    """Where the broker that leads the topic has just died, another one leads it soon."""
+    """If the topic's leader has just died, another broker soon leads it."""
     store.put("a", b"1")
     fetched, lost = log.fetch, iter([hang_up])
     cluster.answer("Fetch", lambda request: next(lost, None) or fetched(request))
@@ -197,7 +197,7 @@ def test_a_reader_waits_for_a_new_leader(store: CompactedTopicStore, log: Log, c
 
 
 def test_a_topic_without_a_leader_is_reported(store: CompactedTopicStore, log: Log, cluster: Any) -> None:
-    """What cannot be read is not taken for empty."""
+    """An unreadable topic is not taken for an empty one."""
     log.exist()
     cluster.strangers[0].partitions[0].leader_id = -1
     with pytest.raises(UnreachableError, match="has no leader"):
@@ -216,6 +216,6 @@ def test_a_topic_without_a_leader_is_reported(store: CompactedTopicStore, log: L
 def test_replicas_go_to_brokers_with_little_and_over_racks(
     led: dict[int, int], held: dict[int, int], order: list[int]
 ) -> None:
-    """The broker that leads least leads this too; one of each rack comes before the second of any."""
+    """The broker that leads least leads this topic too; replicas are on as many racks as possible."""
     nodes = {n: KnownBroker(Address("h", n), rack) for n, rack in ((1, "a"), (2, "a"), (3, "b"), (4, None), (5, "b"))}
     assert idle_first(nodes, led, held) == order

@@ -44,7 +44,7 @@ class _Client:
 
 
 def test_members_are_counted_and_those_without_a_rack_named() -> None:
-    """Members of KIP-848 groups by rack; a classic group is only counted, one that is none of consumers is not."""
+    """Members of KIP-848 groups by rack; a classic group is only counted, one without a consumer protocol is not."""
     racks = consumer_racks(_Client())  # type: ignore[arg-type]
 
     assert racks.members_by_rack == {"r1": 2}
@@ -59,5 +59,5 @@ def test_members_are_counted_and_those_without_a_rack_named() -> None:
 
 
 def test_the_message_is_that_of_kafka() -> None:
-    """Both have the key that the protocol gives them."""
+    """Both have the key that the protocol assigns them."""
     assert (ConsumerGroupDescribeRequest.API_KEY, ConsumerGroupDescribeResponse.API_KEY) == (69, 69)

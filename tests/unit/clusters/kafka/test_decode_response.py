@@ -1,4 +1,4 @@
-"""Responses that several threads decode for the first time at the same moment."""
+"""Responses that several threads decode for the first time simultaneously."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _request_and_frame(kind: Any, version: int) -> tuple[Any, memoryview]:
 
 
 def test_threads_that_decode_the_same_first_response_leave_a_class_that_lives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """kafka-python would make two classes, of which the one that it finds by a weak reference is soon collected."""
+    """kafka-python would create two classes, and the one behind its weak reference would soon be collected."""
     cases = [(kind, version) for kind in _RESPONSES for version in range(kind.max_version + 1)]
     assert len(cases) > 50
     frames = {case: _request_and_frame(*case) for case in cases}

@@ -1,4 +1,4 @@
-"""kafka-python without its clients, until somebody wants them."""
+"""kafka-python without its clients, until they are needed."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ _CLIENTS = "clients = {'kafka.consumer', 'kafka.producer', 'kafka.admin', 'kafka
     ],
 )
 def test_clients_come_with_their_first_use(script: str) -> None:
-    """In a process of its own, since what is imported stays."""
+    """In a separate process, since imports are permanent."""
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""Nothing of kafka-python leaves the boundary."""
+"""No kafka-python error crosses the boundary."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CODES = sorted(code for code in foreign.kafka_errors if code)
 
 @pytest.mark.parametrize("kind", _FOREIGN, ids=lambda kind: kind.__name__)
 def test_every_error_of_the_library_becomes_one_of_ours(kind: type[Exception]) -> None:
-    """Whatever kafka-python can raise comes out as one line of ours that names what was done."""
+    """Every error of kafka-python becomes one line of ours that names what was being done."""
     with pytest.raises(KafkabalError) as caught, translated("the response of b:1"):
         raise kind({}) if kind is foreign.LogTruncationError else kind()
     assert caught.value.message.startswith("the response of b:1: ")
@@ -56,7 +56,7 @@ def test_every_error_of_the_library_becomes_one_of_ours(kind: type[Exception]) -
     ],
 )
 def test_errors_become_what_they_mean(kind: type[Exception], ours: type[KafkabalError]) -> None:
-    """The kinds that decide an exit code or a retry are told apart."""
+    """The types that decide an exit code or a retry are distinguished."""
     with pytest.raises(KafkabalError) as caught, translated("x"):
         raise kind("why")
     assert type(caught.value) is ours
@@ -64,7 +64,7 @@ def test_errors_become_what_they_mean(kind: type[Exception], ours: type[Kafkabal
 
 @pytest.mark.parametrize("error", [struct.error("short"), ValueError("bad"), IndexError("far"), KeyError("r")])
 def test_a_malformed_answer_is_the_brokers_fault(error: Exception) -> None:
-    """What decoders raise on bytes that are no Kafka is told as that."""
+    """Decoding errors on bytes that are not Kafka's are reported as such."""
     with pytest.raises(RefusedByClusterError, match="protocol error"), translated("x"):
         raise error
 
@@ -85,7 +85,7 @@ def test_success_is_no_error() -> None:
 
 
 def test_a_code_newer_than_the_library_keeps_its_number() -> None:
-    """A code that nobody knows yet is a refusal that names the number."""
+    """An unknown code is a refusal that names the number."""
     with pytest.raises(RefusedByClusterError, match="cannot do it: ERROR_9999: brand new"):
         check(9999, "do it", "brand new")
 
@@ -104,12 +104,12 @@ def test_a_code_newer_than_the_library_keeps_its_number() -> None:
     ],
 )
 def test_names_are_those_of_kafka(code: int, name: str) -> None:
-    """Where kafka-python calls a code otherwise, Kafka's own name is used."""
+    """If kafka-python's name of a code differs, Kafka's own name is used."""
     assert error_name(code) == name
 
 
 def test_faults_tell_what_was_not_sent_from_what_was_not_answered() -> None:
-    """A request without an answer may have taken effect, one that was not sent has not."""
+    """A request without a response may have taken effect; one that was not sent has not."""
     assert fault_of_error(UnreachableError("gone")) == Fault("unreachable", "gone", retriable=True)
     assert fault_of_error(NoResponseError("late")) == Fault("timeout", "late", retriable=True)
     assert fault_of_error(NotAuthorizedError("no")) == Fault("refused", "no", retriable=False)

@@ -1,4 +1,4 @@
-"""The lock: one member in the group, kept by heartbeats, lost without them."""
+"""The lock: a single member in the group, kept alive by heartbeats, lost without them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SESSION_S = 3.0
 
 
 class Coordinator:
-    """Keeps the group on broker 1 as Kafka does."""
+    """Keeps the group on broker 1, like Kafka."""
 
     def __init__(self, cluster: Any) -> None:
         self.member: str | None = None
@@ -36,7 +36,7 @@ class Coordinator:
         cluster.answer("DescribeGroups", self.describe)
 
     def join(self, request: Any) -> Any:
-        """Admit the first member, under an id of ours."""
+        """Admit the first member, with an id of ours."""
         if not request.member_id:
             return JoinGroupResponse(error_code=79, member_id="id-of-ours", protocol_name="", leader="", members=[])
         (offered,) = request.protocols
@@ -53,12 +53,12 @@ class Coordinator:
         )
 
     def leave(self, request: Any) -> Any:
-        """Let the member go."""
+        """Remove the member."""
         self.member = None
         return LeaveGroupResponse(error_code=0, members=[])
 
     def describe(self, request: Any) -> Any:
-        """Tell who is in."""
+        """Describe the members."""
         group = DescribeGroupsResponse.DescribedGroup
         member = group.DescribedGroupMember(
             member_id=self.member,
@@ -106,7 +106,7 @@ def _until(condition: Callable[[], bool]) -> None:
 
 
 def test_it_is_held_as_long_as_heartbeats_are_answered(cluster: Any, coordinator: Coordinator) -> None:
-    """Longer than a session, with a heartbeat that is never older than half of it."""
+    """Longer than a session, with a heartbeat never older than half a session."""
     lock = _take(cluster)
     _until(lambda: len(cluster.asked("Heartbeat")) > 12)
     assert lock.is_held()
@@ -117,7 +117,7 @@ def test_it_is_held_as_long_as_heartbeats_are_answered(cluster: Any, coordinator
 def test_the_first_lock_of_a_cluster_waits_until_groups_have_a_coordinator(
     cluster: Any, coordinator: Coordinator
 ) -> None:
-    """For as long as a request may take, not only for the part of a session in which a coordinator is found again."""
+    """It waits for the request timeout, not just for the part of a session that finding a coordinator again takes."""
     clock = FakeClock()
     clock.at(5 * _SESSION_S, lambda: setattr(coordinator, "find_code", 0))
     coordinator.find_code = 15
@@ -131,7 +131,7 @@ def test_the_first_lock_of_a_cluster_waits_until_groups_have_a_coordinator(
 
 
 def test_the_second_one_hears_who_holds_it(cluster: Any, coordinator: Coordinator) -> None:
-    """The name that the holder gave comes back."""
+    """The holder's name is reported."""
     lock = _take(cluster, "alice on host-a")
     with pytest.raises(BusyError, match="cluster locked by alice on host-a"):
         _take(cluster, "bob")
@@ -140,7 +140,7 @@ def test_the_second_one_hears_who_holds_it(cluster: Any, coordinator: Coordinato
 
 
 def test_a_holder_without_a_name_is_reported_by_its_address(cluster: Any, coordinator: Coordinator) -> None:
-    """While the group is being settled only client and host are known."""
+    """While the group rebalances, only client and host are known."""
     lock = _take(cluster, "")
     with pytest.raises(BusyError, match=r"kafkabal at 10\.0\.0\.1"):
         _take(cluster, "bob")
@@ -158,7 +158,7 @@ def test_a_released_lock_is_free_at_once(cluster: Any, coordinator: Coordinator)
 
 
 def test_a_member_that_the_coordinator_forgot_has_lost_it(cluster: Any, coordinator: Coordinator) -> None:
-    """An unknown member knows that it holds nothing, and does not throw out the next one when it lets go."""
+    """An unknown member knows that it has lost the lock, and does not evict the next holder when it releases."""
     lock = _take(cluster)
     coordinator.heartbeat_code = 25
     _until(lambda: not lock.is_held())
@@ -167,7 +167,7 @@ def test_a_member_that_the_coordinator_forgot_has_lost_it(cluster: Any, coordina
 
 
 def test_a_silent_coordinator_ends_it_after_a_session(cluster: Any, coordinator: Coordinator, silence: object) -> None:
-    """What cannot be proved is not held: the age grows, and at the session's end it is lost."""
+    """An unconfirmed lock is not held: its age grows, and when the session expires it is lost."""
     lock = _take(cluster)
     cluster.answer("Heartbeat", lambda request: silence)
     _until(lambda: lock.seconds_since_heartbeat() > _SESSION_S / 2)
@@ -176,7 +176,7 @@ def test_a_silent_coordinator_ends_it_after_a_session(cluster: Any, coordinator:
 
 
 def test_a_coordinator_that_is_away_for_a_moment_does_not_end_it(cluster: Any, coordinator: Coordinator) -> None:
-    """Heartbeats go on when it is back, with the lock unbroken."""
+    """Heartbeats continue when it is back, and the lock was never lost."""
     lock = _take(cluster)
     coordinator.heartbeat_code = 16
     _until(lambda: lock.seconds_since_heartbeat() > _SESSION_S / 4)
@@ -187,7 +187,7 @@ def test_a_coordinator_that_is_away_for_a_moment_does_not_end_it(cluster: Any, c
 
 
 def test_a_rebalance_is_joined_again(cluster: Any, coordinator: Coordinator) -> None:
-    """A coordinator that settles the group anew finds its member there."""
+    """During a rebalance of the group its member joins again."""
     lock = _take(cluster)
     joins = len(cluster.asked("JoinGroup"))
     coordinator.heartbeat_code = 27
@@ -216,7 +216,7 @@ def test_a_coordinator_that_does_not_know_the_id_of_the_former_one(cluster: Any,
 def test_a_group_that_is_not_complete_in_time_is_joined_again(
     cluster: Any, coordinator: Coordinator, code: int
 ) -> None:
-    """A coordinator that could not store the group lets its member join again, under the id that it has."""
+    """A coordinator that could not store the group lets its member rejoin, with the same id."""
     codes = [code, code]
     cluster.answer("SyncGroup", lambda request: SyncGroupResponse(error_code=codes.pop() if codes else 0))
     lock = _take(cluster)
@@ -226,7 +226,7 @@ def test_a_group_that_is_not_complete_in_time_is_joined_again(
 
 
 def test_a_group_that_is_never_complete_is_left(cluster: Any, coordinator: Coordinator) -> None:
-    """Joining again ends after a session, and the next one need not wait for the membership that remains."""
+    """Rejoining is given up after a session, and the remaining membership does not delay the next holder."""
     clock = FakeClock()
     cluster.answer("SyncGroup", lambda request: SyncGroupResponse(error_code=27))
     with pytest.raises(RefusedByClusterError, match="cannot join the consumer group __kafkabal-lock"):
@@ -236,7 +236,7 @@ def test_a_group_that_is_never_complete_is_left(cluster: Any, coordinator: Coord
 
 
 def test_a_heartbeat_is_the_last_that_was_acknowledged(cluster: Any, coordinator: Coordinator) -> None:
-    """Joining again without success proves nothing: the age of the last heartbeat grows, and the lock is lost."""
+    """Rejoining without success proves nothing: the age of the last heartbeat grows, and the lock is lost."""
     lock = _take(cluster)
     cluster.answer("SyncGroup", lambda request: SyncGroupResponse(error_code=27))
     coordinator.heartbeat_code = 27
@@ -249,7 +249,7 @@ def test_a_heartbeat_is_the_last_that_was_acknowledged(cluster: Any, coordinator
 def test_a_member_that_is_to_join_again_but_is_not_known_has_lost_it(
     cluster: Any, coordinator: Coordinator, code: int
 ) -> None:
-    """Another may have come and gone meanwhile: it does not join as a new member."""
+    """Another holder may have come and gone meanwhile: it does not join as a new member."""
     lock = _take(cluster)
     joins = len(cluster.asked("JoinGroup"))
     unknown = JoinGroupResponse(error_code=25, member_id="", protocol_name="", leader="", members=[])
@@ -261,7 +261,7 @@ def test_a_member_that_is_to_join_again_but_is_not_known_has_lost_it(
 
 
 def test_a_member_that_could_not_leave_is_put_out_by_the_next_lock(cluster: Any, coordinator: Coordinator) -> None:
-    """Known by its id alone, since a group that rebalances does not tell what its members joined with."""
+    """It is known only by its id, since a rebalancing group does not report its members' metadata."""
     abandoned: set[str] = set()
     settings = cluster.settings(request_timeout_s=0.3, connect_timeout_s=0.3)
     lock = GroupLock(settings, SystemClock(), "me", _SESSION_S, abandoned=abandoned)
@@ -274,7 +274,7 @@ def test_a_member_that_could_not_leave_is_put_out_by_the_next_lock(cluster: Any,
 
 
 def test_a_member_that_could_not_join_again_is_put_out_by_the_next_lock(cluster: Any, coordinator: Coordinator) -> None:
-    """Its coordinator counts it as a member until its session ends, which its own process need not wait for."""
+    """Its coordinator counts it as a member until its session expires; its own process need not wait for that."""
     abandoned: set[str] = set()
     settings = cluster.settings(request_timeout_s=0.3, connect_timeout_s=0.3)
     lock = GroupLock(settings, SystemClock(), "me", _SESSION_S, abandoned=abandoned)
@@ -288,7 +288,7 @@ def test_a_member_that_could_not_join_again_is_put_out_by_the_next_lock(cluster:
 def test_a_coordinator_that_dies_is_looked_up_again(
     fake_cluster: Callable[..., Any], kind: str, hang_up: object
 ) -> None:
-    """It counts as the coordinator until the controller notices; what it was asked, the next one is asked again."""
+    """It remains the coordinator until the controller notices; then the new one is asked again."""
     cluster = fake_cluster(2)
     coordinator, clock = Coordinator(cluster), FakeClock()
     dying = cluster.brokers[2]
@@ -306,14 +306,14 @@ def test_a_coordinator_that_dies_is_looked_up_again(
 
 
 def test_no_permission_is_reported(cluster: Any, coordinator: Coordinator) -> None:
-    """Without READ on the group the lock cannot be taken, and the error says which permission is missing."""
+    """Without READ on the group the lock cannot be acquired, and the error names the missing permission."""
     coordinator.find_code = 30
     with pytest.raises(NotAuthorizedError, match="__kafkabal-lock"):
         _take(cluster)
 
 
 def test_a_coordinator_that_never_comes_is_reported_in_time(cluster: Any, coordinator: Coordinator) -> None:
-    """The wait for one is bounded."""
+    """Waiting for one is bounded."""
     coordinator.find_code = 15
     with pytest.raises(UnreachableError, match="coordinator of group __kafkabal-lock not available") as missing:
         _take(cluster)
@@ -323,7 +323,7 @@ def test_a_coordinator_that_never_comes_is_reported_in_time(cluster: Any, coordi
 def test_a_coordinator_that_cannot_be_asked_is_reported_with_the_reason(
     cluster: Any, coordinator: Coordinator, hang_up: object
 ) -> None:
-    """It is asked again until the time is over, and then the last answer is told."""
+    """It is retried until the time is up, and then the last error is reported."""
     cluster.answer("JoinGroup", lambda request: hang_up)
     with pytest.raises(UnreachableError, match="coordinator of group __kafkabal-lock not available: "):
         GroupLock(cluster.settings(), FakeClock(), "me", _SESSION_S)

@@ -1,4 +1,4 @@
-"""Requests find the right broker, and another one where that is allowed."""
+"""Requests reach the right broker, or another one if that is allowed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kafkabal.errors import ConfigError, NoResponseError, RefusedByClusterError,
 
 @pytest.fixture
 def nobody() -> str:
-    """An address where nobody listens."""
+    """An address without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return f"127.0.0.1:{server.getsockname()[1]}"
 
@@ -44,7 +44,7 @@ def _elect(client: KafkaClient, *, may_repeat: bool = False) -> int:
 def test_metadata_names_brokers_racks_and_controller(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
 ) -> None:
-    """What one bootstrap server tells is known of all brokers."""
+    """One bootstrap server's metadata describes all brokers."""
     cluster = fake_cluster(3)
     cluster.controller = 2
     nodes = make_client(cluster.settings(1)).nodes()
@@ -65,7 +65,7 @@ def test_a_bootstrap_server_that_is_down_does_not_matter(
 def test_a_bootstrap_server_that_hangs_does_not_matter(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], silence: object
 ) -> None:
-    """One that accepts and says nothing is overtaken by the next."""
+    """If one accepts but never responds, the next one overtakes it."""
     cluster = fake_cluster(2)
     cluster.brokers[1].answers["ApiVersions"] = lambda request: silence
     make_client(cluster.settings(1, 2)).nodes()
@@ -75,7 +75,7 @@ def test_a_bootstrap_server_that_hangs_does_not_matter(
 def test_no_bootstrap_server_is_reported_with_every_reason(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], nobody: str
 ) -> None:
-    """Each address stands in the message with what is wrong with it."""
+    """The message lists each address with its error."""
     settings = fake_cluster().settings(bootstrap_servers=(nobody, "no-such-host.invalid:1"))
     with pytest.raises(UnreachableError, match=r"connection refused; .*unknown host name"):
         make_client(settings).nodes()
@@ -84,7 +84,7 @@ def test_no_bootstrap_server_is_reported_with_every_reason(
 def test_a_reason_that_all_bootstrap_servers_share_is_reported_once(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], nobody: str
 ) -> None:
-    """The others are named behind it."""
+    """The other addresses follow it."""
     settings = fake_cluster().settings(bootstrap_servers=(nobody, "127.0.0.1:1"))
     with pytest.raises(UnreachableError) as caught:
         make_client(settings).nodes()
@@ -102,7 +102,7 @@ def test_a_bootstrap_server_that_is_no_address_is_reported_before_anything_is_se
 def test_a_request_goes_to_its_broker(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
 ) -> None:
-    """Only the named broker is asked, over the connection that is open to it."""
+    """Only the named broker is asked, over its open connection."""
     cluster = fake_cluster(2)
     cluster.answer("DescribeLogDirs", _answer_log_dirs())
     client = make_client(cluster.settings(1))
@@ -116,7 +116,7 @@ def test_a_request_goes_to_its_broker(
 def test_a_broker_that_is_not_registered_is_looked_for_and_then_named(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
 ) -> None:
-    """Metadata is asked again before a broker counts as gone."""
+    """Metadata is requested again before a broker counts as gone."""
     cluster = fake_cluster(1)
     client = make_client(cluster.settings())
     client.nodes()
@@ -128,7 +128,7 @@ def test_a_broker_that_is_not_registered_is_looked_for_and_then_named(
 def test_a_connection_that_was_closed_is_opened_again(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
 ) -> None:
-    """A broker that ended an idle connection is not taken for one that is down."""
+    """A broker that closed an idle connection is not taken for dead."""
     cluster = fake_cluster(1)
     cluster.answer("DescribeLogDirs", _answer_log_dirs())
     client = make_client(cluster.settings())
@@ -141,7 +141,7 @@ def test_a_connection_that_was_closed_is_opened_again(
 def test_a_question_goes_to_another_broker_when_one_hangs(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], silence: object
 ) -> None:
-    """A paused broker costs its share of the time, not the answer, and is not asked first again."""
+    """A paused broker costs its share of the time, but not the response, and is not asked first again."""
     cluster = fake_cluster(2)
     cluster.answer("DescribeLogDirs", _answer_log_dirs())
     client = make_client(cluster.settings(1, request_timeout_s=1.0))
@@ -156,7 +156,7 @@ def test_a_question_goes_to_another_broker_when_one_hangs(
 def test_a_change_is_put_to_the_controller(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
 ) -> None:
-    """The broker that metadata names gets it."""
+    """The broker named in the metadata gets it."""
     cluster = fake_cluster(3)
     cluster.controller = 3
     cluster.answer("ElectLeaders", lambda request: ElectLeadersResponse(error_code=0, replica_election_results=[]))
@@ -167,7 +167,7 @@ def test_a_change_is_put_to_the_controller(
 def test_a_change_follows_the_controller(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
 ) -> None:
-    """A broker that is no controller any more is followed by the one that is."""
+    """A broker that is no longer the controller is followed by the new one."""
     cluster = fake_cluster(2)
 
     def answer(number: int) -> Callable[[Any], Any]:
@@ -186,7 +186,7 @@ def test_a_change_follows_the_controller(
 def test_a_controller_that_never_settles_is_reported_in_time(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
 ) -> None:
-    """When the time is over the last answer comes back as it is."""
+    """When the time is up, the last response is returned."""
     cluster = fake_cluster(1)
     cluster.answer("ElectLeaders", lambda request: ElectLeadersResponse(error_code=41, replica_election_results=[]))
     assert _elect(make_client(cluster.settings(request_timeout_s=0.3))) == 41
@@ -196,7 +196,7 @@ def test_a_controller_that_never_settles_is_reported_in_time(
 def test_a_change_without_an_answer_is_not_repeated(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], hang_up: object
 ) -> None:
-    """It may have taken effect, so the caller has to decide."""
+    """It may have taken effect, so the caller must decide."""
     cluster = fake_cluster(2)
     cluster.answer("ElectLeaders", lambda request: hang_up)
     with pytest.raises(NoResponseError):
@@ -207,7 +207,7 @@ def test_a_change_without_an_answer_is_not_repeated(
 def test_a_question_without_an_answer_is_put_to_another_broker(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], hang_up: object
 ) -> None:
-    """It changes nothing, so it can be repeated; the one that was silent is not asked again."""
+    """It changes nothing, so it can be repeated; the unresponsive broker is not asked again."""
     cluster = fake_cluster(2)
     cluster.brokers[1].answers["ElectLeaders"] = lambda request: hang_up
     cluster.brokers[2].answers["ElectLeaders"] = lambda request: ElectLeadersResponse(
@@ -222,7 +222,7 @@ def test_a_question_without_an_answer_is_put_to_another_broker(
 def test_a_controller_that_cannot_be_connected_to_is_replaced(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
 ) -> None:
-    """Nothing was sent, so the next controller is asked."""
+    """Nothing was sent, so the new controller is asked."""
     cluster = fake_cluster(2)
     cluster.answer("ElectLeaders", lambda request: ElectLeadersResponse(error_code=0, replica_election_results=[]))
     client = make_client(cluster.settings(2))
@@ -235,7 +235,8 @@ def test_a_controller_that_cannot_be_connected_to_is_replaced(
 def test_a_controller_that_failed_lately_is_not_asked_first(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
 ) -> None:
-    """Another broker hands the request on (KRaft), or says that it is not the controller, and then it is asked."""
+    """Another broker forwards the request (KRaft), or says that it is not the controller; only then the failed one is
+    asked."""
     cluster = fake_cluster(2)
     cluster.answer("ElectLeaders", lambda request: ElectLeadersResponse(error_code=0, replica_election_results=[]))
     client = make_client(cluster.settings(2))
@@ -253,7 +254,7 @@ def test_a_controller_that_failed_lately_is_not_asked_first(
 def test_versions_decide_what_is_supported(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
 ) -> None:
-    """A request that brokers know in an older version only does not count as supported in the newer one."""
+    """A request that brokers only support in an older version does not count as supported in the newer one."""
     client = make_client(fake_cluster(1, versions={3: (1, 12), 18: (0, 3), 35: (1, 2)}).settings())
     assert client.supports(DescribeLogDirsRequest, 2)
     assert not client.supports(DescribeLogDirsRequest, 4)
@@ -263,7 +264,7 @@ def test_versions_decide_what_is_supported(
 def test_refused_credentials_are_reported_as_such_although_another_server_is_down(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], nobody: str
 ) -> None:
-    """The reason that the user can do something about wins over an address that does not answer."""
+    """An error that the user can fix takes precedence over an unreachable address."""
     cluster = fake_cluster(1)
     cluster.brokers[1].answers["ApiVersions"] = lambda request: ApiVersionsResponse(error_code=58, api_keys=[])
     live = cluster.settings().bootstrap_servers
@@ -274,7 +275,7 @@ def test_refused_credentials_are_reported_as_such_although_another_server_is_dow
 def test_the_listener_of_the_active_controller_is_found(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
 ) -> None:
-    """Of several bootstrap controllers the one that does not say NOT_CONTROLLER gets the request."""
+    """Of several bootstrap controllers, the one that does not return NOT_CONTROLLER gets the request."""
     cluster = fake_cluster(3)
     cluster.answer("ElectLeaders", lambda request: ElectLeadersResponse(error_code=41, replica_election_results=[]))
     cluster.brokers[3].answers["ElectLeaders"] = lambda request: ElectLeadersResponse(

@@ -1,4 +1,4 @@
-"""Fields of records found a block at a time: what kafka-python packs comes back, other bytes are refused."""
+"""Fields of records located a block at a time: kafka-python's records are read back, other bytes are refused."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _batch(base: int, records: list[tuple[int, bytes | None, bytes | None, list[
 
 
 def test_drawn_records_come_back() -> None:
-    """Keys, values and headers of every length, absent ones too, in batches of one response and of several."""
+    """Keys, values and headers of every length, or absent, in batches of one response and of several."""
     randomness = random.Random(7)
     drawn = [_drawn(randomness, count) for count in (1, 130, 17)]
     found = LazyRecords()
@@ -65,7 +65,7 @@ def test_drawn_records_come_back() -> None:
 
 
 def test_rows_may_be_asked_for_in_any_order() -> None:
-    """Each field of some rows, as a shuffling reader asks for them, over several pieces of memory."""
+    """Each field of some rows, as a shuffling reader requests them, over several buffers."""
     records: list[tuple[int, RawRecord]] = [
         (number % 3, (number, 50 + number, None if number % 2 else b"%d" % number, b"v%d" % number, b"\0"))
         for number in range(20)
@@ -81,7 +81,7 @@ def test_rows_may_be_asked_for_in_any_order() -> None:
 
 
 def test_bytes_that_are_no_record_are_refused_or_read_within_it() -> None:
-    """Damaged bytes, drawn for each case, name the batch; none is read as a field beyond the end of its record."""
+    """Random damage is reported with its batch; no field is read beyond the end of its record."""
     randomness = random.Random(8)
     whole = LazyRecords.of([(0, (5, 1000, b"key", b"value" * 30, b"\2\2a\2b"))])
     packed, refused = bytes(whole.heads[0].packed), 0
@@ -104,7 +104,7 @@ def test_bytes_that_are_no_record_are_refused_or_read_within_it() -> None:
 
 
 def test_a_record_that_reaches_into_the_next_batch_is_refused() -> None:
-    """A length that leads out of its batch, though not out of what was received."""
+    """A length beyond its batch, but within the received bytes."""
     first = bytearray(_batch(0, [(0, None, b"x" * 20, [])]))
     assert first[61] < 0x80
     first[61] += 20

@@ -1,4 +1,4 @@
-"""Log dirs: both levels of errors, copies that are no replicas, and moves."""
+"""Log dirs: both levels of errors, future replicas, and moves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PARTITION = _TOPIC.DescribeLogDirsPartition
 
 
 def _dir(path: str, *replicas: tuple[str, int, int, bool], **fields: Any) -> Any:
-    """A dir with replicas given as topic, partition, bytes, and whether it is a copy on its way."""
+    """A dir with replicas as topic, partition, bytes, and whether it is a future replica."""
     topics = [
         _TOPIC(
             name=name,
@@ -54,7 +54,7 @@ def client(cluster: Any, make_client: Callable[..., KafkaClient]) -> KafkaClient
 
 
 def test_dirs_and_replicas_are_read(cluster: Any, client: KafkaClient) -> None:
-    """Bytes of volumes and of replicas come as the broker gives them; -1 is not known."""
+    """Bytes of volumes and replicas are returned as reported; -1 is unknown."""
     cluster.answer(
         "DescribeLogDirs",
         _answer(_dir("/d0", ("t", 0, 10, False)), _dir("/d1", ("t", 1, 20, False), total_bytes=-1, usable_bytes=-1)),
@@ -77,7 +77,7 @@ def test_bytes_in_an_object_store_are_on_no_disk(cluster: Any, client: KafkaClie
 
 
 def test_a_copy_on_its_way_is_no_second_replica(cluster: Any, client: KafkaClient) -> None:
-    """The copy stands beside the replica, whichever of them comes first."""
+    """The future replica is separate from the replica, whichever comes first."""
     cluster.answer("DescribeLogDirs", _answer(_dir("/d0", ("t", 0, 4, True)), _dir("/d1", ("t", 0, 10, False))))
     logs = describe_log_dirs(client, 1, client.deadline())
     assert logs.current == {"t": {0: (1, 10)}}
@@ -100,7 +100,7 @@ def test_an_old_broker_refuses_by_an_empty_list(cluster: Any, client: KafkaClien
 
 
 def test_an_offline_dir_is_a_state_and_no_error(cluster: Any, client: KafkaClient) -> None:
-    """Error 56 marks one dir; the other one is read, and it is known which one the lost replicas were in."""
+    """Error 56 marks one dir; the other one is read, and the lost replicas must have been in the first."""
     cluster.answer(
         "DescribeLogDirs", _answer(_dir("/d0", ("t", 0, 10, False)), _dir("/d1", error_code=56, total_bytes=-1))
     )
@@ -117,14 +117,14 @@ def test_with_two_offline_dirs_nobody_knows_which(cluster: Any, client: KafkaCli
 
 
 def test_any_other_error_of_a_dir_is_reported(cluster: Any, client: KafkaClient) -> None:
-    """What is neither fine nor offline is not guessed at."""
+    """A dir that is neither fine nor offline is an error, not a guess."""
     cluster.answer("DescribeLogDirs", _answer(_dir("/d0", error_code=-1)))
     with pytest.raises(RefusedByClusterError, match="log dir /d0 of broker 1: UNKNOWN_SERVER_ERROR"):
         describe_log_dirs(client, 1, client.deadline())
 
 
 def test_a_cordoned_dir_is_marked(fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]) -> None:
-    """Version 5 tells which dirs take no new replicas (KIP-1066)."""
+    """Version 5 reports which dirs accept no new replicas (KIP-1066)."""
     cluster = fake_cluster(1, versions={3: (1, 12), 18: (0, 3), 35: (1, 5)})
     cluster.answer("DescribeLogDirs", _answer(_dir("/d0", is_cordoned=True), _dir("/d1")))
     client = make_client(cluster.settings())
@@ -132,7 +132,7 @@ def test_a_cordoned_dir_is_marked(fake_cluster: Callable[..., Any], make_client:
 
 
 def test_single_replicas_are_looked_up_on_their_brokers(cluster: Any, client: KafkaClient, silence: object) -> None:
-    """Only the partitions are asked for; a broker that is silent and one that is gone are named beside the rest."""
+    """Only these partitions are requested; an unresponsive and an unknown broker are reported with the rest."""
     cluster.brokers[1].answers["DescribeLogDirs"] = _answer(
         _dir("/d0", ("t", 0, 10, False)), _dir("/d1", ("t", 0, 4, True))
     )
@@ -147,14 +147,14 @@ def test_single_replicas_are_looked_up_on_their_brokers(cluster: Any, client: Ka
 
 
 def test_a_refused_look_up_is_raised(cluster: Any, client: KafkaClient) -> None:
-    """Without permission no broker will tell, so there is nothing to return."""
+    """Without permission no broker responds, so there is nothing to return."""
     cluster.answer("DescribeLogDirs", _answer(error_code=31))
     with pytest.raises(NotAuthorizedError):
         replica_logs(client, [1, 2], [TopicPartition("t", 0)])
 
 
 def test_moves_go_to_the_brokers_that_hold_the_replicas(cluster: Any, client: KafkaClient, silence: object) -> None:
-    """Each broker gets its own, grouped by dir; what fails comes back by replica."""
+    """Each broker gets its own replicas, grouped by dir; failures are returned by replica."""
     topic = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
     partition = topic.AlterReplicaLogDirPartitionResult
     cluster.brokers[1].answers["AlterReplicaLogDirs"] = lambda request: AlterReplicaLogDirsResponse(

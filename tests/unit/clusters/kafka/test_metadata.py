@@ -1,4 +1,4 @@
-"""What brokers say of one topic."""
+"""A single topic as brokers describe it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def topic_of(name: str, error_code: int = 0) -> Any:
 
 @pytest.mark.parametrize("dead", [1, 2, 3])
 def test_any_live_broker_describes_a_topic(fake_cluster: Callable[..., Any], dead: int) -> None:
-    """Id, partitions and cluster are known whichever broker is down, before the first question or after it."""
+    """Id, partitions and cluster are known whichever broker is down, before or after the first request."""
     cluster = fake_cluster(3)
     cluster.topics = [topic_of("images")]
     with KafkaCluster(cluster.settings()) as asked_before, KafkaCluster(cluster.settings()) as asked_first:
@@ -43,7 +43,7 @@ def test_any_live_broker_describes_a_topic(fake_cluster: Callable[..., Any], dea
 
 @pytest.mark.parametrize("error_code", [3, 17])
 def test_a_topic_that_is_not_there_is_no_error(fake_cluster: Callable[..., Any], error_code: int) -> None:
-    """Brokers that know the cluster say that there is none, or that there can be none of that name."""
+    """Brokers that know the cluster say that the topic does not exist, or that its name is invalid."""
     cluster = fake_cluster(1)
     cluster.strangers = [topic_of("images", error_code=error_code)]
     with KafkaCluster(cluster.settings()) as kafka:
@@ -51,7 +51,7 @@ def test_a_topic_that_is_not_there_is_no_error(fake_cluster: Callable[..., Any],
 
 
 def test_a_broker_that_knows_no_broker_yet_says_nothing_of_topics(fake_cluster: Callable[..., Any]) -> None:
-    """One that has just started, and was told nothing yet, does not make a topic disappear."""
+    """A broker that has just started and knows nothing yet does not make a topic disappear."""
     cluster = fake_cluster(1)
     cluster.answer("Metadata", lambda request: MetadataResponse(brokers=[], topics=[topic_of("images", error_code=3)]))
     with (
@@ -62,7 +62,7 @@ def test_a_broker_that_knows_no_broker_yet_says_nothing_of_topics(fake_cluster: 
 
 
 def test_a_topic_that_may_not_be_described_is_an_error(fake_cluster: Callable[..., Any]) -> None:
-    """A lack of permission is told as such, and not as a topic that is gone."""
+    """A missing permission is reported as such, and not as a deleted topic."""
     cluster = fake_cluster(1)
     cluster.strangers = [topic_of("images", error_code=29)]
     with (

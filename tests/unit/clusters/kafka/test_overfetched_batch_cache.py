@@ -1,4 +1,4 @@
-"""Ranges that cut through batches: exact, and no batch is fetched twice as long as there is room to keep it."""
+"""Ranges that cut through batches: exact, and with enough room no batch is fetched twice."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _batch(base: int, values: list[bytes]) -> bytes:
 
 
 class Log:
-    """A partition of batches of drawn sizes, which answers fetch requests as a broker does: whole batches only."""
+    """A partition with batches of random sizes, which responds to fetches like a broker: whole batches only."""
 
     def __init__(self, records: int, largest: int) -> None:
         randomness = random.Random(7)
@@ -46,7 +46,7 @@ class Log:
             at += count
 
     def call_broker(self, _: int, request: Any, in_place: Any = None) -> PartitionResponse:
-        """Answer as many batches as fit, the first one in any case, and a part of the next."""
+        """Return as many batches as fit, but at least the first, and a part of the next."""
         asked = request.topics[0].partitions[0]
         packed = b"".join(p for _, last, p in self.batches if last >= asked.fetch_offset)
         first = next(len(p) for _, last, p in self.batches if last >= asked.fetch_offset)
@@ -66,7 +66,7 @@ def _fetcher(log: Log, monkeypatch: pytest.MonkeyPatch, kept: OverfetchedBatches
 
 @pytest.mark.parametrize("limit_bytes", [0, 2000, 10**6])
 def test_ranges_are_exact(monkeypatch: pytest.MonkeyPatch, limit_bytes: int) -> None:
-    """Whatever was kept of the ranges before, and however little may be, a range gives its records and no others."""
+    """Whatever is cached of earlier ranges, and however little fits, a range returns exactly its records."""
     log = Log(500, 40)
     reader = _fetcher(log, monkeypatch, OverfetchedBatches(limit_bytes))
     randomness = random.Random(3)
@@ -80,7 +80,7 @@ def test_ranges_are_exact(monkeypatch: pytest.MonkeyPatch, limit_bytes: int) -> 
 
 
 def test_neighbours_share_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ranges smaller than batches, in any order: each batch comes about once with room, three times without."""
+    """Ranges smaller than batches, in any order: each batch is fetched about once with room, three times without."""
     served = []
     for kept in (OverfetchedBatches(10**6), None):
         log = Log(2000, 60)
@@ -97,7 +97,7 @@ def test_neighbours_share_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_was_wanted_is_dropped_and_the_oldest_makes_room() -> None:
-    """A span goes once all of its offsets were asked for, or newer ones need its place."""
+    """A span is dropped once all its offsets were requested, or newer spans need its place."""
     kept = OverfetchedBatches(250)
     answer = memoryview(bytes(range(200)))
     kept.put(0, BatchSpan(0, 9, 0, 100), answer, 0, 4)
@@ -116,7 +116,7 @@ def test_what_was_wanted_is_dropped_and_the_oldest_makes_room() -> None:
 
 
 def test_kept_bytes_outlive_the_response_they_came_in() -> None:
-    """They are a copy, in memory of responses where they are large: a response can be received over the old one."""
+    """They are copies, large ones in pooled buffers: a response can be received over the original."""
     for size in (1000, 2**20):
         memory = BufferPool()
         kept = OverfetchedBatches(2 * size, memory)

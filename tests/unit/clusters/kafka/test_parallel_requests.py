@@ -1,4 +1,4 @@
-"""Tasks side by side: none holds up the others, and bugs are not swallowed."""
+"""Parallel tasks: none delays the others, and bugs are not swallowed."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def _deadline(seconds: float = 5.0) -> Deadline:
 
 
 def test_all_outcomes_come_back_by_key() -> None:
-    """What a task gave and what it failed with stand beside each other."""
+    """Results and errors are both returned by key."""
     found = run_all({1: lambda: "one", 2: partial(_fail, "two")}, _deadline())
     assert found[1] == "one"
     assert isinstance(found[2], UnreachableError)
 
 
 def test_a_task_that_never_ends_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the deadline its key has an error, and the others have their values."""
+    """After the deadline its key has an error, and the others have their results."""
     monkeypatch.setattr(parallel_requests, "_GRACE_S", 0.05)
     never = threading.Event()
     found = run_all({1: lambda: "one", 2: lambda: str(never.wait())}, _deadline(0.05))
@@ -43,14 +43,14 @@ def test_a_task_that_never_ends_is_left_behind(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_tasks_run_at_the_same_time() -> None:
-    """Each waits for the other: one after the other they would never end."""
+    """Each waits for the other: in sequence they would never end."""
     meeting = threading.Barrier(2)
     found = run_all({n: partial(meeting.wait, 5) for n in (1, 2)}, _deadline())
     assert sorted(map(str, found.values())) == ["0", "1"]
 
 
 def test_a_bug_is_raised() -> None:
-    """An error that is none of ours is not taken for a broker's."""
+    """An error that is not ours is not taken for a broker's."""
     with pytest.raises(ZeroDivisionError):
         run_all({1: _bug}, _deadline())
     with pytest.raises(ZeroDivisionError):
@@ -58,7 +58,7 @@ def test_a_bug_is_raised() -> None:
 
 
 def test_the_first_success_counts_and_the_rest_is_not_started() -> None:
-    """A task that succeeds at once keeps the others from being tried."""
+    """A task that succeeds at once prevents the others from being tried."""
     tried: list[int] = []
     assert run_first([lambda: "first", lambda: str(tried.append(2))], _deadline(), 5.0) == "first"
     assert tried == []
@@ -77,6 +77,6 @@ def test_one_that_hesitates_gets_company() -> None:
 
 
 def test_all_failures_come_back_in_order() -> None:
-    """If nothing succeeds, every reason is there."""
+    """If nothing succeeds, every error is returned."""
     failures = run_first([partial(_fail, "a"), partial(_fail, "b")], _deadline(), 1.0)
     assert [error.message for error in failures] == ["a", "b"]  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""Fetching under a quota: smaller responses while a broker throttles, large ones again afterwards."""
+"""Fetching under a quota: smaller responses while a broker throttles, larger ones afterwards."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOTAL_BYTES = RECORDS * RECORD_BYTES
 
 
 class ThrottlingBroker:
-    """A partition of batches of one record; sends nothing where a response is larger than what the quota has left."""
+    """A partition of one-record batches; returns nothing if a response exceeds the remaining quota."""
 
     def __init__(self) -> None:
         self.left_bytes: float = 0
@@ -30,7 +30,7 @@ class ThrottlingBroker:
         self._batches = [_batch(offset) for offset in range(RECORDS)]
 
     def call_broker(self, _: int, request: Any, in_place: Any = None) -> PartitionResponse:
-        """Answer, or hold the connection back."""
+        """Respond, or throttle the connection."""
         asked = request.topics[0].partitions[0]
         self.asked.append(asked.partition_max_bytes)
         packed = b"".join(self._batches[asked.fetch_offset :])[: asked.partition_max_bytes]
@@ -58,7 +58,7 @@ def _batch(offset: int) -> bytes:
 
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> ThrottlingBroker:
-    """What the fetcher talks to."""
+    """The fetcher's client."""
     found = ThrottlingBroker()
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: found)
     return found
@@ -75,7 +75,7 @@ def _offsets(fetcher: RangeFetcher) -> list[int]:
 
 
 def test_a_broker_that_throttles_is_asked_for_less(broker: ThrottlingBroker) -> None:
-    """Held back, the fetcher asks for ever smaller responses, down to 256 KiB, and still gets each record once."""
+    """When throttled, the fetcher requests ever smaller responses, down to 256 KiB, and still gets each record once."""
     fetcher = _fetcher()
     assert _offsets(fetcher) == list(range(RECORDS))
     assert broker.asked[0] >= TOTAL_BYTES
@@ -85,7 +85,7 @@ def test_a_broker_that_throttles_is_asked_for_less(broker: ThrottlingBroker) -> 
 
 
 def test_without_a_quota_responses_grow_again(broker: ThrottlingBroker) -> None:
-    """Once nothing is held back any more, a range comes in one response again."""
+    """Once it is no longer throttled, a range comes in one response again."""
     fetcher = _fetcher()
     _offsets(fetcher)
     broker.left_bytes = float("inf")

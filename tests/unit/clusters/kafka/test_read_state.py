@@ -1,4 +1,4 @@
-"""Reading a whole cluster: what fails is named, and nothing is invented."""
+"""Reading a whole cluster: failures are named, and nothing is invented."""
 
 from __future__ import annotations
 
@@ -93,13 +93,13 @@ def cluster(fake_cluster: Callable[..., Any]) -> Any:
 
 @pytest.fixture
 def kafka(cluster: Any) -> Iterator[KafkaCluster]:
-    """The cluster, seen by a client whose clock stands at the start of 2026."""
+    """The cluster, read by a client whose clock is at the start of 2026."""
     with KafkaCluster(cluster.settings(), FakeClock()) as made:
         yield made
 
 
 def test_a_healthy_cluster_is_read_whole(kafka: KafkaCluster) -> None:
-    """Placement, sizes, ISR, racks and the time come together."""
+    """Placement, sizes, ISR, racks and the time are complete."""
     reading = kafka.read(_QUICK)
     state = reading.state
     assert reading.problems == ()
@@ -112,7 +112,7 @@ def test_a_healthy_cluster_is_read_whole(kafka: KafkaCluster) -> None:
 
 
 def test_a_broker_that_hangs_is_named_and_the_rest_is_shown(cluster: Any, silence: object) -> None:
-    """Its replicas are there, their sizes are not known."""
+    """Its replicas are there, their sizes are unknown."""
     cluster.brokers[2].answers["DescribeLogDirs"] = lambda request: silence
     with KafkaCluster(cluster.settings()) as kafka:
         reading = kafka.read(ReadRequest(deadline_s=0.2))
@@ -123,7 +123,7 @@ def test_a_broker_that_hangs_is_named_and_the_rest_is_shown(cluster: Any, silenc
 
 
 def test_a_dead_broker_is_known_from_its_replicas(cluster: Any, kafka: KafkaCluster) -> None:
-    """A broker that is not registered any more is dead, and no problem of the reading."""
+    """A broker that is no longer registered is dead, and not a problem of the reading."""
     cluster.topics = [_topic("t", [1, 9])]
     reading = kafka.read(_QUICK)
     assert reading.problems == ()
@@ -133,7 +133,7 @@ def test_a_dead_broker_is_known_from_its_replicas(cluster: Any, kafka: KafkaClus
 
 
 def test_no_broker_at_all_is_an_error(cluster: Any, silence: object) -> None:
-    """If none tells of its log dirs there is nothing to show."""
+    """If none reports its log dirs there is nothing to show."""
     cluster.answer("DescribeLogDirs", lambda request: silence)
     with (
         KafkaCluster(cluster.settings()) as kafka,
@@ -143,7 +143,7 @@ def test_no_broker_at_all_is_an_error(cluster: Any, silence: object) -> None:
 
 
 def test_no_permission_is_an_error(cluster: Any, kafka: KafkaCluster) -> None:
-    """One broker that refuses is enough: the figures of the others would be half the truth."""
+    """If one broker refuses, the figures would be incomplete, so that is an error."""
     cluster.brokers[2].answers["DescribeLogDirs"] = _logs({}, error_code=31)
     with pytest.raises(NotAuthorizedError, match="broker 2"):
         kafka.read(_QUICK)
@@ -165,7 +165,7 @@ def test_a_topic_that_was_just_deleted_is_no_error(cluster: Any, kafka: KafkaClu
 
 
 def test_an_offline_dir_is_shown_with_the_replicas_that_it_took_along(cluster: Any, kafka: KafkaCluster) -> None:
-    """A replica that is offline on a broker with one offline dir lies in that dir; its size is not known."""
+    """An offline replica on a broker with one offline dir is in that dir; its size is unknown."""
     cluster.topics = [_topic("t", [1, 2])]
     cluster.topics[0].partitions[0].offline_replicas = [2]
     cluster.brokers[2].answers["DescribeLogDirs"] = _logs({}, offline="/d1")
@@ -176,7 +176,7 @@ def test_an_offline_dir_is_shown_with_the_replicas_that_it_took_along(cluster: A
 
 
 def test_reassignments_in_progress_are_marked(cluster: Any, kafka: KafkaCluster) -> None:
-    """Replicas that come and go are told apart; a broker that metadata did not have yet is left out."""
+    """Added and removed replicas are distinguished; a broker that the metadata did not have yet is left out."""
     cluster.answer("ListPartitionReassignments", _reassignments(("t", 0, [2, 1, 7], [2, 7], [1])))
     replicas = kafka.read(_QUICK).state.replicas
     assert replicas.adding.tolist() == [False, True, False, False]
@@ -184,13 +184,13 @@ def test_reassignments_in_progress_are_marked(cluster: Any, kafka: KafkaCluster)
 
 
 def test_partitions_without_replicas_are_left_out(cluster: Any, kafka: KafkaCluster) -> None:
-    """A partition that is being deleted has no place."""
+    """A partition being deleted has no replicas."""
     cluster.topics = [_topic("t", [1, 2], [])]
     assert len(kafka.read(_QUICK).state.partitions) == 1
 
 
 def test_internal_topics_are_marked(cluster: Any, kafka: KafkaCluster) -> None:
-    """Kafka's own as Kafka says, and the one that runs are remembered in."""
+    """Kafka's own topics as Kafka reports them, and the topic of run records."""
     cluster.topics = [_topic("t", [1]), _topic("__consumer_offsets", [1], is_internal=True), _topic("__kafkabal", [1])]
     topics = kafka.read(_QUICK).state.topics
     assert dict(zip(topics.name, topics.internal.tolist(), strict=True)) == {
@@ -201,7 +201,7 @@ def test_internal_topics_are_marked(cluster: Any, kafka: KafkaCluster) -> None:
 
 
 def test_configs_come_when_asked_for(cluster: Any, kafka: KafkaCluster) -> None:
-    """Only what is set on the topic itself counts as its configs."""
+    """Only configs set on the topic itself are included."""
     result = DescribeConfigsResponse.DescribeConfigsResult
     entry = result.DescribeConfigsResourceResult
     cluster.answer(
@@ -224,7 +224,7 @@ def test_configs_come_when_asked_for(cluster: Any, kafka: KafkaCluster) -> None:
 
 
 def _offsets(of_timestamp: dict[int, int]) -> Callable[[Any], Any]:
-    """The same offsets for every partition, by the timestamp that stands for what is asked."""
+    """The same offsets for every partition, by the timestamp that encodes the query."""
     topic = ListOffsetsResponse.ListOffsetsTopicResponse
 
     def partition(p: Any) -> Any:
@@ -237,7 +237,7 @@ def _offsets(of_timestamp: dict[int, int]) -> Callable[[Any], Any]:
 
 
 def test_what_remote_storage_holds_is_counted_apart_from_local_disks(cluster: Any, kafka: KafkaCluster) -> None:
-    """Of records 5 to 49 those from 40 on are on disk: the others, of the same size each, are remote."""
+    """Of records 5 to 49, those from 40 on are on disk: the others, each of the same size, are remote."""
     cluster.answer("ListOffsets", _offsets({-2: 5, -1: 50, -4: 40}))
     state = kafka.read(ReadRequest(offsets=True)).state
     assert state.replicas.size_bytes.tolist() == [100, 100, 200, 200]
@@ -247,13 +247,13 @@ def test_what_remote_storage_holds_is_counted_apart_from_local_disks(cluster: An
 
 @pytest.mark.parametrize(("local_start", "remote"), [(5, 0), (50, -1)])
 def test_a_log_that_is_all_here_or_all_there(cluster: Any, kafka: KafkaCluster, local_start: int, remote: int) -> None:
-    """Nothing is remote where the log on disk begins at the start; how much is not known where it is empty."""
+    """Nothing is remote if the log on disk starts at the start offset; the amount is unknown if the disk has none."""
     cluster.answer("ListOffsets", _offsets({-2: 5, -1: 50, -4: local_start}))
     assert kafka.read(ReadRequest(offsets=True)).state.partitions.remote_bytes.tolist() == [remote] * 2
 
 
 def test_brokers_that_report_an_object_store(cluster: Any, kafka: KafkaCluster) -> None:
-    """What a dir named remote:// holds (Redpanda) counts as remote, beyond what is on disk too, and as no log dir."""
+    """The bytes of a dir named remote:// (Redpanda) count as remote beyond those on disk, and the dir as no log dir."""
 
     def answer(request: Any) -> Any:
         local = _logs({("t", 0): 100, ("t", 1): 200})(request)
@@ -270,7 +270,7 @@ def test_brokers_that_report_an_object_store(cluster: Any, kafka: KafkaCluster) 
 
 
 def test_offsets_come_from_the_leaders(cluster: Any, kafka: KafkaCluster) -> None:
-    """Each leader is asked for its own partitions: where they start, on disk too, and where they end."""
+    """Each leader is asked for its own partitions: start offset, also on disk, and end offset."""
     cluster.answer("ListOffsets", _offsets({-2: 5, -1: 50, -4: 5}))
     partitions = kafka.read(ReadRequest(offsets=True)).state.partitions
     assert partitions.start_offset.tolist() == [5, 5]
@@ -281,7 +281,7 @@ def test_offsets_come_from_the_leaders(cluster: Any, kafka: KafkaCluster) -> Non
 
 @pytest.mark.parametrize("batched", [True, False])
 def test_committed_offsets_come_from_the_coordinators(cluster: Any, kafka: KafkaCluster, batched: bool) -> None:
-    """Every broker tells of the groups that it coordinates, old brokers one group at a time."""
+    """Every broker reports the groups that it coordinates; old brokers one group at a time."""
     for broker in cluster.brokers.values():
         broker.versions = broker.versions | {9: (1, 9 if batched else 7)}
     group = ListGroupsResponse.ListedGroup
@@ -297,7 +297,7 @@ def test_committed_offsets_come_from_the_coordinators(cluster: Any, kafka: Kafka
 
 
 def _offset_fetch(request: Any) -> Any:
-    """Offset 7 of t-1 for every group, none of t-0, and some of a topic that is gone."""
+    """Offset 7 of t-1 for every group, none of t-0, and some of a deleted topic."""
     if request.header.request_api_version < 8:
         topic = OffsetFetchResponse.OffsetFetchResponseTopic
         return OffsetFetchResponse(topics=_committed(topic, topic.OffsetFetchResponsePartition), error_code=0)
@@ -315,7 +315,7 @@ def _committed(topic: Any, partition: Any) -> list[Any]:
 
 
 def test_share_groups_have_come_to_their_start_offsets(cluster: Any, kafka: KafkaCluster) -> None:
-    """Their coordinators say so in a request of its own (KIP-932); a partition not begun with is left out."""
+    """Their coordinators report them in a separate request (KIP-932); a partition without a start is left out."""
     for broker in cluster.brokers.values():
         broker.versions = broker.versions | {90: (0, 1)}
     listed = ListGroupsResponse.ListedGroup
@@ -345,7 +345,7 @@ def test_share_groups_have_come_to_their_start_offsets(cluster: Any, kafka: Kafk
 
 
 def test_groups_that_are_hidden_are_an_error(cluster: Any, kafka: KafkaCluster) -> None:
-    """A group that may be listed but not read is not taken for one that has committed nothing."""
+    """A group that may be listed but not read is not taken for one without committed offsets."""
     listed = ListGroupsResponse.ListedGroup(group_id="g", protocol_type="consumer")
     cluster.answer("ListGroups", lambda request: ListGroupsResponse(error_code=0, groups=[listed]))
     group = OffsetFetchResponse.OffsetFetchResponseGroup(group_id="g", topics=[], error_code=30)
@@ -355,7 +355,7 @@ def test_groups_that_are_hidden_are_an_error(cluster: Any, kafka: KafkaCluster) 
 
 
 def test_the_first_record_since_a_time(cluster: Any, kafka: KafkaCluster) -> None:
-    """Each leader is asked for its own partitions with a time of each; -1 where no record is that young."""
+    """Each leader is asked for its own partitions with a time each; -1 if there is no later record."""
     topic = ListOffsetsResponse.ListOffsetsTopicResponse
 
     def answer(request: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Batches and answers, read in place: held against what kafka-python makes of the same bytes."""
+"""Batches and responses parsed in place, compared with kafka-python's result for the same bytes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _framed(plain: bytes) -> bytes:
 
 @pytest.mark.parametrize("codec", [0, 1, 2, 3, 4, 10])
 def test_records_are_read_whatever_compressed_them(codec: int) -> None:
-    """Every codec of Kafka, Snappy also as the Java client frames it; only the range that was asked for."""
+    """Every codec of Kafka, Snappy also in the Java client's framing; only the requested range."""
     batch = _batch(50, [b"x" * 300, None, b"", b"last"])
     packed = batch if codec == 0 else _recompressed(batch, codec)
     records, after = BatchReader(0).records(memoryview(packed + packed[:40]), 51, 54)
@@ -75,7 +75,7 @@ def test_records_are_read_whatever_compressed_them(codec: int) -> None:
 
 
 def test_aborted_transactions_are_left_out() -> None:
-    """Of two producers, what the aborted one wrote until its marker is missing, and what it wrote later is there."""
+    """Of two producers, the aborted one's records up to its marker are skipped, its later ones are not."""
     abort, commit = b"\0\0\0\0", b"\0\0\0\1"
     log = (
         _batch(0, [b"a"], producer=7)
@@ -90,7 +90,7 @@ def test_aborted_transactions_are_left_out() -> None:
 
 
 def test_old_and_broken_batches_are_refused() -> None:
-    """The format before Kafka 0.11, and bytes that are none, are named with their offset."""
+    """The format before Kafka 0.11, and malformed bytes, are reported with their offset."""
     batch = bytearray(_batch(5, [b"x"]))
     old = bytes(batch[:16]) + b"\1" + bytes(batch[17:])
     with pytest.raises(MissingCapabilityError, match="offset 5"):
@@ -103,7 +103,7 @@ def test_old_and_broken_batches_are_refused() -> None:
 
 @pytest.mark.parametrize("version", [7, 10, 11, 12, 13, 16, 17])
 def test_answers_of_every_version_are_read(version: int) -> None:
-    """Error code, aborted transactions and records are those that kafka-python wrote."""
+    """Error code, aborted transactions and records equal those that kafka-python wrote."""
     kind: Any = FetchResponse.FetchableTopicResponse
     answer = FetchResponse(
         throttle_time_ms=3,

@@ -27,14 +27,14 @@ _BEYOND = 1_100_000
 
 
 class _Answer:
-    """An answer without an error and without items, whatever it is asked for."""
+    """A response without errors and without items, for any request."""
 
     def __getattr__(self, name: str) -> Any:
         return 0 if name.endswith("code") else [] if name.endswith("s") else None
 
 
 class _CountingClient:
-    """Counts the array elements of every request, and answers that nothing failed."""
+    """Counts the array elements of every request, and reports success."""
 
     clock = SystemClock()
     broker_timeout_ms = 1000
@@ -80,7 +80,7 @@ class _CountingClient:
 
 
 def _elements(value: Any) -> int:
-    """Array elements in a request, those within elements included."""
+    """Number of array elements in a request, including nested ones."""
     if isinstance(value, list | tuple):
         return len(value) + (0 if value and isinstance(value[0], int | str) else sum(map(_elements, value)))
     fields = getattr(value, "_fields", None) or getattr(type(value), "_struct", None)
@@ -137,7 +137,7 @@ def _read_replicas(client: Any) -> None:
     ids=["reassign", "log dirs", "alter", "describe", "elect", "offsets", "metadata", "create", "replicas", "share"],
 )
 def test_no_request_is_too_large(call: Callable[[Any], None]) -> None:
-    """What is asked of hundreds of thousands of partitions is cut into requests that are accepted."""
+    """Requests about hundreds of thousands of partitions are split into accepted ones."""
     client = _CountingClient()
     call(client)
     assert client.requests > 0
@@ -145,7 +145,7 @@ def test_no_request_is_too_large(call: Callable[[Any], None]) -> None:
 
 
 def test_elements_are_counted() -> None:
-    """The count sees what is inside of elements."""
+    """The count includes nested elements."""
     client = _CountingClient()
     alter_reassignments(client, dict.fromkeys(_names(100), (1, 2, 3)), allow_replication_factor_change=True)
     assert client.most >= 400

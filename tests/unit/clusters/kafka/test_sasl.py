@@ -43,7 +43,7 @@ def test_an_unsecured_token_claims_its_subject() -> None:
 
 
 def test_a_token_is_fetched_with_client_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The endpoint is asked as RFC 6749 says, and its token is sent."""
+    """The endpoint is asked as in RFC 6749, and its token is sent."""
     asked: dict[str, Any] = {}
 
     def post(url: str, **options: Any) -> httpx.Response:
@@ -58,7 +58,7 @@ def test_a_token_is_fetched_with_client_credentials(monkeypatch: pytest.MonkeyPa
 
 
 def test_an_endpoint_without_a_token_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A refusal gives the status, never the secret."""
+    """A refusal reports the status, never the secret."""
     monkeypatch.setattr(httpx, "post", lambda url, **options: httpx.Response(401, json={"error": "invalid_client"}))
     with pytest.raises(
         RefusedByClusterError, match=r"no token from token endpoint http://id\.invalid/token: HTTP status 401"
@@ -68,7 +68,7 @@ def test_an_endpoint_without_a_token_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_an_endpoint_that_is_away_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What cannot be asked is unreachable."""
+    """An endpoint that does not respond is reported as unreachable."""
 
     def post(url: str, **options: Any) -> httpx.Response:
         raise httpx.ConnectError("refused")
@@ -79,7 +79,7 @@ def test_an_endpoint_that_is_away_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_missing_credentials_are_a_fault_of_the_settings() -> None:
-    """A protocol with SASL and no credentials says what is missing."""
+    """A protocol with SASL but no credentials says what is missing."""
     settings = ConnectionSettings(bootstrap_servers=(), security_protocol=SecurityProtocol.SASL_SSL)
     with pytest.raises(ConfigError, match=r"security\.protocol=SASL_SSL requires sasl\.mechanism"):
         sasl_conversation(settings, "h", SystemClock())

@@ -1,4 +1,4 @@
-"""Certificates and keys: PEM in files or in the settings; anything else is told what it is."""
+"""Certificates and keys: PEM in files or in the settings; anything else is reported for what it is."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PEM, _KEY, _LOCKED = (str(_CERTIFICATES / name) for name in ("broker.pem", "bro
     ids=["file", "text"],
 )
 def test_only_the_named_certificates_are_trusted(settings: TlsSettings) -> None:
-    """A trust store replaces what the system trusts."""
+    """A trust store replaces the system's trusted certificates."""
     assert tls_context(settings).cert_store_stats()["x509"] == 1
 
 
@@ -38,7 +38,7 @@ def test_only_the_named_certificates_are_trusted(settings: TlsSettings) -> None:
     ids=["files", "one file", "text", "password"],
 )
 def test_a_client_certificate_is_taken_with_its_key(settings: TlsSettings) -> None:
-    """Every way to give them that Kafka's PEM stores know is understood."""
+    """Every way to provide them in Kafka's PEM stores is supported."""
     tls_context(settings)
 
 
@@ -59,7 +59,7 @@ def test_a_key_that_does_not_fit_is_refused_without_asking(settings: TlsSettings
 
 
 def test_hostnames_are_checked_unless_switched_off() -> None:
-    """An empty ssl.endpoint.identification.algorithm turns off the name, never the certificate."""
+    """An empty ssl.endpoint.identification.algorithm turns off the name check, never the certificate check."""
     assert tls_context(TlsSettings()).check_hostname
     lenient = tls_context(TlsSettings(check_hostname=False))
     assert not lenient.check_hostname
@@ -93,7 +93,7 @@ def test_a_store_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_a_store_without_a_certificate_is_named(tmp_path: Path) -> None:
-    """A file of something else is no trust store."""
+    """A file with other content is not a trust store."""
     path = tmp_path / "notes.txt"
     path.write_text("nothing to see")
     with pytest.raises(ConfigError, match="no certificate in PEM form found"):

@@ -1,4 +1,4 @@
-"""The in-memory cluster behaves as Kafka does, where the tests of others rely on it."""
+"""The in-memory cluster behaves like Kafka where other tests rely on it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ LEADER_RATE, LEADER_LIST = "leader.replication.throttled.rate", "leader.replicat
 
 @pytest.fixture
 def memory() -> InMemoryCluster:
-    """Four brokers with two dirs, 1 GB a replica, 100 MB/s a broker."""
+    """Four brokers with two dirs, 1 GB per replica, 100 MB/s per broker."""
     return InMemoryCluster.of(cluster(brokers(4, racks=2, dirs=2), [topic("t", [1, 2, 3], [2, 3, 1])]))
 
 
 def test_reads_back_the_state_it_was_made_of() -> None:
-    """What goes in as a state comes out as the same rows."""
+    """A state put in is returned as the same rows."""
     state = cluster(brokers(3, racks=2, dirs=2), [topic("t", [1, 2, 3], [2, 3, 1])])
     found = InMemoryCluster.of(state).read(ReadRequest()).state
     # it gives each topic an id, as a cluster does
@@ -36,7 +36,7 @@ def test_reads_back_the_state_it_was_made_of() -> None:
 
 
 def test_reassignment_goes_through_the_stages_of_kip_455(memory: InMemoryCluster) -> None:
-    """The list is target and removed while it runs; the leader stays until it is removed; then the first leads."""
+    """The list is target and removed while in flight; the leader stays until it is removed; then the first leads."""
     assert memory.alter_reassignments({T0: (4, 2, 3)}) == {}
     assert memory.reassignments() == {T0: Reassignment(replicas=(4, 2, 3, 1), adding=(4,), removing=(1,))}
     memory.kafka.clock.sleep(5.0)
@@ -49,7 +49,7 @@ def test_reassignment_goes_through_the_stages_of_kip_455(memory: InMemoryCluster
 
 
 def test_cancel_gives_the_set_back_in_another_order(memory: InMemoryCluster) -> None:
-    """A cancelled reassignment leaves what was there, in the order of the running list."""
+    """A cancelled reassignment leaves the original set, in the order of the list in flight."""
     memory.alter_reassignments({T0: (4, 2, 3)})
     memory.kafka.clock.sleep(1.0)
     assert memory.alter_reassignments({T0: None}) == {}
@@ -59,7 +59,7 @@ def test_cancel_gives_the_set_back_in_another_order(memory: InMemoryCluster) -> 
 
 
 def test_an_order_is_changed_at_once_and_leads_nobody(memory: InMemoryCluster) -> None:
-    """Reordering needs no copy and moves no leadership; an election does."""
+    """Reordering needs no copy and moves no leadership; an election moves it."""
     memory.alter_reassignments({T0: (3, 1, 2)})
     assert memory.reassignments() == {}
     assert memory.partition_status(["t"])[T0].leader == 1
@@ -72,7 +72,7 @@ def test_an_order_is_changed_at_once_and_leads_nobody(memory: InMemoryCluster) -
     [((1, 1, 2), "INVALID_REPLICA_ASSIGNMENT"), ((9, 2, 3), "INVALID_REPLICA_ASSIGNMENT"), ((), None), ((1, 2), None)],
 )
 def test_refused_reassignments(memory: InMemoryCluster, target: tuple[int, ...], name: str | None) -> None:
-    """Errors carry the names of Kafka; another replication factor needs to be allowed."""
+    """Errors have Kafka's names; another replication factor must be allowed."""
     faults = memory.alter_reassignments({T0: target, TopicPartition("x", 0): (1,)})
     assert faults[T0].name == (name or ("INVALID_REPLICATION_FACTOR" if target else "INVALID_REPLICA_ASSIGNMENT"))
     assert faults[TopicPartition("x", 0)].name == "UNKNOWN_TOPIC_OR_PARTITION"
@@ -81,7 +81,7 @@ def test_refused_reassignments(memory: InMemoryCluster, target: tuple[int, ...],
 
 @pytest.mark.parametrize(("entries", "expected_bytes"), [("0:1", 100_000_000), ("*", 100_000_000), ("1:1", GB)])
 def test_leader_throttle_holds_only_what_is_listed(memory: InMemoryCluster, entries: str, expected_bytes: int) -> None:
-    """A rate limits the replicas that are listed, and no others (KIP-73)."""
+    """A rate limits the listed replicas, and no others (KIP-73)."""
     memory.alter_configs(
         [
             ConfigChange(ConfigResource(ResourceKind.BROKER, "1"), LEADER_RATE, "10000000"),
@@ -94,7 +94,7 @@ def test_leader_throttle_holds_only_what_is_listed(memory: InMemoryCluster, entr
 
 
 def test_growing_partition_outruns_a_low_rate(memory: InMemoryCluster) -> None:
-    """A copy slower than what comes in never catches up."""
+    """A copy slower than the writes never catches up."""
     part = memory.kafka.parts.partition(T0)
     assert part is not None
     part.growth_bytes_per_s = 200e6
@@ -104,7 +104,7 @@ def test_growing_partition_outruns_a_low_rate(memory: InMemoryCluster) -> None:
 
 
 def test_config_sources(memory: InMemoryCluster) -> None:
-    """A broker's own value hides the cluster-wide default, which hides the properties file."""
+    """A broker's own value overrides the cluster-wide default, which overrides the properties file."""
     broker, default = ConfigResource(ResourceKind.BROKER, "1"), ConfigResource(ResourceKind.BROKER_DEFAULT, "")
     memory.kafka.parts.brokers[1].static_configs["k"] = "static"
     seen = []
@@ -124,7 +124,7 @@ def test_config_sources(memory: InMemoryCluster) -> None:
 
 
 def test_configs_of_a_dead_broker(memory: InMemoryCluster) -> None:
-    """They can be neither read nor changed through others."""
+    """They can be neither read nor changed through other brokers."""
     memory.kafka.kill(3)
     broker = ConfigResource(ResourceKind.BROKER, "3")
     assert broker in memory.configs([broker], ["k"])[1]
@@ -132,7 +132,7 @@ def test_configs_of_a_dead_broker(memory: InMemoryCluster) -> None:
 
 
 def test_log_dirs(memory: InMemoryCluster) -> None:
-    """A wish for a replica to come is remembered; one that is there is copied, or its copy is cancelled."""
+    """A request for a future replica is stored; an existing one is copied, or its copy is cancelled."""
     here, coming = ReplicaOn("t", 0, 1), ReplicaOn("t", 0, 4)
     faults = memory.move_log_dirs({here: "/d1", coming: "/d1", ReplicaOn("t", 1, 2): "/none"})
     assert {r.broker: f.name for r, f in faults.items()} == {4: "REPLICA_NOT_AVAILABLE", 2: "LOG_DIR_NOT_FOUND"}
@@ -146,7 +146,7 @@ def test_log_dirs(memory: InMemoryCluster) -> None:
 
 
 def test_forgotten_wish(memory: InMemoryCluster) -> None:
-    """A broker that was killed has forgotten where a replica was to go."""
+    """A killed broker has forgotten the requested dir of a future replica."""
     memory.move_log_dirs({ReplicaOn("t", 0, 4): "/d1"})
     memory.kafka.kill(4)
     memory.kafka.start(4)
@@ -155,7 +155,7 @@ def test_forgotten_wish(memory: InMemoryCluster) -> None:
 
 
 def test_death_and_return(memory: InMemoryCluster) -> None:
-    """A dead broker leaves the ISR and leads nothing; when it is back it is in sync, and others go on leading."""
+    """A dead broker leaves the ISR and leads nothing; when it is back it is in sync, and the others keep leading."""
     memory.kafka.kill(1)
     assert memory.broker_ids() == {2, 3, 4}
     status = memory.partition_status(["t"])[T0]
@@ -166,7 +166,7 @@ def test_death_and_return(memory: InMemoryCluster) -> None:
 
 
 def test_broker_that_hangs(memory: InMemoryCluster) -> None:
-    """It stays registered for its session, answers nothing meanwhile, and costs the caller its patience."""
+    """It stays registered for its session, does not respond, and costs the caller a timeout."""
     memory.kafka.pause(1)
     assert 1 in memory.broker_ids()
     assert memory.replica_logs([1, 2], [T0])[1][1].name == "timeout"
@@ -176,7 +176,7 @@ def test_broker_that_hangs(memory: InMemoryCluster) -> None:
 
 
 def test_disk_that_fails(memory: InMemoryCluster) -> None:
-    """Its replicas are reported no more, leave the ISR, and no copy between dirs starts on that broker."""
+    """Its replicas are no longer reported, leave the ISR, and no copy between dirs starts on that broker."""
     memory.kafka.fail_log_dir(1, "/d0")
     assert memory.replica_logs([1], [T0])[0] == {}
     assert memory.partition_status(["t"])[T0].leader == 2
@@ -184,7 +184,7 @@ def test_disk_that_fails(memory: InMemoryCluster) -> None:
 
 
 def test_lock(memory: InMemoryCluster) -> None:
-    """One holder at a time; one that stands still loses it after its session."""
+    """One holder at a time; a stopped one loses it after its session."""
     other = memory.connect("other")
     lock = memory.lock("one", 30.0)
     memory.kafka.clock.sleep(100.0)
@@ -199,7 +199,7 @@ def test_lock(memory: InMemoryCluster) -> None:
 
 
 def test_topics_and_records(memory: InMemoryCluster) -> None:
-    """Topics are created as placed; records are shared by all clients, and kept only where that is allowed."""
+    """Topics are created as placed; records are shared by all clients, and stored only if allowed."""
     assert memory.create_topics([NewTopic(name="n", assignment=((4, 1),))]) == {}
     assert memory.partition_status(["n"])[TopicPartition("n", 0)].replicas == (4, 1)
     memory.records().put("k", b"v")
@@ -219,7 +219,7 @@ def test_topics_and_records(memory: InMemoryCluster) -> None:
 def test_scripted_faults(
     memory: InMemoryCluster, outcome: CallOutcome, error: type[Exception], took_effect: bool
 ) -> None:
-    """A scripted call fails as told, with or without its effect, and only that one."""
+    """A scripted call fails as told, with or without its effect, and only that call."""
     faulty = FaultyCluster(memory)
     faulty.fail_method("alter_reassignments", outcome, 1)
     with pytest.raises(error):
@@ -230,7 +230,7 @@ def test_scripted_faults(
 
 
 def test_clock() -> None:
-    """What is scheduled happens at its time, in order, while others sleep."""
+    """Scheduled callbacks run at their time, in order, while others sleep."""
     clock, seen = FakeClock(), []
     clock.at(5.0, lambda: seen.append(clock.monotonic()))
     clock.at(2.0, lambda: seen.append(clock.monotonic()))
@@ -239,7 +239,7 @@ def test_clock() -> None:
 
 
 def test_last_in_sync_replica_that_returns_leads_again(memory: InMemoryCluster) -> None:
-    """A partition whose replicas are all dead has no leader until the last of its ISR is back."""
+    """A partition with only dead replicas has no leader until the last of its ISR is back."""
     replicas = memory.partition_status(["t"])[T0].replicas
     for broker in replicas:
         memory.kafka.kill(broker)

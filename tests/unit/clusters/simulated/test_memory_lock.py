@@ -1,4 +1,4 @@
-"""Locks of the simulated cluster: one holder for each purpose."""
+"""Locks of the simulated cluster: one holder per purpose."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def memory() -> InMemoryCluster:
 
 
 def test_purposes_do_not_keep_each_other_out(memory: InMemoryCluster) -> None:
-    """Whoever watches leaves the right to change the cluster to runs; two of one purpose exclude each other."""
+    """A watch leaves the right to change the cluster to runs; two holders of one purpose exclude each other."""
     watching, changing = memory.lock("a", 30, "watch"), memory.lock("b", 30)
 
     assert watching.is_held()
@@ -29,7 +29,7 @@ def test_purposes_do_not_keep_each_other_out(memory: InMemoryCluster) -> None:
 
 
 def test_response_times_are_those_of_live_brokers(memory: InMemoryCluster) -> None:
-    """A broker that hangs has none, and one that is gone is not listed."""
+    """A hanging broker has none, and a dead one is not listed."""
     memory.kafka.pause(2)
     memory.kafka.kill(3)
 

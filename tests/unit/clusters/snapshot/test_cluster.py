@@ -1,4 +1,4 @@
-"""Changes of a snapshot: what a cluster would make of them, with bytes that add up, written back once."""
+"""Changes of a snapshot: what a cluster would do, with bytes that add up, written once."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _usable(cluster: SnapshotCluster, broker: int) -> list[int]:
 
 
 def test_what_is_not_changed_is_not_written(snapshot: Callable[..., SnapshotCluster], tmp_path: Path) -> None:
-    """Reading, asking and validating leave the file as it is, to the byte."""
+    """Reading, querying and validating leave the file unchanged, to the byte."""
     cluster = snapshot(_brokers(), _row([1, 2]))
     before = (tmp_path / "s.jsonl").stat().st_mtime_ns
     with cluster:
@@ -84,7 +84,7 @@ def test_what_is_not_changed_is_not_written(snapshot: Callable[..., SnapshotClus
 
 
 def test_changes_are_written_back_when_it_is_closed(snapshot: Callable[..., SnapshotCluster], tmp_path: Path) -> None:
-    """Another process finds them in the file, also when the work ended with an error."""
+    """Another process finds them in the file, also if the work ended with an error."""
     with suppress(ZeroDivisionError), snapshot(_brokers(), _row([1, 2])) as cluster:
         cluster.alter_reassignments({_T: (3, 2)})
         raise ZeroDivisionError
@@ -93,7 +93,7 @@ def test_changes_are_written_back_when_it_is_closed(snapshot: Callable[..., Snap
 
 
 def test_a_move_takes_its_bytes_along(snapshot: Callable[..., SnapshotCluster]) -> None:
-    """The new copy is as large as the leader's; what it takes on one disk it frees on the other."""
+    """The new copy is as large as the leader's; the bytes it takes on one disk are freed on the other."""
     cluster = snapshot(_brokers(), _row([1, 2], leader=2, sizes=[100, 70]))
     assert cluster.alter_reassignments({_T: (3, 2)}) == {}
     state = cluster.read(ReadRequest()).state
@@ -103,21 +103,21 @@ def test_a_move_takes_its_bytes_along(snapshot: Callable[..., SnapshotCluster]) 
 
 
 def test_dirs_of_one_volume_share_what_is_free(snapshot: Callable[..., SnapshotCluster]) -> None:
-    """Bytes come and go on both dirs at once."""
+    """Free bytes change on both dirs at once."""
     cluster = snapshot(_brokers(volume="v"), _row([1, 2]))
     cluster.alter_reassignments({_T: (3, 2)})
     assert (_usable(cluster, 1), _usable(cluster, 3)) == ([500, 500], [300, 300])
 
 
 def test_without_the_leaders_size_the_largest_copy_counts(snapshot: Callable[..., SnapshotCluster]) -> None:
-    """As it does for the plan."""
+    """As in the plan."""
     cluster = snapshot(_brokers(), _row([1, 2], sizes=[None, 60]))
     cluster.alter_reassignments({_T: (3, 2)})
     assert cluster.read(ReadRequest()).state.replicas.size_bytes.tolist() == [60, 60]
 
 
 def test_a_leader_that_leaves_is_followed_by_one_that_stays(snapshot: Callable[..., SnapshotCluster]) -> None:
-    """The first of the new list that is in sync."""
+    """The first in-sync replica of the new list leads."""
     cluster = snapshot(_brokers(), _row([1, 2], isr=[1]))
     cluster.alter_reassignments({_T: (2, 3)})
     status = cluster.partition_status(["t"])[_T]
@@ -127,7 +127,7 @@ def test_a_leader_that_leaves_is_followed_by_one_that_stays(snapshot: Callable[.
 def test_a_replica_goes_where_it_was_asked_for_else_where_fewest_are(
     snapshot: Callable[..., SnapshotCluster],
 ) -> None:
-    """A wish counts once; a dir that takes nothing is not chosen."""
+    """A request counts once; a dir that accepts no replicas is not chosen."""
     cluster = snapshot(_brokers(), _row([1]), _row([2], partition=1))
     other = TopicPartition("t", 1)
     assert cluster.move_log_dirs({ReplicaOn("t", 0, 3): "/d1"})[ReplicaOn("t", 0, 3)].name == "REPLICA_NOT_AVAILABLE"
@@ -141,7 +141,7 @@ def test_a_replica_goes_where_it_was_asked_for_else_where_fewest_are(
 def test_a_replica_of_unknown_size_is_in_its_log_dir(
     snapshot: Callable[..., SnapshotCluster], sizes: list[int | None] | None
 ) -> None:
-    """A run sees where it is, after a move as well, and counts no bytes."""
+    """A run sees where it is, also after a move, and counts no bytes."""
     cluster = snapshot(_brokers(), _row([1, 2], sizes=sizes))
     cluster.alter_reassignments({_T: (1, 3)})
     found, _ = cluster.replica_logs([1, 3], [_T])
@@ -149,7 +149,7 @@ def test_a_replica_of_unknown_size_is_in_its_log_dir(
 
 
 def test_cordoned_dirs_take_nothing(snapshot: Callable[..., SnapshotCluster]) -> None:
-    """A new replica goes to the dir that is open, although more lie there."""
+    """A new replica goes to the open dir, even if that one has more replicas."""
     cluster = snapshot(_brokers(state="cordoned"), _row([1]), _row([3], partition=1))
     cluster.alter_reassignments({_T: (3,)})
     found, _ = cluster.replica_logs([3], [_T])
@@ -157,13 +157,13 @@ def test_cordoned_dirs_take_nothing(snapshot: Callable[..., SnapshotCluster]) ->
 
 
 def test_an_offline_dir_stops_moves_on_its_broker(snapshot: Callable[..., SnapshotCluster]) -> None:
-    """As brokers do: no copy is started while a dir is offline."""
+    """Like brokers: no copy is started while a dir is offline."""
     cluster = snapshot(_brokers(state="offline"), _row([1]))
     assert cluster.move_log_dirs({ReplicaOn("t", 0, 1): "/d0"})[ReplicaOn("t", 0, 1)].name == "KAFKA_STORAGE_ERROR"
 
 
 def test_dead_brokers_take_no_part(snapshot: Callable[..., SnapshotCluster]) -> None:
-    """A broker that was not registered gets nothing, tells nothing, and does not lead."""
+    """An unregistered broker gets no replicas, reports nothing, and does not lead."""
     cluster = snapshot(_brokers(2), _row([9, 1], leader=1, isr=[1], sizes=[None, 100], log_dirs=[None, 0]))
     assert cluster.broker_ids() == {1, 2}
     assert cluster.alter_reassignments({_T: (9, 2)})[_T].name == "INVALID_REPLICA_ASSIGNMENT"
@@ -177,7 +177,7 @@ def test_dead_brokers_take_no_part(snapshot: Callable[..., SnapshotCluster]) -> 
 def test_a_reassignment_that_was_running_is_listed_and_cancelled(
     snapshot: Callable[..., SnapshotCluster],
 ) -> None:
-    """What was being added goes, what was being removed stays, and the bytes of the copy are free again."""
+    """Added replicas are removed, removed ones stay, and the bytes of the copy are free again."""
     cluster = snapshot(_brokers(), _row([3, 1, 2], leader=1, isr=[1, 2], adding=[3], removing=[1]))
     assert cluster.reassignments()[_T].target == (3, 2)
     assert cluster.alter_reassignments({_T: None}) == {}
@@ -189,7 +189,7 @@ def test_a_reassignment_that_was_running_is_listed_and_cancelled(
 def test_a_copy_that_was_on_its_way_is_shown_and_ends_with_the_move(
     snapshot: Callable[..., SnapshotCluster],
 ) -> None:
-    """A replica that is put elsewhere has no copy any more."""
+    """A replica moved elsewhere has no future replica any more."""
     cluster = snapshot(_brokers(), _row([1], future=[FutureRow(broker=1, log_dir=1, bytes=30)]))
     replica = ReplicaOn("t", 0, 1)
     log = cluster.replica_logs([1], [_T])[0][replica]
@@ -201,14 +201,14 @@ def test_a_copy_that_was_on_its_way_is_shown_and_ends_with_the_move(
 
 
 def test_topics_need_the_same_number_of_replicas_everywhere(snapshot: Callable[..., SnapshotCluster]) -> None:
-    """As controllers ask for."""
+    """As controllers require."""
     cluster = snapshot(_brokers())
     faults = cluster.create_topics([NewTopic(name="n", assignment=((1, 2), (3,)))])
     assert faults["n"].name == "INVALID_REPLICA_ASSIGNMENT"
 
 
 def test_without_a_file_to_save_to_nothing_can_be_changed(tmp_path: Path) -> None:
-    """What is read is never written: every change is refused, and reading and validating go on."""
+    """The source is never written: every change is refused, but reading and validating work."""
     path = tmp_path / "s.jsonl"
     topic = TopicRow(topic="t", partitions=[_row([1, 2])])
     write_snapshot(cluster_builders.cluster(_brokers(), [topic]), path)
@@ -227,7 +227,7 @@ def test_without_a_file_to_save_to_nothing_can_be_changed(tmp_path: Path) -> Non
 
 
 def test_the_result_is_saved_to_another_file(tmp_path: Path) -> None:
-    """Also where nothing had to be changed, since it was asked for."""
+    """Also if nothing had to be changed, since it was requested."""
     path, saved = tmp_path / "s.jsonl", tmp_path / "out.jsonl"
     write_snapshot(cluster_builders.cluster(_brokers(), [TopicRow(topic="t", partitions=[_row([1, 2])])]), path)
     before = path.read_bytes()

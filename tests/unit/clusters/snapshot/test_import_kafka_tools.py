@@ -1,4 +1,4 @@
-"""What Kafka's own tools print becomes a snapshot."""
+"""The output of Kafka's own tools becomes a snapshot."""
 
 from pathlib import Path
 
@@ -49,7 +49,7 @@ def read(tmp_path: Path, topics: str = TOPICS, log_dirs: str | None = LOG_DIRS) 
 
 
 def test_topics_of_kafka_itself_are_internal(tmp_path: Path) -> None:
-    """No tool says so, and a plan for the snapshot would move them without being asked to."""
+    """No tool reports it, and a plan for the snapshot would move them unasked."""
     names = ["__consumer_offsets", "__share_group_state", "__transaction_state", "__mine"]
     line = "Topic: {0}\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: \n"
     line += "\tTopic: {0}\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n"
@@ -66,7 +66,7 @@ def test_topics_of_kafka_itself_are_internal(tmp_path: Path) -> None:
 
 
 def test_both_texts_together_give_the_whole_state(tmp_path: Path) -> None:
-    """Placement from the one, sizes, dirs and copies on their way from the other; names may hold dashes and dots."""
+    """Placement from one, sizes, dirs and future replicas from the other; names may contain dashes and dots."""
     state = read(tmp_path)
     assert list(broker_rows(state)) == [
         BrokerRow(broker=1, log_dirs=[LogDirRow(path="/d1", volume="0"), LogDirRow(path="/d2", volume="1")]),
@@ -115,14 +115,14 @@ def test_both_texts_together_give_the_whole_state(tmp_path: Path) -> None:
 
 
 def test_topics_alone_are_enough_to_count(tmp_path: Path) -> None:
-    """Without log dirs no size is known, and brokers that are in sync somewhere are live."""
+    """Without log dirs sizes are unknown, and brokers with an in-sync replica are live."""
     state = read(tmp_path, log_dirs=None)
     assert state.brokers.is_live.tolist() == [True, True, True, False]
     assert (state.replicas.size_bytes == -1).all()
 
 
 def test_tabs_may_have_become_blanks(tmp_path: Path) -> None:
-    """Text that went through a terminal or a mail is read all the same."""
+    """Text that was copied from a terminal or a mail can still be read."""
     spaced = read(tmp_path, TOPICS.replace("\t", "    "))
     assert list(topic_rows(spaced)) == list(topic_rows(read(tmp_path)))
 
@@ -160,12 +160,12 @@ def test_what_topic_command_does_not_print_is_refused(tmp_path: Path, topics: st
     ],
 )
 def test_what_log_dirs_command_does_not_print_is_refused(tmp_path: Path, log_dirs: str, message: str) -> None:
-    """A broker that refused to tell is not taken for an empty one."""
+    """A broker that refused to report is not taken for an empty one."""
     with pytest.raises(InputFileError, match=message):
         read(tmp_path, log_dirs=log_dirs)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    """With the reason of the system."""
+    """With the system's reason."""
     with pytest.raises(InputFileError, match="none: cannot read: No such file"):
         read_kafka_text(tmp_path / "none", None, cluster_id="x", taken_at="")

@@ -29,7 +29,7 @@ def write(path: Path, *lines: Any) -> Path:
 
 
 def test_a_snapshot_is_read(tmp_path: Path) -> None:
-    """The example of the format comes out as it is meant."""
+    """The example in the format description is read as intended."""
     state = read_snapshot(write(tmp_path / "s", HEADER, BROKER, TOPIC))
     assert (state.cluster_id, state.taken_at, state.source) == ("Mk", "2026-01-01T00:00:00Z", "kafka")
     assert state.brokers.id.tolist() == [1, 3]
@@ -52,14 +52,14 @@ def test_a_snapshot_is_read(tmp_path: Path) -> None:
     ids=["other order", "empty lines", "unknown keys", "unknown kinds of lines", "keys in any order", "blanks"],
 )
 def test_what_does_not_matter_is_passed_over(tmp_path: Path, lines: tuple[Any, ...]) -> None:
-    """Order, blanks, and what a later version may add."""
+    """Order, blanks, and additions of later versions."""
     state = read_snapshot(write(tmp_path / "s", *lines))
     assert state.brokers.id.tolist() == [1, 3]
     assert state.topics.name == ("img",)
 
 
 def test_a_packed_snapshot_is_known_by_its_content(tmp_path: Path) -> None:
-    """Whatever the file is called."""
+    """Whatever the file's name."""
     path = tmp_path / "s.jsonl"
     path.write_bytes(gzip.compress(write(tmp_path / "plain", HEADER, BROKER, TOPIC).read_bytes()))
     assert read_snapshot(path).topics.name == ("img",)
@@ -115,7 +115,7 @@ def partition(**changes: Any) -> dict[str, Any]:
 def test_a_bad_file_is_refused_with_its_line(
     tmp_path: Path, lines: tuple[Any, ...], line: int | None, message: str
 ) -> None:
-    """What cannot be read is named by file and line, in one line of text, and is bad usage."""
+    """An unreadable file is reported by name and line, in one line of text, as a usage error."""
     path = tmp_path / "s"
     text = "".join((entry if isinstance(entry, str) else json.dumps(entry)) + "\n" for entry in lines)
     path.write_bytes(text.encode(errors="surrogateescape"))
@@ -129,7 +129,7 @@ def test_a_bad_file_is_refused_with_its_line(
 
 
 def test_a_packed_file_that_was_cut_off_is_named_by_the_line(tmp_path: Path) -> None:
-    """The line up to which it could be unpacked is known."""
+    """The last line that could be unpacked is known."""
     lines = [HEADER, BROKER, *({**TOPIC, "topic": f"t{i}"} for i in range(5000))]
     packed = gzip.compress(write(tmp_path / "plain", *lines).read_bytes())
     for name, data in {"cut": packed[: len(packed) // 2], "spoilt": packed[:-1000] + b"x" * 1000}.items():
@@ -143,7 +143,7 @@ def test_a_packed_file_that_was_cut_off_is_named_by_the_line(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", ["none", "."])
 def test_what_is_no_file_is_refused(tmp_path: Path, name: str) -> None:
-    """A missing file and a folder, with the reason of the system."""
+    """A missing file and a folder, with the system's reason."""
     with pytest.raises(InputFileError, match=r"cannot read: (No such file|Is a directory)") as error:
         read_snapshot(tmp_path / name)
     assert error.value.line is None
@@ -158,13 +158,13 @@ def test_what_is_no_file_is_refused(tmp_path: Path, name: str) -> None:
     ],
 )
 def test_what_no_cluster_has_is_refused(tmp_path: Path, line: Any, message: str) -> None:
-    """Nesting without end, and numbers that no volume or network reaches."""
+    """Endless nesting, and numbers beyond any volume or network."""
     with pytest.raises(InputFileError, match=message):
         read_snapshot(write(tmp_path / "s", HEADER, BROKER, line))
 
 
 def test_sizes_that_add_up_to_too_much_are_refused(tmp_path: Path) -> None:
-    """Each alone would be possible; together they would not fit into 64 bits."""
+    """Each alone would be possible; their sum would not fit into 64 bits."""
     rows = [{"partition": n, "replicas": [1], "sizes": [2**60]} for n in range(3)]
     with pytest.raises(InputFileError, match="the bytes of all replicas add up to more than"):
         read_snapshot(write(tmp_path / "s", HEADER, BROKER, {"topic": "t", "partitions": rows}))

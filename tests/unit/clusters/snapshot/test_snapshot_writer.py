@@ -1,4 +1,4 @@
-"""Snapshot files as they are written."""
+"""Snapshot files as written."""
 
 import gzip
 import json
@@ -29,14 +29,14 @@ TEXT = """\
 
 
 def test_a_snapshot_is_written_one_line_a_broker_and_a_topic(tmp_path: Path) -> None:
-    """Only what is known is written, in the order of ids and names."""
+    """Only known values are written, in the order of ids and names."""
     write_snapshot(CLUSTER, tmp_path / "s.jsonl")
     assert (tmp_path / "s.jsonl").read_text() == TEXT
     assert all(json.loads(line) for line in TEXT.splitlines())
 
 
 def test_a_name_that_ends_in_gz_packs_it(tmp_path: Path) -> None:
-    """Equal states give equal bytes: neither name nor time is in the packed file."""
+    """Equal states give equal bytes: neither name nor time is in the compressed file."""
     for name in ("a.gz", "b.gz"):
         write_snapshot(CLUSTER, tmp_path / name)
     assert gzip.decompress((tmp_path / "a.gz").read_bytes()).decode() == TEXT
@@ -46,7 +46,7 @@ def test_a_name_that_ends_in_gz_packs_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["s.jsonl", "s.jsonl.gz"])
 def test_a_full_disk_leaves_the_old_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """The file that stood there is as it was, and nothing half-written lies beside it."""
+    """The previous file is unchanged, and no partial file is left next to it."""
     path = tmp_path / name
     path.write_text("old")
 

@@ -1,4 +1,4 @@
-"""Clusters found through ZooKeeper, down to brokers that can do little by themselves."""
+"""Clusters found through ZooKeeper, including old brokers that support little themselves."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ class FakeZookeeper:
         self.content[path] = json.loads(content)
 
     def stop(self) -> None:
-        """Nothing to stop."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
 
 def _broker(*endpoints: str) -> dict[str, Any]:
@@ -90,12 +90,12 @@ def znodes(zookeeper: FakeZookeeper) -> Znodes:
 def test_brokers_are_found_by_the_protocol_of_their_listeners(
     znodes: Znodes, protocol: SecurityProtocol, servers: tuple[str, ...]
 ) -> None:
-    """Names of listeners mean nothing, what they speak does."""
+    """The protocol of a listener matters, not its name."""
     assert znodes.bootstrap_servers(protocol) == servers
 
 
 def test_a_cluster_without_brokers_is_reported(znodes: Znodes, zookeeper: FakeZookeeper) -> None:
-    """No broker at all, and none with a listener that fits, have their own reasons."""
+    """No broker at all, and none with a matching listener, have their own reasons."""
     with pytest.raises(UnreachableError, match="none of its 2 brokers has a listener for SSL"):
         znodes.bootstrap_servers(SecurityProtocol.SSL)
     zookeeper.content.clear()
@@ -105,7 +105,7 @@ def test_a_cluster_without_brokers_is_reported(znodes: Znodes, zookeeper: FakeZo
 
 
 def test_the_controller_is_asked_through_znodes(znodes: Znodes, zookeeper: FakeZookeeper) -> None:
-    """What is written is Kafka's own JSON, and reads back."""
+    """Kafka's own JSON is written, and read back."""
     znodes.reassign({_B: (10, 2), _A: (2,)})
     assert zookeeper.content["/admin/reassign_partitions"] == {
         "version": 1,
@@ -134,14 +134,14 @@ def test_one_request_at_a_time(znodes: Znodes, zookeeper: FakeZookeeper) -> None
 def test_errors_of_kazoo_become_ours(
     znodes: Znodes, zookeeper: FakeZookeeper, error: Exception, ours: type[Exception]
 ) -> None:
-    """With the address, and without anything of the library."""
+    """With the address, and without the library's own text."""
     zookeeper.error = error
     with pytest.raises(ours, match="ZooKeeper at zk:2181"):
         znodes.reassignments()
 
 
 class OldBrokers(ZookeeperCluster):
-    """Brokers that know neither reassignments nor elections, with fixed metadata."""
+    """Brokers that support neither reassignments nor elections, with fixed metadata."""
 
     def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
         """Two partitions on brokers 2 and 10."""
@@ -156,13 +156,13 @@ def old(zookeeper: FakeZookeeper, monkeypatch: pytest.MonkeyPatch) -> OldBrokers
 
 
 def test_old_brokers_can_do_through_zookeeper_what_they_cannot_do_themselves(old: OldBrokers) -> None:
-    """Reassignment, election and lock are there, the guard is not."""
+    """Reassignment, election and lock are supported, the guard is not."""
     assert {Capability.REASSIGN, Capability.ELECT_LEADERS, Capability.LOCK} <= old.capabilities
     assert Capability.REPLICATION_FACTOR_GUARD not in old.capabilities
 
 
 def test_old_brokers_are_reassigned_with_a_guard_of_our_own(old: OldBrokers, zookeeper: FakeZookeeper) -> None:
-    """A target of another length is refused unless allowed, and nothing can be taken back."""
+    """A target with another number of replicas is refused unless allowed, and nothing can be cancelled."""
     faults = old.alter_reassignments({_A: (10, 3), _B: (2,)})
     assert {name: fault.name for name, fault in faults.items()} == {_B: "INVALID_REPLICATION_FACTOR"}
     running = old.reassignments()
