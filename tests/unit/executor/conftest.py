@@ -1,4 +1,4 @@
-"""A small cluster with everything in it that a run can meet, and a plan that needs every kind of step."""
+"""A small cluster with everything that a run can meet, and a plan that needs every kind of step."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
 
 
 class Crash(BaseException):
-    """The process dies: nothing may catch it."""
+    """The process dies; nothing may catch this."""
 
 
 @dataclass
@@ -78,7 +78,7 @@ def observation_of(
     running: Reassignment | None = None,
     logs: dict[int, ReplicaLog] | None = None,
 ) -> Observation:
-    """What is seen of partition ``t-0``; None where its topic is gone."""
+    """The observed state of partition ``t-0``; None if its topic is gone."""
     name = TopicPartition("t", 0)
     status = {name: PartitionStatus(leader=replicas[0], replicas=replicas, isr=replicas)} if replicas else {}
     return Observation(
@@ -93,7 +93,7 @@ def observation_of(
 def change(
     name: str, replicas: tuple[int, ...], previous: tuple[int, ...], dirs: dict[int, str] | None = None, leader: int = 0
 ) -> PartitionChange:
-    """One planned partition, whose replicas lay in /d0 before."""
+    """One planned partition, whose replicas were in /d0 before."""
     topic, _, number = name.rpartition("-")
     return PartitionChange(
         topic=topic,
@@ -105,7 +105,7 @@ def change(
 
 
 def lopsided() -> InMemoryCluster:
-    """Five brokers with two log dirs, three topics, and throttles of an operator of every kind."""
+    """Five brokers with two log dirs, three topics, and an operator's throttles of every kind."""
     topics = [
         TopicRow(
             topic="a",
@@ -161,7 +161,7 @@ def placement_of(memory: InMemoryCluster) -> dict[TopicPartition, tuple[Any, ...
 
 
 def configs_of(memory: InMemoryCluster) -> dict[str, dict[str, str]]:
-    """Every config that is set anywhere, by whose it is."""
+    """All configs that are set, by owner."""
     parts = memory.kafka.parts
     own = {f"broker {b.id}": dict(b.own_configs) for b in parts.brokers.values()}
     topics = {f"topic {t.name}": dict(t.configs) for t in parts.topics.values()}
@@ -197,7 +197,7 @@ class Scene:
         )
 
     def next_process(self, host: str = "one") -> RunEnvironment:
-        """A new process, once the lock of the one that died has run out."""
+        """A new process, once the lock of the dead one has expired."""
         self.memory.stop()
         self.memory.kafka.clock.sleep(31.0)
         self.memory = self.memory.connect("next")
@@ -205,15 +205,15 @@ class Scene:
         return self.environment(host=host)
 
     def crash_at(self, call: int) -> RunEnvironment:
-        """Let a run of the plan die before the call of that number; returns the environment of the next process."""
+        """Let a run of the plan die before the call of that number; returns the next process's environment."""
         return self.crash_where(lambda made: made.number == call)
 
     def crash_before(self, method: str) -> RunEnvironment:
-        """Let a run of the plan die before it first calls that method; returns the environment of the next process."""
+        """Let a run of the plan die before its first call of that method; returns the next process's environment."""
         return self.crash_where(lambda made: made.method == method)
 
     def crash_where(self, dies: Callable[[Call], bool], host: str = "one") -> RunEnvironment:
-        """Let a run of the plan die before the first call of which that is true; as :meth:`crash_at` otherwise."""
+        """Let a run of the plan die before the first call that matches; otherwise like :meth:`crash_at`."""
 
         def die(made: Call) -> None:
             if dies(made):
@@ -225,7 +225,7 @@ class Scene:
         return self.next_process(host)
 
     def configs_now(self) -> dict[str, dict[str, str]]:
-        """Every config that is set anywhere."""
+        """All configs that are set."""
         return configs_of(self.memory)
 
     def placement_now(self) -> dict[TopicPartition, tuple[Any, ...]]:
@@ -233,7 +233,7 @@ class Scene:
         return placement_of(self.memory)
 
     def assert_as_planned(self) -> None:
-        """Every partition lies and is led as planned, and every config is as it was found."""
+        """Every partition is placed and led as planned, and every config is as it was found."""
         found = placement_of(self.memory)
         for c in self.plan.partitions:
             replicas, leader, dirs = found[TopicPartition(c.topic, c.partition)]
@@ -243,7 +243,7 @@ class Scene:
         self.assert_clean()
 
     def assert_as_at_start(self) -> None:
-        """Every partition lies and is led as at the start, and every config is as it was found."""
+        """Every partition is placed and led as at the start, and every config is as it was found."""
         assert placement_of(self.memory) == self.placement
         self.assert_clean()
 
@@ -260,12 +260,12 @@ class Scene:
 
 @pytest.fixture
 def make_scene(tmp_path: Path) -> Callable[[], Scene]:
-    """Make lopsided clusters, each with a folder of its own."""
+    """Create unbalanced clusters, each with its own folder."""
     number = count()
     return lambda: Scene(tmp_path / str(next(number)))
 
 
 @pytest.fixture
 def scene(make_scene: Callable[[], Scene]) -> Scene:
-    """The lopsided cluster, untouched."""
+    """The unbalanced cluster, unchanged."""
     return make_scene()

@@ -15,7 +15,7 @@ from kafkabal.model.topic_partition import TopicPartition
 
 
 def test_status_tells_what_is_true(scene: Any) -> None:
-    """Status counts what the cluster shows, names the throttles, and is settled only when all is done."""
+    """Status counts what the cluster shows, names the throttles, and is settled only when everything is done."""
     environment = scene.crash_at(30)
     found = find_run(environment)
     assert found is not None
@@ -33,7 +33,7 @@ def test_status_tells_what_is_true(scene: Any) -> None:
 
 
 def test_status_while_the_lock_cannot_be_read(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All but the holder is told, with the reason for which that one is unknown."""
+    """Everything except the holder is reported, with the reason why that is unknown."""
 
     def no_coordinator() -> tuple[str, ...]:
         raise UnreachableError("no coordinator")
@@ -47,7 +47,7 @@ def test_status_while_the_lock_cannot_be_read(scene: Any, monkeypatch: pytest.Mo
 
 
 def test_status_after_somebody_moved_it_on(scene: Any) -> None:
-    """A run that is done and then changed by somebody is no longer settled."""
+    """A completed run that somebody changed afterwards is no longer settled."""
     apply(scene.environment(), scene.plan, scene.options)
     scene.memory.alter_reassignments({TopicPartition("b", 1): (2, 3)})
     found = find_run(scene.environment())

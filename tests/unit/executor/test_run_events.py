@@ -1,4 +1,4 @@
-"""Reporters that fail or block: the run does what it would have done without them."""
+"""Reporters that fail or block: the run does what it would do without them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ERRORS = (errno.EIO, errno.EPIPE, errno.ENOSPC)
 
 
 class _FailsAt:
-    """Raises at one event and all after it, as a stream that has gone does."""
+    """Raises at one event and all later ones, like a closed stream."""
 
     def __init__(self, number: int, code: int) -> None:
         self.number, self.code, self.seen = number, code, 0
@@ -51,7 +51,8 @@ def test_run_completes_whatever_event_the_output_fails_at(make_scene: Callable[[
 
 @pytest.mark.parametrize("code", _ERRORS)
 def test_stopped_run_ends_cleanly_whatever_event_the_output_fails_at(make_scene: Callable[[], Any], code: int) -> None:
-    """Asked to stop at the event at which its output fails, a run cancels by its policy and leaves nothing behind."""
+    """If asked to stop at the event at which its output fails, a run cancels by its policy and leaves nothing
+    behind."""
     for number in range(1, _events_of_a_run(make_scene()) + 1):
         scene = make_scene()
         scene.recorder = failing = _FailsAt(number, code)
@@ -73,7 +74,7 @@ def test_stopped_run_ends_cleanly_whatever_event_the_output_fails_at(make_scene:
 
 @pytest.mark.parametrize("code", _ERRORS)
 def test_error_of_the_cluster_is_the_one_that_is_raised(make_scene: Callable[[], Any], code: int) -> None:
-    """Where the cluster fails for good while the output is gone, the way out is the same as with an output."""
+    """If the cluster fails for good while the output is gone, cleaning up is the same as with an output."""
     from kafkabal.clusters.simulated.fault_injection import CallOutcome
     from kafkabal.errors import RefusedByClusterError
 
@@ -86,7 +87,7 @@ def test_error_of_the_cluster_is_the_one_that_is_raised(make_scene: Callable[[],
 
 
 def test_blocked_reporter_holds_nothing_up(scene: Any) -> None:
-    """A run whose reporter blocks in its first event goes on to its end, and events that wait stay bounded."""
+    """A run whose reporter blocks at its first event completes, and the queue of events stays bounded."""
     free, seen = threading.Event(), []
 
     class Blocked:
@@ -108,7 +109,7 @@ def test_blocked_reporter_holds_nothing_up(scene: Any) -> None:
 
 
 def test_skipped_events_are_counted() -> None:
-    """Once a blocked reporter goes on, it is told how many events it has missed; progress counts for none."""
+    """Once a blocked reporter continues, it is told how many events it missed, not counting progress."""
     free, entered, seen = threading.Event(), threading.Event(), []
 
     class Blocked:
@@ -133,7 +134,7 @@ def test_skipped_events_are_counted() -> None:
 
 
 def test_failed_reporter_is_reported_once_and_closed() -> None:
-    """The first error of a reporter is handed on, what comes after it is ignored, and its end is not called."""
+    """A reporter's first error is passed on, later events are ignored, and its end is not called."""
     errors: list[Exception] = []
     ended: list[bool] = []
     listener = report_in_background(
@@ -147,7 +148,7 @@ def test_failed_reporter_is_reported_once_and_closed() -> None:
 
 
 def test_what_is_no_error_passes_through() -> None:
-    """A hard stop that is raised within a listener still ends the run at once."""
+    """A hard stop raised within a listener still ends the run at once."""
     from kafkabal.executor.safety.stop_request import HardStop
 
     class Stops:
@@ -159,7 +160,7 @@ def test_what_is_no_error_passes_through() -> None:
 
 
 def test_phases_reach_a_healthy_reporter_in_order(scene: Any) -> None:
-    """A background listener hands on every event, in order."""
+    """A background listener passes on every event, in order."""
     from kafkabal.executor.run_events import PhaseEntered
 
     recorder = scene.recorder

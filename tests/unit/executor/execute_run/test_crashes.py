@@ -1,4 +1,4 @@
-"""The tool dies at any call of the cluster or any write of the journal; whoever comes next finds everything."""
+"""The tool dies at any call of the cluster or any write of the journal; the next process finds all it needs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _apply_and_die(scene: Any) -> None:
 @pytest.mark.parametrize("then", ["resume", "roll back", "cancel"])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_crash_at_any_call(make_scene: Callable[[], Any], when: str, then: str, remains: str, every: int) -> None:
-    """Whatever call the tool dies at, before or after it took effect, nothing is lost and nothing stays behind."""
+    """Whatever call the tool dies at, before or after it took effect, nothing is lost and nothing is left behind."""
     first = 1 + sum(map(len, (when, then, remains))) % every
     for number in range(first, _calls(make_scene) + 1, every):
         scene = make_scene()
@@ -72,7 +72,7 @@ def test_crash_at_any_call(make_scene: Callable[[], Any], when: str, then: str, 
 
 @_SAMPLE
 def test_crash_at_any_call_of_the_resume(make_scene: Callable[[], Any], every: int) -> None:
-    """A resumed run that dies as well is resumed again, wherever it died."""
+    """A resumed run that dies too is resumed again, wherever it died."""
     died_at = 40
     number, is_over = 1, False
     while not is_over:
@@ -96,7 +96,7 @@ def test_crash_at_any_call_of_the_resume(make_scene: Callable[[], Any], every: i
 def test_crash_at_any_write_of_the_journal(
     make_scene: Callable[[], Any], monkeypatch: pytest.MonkeyPatch, torn: bool, every: int
 ) -> None:
-    """A journal that ends anywhere, even within a record, is read and resumed from."""
+    """A journal truncated anywhere, even within a record, is read and resumed from."""
     scene = make_scene()
     apply(scene.environment(), scene.plan, scene.options)
     whole = scene.journal().read_bytes()
@@ -125,7 +125,7 @@ def test_crash_at_any_write_of_the_journal(
 
 
 def test_copy_of_the_journal_on_another_host(make_scene: Callable[[], Any], tmp_path: Path) -> None:
-    """A copy of the journal is enough to go on elsewhere, though the cluster remembers nothing."""
+    """A copy of the journal is enough to continue elsewhere, even without the cluster's record."""
     scene = make_scene()
     _die_at(scene, 50, "after")
     _apply_and_die(scene)
@@ -137,7 +137,7 @@ def test_copy_of_the_journal_on_another_host(make_scene: Callable[[], Any], tmp_
 
 
 def test_repair_after_a_crash_leaves_moves_alone(make_scene: Callable[[], Any]) -> None:
-    """Repair puts back what no move needs; once the moves are through, it puts back the rest."""
+    """Repair restores throttles that no move needs; once the moves are complete, it restores the rest."""
     scene = make_scene()
     _die_at(scene, 30, "after")
     _apply_and_die(scene)
@@ -150,7 +150,7 @@ def test_repair_after_a_crash_leaves_moves_alone(make_scene: Callable[[], Any]) 
 
 
 def test_every_phase_is_died_in(make_scene: Callable[[], Any]) -> None:
-    """The calls at which the tests kill the tool lie in every phase that a run makes calls in."""
+    """The calls at which the tests kill the tool cover every phase in which a run makes calls."""
     phases = set()
     for number in range(1, _calls(make_scene) + 1, 2):
         scene = make_scene()

@@ -1,4 +1,4 @@
-"""Runs of a cluster with a dead broker: they end in order, and keep no later run from repairing it."""
+"""Runs on a cluster with a dead broker: they end cleanly, and do not prevent a later run from repairing it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _run(memory: InMemoryCluster, folder: Path, options: PlanOptions, stops_afte
 
 
 def test_a_repair_that_is_stopped_leaves_nothing(memory: InMemoryCluster, tmp_path: Path) -> None:
-    """The order of replicas cannot name the dead broker: it is not waited for, and nothing counts as in flight."""
+    """The list cannot be reordered around the dead broker: it is not waited for, and nothing counts as in flight."""
     memory.kafka.kill(2)
 
     result = _run(memory, tmp_path, PlanOptions(mode=Mode.REPAIR_ONLY), stops_after_s=40)
@@ -52,7 +52,7 @@ def test_a_repair_that_is_stopped_leaves_nothing(memory: InMemoryCluster, tmp_pa
 
 
 def test_a_throttle_on_a_dead_broker_is_restored_by_a_later_run(memory: InMemoryCluster, tmp_path: Path) -> None:
-    """The repair of that broker may begin, and once it is back the next run restores what the first one set."""
+    """The repair of that broker may start, and once it is back the next run restores what the first one set."""
     clock = memory.kafka.clock
     clock.at(20.0, lambda: memory.kafka.kill(2))
     first = _run(memory, tmp_path, PlanOptions(mode=Mode.REPAIR_ONLY, drain=frozenset({1})), stops_after_s=40)

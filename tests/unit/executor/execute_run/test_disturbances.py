@@ -1,4 +1,4 @@
-"""What goes wrong around a run: brokers, disks, topics and other people; each handled by name and in bounded time."""
+"""What goes wrong around a run: brokers, disks, topics, other people; each is handled by name in bounded time."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _at(scene: Any, seconds: float, action: Any, *arguments: Any) -> None:
 
 
 def test_broker_back_in_time(scene: Any) -> None:
-    """Moves to a broker that dies are put aside, the rest goes on, and they are made up for when it is back."""
+    """Moves to a broker that dies are set aside, the rest continues, and they are made up for when it is back."""
     _at(scene, 5.0, scene.memory.kafka.kill, 4)
     _at(scene, 70.0, scene.memory.kafka.start, 4)
     result = _run(scene)
@@ -62,7 +62,7 @@ def test_broker_back_in_time(scene: Any) -> None:
 
 
 def test_broker_back_and_gone_again(scene: Any) -> None:
-    """A move that has waited for a broker, and is cancelled as the broker dies again, is given up like the rest."""
+    """A move that waited for a broker, and is cancelled as the broker dies again, is given up like the rest."""
     kafka, clock = scene.memory.kafka, scene.memory.kafka.clock
 
     def die_again() -> None:
@@ -86,7 +86,7 @@ def test_broker_back_and_gone_again(scene: Any) -> None:
 
 
 def test_broker_gone_for_good(scene: Any) -> None:
-    """A broker that stays away ends the run in part: its partitions and its throttles are named, others are done."""
+    """If a broker stays away, the run ends incomplete: its partitions and throttles are named, others are done."""
     _at(scene, 5.0, scene.memory.kafka.kill, 4)
     result = _run(scene)
     assert result.outcome is RunOutcome.PARTIAL
@@ -103,7 +103,7 @@ def test_broker_gone_for_good(scene: Any) -> None:
 
 
 def test_broker_that_keeps_its_replicas_is_dead(scene: Any) -> None:
-    """Kafka ends no move while a replica that stays is dead: a resumed run starts none, and does the rest."""
+    """Kafka completes no move while a replica that stays is dead: a resumed run starts none, and does the rest."""
     environment = scene.crash_at(25)
     scene.memory.kafka.kill(3)
     result = resume(environment)
@@ -118,7 +118,7 @@ def test_broker_that_keeps_its_replicas_is_dead(scene: Any) -> None:
 
 
 def test_broker_that_keeps_its_replicas_dies_for_a_while(scene: Any) -> None:
-    """A copy that is complete waits in place for such a broker: it takes no slot, and is not made again."""
+    """A complete copy waits in place for such a broker: it takes no slot, and is not copied again."""
     kafka = scene.memory.kafka
     _at(scene, 5.0, kafka.kill, 3)
     _at(scene, 100.0, kafka.start, 3)
@@ -131,7 +131,7 @@ def test_broker_that_keeps_its_replicas_dies_for_a_while(scene: Any) -> None:
 
 
 def test_broker_that_keeps_its_replicas_dies_for_good(scene: Any) -> None:
-    """What waits in place for a broker that stays away is cancelled after two minutes, and its throttles go."""
+    """What waits in place for a broker that stays away is cancelled after two minutes, and its throttles removed."""
     _at(scene, 5.0, scene.memory.kafka.kill, 3)
     result = _run(scene)
     assert result.outcome is RunOutcome.PARTIAL
@@ -143,7 +143,7 @@ def test_broker_that_keeps_its_replicas_dies_for_good(scene: Any) -> None:
 
 
 def test_replica_that_stays_is_out_of_sync(scene: Any) -> None:
-    """The same of a replica whose disk failed, on a broker that lives: it is named, and nothing stands for minutes."""
+    """The same for a replica with a failed disk on a live broker: it is named, and nothing stalls for minutes."""
     kafka = scene.memory.kafka
     _at(scene, 0.5, kafka.fail_log_dir, 3, "/d0")
     result = _run(scene)
@@ -154,7 +154,7 @@ def test_replica_that_stays_is_out_of_sync(scene: Any) -> None:
 
 
 def _two_to_broker_3(scene: Any) -> Any:
-    """Two partitions with one replica each, which move to broker 3 one after the other; returns the cluster."""
+    """Two partitions with one replica each, which move to broker 3 in turn; returns the cluster."""
     scene.memory = InMemoryCluster.of(cluster(brokers(3), []), FakeClock())
     rows = [partition(0, [1], 600 * MB), partition(1, [2], 500 * MB)]
     scene.memory.kafka.add_topic(TopicRow(topic="t", partitions=rows))
@@ -208,7 +208,7 @@ def test_new_replica_alone_in_sync_is_kept(scene: Any, stops: bool) -> None:
 
 
 def test_only_copy_is_away_for_a_while(scene: Any) -> None:
-    """Once its leader is back the copy goes on from where it was, under its throttle."""
+    """Once its leader is back the copy continues where it was, under its throttle."""
     kafka = _two_to_broker_3(scene)
     kafka.clock.at(20.0, lambda: kafka.kill(1))
     kafka.clock.at(50.0, lambda: kafka.start(1))
@@ -222,7 +222,7 @@ def test_only_copy_is_away_for_a_while(scene: Any) -> None:
 
 
 def test_throttles_that_another_tool_clears_are_set_again(scene: Any) -> None:
-    """Kafka's own tool clears every rate at its --verify: ten seconds later copies are held to theirs again."""
+    """Kafka's own tool clears every rate at its --verify: ten seconds later copies are throttled again."""
     scene.memory = InMemoryCluster.of(cluster(brokers(3), []), FakeClock())
     kafka = scene.memory.kafka
     kafka.add_topic(TopicRow(topic="t", partitions=[partition(0, [1, 2], 20 * GB)]))
@@ -256,7 +256,7 @@ def test_complete_copies_leave_the_throttle(scene: Any) -> None:
 
 
 def test_one_replica_at_a_time_beside_a_dead_broker(scene: Any) -> None:
-    """The replica on the dead broker is exchanged first: Kafka would end no step that keeps it."""
+    """The replica on the dead broker is replaced first: Kafka would complete no step that keeps it."""
     scene.memory.kafka.kill(2)
     scene.plan = Plan(partitions=(change("a-1", (4, 5, 3), (1, 2, 3), leader=2),), cluster_id="simulated")
     limits = msgspec.structs.replace(scene.options.limits, one_replica_at_a_time=True)
@@ -264,7 +264,7 @@ def test_one_replica_at_a_time_beside_a_dead_broker(scene: Any) -> None:
 
 
 def test_broker_that_did_not_report_its_log_dir(scene: Any) -> None:
-    """It is named where a copy between its log dirs may or may not have been completed."""
+    """It is named if it is unknown whether a copy between its log dirs has completed."""
     _at(scene, 1.0, scene.memory.kafka.kill, 2)
     assert _run(scene).problems["b-0"] == "broker 2 did not report its log dir"
 
@@ -283,7 +283,7 @@ def test_stop_that_lets_moves_finish_beside_a_dead_broker(scene: Any) -> None:
 
 
 def test_broker_that_hangs(scene: Any) -> None:
-    """A broker that hangs is noticed once the controller gives it up, and costs no more than one that died."""
+    """A hanging broker is noticed once the controller fences it, and costs no more than a dead one."""
     _at(scene, 5.0, scene.memory.kafka.pause, 5)
     _at(scene, 90.0, scene.memory.kafka.start, 5)
     assert _run(scene).outcome is RunOutcome.COMPLETE
@@ -291,7 +291,7 @@ def test_broker_that_hangs(scene: Any) -> None:
 
 
 def test_source_leader_dies(scene: Any) -> None:
-    """When the leader that sends dies, another replica leads and the copy goes on from there."""
+    """When the sending leader dies, another replica leads and the copy continues from there."""
     _at(scene, 5.0, scene.memory.kafka.kill, 1)
     _at(scene, 60.0, scene.memory.kafka.start, 1)
     assert _run(scene).outcome is RunOutcome.COMPLETE
@@ -299,7 +299,7 @@ def test_source_leader_dies(scene: Any) -> None:
 
 
 def test_topic_deleted(scene: Any) -> None:
-    """A topic that is deleted meanwhile is dropped and told; it is nobody's failure."""
+    """A topic deleted meanwhile is dropped and reported; it is not a failure."""
     _at(scene, 5.0, scene.memory.kafka.delete_topic, "a")
     result = _run(scene)
     assert result.outcome is RunOutcome.COMPLETE
@@ -309,7 +309,7 @@ def test_topic_deleted(scene: Any) -> None:
 
 
 def test_topic_given_partitions(scene: Any) -> None:
-    """Partitions that a topic is given meanwhile are left as they are."""
+    """Partitions added to a topic meanwhile are left alone."""
 
     def grow() -> None:
         row = TopicRow(topic="x", partitions=[partition(9, [5, 1], GB)])
@@ -321,7 +321,7 @@ def test_topic_given_partitions(scene: Any) -> None:
 
 
 def test_broker_that_holds_up_a_look(scene: Any) -> None:
-    """It counts as gone in the same turn: what could start now waits for it, by name, and is not asked for."""
+    """It counts as gone in the same turn: moves that could start now wait for it, by name, and send it no request."""
     clock, asked = scene.memory.kafka.clock, []
 
     def note(call: Any) -> None:
@@ -350,7 +350,7 @@ def test_foreign_reassignment_in_flight(scene: Any) -> None:
 
 
 def test_log_dir_goes_offline(scene: Any) -> None:
-    """A destination disk that fails is given up after a while, by name; the others are done and nothing is left."""
+    """A failed target disk is given up after a while, by name; the others are done and nothing is left."""
     _at(scene, 3.0, scene.memory.kafka.fail_log_dir, 4, "/d1")
     result = _run(scene)
     assert result.outcome is RunOutcome.PARTIAL
@@ -361,7 +361,7 @@ def test_log_dir_goes_offline(scene: Any) -> None:
 
 
 def test_any_log_dir_goes_offline(scene: Any) -> None:
-    """A copy that is lost on its way and may lie in any log dir is begun anew, in another one."""
+    """A copy that is lost in flight and may be in any log dir is started again, in another one."""
     _at(scene, 9.0, scene.memory.kafka.fail_log_dir, 5, "/d0")
     result = _run(scene)
     assert [e for e in scene.recorder.of(PartitionAside) if e.partition == "a-1"] == [
@@ -374,7 +374,7 @@ def test_any_log_dir_goes_offline(scene: Any) -> None:
 
 
 def test_throttle_below_what_comes_in(scene: Any) -> None:
-    """Where the throttle lets no copy catch up, the run ends in bounded time and puts everything back."""
+    """If the throttle lets no copy catch up, the run ends in bounded time and restores everything."""
     part = scene.memory.kafka.parts.partition(A0)
     part.growth_bytes_per_s = 30e6
     result = _run(scene, timeouts=Timeouts(poll_s=10.0, stall_s=300.0, broker_return_s=60.0), max_runtime_s=1800.0)
@@ -388,7 +388,7 @@ def test_throttle_below_what_comes_in(scene: Any) -> None:
 
 
 def test_rate_changed_by_somebody_meanwhile(scene: Any) -> None:
-    """A rate that somebody sets during the run stays, and is told of."""
+    """A rate that somebody sets during the run stays, and is reported."""
     own = scene.memory.kafka.parts.brokers[3].own_configs
     _at(scene, 5.0, own.update, {"leader.replication.throttled.rate": "77000000"})
     assert _run(scene).outcome is RunOutcome.COMPLETE
@@ -397,7 +397,7 @@ def test_rate_changed_by_somebody_meanwhile(scene: Any) -> None:
 
 
 def test_entries_added_by_somebody_meanwhile(scene: Any) -> None:
-    """Entries of throttled replicas that somebody adds during the run stay; only ours come off."""
+    """Entries of throttled replicas that somebody adds during the run stay; only ours are removed."""
     configs = scene.memory.kafka.parts.topics["a"].configs
 
     def add() -> None:
@@ -410,7 +410,7 @@ def test_entries_added_by_somebody_meanwhile(scene: Any) -> None:
 
 @pytest.mark.parametrize("operation", [ConfigOperation.APPEND, ConfigOperation.SUBTRACT])
 def test_entries_added_between_our_look_and_our_change(scene: Any, operation: ConfigOperation) -> None:
-    """An entry that another tool adds just before a change of ours arrives is not lost by it."""
+    """An entry that another tool adds just before our change arrives is not lost by it."""
     configs = scene.memory.kafka.parts.topics["a"].configs
 
     def add(call: Any) -> None:
@@ -428,7 +428,7 @@ def test_entries_added_between_our_look_and_our_change(scene: Any, operation: Co
 
 
 def test_cluster_wide_default_shows_again(scene: Any) -> None:
-    """Where a cluster-wide default throttle showed, ours is deleted, so that a later change of it shows too."""
+    """If a cluster-wide default throttle applied before, ours is deleted, so that a later change of it applies too."""
     assert _run(scene).outcome is RunOutcome.COMPLETE
     assert "leader.replication.throttled.rate" not in scene.memory.kafka.parts.brokers[2].own_configs
     assert scene.configs_now()["default"] == scene.configs["default"]
@@ -465,7 +465,7 @@ def _to_broker_2() -> Any:
     ],
 )
 def test_interrupted(scene: Any, policy: OnInterrupt, outcome: RunOutcome) -> None:
-    """A run that is told to stop leaves what was asked for: nothing in flight, or moves with their throttle."""
+    """A run told to stop leaves what was requested: nothing in flight, or moves with their throttle."""
     switch = StopSwitch()
     _at(scene, 4.0, switch.request, StopReason.INTERRUPT)
     options = msgspec.structs.replace(scene.options, on_interrupt=policy)
@@ -486,7 +486,8 @@ def test_interrupted(scene: Any, policy: OnInterrupt, outcome: RunOutcome) -> No
 
 @pytest.mark.parametrize("second", list(range(0, 20, 2)))
 def test_interrupted_at_any_time(scene: Any, second: int) -> None:
-    """Whenever a run is told to stop, it leaves no throttle and nothing in flight, and rolls back from there."""
+    """Whenever a run is told to stop, it leaves no throttle and nothing in flight, and can be rolled back from
+    there."""
     switch = StopSwitch()
     _at(scene, float(second) + 0.5, switch.request, StopReason.TERMINATE)
     result = apply(scene.environment(stop=switch), scene.plan, scene.options)
@@ -497,7 +498,7 @@ def test_interrupted_at_any_time(scene: Any, second: int) -> None:
 
 
 def test_window(scene: Any) -> None:
-    """Outside of its window a run rests with everything put back, and goes on in the next one."""
+    """Outside its window a run pauses with everything restored, and continues in the next one."""
     start = scene.memory.kafka.clock.utc_now().astimezone()
     window = f"{start:%H:%M}-{start.replace(minute=(start.minute + 1) % 60):%H:%M}"
     scene.memory.kafka.bandwidth_bytes_per_s = 1.2e6
@@ -512,7 +513,7 @@ def test_window(scene: Any) -> None:
 
 
 def test_two_hosts_at_once(scene: Any) -> None:
-    """The second host is told who is at work; once the first has died, it goes on after the session."""
+    """The second host is told who is working; once the first has died, it continues after the session."""
     other = scene.memory.connect("other")
     found: list[Any] = []
 
@@ -531,7 +532,7 @@ def test_two_hosts_at_once(scene: Any) -> None:
 
 
 def test_stopped_and_continued_process(scene: Any) -> None:
-    """A process that stood still for longer than its session submits nothing once another has gone on with the run."""
+    """A process that stalled for longer than its session submits nothing once another has continued the run."""
     first = scene.memory
     other = first.connect("other")
 
@@ -553,7 +554,7 @@ def test_stopped_and_continued_process(scene: Any) -> None:
 
 
 def test_entries_of_the_process_that_took_over_are_not_taken_for_those_of_others(scene: Any) -> None:
-    """What a process finds that has lost its lock, it does not write down: a later resume would leave it there."""
+    """A process that has lost its lock does not record what it finds: a later resume would leave it there."""
     first = scene.memory
 
     def stand_still(call: Any) -> None:
@@ -580,7 +581,7 @@ def test_entries_of_the_process_that_took_over_are_not_taken_for_those_of_others
 
 
 def test_journal_disk_full(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk that is full ends the run before the effect that could not be written down, with everything put back."""
+    """A full disk ends the run before the effect that could not be recorded, with everything restored."""
     append = Journal.append
     count = 0
 
@@ -601,7 +602,7 @@ def test_journal_disk_full(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_crashed_run_is_cancelled_while_the_disk_of_its_journal_is_full(
     scene: Any, monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:
-    """Not resumed, but cancelled, by the cluster's record where this host has no journal; then it is closed for all."""
+    """Not resumed, but cancelled, from the cluster's record if this host has no journal; then it is closed for all."""
     scene.crash_at(40)
     environment = scene.environment(host=host)
 
@@ -624,7 +625,7 @@ def test_crashed_run_is_cancelled_while_the_disk_of_its_journal_is_full(
 def test_throttles_of_a_crashed_run_are_restored_while_the_disk_is_full(
     scene: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By repair, which begins nothing either."""
+    """Also by repair, which starts nothing either."""
     environment = scene.crash_at(40)
 
     def full(_: int) -> None:
@@ -637,7 +638,7 @@ def test_throttles_of_a_crashed_run_are_restored_while_the_disk_is_full(
 
 
 def test_drift_is_refused_and_can_be_skipped(scene: Any) -> None:
-    """A partition that has moved since the plan was made is named and refused, or left out when asked."""
+    """A partition that has moved since planning is named and refused, or skipped on request."""
     scene.memory.alter_reassignments({A2: (2, 3, 1)})
     with pytest.raises(DriftError, match="a-2 was on brokers 2, 1, 3, is now on 2, 3, 1"):
         apply(scene.environment(), scene.plan, scene.options)
@@ -665,7 +666,7 @@ def test_nothing_to_do(scene: Any) -> None:
 
 
 def test_full_disk_is_waited_for(scene: Any) -> None:
-    """A copy that would fill a disk beyond its limit waits until its space is seen free."""
+    """A copy that would fill a disk beyond its limit waits until space is observed to be free."""
     made = InMemoryCluster.of(cluster(brokers(3, dir_bytes=100 * GB), []), FakeClock())
     for name, replicas, size in (("big", [1], 60 * GB), ("small", [2], 70 * GB)):
         made.kafka.add_topic(TopicRow(topic=name, partitions=[partition(0, replicas, size)]))
@@ -704,7 +705,7 @@ def test_without_permission_for_configs(scene: Any) -> None:
 
 
 def test_one_replica_at_a_time(scene: Any) -> None:
-    """Exchanged one by one, no partition ever has more than one replica too many."""
+    """Replaced one by one, no partition ever has more than one replica too many."""
     most = [0]
 
     def count(_: object) -> None:
@@ -722,7 +723,7 @@ def test_one_replica_at_a_time(scene: Any) -> None:
     ("without", "host"), [((), "one"), ((), "two"), ((Capability.RECORDS,), "one")], ids=["here", "elsewhere", "file"]
 )
 def test_rate_changed_on_the_way(scene: Any, without: tuple[Capability, ...], host: str) -> None:
-    """A rate that is asked for meanwhile, on this host or another, is taken once, and put back like the first one."""
+    """A rate requested meanwhile, on this host or another, is taken once, and restored like the first one."""
     scene.memory = InMemoryCluster(scene.memory.kafka, without=without)
     scene.faulty.inner = scene.memory
     _at(scene, 3.0, request_throttle, scene.environment(scene.memory, host), ThrottleChange(bytes_per_s=40_000_000))
@@ -745,12 +746,12 @@ def test_rate_changed_on_the_way(scene: Any, without: tuple[Capability, ...], ho
     ],
 )
 def test_what_is_requested(requested: ThrottleChange, then: Throttle) -> None:
-    """What a change leaves open stays as it was."""
+    """Parts that a request does not name stay unchanged."""
     assert requested.applied_to(Throttle(bytes_per_s=5, log_dir_bytes_per_s=3, override=True)) == then
 
 
 def test_what_is_requested_an_automatic_or_missing_throttle() -> None:
-    """A rate ends the automatic one, another between log dirs does not; an automatic one begins somewhere."""
+    """A rate ends the automatic one, another one between log dirs does not; an automatic one has a starting rate."""
     automatic = Throttle(bytes_per_s=5, is_auto=True)
     assert ThrottleChange(bytes_per_s=7).applied_to(automatic) == Throttle(bytes_per_s=7)
     assert ThrottleChange(log_dir_bytes_per_s=8).applied_to(automatic).is_auto
@@ -759,7 +760,7 @@ def test_what_is_requested_an_automatic_or_missing_throttle() -> None:
 
 @pytest.mark.parametrize("without", [(), (Capability.RECORDS,)], ids=["cluster", "file"])
 def test_two_wishes_at_once(scene: Any, without: tuple[Capability, ...]) -> None:
-    """What is asked for while an earlier change has not been taken is added to it."""
+    """A request made before an earlier one was taken is added to it."""
     scene.memory = InMemoryCluster(scene.memory.kafka, without=without)
     scene.faulty.inner = scene.memory
     for seconds, requested in (
@@ -773,7 +774,7 @@ def test_two_wishes_at_once(scene: Any, without: tuple[Capability, ...]) -> None
 
 
 def test_throttle_made_automatic_on_the_way(scene: Any) -> None:
-    """A run that was begun at a fixed rate raises it from then on; copies between log dirs get the rate asked for."""
+    """A run started at a fixed rate raises it from then on; copies between log dirs get the requested rate."""
     _enlarge(scene, "a", 3e9)
     _enlarge(scene, "b", 1e9)
     requested = ThrottleChange(is_auto=True, log_dir_bytes_per_s=77_000_000)
@@ -791,7 +792,7 @@ def test_throttle_made_automatic_on_the_way(scene: Any) -> None:
 
 @pytest.mark.parametrize("host", ["one", "two"])
 def test_rate_that_was_changed_is_kept_after_a_crash(scene: Any, host: str) -> None:
-    """Whoever resumes a run goes on with the rate that it had last; other options given then count more."""
+    """A resumed run continues at its last rate; options given then take precedence."""
     _at(scene, 3.0, request_throttle, scene.environment(scene.memory), ThrottleChange(bytes_per_s=40_000_000))
     environment = scene.crash_where(
         lambda call: call.method == "alter_configs" and scene.recorder.of(ThrottleChanged), host
@@ -815,7 +816,7 @@ def _enlarge(scene: Any, topic: str, size_bytes: float) -> None:
 
 
 def test_auto_rate_rises_and_falls(scene: Any) -> None:
-    """An automatic throttle rises while nobody suffers, and halves when partitions fall out of sync."""
+    """An automatic throttle rises while nothing suffers, and halves when partitions fall out of sync."""
     _enlarge(scene, "a", 3e9)
     throttle = msgspec.structs.replace(scene.options.throttle, is_auto=True)
 
@@ -832,7 +833,7 @@ def test_auto_rate_rises_and_falls(scene: Any) -> None:
 
 
 def test_progress_adds_up(scene: Any) -> None:
-    """What is told as done never falls, and ends at all there was to copy."""
+    """Reported progress never falls, and ends at the total to copy."""
     _run(scene)
     told = scene.recorder.of(RunProgress)
     done = [e.done_bytes for e in told]
@@ -842,7 +843,7 @@ def test_progress_adds_up(scene: Any) -> None:
 
 @pytest.mark.parametrize("host", ["one", "two"])
 def test_paused_and_asked_to_go_on(scene: Any, host: str) -> None:
-    """Asked from any host, nothing is in flight and no throttle set while it is paused; then it comes to its end."""
+    """On request from any host, nothing is in flight and no throttle set while it is paused; then it completes."""
     _enlarge(scene, "a", 3e9)
     _enlarge(scene, "b", 1e9)
     other = scene.environment(scene.memory, host)
@@ -862,7 +863,7 @@ def test_paused_and_asked_to_go_on(scene: Any, host: str) -> None:
 
 
 def test_moves_are_throttled_after_a_pause(scene: Any) -> None:
-    """The same moves, started again after a pause, are listed as throttled as they were before it."""
+    """The same moves, restarted after a pause, are listed as throttled as before it."""
     _enlarge(scene, "a", 3e9)
     here = scene.environment()
     listed: list[set[str]] = []
@@ -884,7 +885,7 @@ def test_moves_are_throttled_after_a_pause(scene: Any) -> None:
 
 
 def test_paused_and_cancelled(scene: Any) -> None:
-    """A run that is paused hears a request to cancel; a throttle that is asked for meanwhile does not end the pause."""
+    """A paused run accepts a request to cancel; a throttle requested meanwhile does not end the pause."""
     _enlarge(scene, "a", 3e9)
     here = scene.environment(scene.memory)
     phases: list[Phase] = []
@@ -899,7 +900,7 @@ def test_paused_and_cancelled(scene: Any) -> None:
 
 
 def test_a_fault_of_the_program_twice(scene: Any) -> None:
-    """The first error is the one that is told, also where the way out fails in the same way, and the lock is free."""
+    """The first error is the one reported, also if cleaning up fails in the same way, and the lock is free."""
 
     failed: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Every call failing, timing out or losing its answer, alone and in pairs."""
+"""Every call failing, timing out or losing its response, alone and in pairs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _calls(make_scene: Callable[[], Any]) -> int:
 
 
 def _survives(scene: Any, faults: list[tuple[int, CallOutcome]]) -> None:
-    """The run ends as planned, or before it began; and then it can be begun again."""
+    """The run ends as planned, or before it began; then it can be started again."""
     for number, outcome in faults:
         scene.faulty.fail_call(number, outcome)
     try:
@@ -43,14 +43,14 @@ def _survives(scene: Any, faults: list[tuple[int, CallOutcome]]) -> None:
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.sweep)])
 @pytest.mark.parametrize("outcome", list(CallOutcome))
 def test_any_single_call_going_wrong(make_scene: Callable[[], Any], outcome: CallOutcome, every: int) -> None:
-    """Whichever call goes wrong, the run ends as planned with every config as it was."""
+    """Whichever call fails, the run ends as planned with every config as it was."""
     for number in range(1 + len(outcome) % every, _calls(make_scene) + 1, every):
         _survives(make_scene(), [(number, outcome)])
 
 
 @pytest.mark.parametrize("pairs", [25, pytest.param(3000, marks=pytest.mark.sweep)])
 def test_any_two_calls_going_wrong(make_scene: Callable[[], Any], pairs: int) -> None:
-    """Two calls going wrong in one run, at moments drawn at random, do no more harm than one."""
+    """Two failing calls in one run, at random moments, do no more harm than one."""
     draw = random.Random(1)
     moments = [(number, outcome) for number in range(1, _calls(make_scene) + 1) for outcome in CallOutcome]
     for _ in range(pairs):
@@ -59,7 +59,7 @@ def test_any_two_calls_going_wrong(make_scene: Callable[[], Any], pairs: int) ->
 
 @pytest.mark.parametrize("method", sorted(WRITES - {"create_topics"}))
 def test_answers_that_never_come(make_scene: Callable[[], Any], method: str) -> None:
-    """Where no answer of a kind ever comes, the run ends in bounded time, and a resume finds nothing missing."""
+    """If one kind of call never gets a response, the run ends in bounded time, and a resume finds nothing missing."""
     scene = make_scene()
     scene.faulty.fail_method(method, CallOutcome.RESPONSE_LOST)
     with suppress(OperationError):  # what took effect is seen at the next look, answer or not
@@ -73,7 +73,7 @@ def test_answers_that_never_come(make_scene: Callable[[], Any], method: str) -> 
 
 
 def test_minute_without_a_connection(make_scene: Callable[[], Any]) -> None:
-    """A minute in which nothing gets through is waited for."""
+    """A minute without a connection is waited out."""
     scene = make_scene()
     clock = scene.memory.kafka.clock
 

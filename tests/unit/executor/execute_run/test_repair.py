@@ -8,7 +8,7 @@ from kafkabal.executor.execute_run import repair_run
 
 
 def test_repair_while_moves_go_on(scene: Any) -> None:
-    """What is in flight keeps its throttle, and repair says so; later it puts back the rest."""
+    """Moves in flight keep their throttle, and repair says so; later it restores the rest."""
     scene.memory.kafka.bandwidth_bytes_per_s = 1.0
     environment = scene.crash_at(31)
     first = repair_run(environment)

@@ -1,4 +1,4 @@
-"""A run that lasts keeps nothing of what it has seen; ``test_steady_process.py`` watches a process on real brokers."""
+"""A long run accumulates nothing; ``test_steady_process.py`` watches a process on real brokers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Watch:
 
 
 def test_fifteen_minutes(tmp_path: Path) -> None:
-    """Objects, file handles and threads of a run of 15 minutes are as many at its end as early on."""
+    """A run of 15 minutes has as many objects, file handles and threads at its end as early on."""
     clock = FakeClock()
     rows = [partition(name.partition, held, _RATE * int(_RUN_S)) for name, held in STARTS.items()]
     kafka = SimulatedKafka(brokers(3), [TopicRow(topic="a", partitions=rows)], clock, cluster_id=CLUSTER_ID)

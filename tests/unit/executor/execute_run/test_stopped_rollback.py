@@ -1,4 +1,4 @@
-"""A rollback that is stopped or dies: what it copies back between log dirs does not go on without its throttle."""
+"""A rollback that is stopped or dies: its copies between log dirs do not continue without their throttle."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SLOW = Throttle(bytes_per_s=10**7, log_dir_bytes_per_s=10**5)
 
 @pytest.fixture
 def copying_back(scene: Any) -> Any:
-    """A run that is complete, and that takes long to roll back."""
+    """A complete run whose rollback takes long."""
     apply(scene.environment(), scene.plan, scene.options)
     scene.options = replace(scene.options, throttle=_SLOW)
     return scene
@@ -57,14 +57,14 @@ def test_terminal_that_closes_and_copies_that_may_finish(copying_back: Any) -> N
 
 
 def test_cancel_of_a_rollback_that_died(copying_back: Any) -> None:
-    """Another process cancels what the rollback copies, and not only what the plan does."""
+    """Another process cancels the rollback's copies, and not only the plan's."""
     _die_after(copying_back, 3.0)
     assert cancel(copying_back.next_process()).outcome is RunOutcome.STOPPED
     copying_back.assert_clean()
 
 
 def test_repair_leaves_copies_their_throttle(copying_back: Any) -> None:
-    """A copy between log dirs is in flight as well: repair says so, and a later one restores the rest."""
+    """A copy between log dirs is in flight too: repair says so, and a later one restores the rest."""
     _die_after(copying_back, 3.0)
     found = repair_run(copying_back.next_process())
     assert found.outcome is RunOutcome.DETACHED

@@ -16,7 +16,7 @@ from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 
 
 def test_max_runtime(scene: Any) -> None:
-    """A run whose time is over stops in good order and can be resumed."""
+    """A run that reaches its limit stops gracefully and can be resumed."""
     result = apply(scene.environment(), scene.plan, msgspec.structs.replace(scene.options, max_runtime_s=5.0))
     assert result is not None
     assert (result.outcome, result.stop_reason) == (RunOutcome.STOPPED, StopReason.MAX_RUNTIME)
@@ -27,7 +27,7 @@ def test_max_runtime(scene: Any) -> None:
 
 @pytest.mark.parametrize("own_s", [None, 6.0])
 def test_time_of_a_command_holds_for_all_its_runs(scene: Any, own_s: float | None) -> None:
-    """A run that is resumed and one that is begun after it stop at the end of their command, not their own."""
+    """A resumed run and one started after it stop at their command's limit, not their own."""
     clock = scene.memory.kafka.clock
 
     def crash() -> None:

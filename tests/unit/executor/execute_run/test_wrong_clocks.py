@@ -1,4 +1,4 @@
-"""Hosts whose clocks are wrong, or are set while a run is under way."""
+"""Hosts whose clocks are wrong, or are set during a run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tools.model_check.world import first_world
 
 @pytest.mark.parametrize("off_s", [-86_400.0, 86_400.0])
 def test_clock_of_a_host_is_wrong(off_s: float, tmp_path: Path) -> None:
-    """A run that another host has rolled back is closed on its first host too, whatever the clock says there."""
+    """A run that another host has rolled back is closed on its first host too, whatever the clock there says."""
     world = first_world(1)
     world.clocks_off_s["one"] = off_s
 
@@ -45,7 +45,7 @@ def test_clock_of_a_host_is_wrong(off_s: float, tmp_path: Path) -> None:
 
 
 class _Stepped:
-    """A clock whose wall time is wrong."""
+    """A clock with a wrong wall time."""
 
     def __init__(self, clock: FakeClock, off: timedelta) -> None:
         self._off = off
@@ -54,7 +54,7 @@ class _Stepped:
         self._now: Callable[[], datetime] = clock.utc_now
 
     def utc_now(self) -> datetime:
-        """Wall time, as this host has it."""
+        """Wall time of this host."""
         return self._now() + self._off
 
 
@@ -62,7 +62,7 @@ class _Stepped:
 def test_run_of_a_clock_that_was_ahead_hides_no_later_one(
     scene: Any, host: str, without: tuple[Capability, ...]
 ) -> None:
-    """A closed run dated next year: one that crashed today is found on every host, and is refused to be forgotten."""
+    """A closed run dated next year: one that crashed today is still found on every host, and cannot be forgotten."""
     client = scene.faulty.inner = InMemoryCluster(scene.memory.kafka, without=without)
     ahead = replace(scene.environment(), clock=_Stepped(scene.memory.kafka.clock, timedelta(days=365)))
     apply(ahead, scene.plan, scene.options)

@@ -1,4 +1,4 @@
-"""Room on volumes while a run goes on: unknown is neither full nor endless."""
+"""Room on volumes during a run: unknown is neither full nor unlimited."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkabal.testing.cluster_builders import brokers, cluster, partition, topic
 
 
 def test_a_broker_that_did_not_report_gets_no_copy() -> None:
-    """Where others report their log dirs, nobody knows whether a copy would fill the disk of one that does not."""
+    """If other brokers report their log dirs, nobody knows whether a copy would fit on one that does not."""
     first, second = brokers(2, dir_bytes=1000)
     unknown = replace(partition(0, (1, 2), 10), log_dirs=[0, None])
     state = cluster([first, replace(second, log_dirs=[])], [TopicRow(topic="t", partitions=[unknown])])
@@ -24,7 +24,7 @@ def test_a_broker_that_did_not_report_gets_no_copy() -> None:
 
 
 def test_where_usable_bytes_are_unknown_logs_count_as_used() -> None:
-    """The planner reckons so; a run that allowed everything filled what the plan had left free."""
+    """The planner counts like this; a run that allowed everything filled what the plan had left free."""
     (broker,) = brokers(1, dir_bytes=1000)
     hidden = replace(broker, log_dirs=[replace(d, usable_bytes=None) for d in broker.log_dirs])
     state = cluster([hidden], [TopicRow(topic="t", partitions=[partition(0, (1,), 800)])])
@@ -37,7 +37,7 @@ def test_where_usable_bytes_are_unknown_logs_count_as_used() -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 60)), max_size=20))
 def test_disks_are_never_promised_twice(copies: list[tuple[int, int]]) -> None:
-    """However copies come, no volume is promised beyond its limit."""
+    """However copies arrive, no volume is promised beyond its limit."""
     disks = DiskRoom(cluster(brokers(3, dir_bytes=100), [topic("t", [1, 2, 3], size_bytes=10)]), 0.85)
     promised = dict.fromkeys((1, 2, 3), 0)
     for broker, size in copies:
@@ -48,7 +48,7 @@ def test_disks_are_never_promised_twice(copies: list[tuple[int, int]]) -> None:
 
 
 def test_a_lost_copy_is_told_with_the_log_dirs_that_are_offline() -> None:
-    """By the one that it was on its way to; where any would do, by all of its broker, and of no other."""
+    """By the target dir; if the broker may choose any, by all of its dirs, and by no other broker's."""
     first, second = brokers(2, dirs=2, dir_bytes=1000)
     dirs = [replace(d, state="offline") for d in second.log_dirs]
     for count, where in ((1, "log dir /d0 is"), (2, "log dirs /d0, /d1 are")):

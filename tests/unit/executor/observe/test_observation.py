@@ -1,4 +1,4 @@
-"""Where a partition stands, from one look at the cluster."""
+"""The stage of a partition, from one observation of the cluster."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NAME = TopicPartition("t", 0)
 def test_stage(
     replicas: tuple[int, ...] | None, running: tuple[tuple[int, ...], tuple[int, ...]] | None, expected: Stage
 ) -> None:
-    """Every placement on the way from 1,2,3 to 4,2,3 is known as ours, and no other is."""
+    """Every placement on the way from 1,2,3 to 4,2,3 is recognised as ours, and no other is."""
     wanted = target_of(planned_partition((1, 2, 3), (4, 2, 3)), Goal.APPLY, by_steps=False)
     going = Reassignment(replicas=replicas or (), adding=running[0], removing=running[1]) if running else None
     assert observation_of(replicas, going).stage(wanted) is expected
@@ -51,13 +51,13 @@ def test_stage(
     ],
 )
 def test_stage_of_log_dirs(log: ReplicaLog | None, expected: Stage) -> None:
-    """A partition is placed only when its replica is seen in the log dir that was asked for."""
+    """A partition is placed only when its replica is observed in the requested log dir."""
     wanted = target_of(planned_partition((4, 2, 3), (4, 2, 3), ("/d1", "any", "any")), Goal.APPLY, by_steps=False)
     assert observation_of((4, 2, 3), logs={4: log} if log else {}).stage(wanted) is expected
 
 
 def test_stage_on_the_way_back() -> None:
-    """A rollback sees a reassignment towards the plan as one of its own that goes astray."""
+    """A rollback sees a reassignment towards the plan as one of its own in the wrong direction."""
     wanted = target_of(planned_partition((1, 2, 3), (4, 2, 3)), Goal.ROLL_BACK, by_steps=False)
     going = Reassignment(replicas=(4, 2, 3, 1), adding=(4,), removing=(1,))
     assert observation_of((4, 2, 3, 1), going).stage(wanted) is Stage.ASTRAY

@@ -20,7 +20,7 @@ def _recreate(scene: Any, *replicas: int) -> None:
 
 
 def test_rollback_leaves_the_new_topic_alone(scene: Any) -> None:
-    """The new topic stays where it was created, though the old one was moved from there to here."""
+    """The new topic stays where it was created, though the old one was moved to the same place."""
     apply(scene.environment(), scene.plan, scene.options)
     _recreate(scene, 3, 2)
     result = roll_back(scene.environment())
@@ -30,7 +30,7 @@ def test_rollback_leaves_the_new_topic_alone(scene: Any) -> None:
 
 @pytest.mark.parametrize("crashed_at", [20, 30])
 def test_resume_leaves_the_new_topic_alone(scene: Any, crashed_at: int) -> None:
-    """A run that crashed does not move a topic that was created since."""
+    """A crashed run does not move a topic that was created since."""
     environment = scene.crash_at(crashed_at)
     _recreate(scene, 2, 3)
     resume(environment)

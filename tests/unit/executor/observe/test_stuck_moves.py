@@ -21,7 +21,7 @@ _PENDING = "the throttle of t-0, still in flight"
 
 
 def _moving(previous: tuple[int, ...], target: tuple[int, ...]) -> tuple[InMemoryCluster, RunPartition]:
-    """A partition of a terabyte on its way."""
+    """A partition of a terabyte in flight."""
     memory = InMemoryCluster.of(cluster(brokers(5), []))
     memory.kafka.add_topic(TopicRow(topic="t", partitions=[partition(0, list(previous), 1000 * GB)]))
     assert not memory.alter_reassignments({_NAME: target})
@@ -41,7 +41,7 @@ def _moving(previous: tuple[int, ...], target: tuple[int, ...]) -> tuple[InMemor
 def test_what_dies_with_the_replicas_that_are_in_sync(
     previous: tuple[int, ...], dead: tuple[int, ...], expected: bool
 ) -> None:
-    """A reassignment is stuck only where no live replica from before it is in sync, and none can be copied from."""
+    """A reassignment is stuck only if no previous live replica is in sync, and none can be copied from."""
     memory, planned = _moving(previous, (3, 4)[: len(previous)])
     for broker in dead:
         memory.kafka.kill(broker)
@@ -49,7 +49,7 @@ def test_what_dies_with_the_replicas_that_are_in_sync(
 
 
 def test_a_new_replica_that_is_complete() -> None:
-    """It is led by the new one and cannot be cancelled: stuck for as long as a replica that stays is dead."""
+    """It is led by the new replica and cannot be cancelled: stuck while a replica that stays is dead."""
     memory = InMemoryCluster.of(cluster(brokers(5), []))
     memory.kafka.add_topic(TopicRow(topic="t", partitions=[partition(0, [1, 2], 0)]))
     memory.kafka.kill(2)
@@ -64,7 +64,7 @@ def test_a_new_replica_that_is_complete() -> None:
 
 
 def test_a_move_that_has_ended_or_was_changed() -> None:
-    """What is not in flight to the target any more is for a resume to judge."""
+    """A move no longer in flight to the target is left for a resume to judge."""
     memory, planned = _moving((1,), (3,))
     memory.kafka.kill(1)
     assert can_any_end(memory, [planned_partition((1,), (4,))])
@@ -88,7 +88,7 @@ def test_a_move_that_has_ended_or_was_changed() -> None:
     ],
 )
 def test_which_runs_are_taken_over(state: RunState, is_taken: bool) -> None:
-    """Only a closed run that was to be applied, of which nothing but such moves is left, and no plan is about them."""
+    """Only a closed run that was to be applied, that has nothing but such moves left, and that no plan touches."""
     memory, planned = _moving((1,), (3,))
     memory.kafka.kill(1)
     record = RunRecord(

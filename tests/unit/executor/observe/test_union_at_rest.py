@@ -1,4 +1,4 @@
-"""Replicas that are the union of start and target while no reassignment runs: in flight is what the cluster lists."""
+"""Replicas equal to the union of start and target without a reassignment: only what the cluster lists is in flight."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _raise_replication_factor(scene: Any) -> None:
 
 
 def test_rollback_ends_and_leaves_no_throttle(scene: Any) -> None:
-    """A partition whose replication factor an operator has raised is left alone; the rest is rolled back."""
+    """A partition whose replication factor an operator raised is skipped; the rest is rolled back."""
     apply(scene.environment(), scene.plan, scene.options)
     _raise_replication_factor(scene)
     before = scene.memory.kafka.clock.monotonic()
@@ -38,7 +38,7 @@ def test_rollback_ends_and_leaves_no_throttle(scene: Any) -> None:
 
 @pytest.mark.parametrize("crashed_at", [20, 30])
 def test_cancel_ends(scene: Any, crashed_at: int) -> None:
-    """``cancel`` of a run that crashed waits for nothing that no reassignment moves."""
+    """``cancel`` of a crashed run does not wait for partitions that no reassignment moves."""
     environment = scene.crash_at(crashed_at)
     scene.memory.kafka.clock.sleep(600.0)
     _raise_replication_factor(scene)

@@ -1,4 +1,4 @@
-"""What may start next, within the limits of brokers, log dirs and the cluster."""
+"""Which moves may start next, within the limits of brokers, log dirs and the cluster."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_caps_per_broker() -> None:
 
 
 def test_leader_sends_a_copy_to_each() -> None:
-    """A partition with two new replicas takes two of its leader's concurrent."""
+    """A partition with two new replicas takes two of its leader's slots."""
     concurrent = ConcurrentMoves(RunLimits(moves_out_per_broker=3), 0.0)
     batch = choose_batch([_task(0, (1, 2), (3, 4)), _task(1, (1, 2), (5, 6))], concurrent, _no_limits())
     assert len(batch.starting) == 1
@@ -47,7 +47,7 @@ def test_leader_sends_a_copy_to_each() -> None:
 
 
 def test_small_moves_count_as_one() -> None:
-    """Copies that take a tenth of a look count as a tenth of a move."""
+    """Copies that take a tenth of the time between observations count as a tenth of a move."""
     tasks = [_task(i, (1,), (2,), size=GB // 10) for i in range(100)]
     batch = choose_batch(
         tasks, ConcurrentMoves(RunLimits(moves_in_per_broker=2, moves_out_per_broker=2), float(GB)), _no_limits()

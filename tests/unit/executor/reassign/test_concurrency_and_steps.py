@@ -1,4 +1,4 @@
-"""What counts against the caps on what runs at a time, and what is skipped without holding up the rest."""
+"""What counts against the concurrency caps, and what is skipped without delaying the rest."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _planned(number: int, start: tuple[int, ...], target: tuple[int, ...], dirs:
 def _waiting(
     number: int, start: tuple[int, ...], target: tuple[int, ...], dirs: dict[int, str] | None = None
 ) -> PartitionTask:
-    """A task that has not begun."""
+    """A task that has not started."""
     task = PartitionTask(target_of(_planned(number, start, target, dirs or {}), Goal.APPLY, by_steps=False))
     task.current, task.leader = start, start[0]
     task.to_add = tuple(b for b in target if b not in start)
@@ -40,7 +40,7 @@ def _misplaced(number: int, broker: int) -> PartitionTask:
 
 
 def _running(number: int, start: tuple[int, ...], target: tuple[int, ...], arriving: tuple[int, ...]) -> PartitionTask:
-    """A task of which some copies arrive, while the next step would add none."""
+    """A task with some copies in flight, whose next step would add none."""
     task = _waiting(number, start, target)
     task.stage, task.arriving, task.to_add = Stage.MOVING, arriving, ()
     return task
@@ -51,7 +51,7 @@ def _roomy() -> DiskRoom:
 
 
 def test_every_copy_counts() -> None:
-    """Copies that run are added up, by broker and direction, by log dir and in all."""
+    """Copies in flight are summed by broker and direction, by log dir and in total."""
     concurrent = ConcurrentMoves(RunLimits(), 0.0)
     for task in (_running(0, (1,), (2,), (2,)), _running(1, (1,), (2,), (2,)), _misplaced(2, 3), _misplaced(3, 3)):
         concurrent.take(task)
@@ -64,7 +64,7 @@ def test_every_copy_counts() -> None:
 
 
 def test_cap_of_the_cluster() -> None:
-    """No more than so many start in all, those that run included."""
+    """No more than this many start in total, including those in flight."""
     concurrent = ConcurrentMoves(RunLimits(moves_per_cluster=3), 0.0)
     concurrent.take(_running(0, (1,), (2,), (2,)))
     tasks = [_waiting(n, (n + 3,), (n + 30,)) for n in range(1, 8)]
@@ -72,7 +72,7 @@ def test_cap_of_the_cluster() -> None:
 
 
 def test_cap_of_a_log_dir() -> None:
-    """Two copies at a time come to a log dir; those to another one start."""
+    """At most two copies at a time go to a log dir; those to another one start."""
     batch = choose_batch(
         [_misplaced(0, 1), _misplaced(1, 1), _misplaced(2, 1), _misplaced(3, 2)],
         ConcurrentMoves(RunLimits(), 0.0),
@@ -82,7 +82,7 @@ def test_cap_of_a_log_dir() -> None:
 
 
 def test_full_sender_holds_up_only_its_own() -> None:
-    """Once a leader can send no more, others still start, and so do its orders that copy nothing."""
+    """Once a leader's cap is reached, others still start, and so do its reorderings, which copy nothing."""
     concurrent = ConcurrentMoves(RunLimits(moves_out_per_broker=1), 0.0)
     batch = choose_batch(
         [_waiting(0, (1,), (2,)), _waiting(1, (1,), (3,)), _waiting(2, (4,), (5,)), _waiting(3, (1, 4), (4, 1))],
@@ -94,7 +94,7 @@ def test_full_sender_holds_up_only_its_own() -> None:
 
 
 def test_copy_longer_than_a_look_counts_as_one_move() -> None:
-    """However large it is, a copy counts as one move."""
+    """However large, a copy counts as one move."""
     concurrent = ConcurrentMoves(RunLimits(), float(GB // 10))
     concurrent.take(_waiting(0, (1,), (2,)))
     assert concurrent.inbound[2] == 1.0
@@ -102,7 +102,7 @@ def test_copy_longer_than_a_look_counts_as_one_move() -> None:
 
 @pytest.mark.parametrize(("path", "is_held_up"), [("/d0", True), ("/d1", False)])
 def test_full_log_dir_holds_up_its_copies(path: str, is_held_up: bool) -> None:
-    """A copy waits for room in the very dir on the very broker that it goes to, and is named with the reason."""
+    """A copy waits for room in its exact target dir on its broker, and is named with the reason."""
     first, second = brokers(2, dirs=2, dir_bytes=10 * GB)
     full = [replace(second.log_dirs[0], usable_bytes=2 * GB), *second.log_dirs[1:]]
     disks = DiskRoom(cluster([first, replace(second, log_dirs=full)], [topic("full", [2], size_bytes=8 * GB)]), 0.85)
@@ -113,21 +113,21 @@ def test_full_log_dir_holds_up_its_copies(path: str, is_held_up: bool) -> None:
 
 
 def test_way_back_leads_to_the_start() -> None:
-    """The target of a rollback is where the partition was, in its log dirs."""
+    """The target of a rollback is the previous placement, including log dirs."""
     target = target_of(_planned(0, (1, 2), (3, 2), {}), Goal.ROLL_BACK, by_steps=True)
     assert (target.replicas, dict(target.log_dirs), target.by_steps) == ((1, 2), {1: "/d0", 2: "/d0"}, True)
     assert target.next_step((3, 2), (3, 2)) == (1, 2)
 
 
 def test_step_by_step_or_at_once() -> None:
-    """One replica at a time only where that is asked for."""
+    """One replica at a time only on request."""
     planned = _planned(0, (1, 2), (3, 4), {})
     assert target_of(planned, Goal.APPLY, by_steps=False).next_step((1, 2), (1, 2)) == (3, 4)
     assert target_of(planned, Goal.APPLY, by_steps=True).next_step((1, 2), (1, 2)) == (3, 2)
 
 
 def test_task_waits_for_brokers_and_for_its_time() -> None:
-    """It is ready when every broker that it waits for is alive, and its time has come."""
+    """A task is ready when every broker that it waits for is alive, and its time has come."""
     task = _waiting(0, (1,), (2,))
     task.put_aside("broker 2 is dead", frozenset({2}), until_s=5.0)
     assert not task.is_ready(frozenset({1}), 5.0)
@@ -136,7 +136,7 @@ def test_task_waits_for_brokers_and_for_its_time() -> None:
 
 
 def test_task_that_is_released_waits_for_nothing() -> None:
-    """Once it starts, neither the reason nor the brokers nor the time that it has waited for are left."""
+    """Once it starts, its reason, brokers and time to wait for are cleared."""
     task = _waiting(0, (1,), (2,))
     task.put_aside("broker 2 is dead", frozenset({2}), until_s=5.0)
     task.release()
@@ -156,14 +156,14 @@ def test_obstacle_is_named_and_holds_up_nothing_else() -> None:
 
 
 def test_copy_larger_than_a_cap_starts_alone() -> None:
-    """What takes more than all moves that a leader may have starts where nothing else runs, and nothing beside it."""
+    """A move beyond a leader's cap starts only if nothing else is in flight, and alone."""
     concurrent = ConcurrentMoves(RunLimits(moves_out_per_broker=1), 0.0)
     batch = choose_batch([_waiting(0, (1,), (2, 3)), _waiting(1, (1,), (4,))], concurrent, _roomy())
     assert [t.name.partition for t in batch.starting] == [0]
 
 
 def test_limits_are_used_to_the_last() -> None:
-    """As many start as there are concurrent."""
+    """As many start as the cap allows."""
     batch = choose_batch(
         [_waiting(n, (1,), (n + 2,)) for n in range(4)],
         ConcurrentMoves(RunLimits(moves_out_per_broker=2), 0.0),
@@ -173,7 +173,8 @@ def test_limits_are_used_to_the_last() -> None:
 
 
 def test_task_takes_what_is_seen() -> None:
-    """Replicas that a reassignment adds arrive; those that the next step would add are counted apart."""
+    """Replicas being added by a reassignment are in flight; those that the next step would add are counted
+    separately."""
     task = PartitionTask(target_of(_planned(0, (1, 2), (3, 2), {}), Goal.APPLY, by_steps=False))
     name = task.name
     at_rest = {name: PartitionStatus(leader=1, replicas=(1, 2), isr=(1, 2))}
@@ -186,7 +187,7 @@ def test_task_takes_what_is_seen() -> None:
 
 
 def test_metadata_may_lag_for_a_while() -> None:
-    """Replicas of a reassignment that has ended are waited for, then taken for the doing of another tool."""
+    """Replicas of a completed reassignment are waited for; later they count as another tool's change."""
     task = PartitionTask(target_of(_planned(0, (1, 2), (3, 2), {}), Goal.APPLY, by_steps=False))
     status = {task.name: PartitionStatus(leader=1, replicas=(3, 2, 1), isr=(1, 2, 3))}
     seen = Observation(frozenset((1, 2, 3)), {}, status, {}, {})
@@ -210,7 +211,7 @@ def test_metadata_may_lag_for_a_while() -> None:
     ],
 )
 def test_next_step(current: tuple[int, ...], target: tuple[int, ...], expected: tuple[int, ...]) -> None:
-    """One more of the new replicas in place of the first that leaves, whatever their order; the target at last."""
+    """One more of the new replicas replaces the first that leaves, in any order; the last step is the target."""
     assert next_step(current, target, current) == expected
 
 
@@ -227,5 +228,5 @@ def test_next_step(current: tuple[int, ...], target: tuple[int, ...], expected: 
 def test_next_step_keeps_nothing_out_of_sync(
     current: tuple[int, ...], in_sync: tuple[int, ...], target: tuple[int, ...], expected: tuple[int, ...]
 ) -> None:
-    """Replicas that leave and are out of sync leave first and at once: Kafka ends no step that keeps one."""
+    """Leaving replicas that are out of sync leave first and at once: Kafka completes no step that keeps one."""
     assert next_step(current, target, in_sync) == expected

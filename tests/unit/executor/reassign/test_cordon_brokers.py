@@ -1,4 +1,4 @@
-"""Brokers that are drained take no new replicas meanwhile, where the cluster can keep them off."""
+"""Drained brokers get no new replicas meanwhile, if the cluster can cordon them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DRAINED = 1
 
 @pytest.fixture
 def draining(scene: Any) -> Any:
-    """The plan of the scene, as one that drains a broker whose log dirs can be cordoned."""
+    """The scene's plan, as one that drains a broker whose log dirs can be cordoned."""
     changes = tuple(c for c in scene.plan.partitions if _DRAINED not in c.replicas)
     scene.plan = Plan(partitions=changes, cluster_id="simulated", options={"drain": [_DRAINED]})
     scene.memory.kafka.parts.brokers[_DRAINED].static_configs[CORDONED_LOG_DIRS] = ""
@@ -33,7 +33,7 @@ def _cordon(scene: Any) -> str | None:
 
 
 def test_a_drained_broker_is_cordoned_before_anything_moves_and_stays_so(draining: Any) -> None:
-    """The first change of the run is the cordon; it is there once the broker is empty."""
+    """The first change of the run is the cordon, which is still there once the broker is empty."""
     apply(draining.environment(), draining.plan, draining.options)
     changes = [c for c in draining.faulty.calls if c.method in ("alter_configs", "alter_reassignments")]
     assert [(x.key, x.value) for x in changes[0].arguments[0]] == [(CORDONED_LOG_DIRS, "*")]
@@ -43,7 +43,7 @@ def test_a_drained_broker_is_cordoned_before_anything_moves_and_stays_so(drainin
 @pytest.mark.parametrize("before", [None, "/d1"])
 @pytest.mark.parametrize("way", [cancel, roll_back])
 def test_what_was_set_before_is_restored(draining: Any, way: Any, before: str | None) -> None:
-    """After a crash, whoever rolls the run back or cancels it leaves the config as it was found."""
+    """After a crash, a rollback or cancel leaves the config as it was found."""
     own = draining.memory.kafka.parts.brokers[_DRAINED].own_configs
     if before is not None:
         own[CORDONED_LOG_DIRS] = before
@@ -54,7 +54,7 @@ def test_what_was_set_before_is_restored(draining: Any, way: Any, before: str | 
 
 
 def test_a_resumed_run_cordons_again(draining: Any) -> None:
-    """What was restored, or never set, is set before the run goes on."""
+    """A cordon that was restored, or never set, is set before the run continues."""
     environment = draining.crash_before("alter_configs")
     assert _cordon(draining) is None
     resume(environment)
@@ -62,7 +62,7 @@ def test_a_resumed_run_cordons_again(draining: Any) -> None:
 
 
 def test_what_somebody_else_has_set_since_stays(draining: Any) -> None:
-    """A cordon that is no longer ours is left alone by a rollback."""
+    """A rollback leaves a cordon that is no longer ours."""
     apply(draining.environment(), draining.plan, draining.options)
     draining.memory.kafka.parts.brokers[_DRAINED].own_configs[CORDONED_LOG_DIRS] = "/d0"
     roll_back(draining.environment())
@@ -70,7 +70,7 @@ def test_what_somebody_else_has_set_since_stays(draining: Any) -> None:
 
 
 def test_clusters_that_cannot_cordon_are_drained_all_the_same(draining: Any) -> None:
-    """A broker that does not know the config is asked for nothing, and neither is one whose configs may not be read."""
+    """A broker without that config gets no request, nor does one whose configs may not be read."""
     del draining.memory.kafka.parts.brokers[_DRAINED].static_configs[CORDONED_LOG_DIRS]
     apply(draining.environment(), draining.plan, draining.options)
     assert _cordon(draining) is None
@@ -91,7 +91,7 @@ def test_a_plan_that_drains_nothing_cordons_nothing(draining: Any) -> None:
 )
 @pytest.mark.parametrize("way", [cancel, roll_back, repair_run])
 def test_a_dead_broker_that_stays_cordoned_is_named(draining: Any, way: Any, before: str | None, option: str) -> None:
-    """The broker to drain has died, and its cordon cannot be lifted: a warning says so and how to."""
+    """The drained broker has died, and its cordon cannot be lifted: a warning says so and how to do it."""
     if before is not None:
         draining.memory.kafka.parts.brokers[_DRAINED].own_configs[CORDONED_LOG_DIRS] = before
     environment = draining.crash_before("alter_reassignments")
@@ -105,7 +105,7 @@ def test_a_dead_broker_that_stays_cordoned_is_named(draining: Any, way: Any, bef
 
 @pytest.mark.parametrize("way", [cancel, roll_back, repair_run])
 def test_a_configuration_that_times_out_once(draining: Any, way: Any) -> None:
-    """Reading the cordon is tried again like every other call: the run is closed, and the cordon lifted."""
+    """Reading the cordon is retried like every other call: the run is closed, and the cordon lifted."""
     environment = draining.crash_before("alter_reassignments")
     once = iter([True])
 

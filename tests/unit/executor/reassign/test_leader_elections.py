@@ -1,4 +1,4 @@
-"""Metadata that lags behind the controller: no leader is passed over for it."""
+"""Metadata that lags behind the controller: no leader is skipped because of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.unit.executor.conftest import change
 
 
 class _Lagging(FaultyCluster):
-    """Metadata is once as it was before the moves, after the controller has said that they are over."""
+    """Once, metadata is as before the moves, after the controller has reported them complete."""
 
     def __init__(self, inner: Any, is_time: Callable[[], bool]) -> None:
         super().__init__(inner)
@@ -35,7 +35,7 @@ class _Lagging(FaultyCluster):
 
 
 def test_metadata_that_lags_behind_the_moves(scene: Any) -> None:
-    """Leaders are elected, and given back, though the first look after the moves shows their former replicas."""
+    """Leaders are elected, and returned, though the first observation after the moves shows their former replicas."""
 
     def is_electing() -> bool:
         return bool(scene.recorder.of(PhaseEntered)[-1:] == [PhaseEntered(phase=Phase.ELECTING)])
@@ -60,7 +60,8 @@ _OTHER_LEADERS = (
 
 @pytest.mark.parametrize("is_rollback", [False, True])
 def test_a_stop_between_two_steps_of_elections(scene: Any, is_rollback: bool) -> None:
-    """A run of thousands elects for minutes: a stop ends that at the next step, and no replicas stay out of order."""
+    """A run with thousands of partitions elects for minutes: a stop ends it at the next step, with no order left
+    changed."""
     stop, options = StopSwitch(), replace(scene.options, limits=replace(scene.options.limits, elections_per_s=1))
     scene.plan = replace(scene.plan, partitions=_OTHER_LEADERS)
     if is_rollback:

@@ -1,4 +1,4 @@
-"""The loop that moves partitions: what it waits for, how often it tries, and what it says of it."""
+"""The loop that moves partitions: what it waits for, how often it retries, and what it reports."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _run(scene: Any, **timeouts: float) -> RunResult:
 
 
 def _starts_s(scene: Any) -> list[float]:
-    """When the move is asked for; filled while a run goes on."""
+    """When the move is requested; filled during the run."""
     times: list[float] = []
 
     def note(call: Any) -> None:
@@ -63,7 +63,7 @@ def _starts_s(scene: Any) -> list[float]:
 
 
 def _hide_copies_of_broker_3(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let broker 3 report no replica, as if it had lost each at once."""
+    """Make broker 3 report no replica, as if it lost each at once."""
     reported = scene.memory.replica_logs
 
     def without(*arguments: Any, **options: Any) -> Any:
@@ -75,7 +75,7 @@ def _hide_copies_of_broker_3(scene: Any, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("attempts", [1, 3])
 def test_a_copy_that_is_lost_each_time_is_given_up(scene: Any, monkeypatch: pytest.MonkeyPatch, attempts: int) -> None:
-    """After so many attempts, each cancelled after its grace and followed by a pause; the reason is told once."""
+    """After this many attempts, each cancelled after its grace and followed by a pause; the reason is reported once."""
     _one_to_broker_3(scene)
     _hide_copies_of_broker_3(scene, monkeypatch)
     times = _starts_s(scene)
@@ -90,7 +90,7 @@ def test_a_copy_that_is_lost_each_time_is_given_up(scene: Any, monkeypatch: pyte
 
 
 def test_a_copy_whose_log_dir_goes_offline_names_it(scene: Any) -> None:
-    """The dir that the plan names, not only that its broker has lost the copy."""
+    """It names the dir in the plan, not only that its broker has lost the copy."""
     kafka = _one_to_broker_3(scene, dirs={3: "/d0"})
     kafka.clock.at(9.0, lambda: kafka.fail_log_dir(3, "/d0"))
     assert _run(scene).problems == {"t-0": _LOST}
@@ -98,7 +98,7 @@ def test_a_copy_whose_log_dir_goes_offline_names_it(scene: Any) -> None:
 
 
 def test_a_move_that_is_given_up_is_told_by_name(scene: Any) -> None:
-    """What waits for a broker that stays away fails with the same words as it waited with."""
+    """A move that waits for a broker that stays away fails with the same words as it waited with."""
     kafka = _one_to_broker_3(scene)
     kafka.clock.at(5.0, lambda: kafka.kill(3))
     assert _run(scene).problems == {"t-0": "broker 3 is dead"}
@@ -106,7 +106,7 @@ def test_a_move_that_is_given_up_is_told_by_name(scene: Any) -> None:
 
 
 def test_a_move_that_waited_and_is_done_is_told_with_its_bytes(scene: Any) -> None:
-    """By name, and nothing of what it waited for is left with it."""
+    """By name, without any leftover of what it waited for."""
     kafka = _one_to_broker_3(scene)
     kafka.clock.at(5.0, lambda: kafka.kill(3))
     kafka.clock.at(90.0, lambda: kafka.start(3))
@@ -127,7 +127,7 @@ def test_a_partition_that_another_tool_takes_is_told_once(scene: Any) -> None:
 
 @pytest.mark.parametrize("broker_return_s", [20.0, 40.0])
 def test_the_rest_is_waited_for_as_long_as_said(scene: Any, broker_return_s: float) -> None:
-    """Not one look longer: from the first at which all that is left waits for a broker."""
+    """Not one observation longer: counted from the first at which everything left waits for a broker."""
     kafka = _one_to_broker_3(scene)
     kafka.clock.at(5.0, lambda: kafka.kill(3))
     tell, times = scene.recorder.on_event, {}
@@ -146,7 +146,7 @@ def test_the_rest_is_waited_for_as_long_as_said(scene: Any, broker_return_s: flo
 def test_all_is_over_only_if_it_is_twice_in_a_row(
     scene: Any, monkeypatch: pytest.MonkeyPatch, lagging_look: int
 ) -> None:
-    """One look at which all seems to be placed, before the move or during it, ends nothing: metadata may lag."""
+    """A single observation with everything placed, before or during the move, ends nothing: metadata may lag."""
     kafka = _one_to_broker_3(scene)
     context = reopen_run(scene.crash_before("alter_reassignments"))
     reassignments, partition_status, looks = scene.memory.reassignments, scene.memory.partition_status, count(1)
@@ -171,7 +171,7 @@ def test_all_is_over_only_if_it_is_twice_in_a_row(
 
 
 def test_a_stop_that_lets_moves_finish_waits_for_a_dead_broker(scene: Any) -> None:
-    """A copy that is complete waits for a replica that stays, as long as in any run, before it is cancelled."""
+    """A complete copy waits for a replica that stays, as long as in any run, before it is cancelled."""
     stop, kafka = StopSwitch(), scene.memory.kafka
     kafka.clock.at(5.0, lambda: kafka.kill(3))
     kafka.clock.at(6.0, lambda: stop.request(StopReason.TERMINATE))
@@ -183,7 +183,7 @@ def test_a_stop_that_lets_moves_finish_waits_for_a_dead_broker(scene: Any) -> No
 
 
 def test_a_copy_without_progress_is_cancelled_as_it_is_given_up(scene: Any) -> None:
-    """At the look at which nothing has come for as long as said, and not only on the way out."""
+    """At the observation at which the stall time is up, and not only when the run ends."""
     kafka = _one_to_broker_3(scene)
     kafka.clock.at(5.0, lambda: setattr(kafka, "bandwidth_bytes_per_s", 0.0))
     cancelled_s: list[float] = []
@@ -208,7 +208,7 @@ def test_a_copy_without_progress_is_cancelled_as_it_is_given_up(scene: Any) -> N
 
 
 def test_a_complete_copy_that_waits_for_a_replica_has_not_stalled(scene: Any) -> None:
-    """Nothing comes meanwhile, as nothing is missing: it waits for its own time."""
+    """No progress, since nothing is missing: the move waits for its own limit."""
     scene.memory = InMemoryCluster.of(cluster(brokers(3), []), FakeClock())
     kafka = scene.memory.kafka
     kafka.add_topic(TopicRow(topic="t", partitions=[partition(0, [1, 2], 100 * MB)]))
@@ -237,6 +237,6 @@ def _task(**fields: Any) -> PartitionTask:
 def test_who_holds_the_only_copies(
     isr: tuple[int, ...], current: tuple[int, ...], arriving: tuple[int, ...], said: str
 ) -> None:
-    """The dead one of those in sync; of those that were there before, where none is in sync any more."""
+    """The dead one of those in sync; or, if none is in sync any more, of those that were there before."""
     task = _task(isr=isr, current=current, arriving=arriving)
     assert move_loop._has_no_leader(task, frozenset({1, 4})) == f"no leader to copy from{said}"

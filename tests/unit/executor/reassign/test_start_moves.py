@@ -11,7 +11,7 @@ from kafkabal.plan.plan import Plan
 
 
 def test_min_insync_is_kept(scene: Any) -> None:
-    """A move after which too few replicas would be in sync is not started."""
+    """A move that would leave too few replicas in sync is not started."""
     parts = scene.memory.kafka.parts
     parts.topics["a"].configs["min.insync.replicas"] = "3"
     scene.configs["topic a"]["min.insync.replicas"] = "3"

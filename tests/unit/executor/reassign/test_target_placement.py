@@ -1,4 +1,4 @@
-"""The ways to a target placement, and which states on the way are the run's own."""
+"""The steps to a target placement, and which states on the way are the run's own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _replicas = st.lists(st.integers(1, 8), min_size=1, max_size=5, unique=True).map
 
 @given(_replicas, _replicas)
 def test_steps_lead_to_the_target(start: tuple[int, ...], target: tuple[int, ...]) -> None:
-    """Step by step the target is reached, with at most one replica more than was there at any step."""
+    """Steps reach the target, with at most one replica more than before at any time."""
     current, steps = start, 0
     while current != target:
         following = next_step(current, target, current)
@@ -34,7 +34,7 @@ def test_steps_lead_to_the_target(start: tuple[int, ...], target: tuple[int, ...
 def test_steps_stay_the_runs_own(
     start: tuple[int, ...], target: tuple[int, ...], random: random.Random, turns: list[bool]
 ) -> None:
-    """There, back and there again, by replicas in any order, in sync or not: all is known as its own."""
+    """There, back and there again, with replicas in any order, in sync or not: all are recognised as its own."""
     wanted = target_of(planned_partition(start, target), Goal.APPLY, by_steps=True)
     current = start
     for is_ahead in turns:

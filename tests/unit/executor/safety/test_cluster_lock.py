@@ -26,7 +26,7 @@ def test_file_lock(tmp_path: Path) -> None:
 
 
 def test_lock_without_permission_is_one_of_the_host(scene: Any, tmp_path: Path) -> None:
-    """Where the cluster gives no lock, one of this host is in force, and says so."""
+    """If the cluster allows no lock, a lock of this host is used, and a message says so."""
     bare = InMemoryCluster(scene.memory.kafka, without=[Capability.LOCK])
     lock = take_lock(bare, "me", 30.0, tmp_path / "lock")
     assert lock.scope == "this host only"
@@ -34,7 +34,7 @@ def test_lock_without_permission_is_one_of_the_host(scene: Any, tmp_path: Path) 
 
 
 class _Lock:
-    """A lock as old as it is told to be."""
+    """A lock with scripted heartbeat ages."""
 
     scope = "test"
 

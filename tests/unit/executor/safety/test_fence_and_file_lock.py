@@ -1,4 +1,4 @@
-"""What the lock says and does: the file of a host, the fence of a run, and the lock of a command with several runs."""
+"""A host's lock file, the fence of a run, and the lock of a command with several runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SESSION_S = 30.0
 
 
 class _Lock:
-    """A lock that is held or not, and confirmed so long ago."""
+    """A lock that is held or not, with a given heartbeat age."""
 
     scope = "test"
 
@@ -43,7 +43,7 @@ class _Lock:
         return self.holds
 
     def release(self) -> None:
-        """Count it; a coordinator that does not answer is ignored."""
+        """Count it; an unresponsive coordinator is ignored."""
         self.released += 1
         raise UnreachableError("no answer")
 
@@ -58,7 +58,7 @@ class _Lock:
     ],
 )
 def test_whoever_has_the_file_lock_is_named(tmp_path: Path, content: bytes, named: str) -> None:
-    """As it named itself, however odd the file is, with what to do."""
+    """By the name it gave, however odd the file is, with what to do."""
     path = tmp_path / "new" / "lock"
     lock = FileLock(path, "kafkabal on one (process 7)")
     assert (path.read_text(), lock.scope, lock.seconds_since_heartbeat()) == (
@@ -81,7 +81,7 @@ def test_whoever_has_the_file_lock_is_named(tmp_path: Path, content: bytes, name
     [(0.0, True, True), (14.9, True, True), (15.0, True, False), (0.0, False, False)],
 )
 def test_only_a_fresh_lock_is_confirmed(age_s: float, is_held: bool, passes: bool) -> None:
-    """Half a session after its last heartbeat, or when it is lost, nothing begins."""
+    """Half a session after its last heartbeat, or when it is lost, nothing starts."""
     lock = _Lock(age_s, is_held=is_held)
     if passes:
         return confirm_lock(lock, SESSION_S)
@@ -95,7 +95,7 @@ def test_only_a_fresh_lock_is_confirmed(age_s: float, is_held: bool, passes: boo
 
 
 class _Retaking:
-    """What comes of each try to take the lock again."""
+    """The results of successive attempts to acquire the lock again."""
 
     def __init__(self, *outcomes: _Lock | Exception) -> None:
         self.outcomes = list(outcomes)
@@ -115,7 +115,7 @@ def _fence(lock: _Lock, retake: _Retaking, give_up_s: float = 300.0) -> tuple[Fe
 
 
 def test_a_lost_lock_is_taken_again() -> None:
-    """The old one is given up; what was known of the cluster is old, and then effects pass under the new one."""
+    """The old lock is released; knowledge of the cluster is stale, and then effects pass under the new lock."""
     old, new = _Lock(is_held=False), _Lock()
     retake = _Retaking(UnreachableError("no coordinator"), UnreachableError("no coordinator"), new)
     fence, clock = _fence(old, retake)
@@ -129,7 +129,7 @@ def test_a_lost_lock_is_taken_again() -> None:
 
 
 def test_our_own_old_session_is_waited_for() -> None:
-    """For a session the cluster may count us in from before; after that, whoever has the lock is another."""
+    """For a session the cluster may still count our old membership; after that, any holder is somebody else."""
     busy = BusyError("cluster locked by kafkabal on one (process 7)")
     fence, clock = _fence(_Lock(is_held=False), _Retaking(busy))
     with pytest.raises(BusyError) as lost:
@@ -144,7 +144,7 @@ def test_our_own_old_session_is_waited_for() -> None:
 
 
 def test_our_own_old_session_counts_from_the_first_refusal() -> None:
-    """A new coordinator starts it again, even if it takes over only after more than a session."""
+    """A new coordinator restarts that time, even if it takes over only after more than a session."""
     busy, silent = BusyError("cluster locked by kafkabal on one (process 7)"), UnreachableError("no coordinator")
     away, refused = int(SESSION_S) + 5, int(SESSION_S) - 1
     fence, clock = _fence(_Lock(is_held=False), _Retaking(*[silent] * away, *[busy] * refused, _Lock()))
@@ -154,7 +154,7 @@ def test_our_own_old_session_counts_from_the_first_refusal() -> None:
 
 
 def test_a_run_that_was_taken_over_is_left_at_once() -> None:
-    """Nobody waits for a session where another process has used the lock."""
+    """There is no waiting for a session if another process has used the lock."""
     fence, clock = _fence(_Lock(is_held=False), _Retaking(TakenOverError("run r was resumed by another process")))
     with pytest.raises(BusyError, match="lost the lock of this cluster: run r was resumed by another process"):
         fence.check()
@@ -162,7 +162,7 @@ def test_a_run_that_was_taken_over_is_left_at_once() -> None:
 
 
 def test_a_lock_that_cannot_be_confirmed_ends_the_run() -> None:
-    """After the time that is given, and with how to go on."""
+    """After the given time, with how to continue."""
     fence, clock = _fence(_Lock(age_s=20.0), _Retaking(_Lock()), give_up_s=60.0)
     with pytest.raises(UnreachableError) as lost:
         fence.check()
@@ -172,7 +172,7 @@ def test_a_lock_that_cannot_be_confirmed_ends_the_run() -> None:
 
 
 def test_the_lock_is_waited_for_as_long_as_asked(scene: Any) -> None:
-    """Told once, with whom and how long; taken within a second of its release."""
+    """Reported once, with the holder and how long; acquired within a second of its release."""
     other = scene.memory.connect("other").lock("kafkabal on two (process 9)", SESSION_S)
     scene.memory.kafka.clock.at(20.5, other.release)
     lock = lock_cluster(scene.environment(), SESSION_S, wait_s=40.0)
@@ -184,7 +184,7 @@ def test_the_lock_is_waited_for_as_long_as_asked(scene: Any) -> None:
 
 @pytest.mark.parametrize(("wait_s", "stops_at_s", "ends_at_s"), [(0.0, None, 0.0), (2.5, None, 2.5), (40.0, 3.5, 4.0)])
 def test_waiting_for_the_lock_ends(scene: Any, wait_s: float, stops_at_s: float | None, ends_at_s: float) -> None:
-    """When its time is over, or on a signal."""
+    """When the time is up, or on a signal."""
     scene.memory.connect("other").lock("kafkabal on two (process 9)", SESSION_S)
     environment, clock = scene.environment(), scene.memory.kafka.clock
     if stops_at_s is not None:
@@ -195,7 +195,7 @@ def test_waiting_for_the_lock_ends(scene: Any, wait_s: float, stops_at_s: float 
 
 
 def test_one_lock_for_a_command_with_several_runs(scene: Any) -> None:
-    """Taken once, again after a run has given it up, and given up at the end; waiting as the command was asked to."""
+    """Acquired once, again after a run has released it, and released at the end; waiting as requested."""
     across = LockAcrossRuns(scene.environment())
     across.release()
     first = across.take()

@@ -1,4 +1,4 @@
-"""Requests of a run: checked, fenced, written ahead, cut to size, sent, and their answers written down."""
+"""Requests of a run: checked, fenced, journaled first, split, sent, and their responses recorded."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class _Scene:
         return self.answer()
 
     def requests(self, items_per_request: int = 2) -> FencedRequests:
-        """What is tested."""
+        """The object under test."""
         some: Any = self
         return FencedRequests(some, some, some, some, some, last_number=6, items_per_request=items_per_request)
 
@@ -93,7 +93,7 @@ def _sent(number: int, kind: EffectKind, items: dict[str, Any], call: Any, faile
 
 
 def test_reassignments() -> None:
-    """In pieces, each written ahead; what failed of each is returned and written down."""
+    """In chunks, each journaled first; failures of each are returned and recorded."""
     answers = iter([{A: FAULT}, {C: FAULT}])
     scene = _Scene(answer=lambda: next(answers))
     targets = {A: (1, 2), B: (2, 3), C: (3, 1)}
@@ -108,7 +108,7 @@ def test_reassignments() -> None:
 
 
 def test_cancellations() -> None:
-    """In pieces of the size that is asked for."""
+    """In chunks of the requested size."""
     answers = iter([{B: FAULT}, {}])
     scene = _Scene(answer=lambda: next(answers))
     assert scene.requests().cancel([A, B, C]) == {B: FAULT}
@@ -135,7 +135,7 @@ def test_log_dirs() -> None:
 
 
 def test_elections() -> None:
-    """All at once: how many, those who ask decide."""
+    """All in one request: the caller decides how many."""
     scene = _Scene(answer=lambda: {B: FAULT})
     assert scene.requests().elect([A, B, C]) == {B: FAULT}
     items = dict.fromkeys(("t-0", "t-1", "t-2"))
@@ -144,7 +144,7 @@ def test_elections() -> None:
 
 
 def test_configs() -> None:
-    """With the whole new value, or with what is added to it or taken off."""
+    """With the whole new value, or with the entries added or removed."""
     changes = [
         ConfigChange(BROKER, "rate", "7"),
         ConfigChange(BROKER, "other", None),
@@ -170,7 +170,7 @@ def test_nothing_to_ask() -> None:
 
 
 def test_a_lost_answer() -> None:
-    """Is written down as such, and nothing more is sent; numbers go on."""
+    """It is recorded as such, and nothing more is sent; numbers continue."""
 
     def lost() -> dict[Any, Fault]:
         raise UnreachableError("no answer")

@@ -1,4 +1,4 @@
-"""A lock that was lost: a process that stood still goes on only where no other has gone on with its run."""
+"""A lost lock: a stalled process continues only if no other has continued its run."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def _goes_on(scene: Any, action: Callable[[], Any]) -> None:
 
 
 def test_stopped_process_whose_run_another_has_ended(scene: Any) -> None:
-    """A process that wakes up when all is done says so (75), and does not close what is no longer its run."""
+    """A process that wakes up when everything is done says so (75), and does not close a run that is no longer its
+    own."""
     other, known = scene.memory.connect("other"), []
 
     def remembered() -> Any:
@@ -76,7 +77,7 @@ def test_stopped_process_whose_run_another_has_ended(scene: Any) -> None:
 
 
 def test_stopped_process_whose_run_another_has_touched(scene: Any) -> None:
-    """That another opened the run, and died before its first request, is enough."""
+    """It is enough that another process opened the run, even if it died before its first request."""
     other = scene.memory.connect("other")
 
     def open_and_die() -> None:
@@ -90,7 +91,7 @@ def test_stopped_process_whose_run_another_has_touched(scene: Any) -> None:
 
 
 def test_stopped_process_that_was_about_to_begin(scene: Any) -> None:
-    """A process that stands still before it has written anything down does not displace the run of another."""
+    """A process that stalls before it has written anything does not displace another's run."""
     other, known = scene.memory.connect("other"), []
 
     def record() -> Any:
@@ -112,7 +113,7 @@ def test_stopped_process_that_was_about_to_begin(scene: Any) -> None:
     ids=["about to begin", "amid its record", "just begun", "amid the moves", "telling of a rate"],
 )
 def test_stopped_process_whose_run_nobody_touched(scene: Any, method: str, number: int) -> None:
-    """A process that stood still, before its first request or later, takes the lock again and goes on."""
+    """A process that stalled, before its first request or later, acquires the lock again and continues."""
     _stand_still_at(scene, method, number)
     _goes_on(scene, lambda: apply(scene.environment(), scene.plan, scene.options))
 
@@ -123,7 +124,7 @@ _HEAD_PUT, _LAST_PUT = 4, 6
 
 @pytest.fixture
 def later(scene: Any) -> Any:
-    """The lopsided cluster after a run that was rolled back."""
+    """The unbalanced cluster after a run that was rolled back."""
     apply(scene.environment(), scene.plan, scene.options)
     roll_back(scene.environment())
     scene.assert_as_at_start()
@@ -134,7 +135,7 @@ def later(scene: Any) -> Any:
 @pytest.mark.parametrize("answer", [None, CallOutcome.TIMEOUT, CallOutcome.RESPONSE_LOST])
 @pytest.mark.parametrize("number", range(1, _LAST_PUT + 1))
 def test_stopped_process_that_was_recording_its_run(later: Any, number: int, answer: CallOutcome | None) -> None:
-    """At whichever write of its beginning a process stood still, it applies its plan, and the run before is kept."""
+    """Whichever write of its start a process stalled at, it applies its plan, and the previous run is kept."""
     _stand_still_at(later, "records.put", number)
     if answer is not None:
         later.faulty.fail_method("records.put", answer, number)
@@ -145,7 +146,7 @@ def test_stopped_process_that_was_recording_its_run(later: Any, number: int, ans
 
 @pytest.mark.parametrize("number", range(_HEAD_PUT + 1, _LAST_PUT + 1))
 def test_stopped_process_whose_run_another_has_ended_as_it_began(later: Any, number: int) -> None:
-    """Where another process resumed the run that it was recording, it ends with 75, as at any later time."""
+    """If another process resumed the run that it was recording, it ends with 75, as at any later time."""
     other = later.memory.connect("other")
     _stand_still_at(later, "records.put", number, lambda: resume(later.environment(other, host="two")))
     with pytest.raises(BusyError, match="was resumed by another process"):
@@ -156,7 +157,7 @@ def test_stopped_process_whose_run_another_has_ended_as_it_began(later: Any, num
 @pytest.mark.parametrize("answer", [CallOutcome.TIMEOUT, CallOutcome.RESPONSE_LOST])
 @pytest.mark.parametrize("number", [4, 5], ids=["of a rate", "of the end"])
 def test_stopped_process_whose_record_got_no_answer(scene: Any, number: int, answer: CallOutcome) -> None:
-    """Whether or not the cluster has what it was writing down, nobody else has touched the run: it goes on."""
+    """Whether or not its write reached the cluster, nobody else has touched the run: it continues."""
     scene.faulty.after.append(lambda call: scene.memory.kafka.clock.sleep(0.01))
     _stand_still_at(scene, "records.put", number)
     scene.faulty.fail_method("records.put", answer, number)
@@ -175,7 +176,7 @@ def test_stopped_process_whose_record_got_no_answer(scene: Any, number: int, ans
 def test_lock_that_is_taken_anew_at_the_second_try(
     scene: Any, method: str, after: tuple[str, int], error: Exception
 ) -> None:
-    """What keeps it from the lock just after it woke up may be itself, or pass: it tries for a while."""
+    """What blocks the lock just after waking up may be itself, or temporary: it retries for a while."""
     _stand_still_at(scene, "partition_status", 4)
     _raise_once_later(scene, method, after, error)
     _goes_on(scene, lambda: apply(scene.environment(), scene.plan, scene.options))

@@ -1,4 +1,4 @@
-"""Rules of the planner, asked of plans from files."""
+"""Rules of the planner, applied to plans from files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkabal.testing import SyntheticWorld, make_world
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_narrower_spread_is_found_as_by_sets(seed: int) -> None:
-    """Random replicas of random factors: fewer racks than before are named, where there are replicas for more."""
+    """For random replicas and factors: fewer racks than before are reported if the replicas could span more."""
     state = make_world(SyntheticWorld(seed=seed, brokers=7, racks=seed % 4, topics=20, dead=seed % 3, rack_blind=True))
     rng = np.random.default_rng(seed)
     ids = state.brokers.id.tolist()

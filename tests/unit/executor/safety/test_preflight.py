@@ -1,4 +1,4 @@
-"""Checks before a run."""
+"""Preflight checks."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def _verdicts(scene: Any, **changes: Any) -> dict[str, CheckVerdict]:
 
 
 def test_checks_of_a_healthy_cluster(scene: Any) -> None:
-    """Nothing stands in the way of a plan for a healthy cluster."""
+    """Nothing blocks a plan for a healthy cluster."""
     plan = Plan(partitions=scene.plan.partitions, cluster_id="simulated", options={"replication_factor": 3})
     assert set(_verdicts(scene, plan=plan).values()) == {CheckVerdict.OK}
 
 
 def test_checks_find_what_stands_in_the_way(scene: Any) -> None:
-    """Each trouble shows in the check of its name."""
+    """Each problem shows in the check of its name."""
     parts = scene.memory.kafka.parts
     parts.partition(TopicPartition("a", 0)).isr = [1]
     parts.partition(TopicPartition("a", 1)).growth_bytes_per_s = 50e6
@@ -44,7 +44,7 @@ def test_checks_find_what_stands_in_the_way(scene: Any) -> None:
 
 
 def test_checks_know_what_the_cluster_cannot_do(scene: Any) -> None:
-    """Missing capabilities refuse what needs them, and warn of what is only safer with them."""
+    """Missing capabilities refuse what needs them, and warn about what is only safer with them."""
     scene.faulty.inner = InMemoryCluster(scene.memory.kafka, without=[Capability.CONFIGS, Capability.LOCK])
     found = _verdicts(scene)
     assert found["capabilities"] is CheckVerdict.REFUSED
@@ -52,7 +52,7 @@ def test_checks_know_what_the_cluster_cannot_do(scene: Any) -> None:
 
 
 def test_a_check_is_overridden_by_its_own_name_only(scene: Any) -> None:
-    """A check that may be overridden is by its name, by no other, and what is refused never."""
+    """A check is overridden by its own name only, and some never."""
     scene.memory.alter_reassignments({TopicPartition("c", 0): (3, 2)})
     plan = Plan(partitions=scene.plan.partitions[:-1], cluster_id="simulated")
     checks = preflight(scene.environment(), plan, scene.options, None)

@@ -1,4 +1,4 @@
-"""What each check before a run says, and when: a table for each check."""
+"""What each preflight check says, and when: a table per check."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _with(row: Any, **changes: Any) -> Any:
 
 
 def _state(rows: Sequence[PartitionRow], broker_rows: Sequence[BrokerRow] = (), topic: str = "t") -> ClusterState:
-    """A cluster with one topic; of what dead brokers hold no log dir is known."""
+    """A cluster with one topic; log dirs on dead brokers are unknown."""
     listed = broker_rows or brokers(5)
     dead = {b.broker for b in listed if b.state == "dead"}
     parts = [_with(row, log_dirs=[None if b in dead else 0 for b in row.replicas]) for row in rows]
@@ -46,7 +46,7 @@ def _move(
     dirs: tuple[str, ...] | None = None,
     **more: Any,
 ) -> PartitionChange:
-    """Partition of ``t`` that goes from some brokers to others, with 1 GB for each new copy."""
+    """Partition of ``t`` that moves between brokers, with 1 GB per new copy."""
     copies = len(set(to) - set(previous))
     fields = {"topic": "t", "log_dirs": dirs or (ANY_DIR,) * len(to), "bytes": copies * GB, **more}
     placement = Placement(replicas=previous, leader=previous[0], log_dirs=("/d0",) * len(previous))
@@ -90,7 +90,7 @@ def checks(tmp_path: Path) -> _Checks:
 
 
 def test_everything_as_it_should_be(checks: _Checks) -> None:
-    """Each check says what it found to be right, in a fixed order."""
+    """Each check reports its success, in a fixed order."""
     found = checks(options=RunOptions(throttle=Throttle(bytes_per_s=10**7)))
     assert list(found.items()) == [
         ("cluster", (OK, "this is cluster simulated")),
@@ -112,7 +112,7 @@ def test_everything_as_it_should_be(checks: _Checks) -> None:
 
 
 def test_the_state_is_read_where_none_is_given(tmp_path: Path) -> None:
-    """Checks without a state are of the cluster as it is now, drift included."""
+    """Without a given state, checks use the current cluster, including drift."""
     environment = RunEnvironment(cluster=InMemoryCluster.of(_state([partition(0, [4, 5])])), state_dir=tmp_path)
     found = preflight(environment, Plan(partitions=(_move(),)), RunOptions(), None)
     assert "1 planned partition changed since planning: t-0 was on brokers 1, 2, is now on 4, 5" in [
@@ -128,7 +128,7 @@ def test_the_state_is_read_where_none_is_given(tmp_path: Path) -> None:
     ],
 )
 def test_which_cluster(checks: _Checks, cluster_id: str | None, expected: Any) -> None:
-    """A plan for another cluster is refused; one that does not say is not."""
+    """A plan for another cluster is refused; one that names none is not."""
     assert checks(plan=Plan(partitions=(_move(),), cluster_id=cluster_id))["cluster"] == expected
 
 
@@ -158,7 +158,7 @@ def test_which_cluster(checks: _Checks, cluster_id: str | None, expected: Any) -
     ],
 )
 def test_what_the_plan_needs(checks: _Checks, change: PartitionChange, options: RunOptions, needed: str | None) -> None:
-    """Exactly what a plan and its options need is asked for, whatever else a cluster cannot do."""
+    """Exactly what a plan and its options need is required, whatever else a cluster cannot do."""
     found = checks(changes=[change], options=options, without=list(Capability))["capabilities"]
     expected = (REFUSED, f"not supported by this cluster or not authorized: {needed}")
     assert found == (expected if needed else (OK, "the cluster supports everything the plan needs"))
@@ -200,12 +200,12 @@ _ADVICE = "finish it with 'kafkabal rebalance resume', 'rollback' or 'cancel'"
     ],
 )
 def test_an_earlier_run(checks: _Checks, run: FoundRun, expected: Any) -> None:
-    """What is unfinished is refused, but for rates that this run can restore."""
+    """An unfinished run is refused, except for rates that this run can restore."""
     assert checks(unfinished=run)["earlier run"] == expected
 
 
 def test_drift(checks: _Checks) -> None:
-    """Changes since planning are refused, or passed by where that was asked for; five are named."""
+    """Changes since planning are refused, or skipped on request; five are named."""
     rows = [partition(n, [4, 5]) for n in range(7)]
     changes = [_move(n) for n in range(7)]
     moved = "; ".join(f"t-{n} was on brokers 1, 2, is now on 4, 5" for n in range(5))
@@ -215,7 +215,7 @@ def test_drift(checks: _Checks) -> None:
 
 
 def test_other_reassignments(checks: _Checks) -> None:
-    """A reassignment that is not of the plan can be overridden; one of a planned partition is drift."""
+    """A reassignment outside the plan can be overridden; one of a planned partition is drift."""
     rows = [partition(n, [1, 2]) for n in range(3)]
     assert checks(rows, in_flight=[0])["other-reassignments"] == (OK, "no other reassignment in flight")
     expected = (OVERRIDABLE, "2 other reassignments in flight: t-1, t-2")
@@ -223,7 +223,7 @@ def test_other_reassignments(checks: _Checks) -> None:
 
 
 def test_rules_of_the_planner(checks: _Checks) -> None:
-    """What a planner would not do is named, with how it is now, and can be overridden by name."""
+    """Changes that the planner would not make are named with the current state, and can be overridden by name."""
     racks = brokers(4, racks=2)
     found = checks(broker_rows=racks, changes=[_move(to=(2, 4))])
     assert found["rack-spread"] == (
@@ -257,7 +257,7 @@ def test_brokers_that_may_come_back(checks: _Checks) -> None:
 
 
 def test_partitions_without_a_leader(checks: _Checks) -> None:
-    """Nothing can be copied of a planned one; of others is only told."""
+    """A planned partition without a leader cannot be copied and is refused; others are only reported."""
     rows = [_with(partition(n, [1, 2]), leader=-1) for n in (0, 1)] + [partition(2, [1, 2])]
     found = [checks(rows, [_move(n) for n in planned])["offline-partitions"] for planned in ((0, 1, 2), (2,), (1,))]
     assert found == [
@@ -294,7 +294,7 @@ def test_replicas_out_of_sync(
     dead: tuple[int, ...],
     expected: Any,
 ) -> None:
-    """Live replicas that lag stop a plan, unless it takes just them away."""
+    """Live replicas that lag stop a plan, unless it removes just them."""
     # two partitions in sync before and after: rows of replicas are not those of partitions
     rows = [partition(0, [4, 5]), _with(partition(1, replicas), isr=isr), partition(2, [3, 4])]
     planned = [_move(1, to, previous=replicas)]
@@ -303,7 +303,7 @@ def test_replicas_out_of_sync(
 
 
 def test_replicas_out_of_sync_elsewhere(checks: _Checks) -> None:
-    """Of partitions that are not planned it is only told; a copy that is just arriving does not lag."""
+    """Lagging replicas of other partitions are only reported; a copy being added does not lag."""
     rows = [partition(0, [1, 2])] + [_with(partition(n, [3, 4]), isr=[3]) for n in (1, 2)]
     message = "2 unplanned partitions with live replicas out of sync"
     assert checks(rows)["under-replicated"] == (WARNING, message)
@@ -311,7 +311,7 @@ def test_replicas_out_of_sync_elsewhere(checks: _Checks) -> None:
 
 
 def test_names_too_long_for_a_log_dir(checks: _Checks) -> None:
-    """Only where a plan names a log dir it is said that Kafka chooses none."""
+    """Only if a plan names a log dir is it reported that Kafka chooses."""
     long, short = "x" * 249, "y"
     dirs = ("/d0", "/d0")
     found = checks(topic=long, changes=[_move(topic=long, dirs=dirs), _move(topic=short, dirs=dirs)])["log dirs"]
@@ -344,7 +344,7 @@ _ROOM = (OK, "every disk has room for all of its new replicas at once")
     ],
 )
 def test_room_on_disks(checks: _Checks, changes: Sequence[PartitionChange], gb: int, expected: Any) -> None:
-    """All copies that come to a volume have to fit at once, below the limit of the run."""
+    """All copies to a volume must fit at once, below the run's limit."""
     rows = [partition(n, [1, 2]) for n in range(2)]
     options = RunOptions(limits=RunLimits(disk_fraction=0.5))
     volumes = brokers(5, dirs=2, dir_bytes=2 * gb * GB)
@@ -374,7 +374,8 @@ _BELOW = "throttle below 1 MB/s, which Kafka enforces inaccurately: "
     ],
 )
 def test_the_throttle(checks: _Checks, rate: int | None, without: Collection[Capability], expected: Any) -> None:
-    """A rate that copies would never catch up with can be overridden, one that Kafka does not keep is told."""
+    """A rate that copies would never catch up with can be overridden; a rate that Kafka does not enforce is
+    reported."""
     rows = [
         _with(partition(0, [1, 2]), in_bytes_per_s=3e6),
         _with(partition(1, [1, 2]), in_bytes_per_s=2e6),
@@ -389,7 +390,7 @@ def test_the_throttle(checks: _Checks, rate: int | None, without: Collection[Cap
 
 @pytest.mark.parametrize("missing", [[Capability.LOCK], [Capability.RECORDS], NO_OTHER])
 def test_other_hosts(checks: _Checks, missing: Sequence[Capability]) -> None:
-    """What other hosts can do to this run is told."""
+    """Reports what other hosts can do to this run."""
     message = "runs from other hosts are not blocked, or cannot resume this one: not supported or not authorized: "
     assert checks(without=missing)["other hosts"] == (WARNING, message + ", ".join(missing))
 
@@ -423,12 +424,12 @@ def _check(name: str, verdict: CheckVerdict) -> PreflightCheck:
     ],
 )
 def test_refusals(found: Sequence[PreflightCheck], message: str, hint: str | None) -> None:
-    """All that stands in the way is named, with the options that would let it pass, if they would."""
+    """Every obstacle is named, with the options that would override it, if any."""
     with pytest.raises(UnsafeError) as refused:
         enforce(found)
     assert (str(refused.value), refused.value.hint) == (message, hint)
 
 
 def test_nothing_is_refused() -> None:
-    """Warnings, what is allowed, and what is right stop nothing."""
+    """Warnings, overrides and successes stop nothing."""
     enforce([_check("drift", WARNING), _check("cluster", OK), _check("throttle", OVERRIDABLE)], {Overridable.THROTTLE})

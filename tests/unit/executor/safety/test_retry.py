@@ -1,4 +1,4 @@
-"""How long a call that fails is tried again: backing off, and given up after refusals or after minutes."""
+"""How long a failing call is retried: backing off, and given up after refusals or after minutes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TIMEOUTS = Timeouts(poll_s=1.0, unreachable_s=60.0, refusals=3)
 
 
 class Attempts:
-    """An action that raises these errors in turn and then succeeds; a listener that keeps what it is told."""
+    """An action that raises these errors in turn and then succeeds; a listener that stores events."""
 
     def __init__(self, *errors: OperationError) -> None:
         self.clock = FakeClock()
@@ -38,7 +38,7 @@ class Attempts:
 
 
 def test_pauses_double_up_to_a_quarter_of_a_minute() -> None:
-    """Each is told beforehand, with the error and since when it lasts."""
+    """Each is announced, with the error and since when it lasts."""
     attempts = Attempts(*[UnreachableError("gone")] * 7)
     assert attempts.budget.until_success(attempts) == "done"
     assert attempts.at_s == [0.0, 1.0, 3.0, 7.0, 15.0, 30.0, 45.0, 60.0]
@@ -48,7 +48,7 @@ def test_pauses_double_up_to_a_quarter_of_a_minute() -> None:
 
 
 def test_a_cluster_that_stays_away_is_given_up() -> None:
-    """At the first failure after the time is over; after a success the time begins again."""
+    """At the first failure after the time is up; a success restarts the time."""
     attempts = Attempts(*[UnreachableError("gone")] * 8)
     with pytest.raises(UnreachableError, match="gone"):
         attempts.budget.until_success(attempts)
@@ -61,7 +61,7 @@ def test_a_cluster_that_stays_away_is_given_up() -> None:
 
 
 def test_refusals_are_given_up_after_a_few_in_a_row() -> None:
-    """The third one is raised; one that succeeds in between sets the count back, for a new error as well."""
+    """The third is raised; a success in between resets the count, also for a new error."""
     refusal = RefusedByClusterError("no")
     attempts = Attempts(refusal, refusal)
     assert attempts.budget.until_success(attempts) == "done"
@@ -75,7 +75,7 @@ def test_refusals_are_given_up_after_a_few_in_a_row() -> None:
 
 @pytest.mark.parametrize("error", [NotAuthorizedError("denied"), BusyError("locked")])
 def test_what_no_wait_can_change_is_raised_at_once(error: OperationError) -> None:
-    """A permission that is missing, and a lock that another has."""
+    """A missing permission, and a lock held by another."""
     attempts = Attempts(error)
     with pytest.raises(type(error)):
         attempts.budget.until_success(attempts)

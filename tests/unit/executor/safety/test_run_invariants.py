@@ -43,7 +43,7 @@ def _invariants(phase: Phase = Phase.MOVING) -> RunInvariants:
 
 @pytest.mark.parametrize("target", [(3, 2), (2, 1), (1, 2, 3)])
 def test_sound_placements(target: tuple[int, ...]) -> None:
-    """There, back, and with a replica more on the way."""
+    """There, back, and with one replica more on the way."""
     _invariants().check_placement({NAME: target})
 
 
@@ -57,7 +57,7 @@ def test_sound_placements(target: tuple[int, ...]) -> None:
     ],
 )
 def test_unsound_placements(name: TopicPartition, target: tuple[int, ...], why: str) -> None:
-    """Fewer replicas, a third broker, a partition of others."""
+    """Fewer replicas, a third broker, somebody else's partition."""
     with pytest.raises(BrokenInvariantError, match=why):
         _invariants().check_placement({name: target})
 
@@ -75,7 +75,7 @@ def test_unsound_placements(name: TopicPartition, target: tuple[int, ...], why: 
     ],
 )
 def test_sound_configs(change: ConfigChange) -> None:
-    """A recorded rate, the one that was found, entries of the run; other keys are not throttles."""
+    """A recorded rate, the original one, the run's entries; other keys are not throttles."""
     _invariants().check_configs([change])
 
 
@@ -94,13 +94,13 @@ def test_sound_configs(change: ConfigChange) -> None:
     ],
 )
 def test_unsound_configs(change: ConfigChange, why: str) -> None:
-    """A rate that no record knows of, a value deleted that an operator had set, a list replaced, entries of others."""
+    """An unrecorded rate, deletion of an operator's value, a replaced list, other people's entries."""
     with pytest.raises(BrokenInvariantError, match=why):
         _invariants().check_configs([change])
 
 
 def test_nothing_before_the_record() -> None:
-    """No request leaves before the run is recorded."""
+    """No request is sent before the run is recorded."""
     _invariants(Phase.RECORDED).check_begun()
     with pytest.raises(BrokenInvariantError, match=r"^a request before the run is recorded$"):
         _invariants(Phase.PREPARED).check_begun()

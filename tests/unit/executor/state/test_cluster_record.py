@@ -17,7 +17,7 @@ from kafkabal.plan import Placement
 
 
 def _partition(number: int) -> RunPartition:
-    """One that a broker of its own is to take over."""
+    """A run that a separate process will take over."""
     previous = Placement(replicas=(1, 2), leader=1, log_dirs=("/a", "/b"))
     return RunPartition(
         topic=f"t{number**5}",
@@ -70,7 +70,7 @@ def store() -> _Store:
 
 
 def test_there_is_no_run_at_first(store: _Store) -> None:
-    """Nothing recorded, nothing asked, nothing before."""
+    """No record, no request, no previous run."""
     record = ClusterRecord(store)
     assert (record.load(), record.run_id(), record.request("a"), record.earlier_runs()) == (None, None, None, ())
     assert not record.is_as_left("a")
@@ -78,7 +78,8 @@ def test_there_is_no_run_at_first(store: _Store) -> None:
 
 
 def test_a_run_in_parts(store: _Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A large run is cut, comes back whole, and exists only once its head is written; then the former one goes."""
+    """A large run is split, is read back whole, and exists only once its head is written; then the former one is
+    deleted."""
     monkeypatch.setattr(cluster_record, "_PART_BYTES", 200)
     record, large = ClusterRecord(store), _run("b", 100)
     record.begin(_run("a"), RunState(at="1"))
@@ -99,7 +100,7 @@ def test_a_run_in_parts(store: _Store, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("crash_after", range(5))
 def test_a_crash_leaves_the_former_run(store: _Store, crash_after: int) -> None:
-    """Until the head is written, the run before is there, whole; from then on, the new one."""
+    """Until the head is written, the previous run is there, whole; from then on, the new one."""
     record = ClusterRecord(store)
     record.begin(_run("a"), RunState(at="1"))
     put, left = store.put, crash_after
@@ -121,7 +122,7 @@ def test_a_crash_leaves_the_former_run(store: _Store, crash_after: int) -> None:
 
 
 def test_damage_is_told(store: _Store) -> None:
-    """A part that is missing or another is no run, and says what to do."""
+    """A missing or wrong part makes the run unreadable, and the error says what to do."""
     record = ClusterRecord(store)
     record.begin(_run("a"), RunState(at="1"))
     part = store.kept["run/a/0"]
@@ -142,7 +143,7 @@ def test_damage_is_told(store: _Store) -> None:
 
 
 def test_earlier_runs(store: _Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line of each run that was replaced, the oldest dropped beyond a number; the same run again replaces nothing."""
+    """One line per replaced run, the oldest dropped beyond a limit; the same run again replaces nothing."""
     monkeypatch.setattr(cluster_record, "_MOST_SUMMARIES", 2)
     record = ClusterRecord(store)
     for name in "abcdd":
@@ -160,7 +161,7 @@ def test_earlier_runs(store: _Store, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_who_wrote_it_last(store: _Store) -> None:
-    """What another process has written is not as we left it; of writes without an answer, any may be there."""
+    """A record written by another process is not as we left it; of writes without a response, any may be there."""
     one, two = ClusterRecord(store), ClusterRecord(store)
     one.begin(_run("a"), RunState(at="1"))
     assert one.is_as_left("a")
@@ -188,7 +189,7 @@ def test_who_wrote_it_last(store: _Store) -> None:
 
 
 def test_every_write_is_confirmed(store: _Store) -> None:
-    """Before each of them, and only as long as that is asked for; what the confirmation raises, the write raises."""
+    """Before each write, and only as long as requested; if the confirmation raises, so does the write."""
     record, confirmed = ClusterRecord(store), list[int]()
 
     def confirm() -> None:
@@ -213,7 +214,7 @@ def test_every_write_is_confirmed(store: _Store) -> None:
 
 
 def test_a_record_keeps_all_of_a_run(store: _Store) -> None:
-    """With what changed later: rates, originals, another throttle."""
+    """With later changes: rates, originals, another throttle."""
     state = RunState(at="1", rates={"7"}, pending=["x"])
     run = replace(_run("a"), cordons=())
     record: Any = ClusterRecord(store)

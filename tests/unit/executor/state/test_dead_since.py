@@ -1,4 +1,4 @@
-"""Since when brokers are dead, also where clocks of hosts differ or are set."""
+"""Since when brokers are dead, also if hosts' clocks differ or are set."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BROKERS = (1, 2, 3)
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where a host keeps what it knows."""
+    """Where a host stores its sightings."""
     return tmp_path / "new" / "dead.json"
 
 
@@ -41,14 +41,14 @@ def test_the_first_sighting_counts_until_it_is_back(path: Path) -> None:
 
 
 def test_a_clock_that_was_ahead_puts_off_no_repair(path: Path) -> None:
-    """Noted for next year, it counts from the first look after the clock was set right, and not from later ones."""
+    """A sighting dated next year counts from the first look after the clock was corrected, and not from later ones."""
     record_brokers(path, BROKERS, [3], NOW + timedelta(days=365))
     assert record_brokers(path, BROKERS, [3], NOW).dead_since == {3: NOW}
     assert record_brokers(path, BROKERS, [3], NOW + HOUR).dead_since == {3: NOW}
 
 
 def test_a_file_that_cannot_be_kept_or_read_is_none(tmp_path: Path) -> None:
-    """What cannot be written is known for now only, and what is damaged is not known."""
+    """If it cannot be written it is only known for now, and a damaged file counts as empty."""
     in_the_way = tmp_path / "file"
     in_the_way.write_text("{")
     assert read_sightings(in_the_way) is None
@@ -84,7 +84,7 @@ def test_what_other_hosts_know(
 
 
 def test_a_host_whose_clock_is_behind(scene: Any, path: Path) -> None:
-    """What it notes is before this host last saw the broker alive, and cuts the grace short at no later look."""
+    """Its sighting is older than when this host last saw the broker alive, and never shortens the grace."""
     record_brokers(path, BROKERS, [], NOW - MINUTE)
     record_on_cluster(scene.memory, Sightings(checked_at=NOW - HOUR, dead_since={3: NOW - HOUR}, seen=BROKERS))
     for minutes in range(3):
@@ -94,7 +94,7 @@ def test_a_host_whose_clock_is_behind(scene: Any, path: Path) -> None:
 
 
 def test_a_host_that_sees_a_dead_broker_for_the_first_time(scene: Any, path: Path) -> None:
-    """It never saw it alive, and believes the host that noted its death an hour ago, at every look."""
+    """It never saw the broker alive, and believes the host that recorded its death an hour ago, at every look."""
     record_on_cluster(scene.memory, Sightings(checked_at=NOW, dead_since={3: NOW - HOUR}, seen=BROKERS))
     for minutes in range(3):
         before, now = read_sightings(path), NOW + minutes * MINUTE
@@ -103,7 +103,7 @@ def test_a_host_that_sees_a_dead_broker_for_the_first_time(scene: Any, path: Pat
 
 
 def test_a_cluster_that_keeps_no_records(scene: Any) -> None:
-    """Then each host knows what it has seen itself, and a record that is damaged is none."""
+    """Then each host knows what it has seen itself, and a damaged record counts as none."""
     bare = InMemoryCluster(scene.memory.kafka, without=[Capability.RECORDS])
     record_on_cluster(bare, _host({3: NOW - HOUR}))
     assert known_to_cluster(bare, _host({3: NOW}), None) == _host({3: NOW})

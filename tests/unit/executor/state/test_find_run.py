@@ -1,4 +1,4 @@
-"""Which run a command works on: what journals of its host and the cluster's record say, and which of them counts."""
+"""Which run a command works on: from its host's journals and the cluster's record, and which of them counts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _without_records(scene: Any) -> RunEnvironment:
 
 
 def test_journal_of_another_cluster(scene: Any) -> None:
-    """A journal is not applied to a cluster that it is not about."""
+    """A journal is not applied to another cluster."""
     apply(scene.environment(), scene.plan, scene.options)
     scene.memory.kafka.parts.cluster_id = "another"
     with pytest.raises(UsageError, match="journal of another cluster: simulated, not another") as refused:
@@ -45,7 +45,7 @@ def test_journal_of_another_cluster(scene: Any) -> None:
 
 
 def test_no_run(scene: Any) -> None:
-    """A cluster that no run has touched has none, and none can be rolled back."""
+    """A cluster without runs has none to find or roll back."""
     assert find_run(scene.environment()) is None
     with pytest.raises(UsageError, match=r"^no run found on this cluster(\n|$)") as refused:
         find_run_by_id(scene.environment(), None)
@@ -56,7 +56,7 @@ def test_no_run(scene: Any) -> None:
 
 
 def test_run_of_another_host(scene: Any) -> None:
-    """A later run of another host is not hidden by an old journal here, nor is it mixed with it."""
+    """A later run of another host is not hidden by an old journal here, nor mixed with it."""
     first = _there_and_back(scene, "one")
     second = _apply(scene, "two")
     here, there = (find_run(scene.environment(host=host)) for host in ("one", "two"))
@@ -73,7 +73,7 @@ def test_run_of_another_host(scene: Any) -> None:
 
 
 def test_journal_of_the_recorded_run_among_others(scene: Any) -> None:
-    """Where the latest journal of this host is of a run that was replaced, the recorded run comes with its own."""
+    """If this host's latest journal is of a replaced run, the recorded run comes with its own journal."""
     run_id = _there_and_back(scene, "one")
     journal = scene.journal()
     later = journal.with_name("29990101T000000-x.jsonl")
@@ -92,7 +92,7 @@ def test_journal_of_the_recorded_run_among_others(scene: Any) -> None:
 
 
 def test_journal_that_was_dated_ahead(scene: Any) -> None:
-    """A run that the record names as replaced is the older one, whatever its time says."""
+    """A run that the record names as replaced is the older one, whatever its time."""
     first = _there_and_back(scene, "one")
     journal = scene.journal()
     second = _apply(scene, "one")
@@ -106,7 +106,7 @@ def test_journal_that_was_dated_ahead(scene: Any) -> None:
 
 
 def test_run_that_could_not_be_recorded(scene: Any) -> None:
-    """A run that was begun here after the recorded one counts, as where the record may no longer be written."""
+    """A run started here after the recorded one counts, as when the record may no longer be written."""
     _there_and_back(scene, "two")
     result = apply(_without_records(scene), scene.plan, scene.options)
     assert result is not None
@@ -118,7 +118,7 @@ def test_run_that_could_not_be_recorded(scene: Any) -> None:
 
 
 def test_run_by_id(scene: Any) -> None:
-    """The latest run is found without its id or by it, an older one by its id where this host has its journal."""
+    """The latest run is found with or without its id, an older one by its id if this host has its journal."""
     first = _there_and_back(scene, "one")
     older = scene.journal()
     second = _apply(scene, "one")
@@ -143,7 +143,7 @@ def _original(key: str) -> Original:
     [((1, "b"), (1, "a"), True), ((1, "a"), (1, "b"), False), ((2, "a"), (1, "b"), True), ((1, "a"), (1, "a"), True)],
 )
 def test_two_states_of_a_run(local: tuple[int, str], remembered: tuple[int, str], is_local: bool) -> None:
-    """The newer counts by openings, then by time, the journal where they are the same; throttles are of both."""
+    """The newer is chosen by openings, then by time, or the journal if equal; throttles come from both."""
     ours = RunState(openings=local[0], at=local[1], phase=Phase.MOVING, rates={"1", "2"})
     theirs = RunState(openings=remembered[0], at=remembered[1], phase=Phase.PAUSED, rates={"2", "3"})
     ours.later_originals = [_original("x"), _original("y")]
@@ -154,7 +154,7 @@ def test_two_states_of_a_run(local: tuple[int, str], remembered: tuple[int, str]
 
 
 def test_record_that_may_not_be_read(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever may not read it is told so; where there is none, or it may be read, there is nothing to tell."""
+    """A principal that may not read it is told so; if there is none, or it may be read, nothing is reported."""
     assert refused_record(scene.memory) is None
     assert refused_record(InMemoryCluster(scene.memory.kafka, without=[Capability.RECORDS])) is None
     denied = NotAuthorizedError("not authorized")

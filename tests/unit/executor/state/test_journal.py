@@ -1,4 +1,4 @@
-"""The journal: what it refuses, and what it forgives."""
+"""The journal: what it refuses, and what it tolerates."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _record(partitions: int = 2) -> RunRecord:
 
 
 def test_round_trip(tmp_path: Path) -> None:
-    """Everything that was known when the run began is read back."""
+    """Everything known when the run started is read back."""
     path = tmp_path / "deep" / "run.jsonl"
     Journal.create(path, _record()).close()
     content = read_journal(path)
@@ -55,7 +55,7 @@ def test_round_trip(tmp_path: Path) -> None:
 
 
 def test_a_run_cannot_be_opened_again_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The journal stays as it was, and the hint names the other way."""
+    """The journal stays unchanged, and the hint names the alternative."""
     path = tmp_path / "run.jsonl"
     Journal.create(path, _record()).close()
     before = path.read_bytes()
@@ -71,7 +71,7 @@ def test_a_run_cannot_be_opened_again_on_a_full_disk(tmp_path: Path, monkeypatch
 
 
 def test_unanswered_requests_are_known(scene: Any) -> None:
-    """A request whose answer never came is named when the journal is read."""
+    """A request that never got a response is named when the journal is read."""
     scene.crash_before("alter_reassignments")
     content = read_journal(scene.journal())
     assert [intended.kind for intended in content.unanswered] == ["reassign"]
@@ -88,7 +88,7 @@ def test_unanswered_requests_are_known(scene: Any) -> None:
     ],
 )
 def test_refused(tmp_path: Path, text: str, message: str, line: int) -> None:
-    """What is no journal, or a newer one, is refused with the line."""
+    """A file that is no journal, or a newer one, is refused with the line."""
     path = tmp_path / "j.jsonl"
     path.write_text(text)
     with pytest.raises(InputFileError, match=message) as refused:
@@ -97,13 +97,13 @@ def test_refused(tmp_path: Path, text: str, message: str, line: int) -> None:
 
 
 def test_missing(tmp_path: Path) -> None:
-    """A journal that is not there is one clear line."""
+    """A missing journal is one clear line."""
     with pytest.raises(InputFileError, match="cannot read"):
         read_journal(tmp_path / "none.jsonl")
 
 
 def test_damaged_in_the_middle(tmp_path: Path) -> None:
-    """A broken line before the last one is no crash of ours, and is refused with its number."""
+    """A broken line before the last one is not from our crash, and is refused with its number."""
     path = tmp_path / "j.jsonl"
     Journal.create(path, _record()).close()
     lines = path.read_bytes().splitlines(keepends=True)
@@ -113,7 +113,7 @@ def test_damaged_in_the_middle(tmp_path: Path) -> None:
 
 
 def test_torn_tail_is_overwritten(tmp_path: Path) -> None:
-    """Half a record at the end is forgotten, and the next record takes its place."""
+    """Half a record at the end is dropped, and the next record takes its place."""
     path = tmp_path / "j.jsonl"
     Journal.create(path, _record()).close()
     whole = path.read_bytes()
@@ -127,7 +127,7 @@ def test_torn_tail_is_overwritten(tmp_path: Path) -> None:
 
 
 class _FillingFile:
-    """A file on a disk that takes 10 more bytes of one write, and has room again later."""
+    """A file on a disk that accepts 10 more bytes of one write, and has room again later."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -137,7 +137,7 @@ class _FillingFile:
         return getattr(self._file, name)
 
     def write(self, data: bytes) -> int:
-        """Take as much as there is room for."""
+        """Write as much as there is room for."""
         room = next(self._writes, len(data))
         if room is None:
             raise OSError(errno.ENOSPC, "No space left on device")
@@ -146,7 +146,7 @@ class _FillingFile:
 
 @pytest.mark.parametrize("is_tolerant", [False, True])
 def test_half_a_record_on_a_disk_that_fills(tmp_path: Path, is_tolerant: bool) -> None:
-    """What a full disk has cut off is taken back: the records of the way out come after whole lines only."""
+    """A record truncated by a full disk is removed: later records follow complete lines only."""
     path = tmp_path / "j.jsonl"
     journal = Journal.create(path, _record())
     journal._file = cast("Any", _FillingFile(journal._file))
@@ -161,7 +161,7 @@ def test_half_a_record_on_a_disk_that_fills(tmp_path: Path, is_tolerant: bool) -
 
 
 def test_former_writer_does_no_harm(tmp_path: Path) -> None:
-    """What a process that was taken over still writes never mixes with what the process that has the run writes."""
+    """Whatever a superseded process still writes never mixes with the writes of the run's current process."""
     path = tmp_path / "j.jsonl"
     former = Journal.create(path, _record())
     journal = Journal(path, keep_bytes=read_journal(path).valid_bytes)
@@ -175,14 +175,14 @@ def test_former_writer_does_no_harm(tmp_path: Path) -> None:
 
 
 def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    """A place where no journal can be is one clear line, before anything is changed."""
+    """A folder that cannot be written is one clear line, before anything is changed."""
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot write the journal"):
         Journal.create(tmp_path / "file" / "j.jsonl", _record())
 
 
 def test_every_write_is_confirmed() -> None:
-    """Where the lock is lost between two writes of the cluster's record, nothing more is written."""
+    """If the lock is lost between two writes of the cluster's record, nothing more is written."""
     records: dict[str, bytes] = {}
     remembered = ClusterRecord(MemoryRecordStore(records))
     answers = iter([True, True, False])
@@ -199,7 +199,7 @@ def test_every_write_is_confirmed() -> None:
 
 
 def test_remembered_run() -> None:
-    """A run of many parts is put together again, and replaces the one before it but for one line."""
+    """A run in many parts is reassembled, and replaces the previous one except for one line."""
     records: dict[str, bytes] = {}
     remembered = ClusterRecord(MemoryRecordStore(records))
     assert remembered.load() is None
@@ -224,7 +224,7 @@ def test_remembered_run() -> None:
     ],
 )
 def test_damaged_records(tmp_path: Path, damage: Any, message: str) -> None:
-    """A first line of another kind, ids that lead to other folders, lists that do not fit, numbers without meaning."""
+    """A wrong first line, ids that lead to other folders, lists that do not match, meaningless numbers."""
     path = tmp_path / "j.jsonl"
     Journal.create(path, _record()).close()
     damaged = damage(path.read_bytes())
@@ -235,7 +235,7 @@ def test_damaged_records(tmp_path: Path, damage: Any, message: str) -> None:
 
 
 def test_disk_that_is_full_when_a_run_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hint offers no resume of a run that never began."""
+    """The hint does not suggest resuming a run that never started."""
 
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -1,4 +1,4 @@
-"""What is written down of an open run, where, and what other hosts have to know of it."""
+"""What is recorded of an open run, where, and what other hosts must know of it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ TOLD = ["fence", ("a", AT)]
 
 
 def test_phases(places: Any) -> None:
-    """Each is in the journal; other hosts have to know of a new goal, and of a pause that begins or ends."""
+    """Each is in the journal; other hosts must know of a new goal, and of a pause that starts or ends."""
     store = _store(places, RunState(phase=Phase.RECORDED, openings=3))
     steps = [
         (Goal.APPLY, Phase.MOVING, False),
@@ -106,7 +106,7 @@ def test_rates_are_announced_before_they_are_set(places: Any) -> None:
 
 
 def test_originals_are_kept_before_they_are_changed(places: Any) -> None:
-    """As found later than at the beginning, and only by the process that has the lock: another may have set them."""
+    """As found after the start, and only by the process with the lock: another may have set them."""
     store = _store(places)
     store.keep_originals([])
     assert places.new() == []
@@ -123,7 +123,7 @@ def test_originals_are_kept_before_they_are_changed(places: Any) -> None:
 
 
 def test_another_throttle(places: Any) -> None:
-    """In the journal at once, on the cluster with the next news."""
+    """In the journal immediately, on the cluster with the next update."""
     store, throttle = _store(places), Throttle(bytes_per_s=9)
     store.keep_throttle(throttle, "asked")
     assert (store.state.throttle, store.state.asked_at) == (throttle, "asked")
@@ -134,7 +134,7 @@ def test_another_throttle(places: Any) -> None:
 
 @pytest.mark.parametrize("error", [UnreachableError("no answer"), BusyError("another has it")])
 def test_news_that_could_not_be_told_are_told_later(places: Any, error: Exception) -> None:
-    """Until it is told, each effect tries again, and is not reached without."""
+    """Until it is written, each effect tries again, and does not happen without it."""
     store = _store(places)
     places.fails = error
     for _ in range(2):
@@ -148,7 +148,7 @@ def test_news_that_could_not_be_told_are_told_later(places: Any, error: Exceptio
 
 
 def test_a_cluster_without_a_record(places: Any) -> None:
-    """The journal has it all, and no lock is asked for."""
+    """The journal has everything, and no lock is needed."""
     store = _store(places, has_cluster_record=False)
     places.fails = UnreachableError("no answer")
     store.announce_rates({"7"})
@@ -158,7 +158,7 @@ def test_a_cluster_without_a_record(places: Any) -> None:
 
 
 def test_the_journal(places: Any) -> None:
-    """Where it is, what is missing of it, from when on that ends nothing, and its end."""
+    """Its path, its gaps, from when on these end nothing, and its end."""
     store = _store(places)
     assert (store.journal_path, store.gap) == (Path("journal"), "")
     places.gap = "disk full"
