@@ -1,4 +1,4 @@
-"""History beside something else: recorded again and again, and nothing that goes wrong disturbs it."""
+"""Background recording of history: repeated, and no error disturbs the command."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_it_records_until_it_is_left(tmp_path: Path) -> None:
 
 
 def test_what_goes_wrong_is_said_once(tmp_path: Path) -> None:
-    """An unreachable cluster is not worth a line every ten minutes."""
+    """An unreachable cluster does not cause a line every ten minutes."""
     said, tries = list[str](), list[None]()
 
     def connect() -> Cluster:
@@ -51,7 +51,7 @@ def test_what_goes_wrong_is_said_once(tmp_path: Path) -> None:
 
 
 def test_a_reading_that_hangs_holds_nothing_up(tmp_path: Path) -> None:
-    """The block ends soon all the same."""
+    """The block still ends soon."""
     hangs = threading.Event()
 
     def connect() -> Cluster:

@@ -1,4 +1,4 @@
-"""Moments on disk: what is written is read again, old ones are thinned, and no file of any content ends a command."""
+"""Moments on disk: what is written is read back, old ones are thinned, and no file content ends a command."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_moment_survives_the_disk(tmp_path: Path) -> None:
     ids=range(14),
 )
 def test_a_hostile_file_is_skipped_and_named(tmp_path: Path, content: bytes) -> None:
-    """Whatever a file holds, the others are read."""
+    """Whatever a file contains, the others are read."""
     warnings: list[str] = []
     folder = HistoryFolder(tmp_path, "id", warnings.append)
     folder.record(a_point(1_700_000_100.0))
@@ -72,7 +72,7 @@ def test_a_hostile_file_is_skipped_and_named(tmp_path: Path, content: bytes) -> 
 
 
 def test_what_is_no_file_is_skipped_and_named(tmp_path: Path) -> None:
-    """A folder, a dangling link and a pipe without a writer, under names of our own, hold nothing up."""
+    """A folder, a dangling link and a pipe without a writer, with names like ours, delay nothing."""
     warnings: list[str] = []
     folder = HistoryFolder(tmp_path, "id", warnings.append)
     folder.record(a_point(1_700_000_100.0))
@@ -115,7 +115,7 @@ def test_many_processes_record_at_once(tmp_path: Path) -> None:
 
 
 def test_thinning_is_bounded_and_leaves_no_large_gap() -> None:
-    """Four months of a moment every 5 minutes: under 250 are kept of 90 days, and no gap is wide for its age."""
+    """Four months with a moment every 5 minutes: under 250 are kept of 90 days, and no gap is wide for its age."""
     left: list[float] = []
     now_s = 0.0
     for step in range(int(120 * DAY_S / 300)):
@@ -134,7 +134,7 @@ def test_thinning_is_bounded_and_leaves_no_large_gap() -> None:
 
 
 def test_bytes_are_bounded_too() -> None:
-    """Where moments are large the closest ones go first; the newest and the oldest stay."""
+    """If moments are large the closest ones are removed first; the newest and the oldest stay."""
     times = [1_700_000_000.0 + i * DAY_S for i in range(60)]
     left = kept_within([(t, 10) for t in times], times[-1], 100)
     assert len(left) == 10
@@ -142,7 +142,7 @@ def test_bytes_are_bounded_too() -> None:
 
 
 def test_a_file_that_holds_another_time_than_its_name_says_is_skipped(tmp_path: Path) -> None:
-    """Read in the order of names, it would make the time between two moments negative, and growth no number."""
+    """Read in the order of names, it would make the time between two moments negative, and growth meaningless."""
     warnings: list[str] = []
     folder = HistoryFolder(tmp_path, "id", warnings.append)
     folder.record(a_point(1_000.0)).rename(folder.record(a_point(2_000.0)).with_name(f"{3_000_000:013d}.jsonl.gz"))

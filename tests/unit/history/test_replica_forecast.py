@@ -1,4 +1,4 @@
-"""Growth and forecast: rates from what was recorded, steady states from retention, and when a disk is full."""
+"""Growth and forecast: rates from history, steady states from retention, and when a disk is full."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def past(state: ClusterState, ago_s: float, records: int, size: int) -> HistoryP
 
 
 def forecast_of(state: ClusterState, points: list[HistoryPoint], defaults: RetentionDefaults | None = None) -> Forecast:
-    """The future of the state."""
+    """The forecast of the state."""
     retention = retention_of(state, defaults or kafka_defaults())
     return forecast_cluster(state, measure_growth(points, state, NOW_S, retention.is_compacted), retention)
 
 
 def test_a_topic_without_limits_fills_the_disk_in_a_straight_line() -> None:
-    """100 MB an hour into 900 MB of room: full in nine hours."""
+    """100 MB per hour into 900 MB of room: full in nine hours."""
     state = a_cluster(100 * MB, {"retention.ms": "-1"})
     forecast = forecast_of(state, [past(state, HOUR_S, 0, 0)])
     assert forecast.full_after_s()[0] == pytest.approx(9 * HOUR_S)
@@ -66,7 +66,7 @@ def test_a_topic_without_limits_fills_the_disk_in_a_straight_line() -> None:
 
 
 def test_a_disk_that_is_full_in_more_than_ten_years_never_is() -> None:
-    """Neither by the forecast nor by a straight line; one that is full in nine years is."""
+    """Neither by the forecast nor by linear growth; a disk that is full in nine years is."""
     state = a_cluster(100 * MB, {"retention.ms": "-1"})
     retention = retention_of(state, kafka_defaults())
     for years, outlook in ((9, 9 * YEAR_S), (11, np.inf)):
@@ -78,7 +78,7 @@ def test_a_disk_that_is_full_in_more_than_ten_years_never_is() -> None:
 
 
 def test_retention_by_time_keeps_the_disk_from_becoming_full() -> None:
-    """Three hours of 100 MB are 300 MB and some, which the disk holds: a line alarms, the forecast does not."""
+    """Three hours of 100 MB are some 300 MB, which the disk holds: linear growth would alarm, the forecast does not."""
     state = a_cluster(100 * MB, {"retention.ms": str(3 * 3600 * 1000), "segment.bytes": str(10 * MB)})
     before = past(state, HOUR_S, 0, 0)
     forecast = forecast_of(state, [before])
@@ -90,14 +90,14 @@ def test_retention_by_time_keeps_the_disk_from_becoming_full() -> None:
 
 
 def test_retention_by_bytes_counts_where_it_is_smaller() -> None:
-    """The lesser of both limits ends the growth, with half a segment on top."""
+    """The smaller of both limits ends the growth, with half a segment on top."""
     state = a_cluster(100 * MB, {"retention.ms": "-1", "retention.bytes": str(200 * MB), "segment.bytes": str(20 * MB)})
     forecast = forecast_of(state, [past(state, HOUR_S, 0, 0)])
     assert forecast.steady_bytes()[0] == pytest.approx(210 * MB, rel=0.03)
 
 
 def test_local_retention_counts_with_tiered_storage() -> None:
-    """With remote storage the local limit holds; -2 means that of the whole log."""
+    """With remote storage the local limit applies; -2 means that of the whole log."""
     tiered = {"remote.storage.enable": "true", "retention.ms": "-1", "segment.bytes": str(MB)}
     state = a_cluster(100 * MB, {**tiered, "local.retention.ms": str(2 * 3600 * 1000)})
     assert forecast_of(state, [past(state, HOUR_S, 0, 0)]).steady_bytes()[0] == pytest.approx(200 * MB, rel=0.05)
@@ -108,14 +108,14 @@ def test_local_retention_counts_with_tiered_storage() -> None:
 
 
 def test_a_steady_topic_stays_as_it_is() -> None:
-    """Written at 100 MB an hour and kept for an hour: no growth, although offsets advance."""
+    """Written at 100 MB per hour and kept for an hour: no growth, although offsets advance."""
     state = a_cluster(105 * MB, {"retention.ms": "3600000", "segment.bytes": str(10 * MB)}, usable=1 * MB, end=1050)
     forecast = forecast_of(state, [past(state, HOUR_S, 50, 105 * MB)])
     assert forecast.replica_bytes_at(100 * HOUR_S)[0] == pytest.approx(105 * MB, rel=0.1)
 
 
 def test_less_written_than_before_shrinks_over_the_retention() -> None:
-    """What was written faster goes within retention.ms, not at once."""
+    """Data written at the earlier, higher rate is deleted within retention.ms, not at once."""
     state = a_cluster(400 * MB, {"retention.ms": str(4 * 3600 * 1000), "segment.bytes": str(MB)})
     forecast = forecast_of(state, [past(state, HOUR_S, 975, 400 * MB)])
     assert forecast.replica_bytes_at(0)[0] == 400 * MB
@@ -124,7 +124,7 @@ def test_less_written_than_before_shrinks_over_the_retention() -> None:
 
 
 def test_a_topic_that_is_no_longer_written_to_is_empty_after_its_retention() -> None:
-    """It ends at no byte, not at a trace of rounding below, and only after the retention: it is not there now."""
+    """It ends at exactly zero bytes, without a rounding error, and only after the retention."""
     state = a_cluster(60_076_531, {"retention.ms": str(7 * 86_400_000)})
     retention = retention_of(state, kafka_defaults())
     growth = measure_growth([past(state, HOUR_S, 1000, 60_076_531)], state, NOW_S, retention.is_compacted)
@@ -136,7 +136,7 @@ def test_a_topic_that_is_no_longer_written_to_is_empty_after_its_retention() -> 
 
 
 def test_compaction_is_unknown_and_never_promises_room() -> None:
-    """A compacted topic grows as its size did, and is not taken to shrink."""
+    """A compacted topic grows as its size did, and is not assumed to shrink."""
     state = a_cluster(100 * MB, {"cleanup.policy": "compact"})
     forecast = forecast_of(state, [past(state, HOUR_S, 0, 90 * MB)])
     assert forecast.full_after_s()[0] == pytest.approx(90 * HOUR_S)
@@ -148,7 +148,7 @@ def test_compaction_is_unknown_and_never_promises_room() -> None:
 
 
 def test_a_topic_that_was_created_or_recreated_counts_from_then() -> None:
-    """An offset that went back ends what is known before it; a new topic has begun empty."""
+    """An offset that went back invalidates earlier data; a new topic started empty."""
     state = a_cluster(100 * MB, {"retention.ms": "-1"})
     points = [past(state, 3 * HOUR_S, 5000, 500 * MB), past(state, HOUR_S, 500, 50 * MB)]
     growth = measure_growth(points, state, NOW_S, np.array([False]))
@@ -159,7 +159,7 @@ def test_a_topic_that_was_created_or_recreated_counts_from_then() -> None:
 
 
 def test_the_interval_is_as_wide_as_the_spans_differ() -> None:
-    """Equal spans have none, unequal ones a wide one, and one span cannot tell."""
+    """Equal spans have none, unequal ones a wide one, and a single span cannot tell."""
     state = a_cluster(100 * MB, {"retention.ms": "-1"})
     retention = retention_of(state, kafka_defaults())
 
@@ -178,7 +178,7 @@ def test_the_interval_is_as_wide_as_the_spans_differ() -> None:
 
 
 def test_the_state_of_the_future_is_larger_and_has_less_room() -> None:
-    """Replicas grow, usable bytes of their volume go down as much, unknown ones stay unknown."""
+    """Replicas grow, their volume's usable bytes shrink as much, unknown values stay unknown."""
     state = a_cluster(100 * MB, {"retention.ms": "-1"})
     later = forecast_of(state, [past(state, HOUR_S, 0, 0)]).state_at(3 * HOUR_S)
     assert later.replicas.size_bytes[0] == pytest.approx(400 * MB)
@@ -188,7 +188,7 @@ def test_the_state_of_the_future_is_larger_and_has_less_room() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_when_a_disk_is_full_agrees_with_adding_up(seed: int) -> None:
-    """The moment found from sorted breaks is the one at which the sum of all replicas reaches the room."""
+    """The time found from sorted breakpoints is when the sum of all replicas reaches the room."""
     from kafkabal.history.replica_forecast import _crossing
 
     rng = np.random.default_rng(seed)
@@ -209,7 +209,7 @@ def test_when_a_disk_is_full_agrees_with_adding_up(seed: int) -> None:
 
 
 def test_moments_to_compare_with_are_spread_over_the_window() -> None:
-    """At most eight, the oldest of the window first, nothing from before it or after now."""
+    """At most eight, the oldest of the window first, none from before it or after now."""
     times = [NOW_S - i * 600 for i in range(100)][::-1]
     chosen = chosen_times(times, NOW_S, 10 * HOUR_S)
     assert len(chosen) == MOST_SPANS

@@ -1,4 +1,4 @@
-"""How far consumer groups are behind, in records and in the time that writing them took."""
+"""How far consumer groups are behind, in records and in the time it took to write them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def state() -> ClusterState:
 
 
 def test_lag_in_records_and_seconds(state: ClusterState) -> None:
-    """600 records at 5 a second are two minutes; who is not behind is so by 0 s; what is not known is no number."""
+    """600 records at 5 per second are two minutes; a group that is not behind has 0 s; unknown lags are NaN."""
     lag = group_lag(state)
 
     assert lag.groups == GROUPS
@@ -43,7 +43,7 @@ def test_lag_in_records_and_seconds(state: ClusterState) -> None:
 
 
 def test_lag_is_a_metric_of_each_group(state: ClusterState) -> None:
-    """With the name of the group, the one farthest behind first; without offsets of groups no series is written."""
+    """With the name of the group, largest lag first; without group offsets no series is written."""
 
     def series(state: ClusterState) -> list[str]:
         report = inspection_report(inspect_cluster(state, ()), read_at_s=1.0, cluster_label="c")

@@ -1,4 +1,4 @@
-"""What racks cost is said once, with the number of brokers that would make shares equal."""
+"""The effect of small racks is reported once, with the number of brokers that would make shares equal."""
 
 from itertools import combinations_with_replacement
 
@@ -32,7 +32,7 @@ def is_equal_with(racks: list[int], each: dict[int, float], added: tuple[int, ..
 
 
 def test_a_rack_that_is_too_small_is_named_with_what_it_costs() -> None:
-    """One broker of five must hold a third, and one more beside it is enough."""
+    """One broker of five must hold a third, and one more next to it is enough."""
     found = small_racks(inspect_cluster(make_world(SyntheticWorld(seed=2, brokers=5, racks=3, topics=60))))
 
     assert [
@@ -44,7 +44,7 @@ def test_a_rack_that_is_too_small_is_named_with_what_it_costs() -> None:
 
 @pytest.mark.parametrize("racks", [1, 2, 5])
 def test_racks_that_allow_equal_shares_say_nothing(racks: int) -> None:
-    """Racks of one size, or enough of them, keep nobody from the mean."""
+    """Racks of equal size, or enough of them, keep no broker from the mean."""
     found = small_racks(inspect_cluster(make_world(SyntheticWorld(seed=2, brokers=10, racks=racks, topics=60))))
 
     assert found == ()

@@ -34,7 +34,7 @@ def test_adding_topics_gives_what_building_with_them_gives(rows: ClusterRows, da
 
 
 def test_committed_offsets_stay_with_their_partitions() -> None:
-    """A topic that sorts before the others moves their partitions, and what was committed follows."""
+    """A topic that sorts before the others shifts their partitions, and committed offsets follow."""
     committed = CommittedOffsets(
         groups=("g",), group=np.zeros(1, np.int32), partition=np.zeros(1, np.int32), offset=np.array([5])
     )
@@ -50,7 +50,7 @@ def test_committed_offsets_stay_with_their_partitions() -> None:
     [("m", [1], "topic m already exists"), ("n", [9], "new topic on an unknown broker: 9")],
 )
 def test_what_cannot_be_added_is_refused(name: str, replicas: Sequence[int], message: str) -> None:
-    """A name that is taken and a broker that is not there are named."""
+    """A taken name and an unknown broker are named."""
     cluster = cluster_builders.cluster(cluster_builders.brokers(1), [cluster_builders.topic("m", [1])])
     with pytest.raises(InvalidClusterError, match=message):
         with_topics(cluster, [TopicRow(topic=name, partitions=[PartitionRow(partition=0, replicas=list(replicas))])])

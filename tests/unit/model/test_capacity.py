@@ -57,12 +57,12 @@ def cluster(*brokers: list[LogDirRow]) -> ClusterState:
     ],
 )
 def test_a_broker_holds_what_its_volumes_hold(dirs: list[LogDirRow], capacity: float) -> None:
-    """Each volume that works counts once; a volume of unknown size makes the whole unknown."""
+    """Each working volume counts once; a volume of unknown size makes the total unknown."""
     np.testing.assert_equal(broker_capacity_bytes(cluster(dirs)).tolist(), [capacity])
 
 
 def test_a_broker_is_silent_if_no_dir_of_it_is_known_to_work() -> None:
-    """A broker without answer, or with nothing but offline dirs, reports none; one with a cordoned dir does."""
+    """A broker without a response, or with only offline dirs, reports none; one with a cordoned dir does."""
     state = cluster([log_dir(0)], [], [log_dir(0, state="offline")], [log_dir(0, state="cordoned")])
     assert reports_no_log_dir(state).tolist() == [False, True, True, False]
 
@@ -80,13 +80,13 @@ def test_a_broker_is_silent_if_no_dir_of_it_is_known_to_work() -> None:
     ids=["nothing", "default", "broker before default", "by dir", "a dir overrides what is reported", "absent broker"],
 )
 def test_a_configuration_fills_in_capacity(stated: dict, capacity: list[float]) -> None:
-    """A number fills what nobody reports, and bytes of a dir override what is reported."""
+    """A number fills in only unreported capacity; bytes of a dir override what is reported."""
     state = with_capacity(cluster([log_dir(0)], [log_dir(0), log_dir(1)], [log_dir(0, 500, 100)]), stated)
     np.testing.assert_equal(broker_capacity_bytes(state).tolist(), capacity)
 
 
 def test_a_stated_dir_is_a_volume_of_its_own_with_room_beside_its_logs() -> None:
-    """Dirs that looked like one volume are two once each has its own bytes; usable is what the logs leave."""
+    """Dirs that looked like one volume are two once each has its own bytes; logs are subtracted from usable bytes."""
     alike = [log_dir(i, 100 * GIB, 50 * GIB) for i in range(2)]
     before = cluster(alike)
     after = with_capacity(before, {1: {"/d0": 100, "/d1": 200}})
@@ -106,13 +106,13 @@ def test_a_stated_dir_is_a_volume_of_its_own_with_room_beside_its_logs() -> None
     ],
 )
 def test_capacity_of_an_unknown_dir_is_refused(stated: dict, message: str) -> None:
-    """A misspelt path is named instead of being passed over."""
+    """A misspelt path is named instead of being ignored."""
     with pytest.raises(ConfigError, match=message):
         with_capacity(cluster([log_dir(0)]), stated)
 
 
 def test_dirs_stated_for_a_broker_that_is_down_are_no_fault() -> None:
-    """A broker that did not respond has no dirs at the moment, and the configuration of it stands."""
+    """A broker that did not respond has no dirs at the moment, and its configuration is still valid."""
     state = with_capacity(cluster([log_dir(0, 5, 5)], []), {2: {"/d0": 7}})
     np.testing.assert_equal(broker_capacity_bytes(state).tolist(), [5, UNKNOWN])
 
@@ -130,6 +130,6 @@ def test_dirs_stated_for_a_broker_that_is_down_are_no_fault() -> None:
 def test_bytes_of_other_programs_count_once_a_volume(
     dirs: list[LogDirRow], of_broker: float, on_volumes: list[float]
 ) -> None:
-    """A broker counts a volume once, by a dir that reports it; each dir by itself has what is on its volume."""
+    """A broker counts a volume once, by a dir that reports it; each dir alone has the bytes of its volume."""
     np.testing.assert_array_equal(foreign_of_brokers(cluster(dirs)), [of_broker])
     np.testing.assert_array_equal(foreign_on_volumes(cluster(dirs)), on_volumes)

@@ -1,4 +1,4 @@
-"""Which brokers and log dirs take replicas, how much room they have, and what may stay on one that takes nothing."""
+"""Which brokers and log dirs accept replicas, how much room they have, and what may stay on a closed one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, t
     ("length", "number", "can"), [(213, 0, True), (213, 9, True), (213, 10, False), (214, 0, False), (1, 10**6, True)]
 )
 def test_no_log_dir_is_chosen_for_the_longest_names(length: int, number: int, can: bool) -> None:
-    """A name that leaves no room for the folder of a copy between log dirs, alone and in the columns of a cluster."""
+    """A name too long for the folder of a copy between log dirs, alone and in the columns of a cluster."""
     name = "x" * length
     assert can_choose_log_dir(name, number) is can
     rows = [TopicRow(topic=name, partitions=[partition(number, [1], 0)])]
@@ -38,7 +38,7 @@ def test_no_log_dir_is_chosen_for_the_longest_names(length: int, number: int, ca
 
 @pytest.mark.parametrize(("placed_in", "total_gb", "stays_gb"), [(0, 1000, 3), (-1, 1000, 3), (-1, 2, 1)])
 def test_what_a_cordoned_broker_holds_may_stay(placed_in: int, total_gb: int, stays_gb: int) -> None:
-    """A replica of unknown size counts as the other copy does, in whichever dir it is; no dir goes over its limit."""
+    """A replica of unknown size counts like the other copy, in whichever dir it is; no dir exceeds its limit."""
     first, second = brokers(2, dir_bytes=total_gb * GB)
     second = msgspec.structs.replace(
         second, log_dirs=[msgspec.structs.replace(d, state="cordoned") for d in second.log_dirs]
@@ -85,7 +85,8 @@ def test_brokers_that_take_replicas(mixed: ClusterState, excluded: tuple[int, ..
 
 
 def test_brokers_of_a_cluster_that_reports_no_log_dirs() -> None:
-    """All that are live take replicas: the version of the cluster cannot report, which says nothing of one broker."""
+    """All live ones accept replicas: the cluster's version cannot report dirs, which says nothing about a single
+    broker."""
     unplaced = msgspec.structs.replace(partition(0, [1, 2]), log_dirs=None)
     rows = [_broker(1), _broker(2), _broker(3, is_dead=True)]
     state = cluster(rows, [TopicRow(topic="t", partitions=[unplaced])])
@@ -101,7 +102,7 @@ def test_an_unknown_broker_is_refused(mixed: ClusterState) -> None:
 
 @pytest.mark.parametrize(("limit", "free_gb"), [(0.5, 10), (0.85, 45), (1.0, 55), (0.3, 0)])
 def test_room_of_a_volume(limit: float, free_gb: int) -> None:
-    """Up to the limit, of which 5 % of the volume always stays usable, beside what is in use; never below nothing."""
+    """Up to the limit, with 5 % of the volume always free, minus what is in use; never below zero."""
     state = cluster([_broker(1, _dir("a"))], [topic("t", [1])])
     assert volume_room_bytes(state, limit).tolist() == [free_gb * GB]
     assert dir_room_bytes(state, limit).tolist() == [free_gb * GB]
@@ -115,14 +116,14 @@ def test_a_volume_without_a_byte_has_no_room() -> None:
 
 
 def test_room_of_dirs_that_take_nothing(mixed: ClusterState) -> None:
-    """None in cordoned and offline dirs, whatever their volumes have; without a limit where a size is not known."""
+    """None in cordoned and offline dirs, whatever their volumes have; unlimited if a size is unknown."""
     free = [45 * GB, 45 * GB, UNLIMITED, 45 * GB, 45 * GB, 45 * GB, UNLIMITED]
     assert volume_room_bytes(mixed, 0.85).tolist() == free
     assert dir_room_bytes(mixed, 0.85).tolist() == [45 * GB, 0, 0, 45 * GB, 0, 0, 0]
 
 
 def test_a_volume_of_several_dirs_has_its_room_once() -> None:
-    """It is that of the first dir on it that takes replicas, also where another one before it is cordoned."""
+    """It is that of the volume's first open dir, even if an earlier one is cordoned."""
     shared = [
         msgspec.structs.replace(_dir(name, state), volume="v")
         for name, state in (("a", "cordoned"), ("b", "online"), ("c", "online"))
@@ -132,7 +133,7 @@ def test_a_volume_of_several_dirs_has_its_room_once() -> None:
 
 
 def test_room_for_replicas_leaves_what_other_programs_occupy() -> None:
-    """Below the limit, less what is in use and is no replica, once a volume; a log above it has no room."""
+    """Below the limit, minus what other programs use, once per volume; a log dir above it has no room."""
     ours = [partition(0, [1, 2], 10 * GB), msgspec.structs.replace(partition(1, [2], 50 * GB))]
     rows = [
         _broker(1, _dir("a"), _dir("b", total_gb=200, usable_gb=200)),
@@ -148,7 +149,7 @@ def test_room_for_replicas_leaves_what_other_programs_occupy() -> None:
 
 
 def test_what_is_in_one_cordoned_dir_of_several_may_stay() -> None:
-    """Beside the room of the open dir; a replica whose dir is not known is in the open one as far as is known."""
+    """On top of the open dir's room; a replica in an unknown dir may be in the open one."""
     strayed = msgspec.structs.replace(partition(1, [1], 5 * GB), log_dirs=[-1])
     rows = [
         _broker(1, _dir("a", "cordoned", usable_gb=96), _dir("b", usable_gb=100)),
@@ -160,7 +161,7 @@ def test_what_is_in_one_cordoned_dir_of_several_may_stay() -> None:
 
 
 def test_replicas_that_are_leaving_do_not_count() -> None:
-    """A partition lasts with those that its reassignment does not remove."""
+    """A partition's lasting factor excludes replicas that its reassignment removes."""
     moving = msgspec.structs.replace(partition(1, [1, 2, 3]), adding=[3], removing=[1])
     state = cluster(brokers(3), [TopicRow(topic="t", partitions=[partition(0, [1, 2]), moving, partition(2, [3])])])
     assert lasting_factor(state).tolist() == [2, 2, 1]

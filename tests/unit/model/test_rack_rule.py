@@ -31,7 +31,7 @@ WIDTHS = (1, 2, 3)
 
 
 def _placements(width: int) -> I32:
-    """Every way to put so many replicas into the racks, or nowhere; one a row."""
+    """Every way to put this many replicas into the racks, or nowhere; one per row."""
     return np.array(list(product(range(NO_RACK, RACKS), repeat=width)), np.int32)
 
 
@@ -43,7 +43,7 @@ def _sets(placements: I32) -> Iterator[set[int]]:
     ("factor", "racks", "required", "most"), [(1, 3, 1, 1), (3, 3, 3, 1), (3, 2, 2, 2), (5, 1, 1, 5)]
 )
 def test_racks_that_a_partition_has_to_be_in(factor: int, racks: int, required: int, most: int) -> None:
-    """As many as it has replicas, where there are so many racks; what is over may share one."""
+    """As many as it has replicas, if there are so many racks; further replicas may share one."""
     assert required_racks(factor, racks) == required
     assert most_in_a_rack(factor, racks) == most
     both = np.array([factor, 1], np.int32)
@@ -53,7 +53,7 @@ def test_racks_that_a_partition_has_to_be_in(factor: int, racks: int, required: 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_racks_are_counted_once(width: int) -> None:
-    """An empty slot is in no rack, and two replicas in one rack count once, also where only columns are at hand."""
+    """An empty position is in no rack, and two replicas in one rack count once, also with columns."""
     placements = _placements(width)
     counted = [len(racks) for racks in _sets(placements)]
     assert distinct_racks(placements).tolist() == counted
@@ -72,7 +72,7 @@ def test_partitions_without_replicas_are_in_no_rack() -> None:
 @pytest.mark.parametrize("required", [None, 1, 2, 3])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_where_a_replica_may_go(width: int, required: int | None) -> None:
-    """Into a rack without the others, or into any once they are in enough racks; for one rack and for all at once."""
+    """Into a rack without the others, or into any once they span enough racks; for one rack and for all at once."""
     others = _placements(width)
     needed = None if required is None else np.full(len(others), required, np.int32)
     allowed = [
@@ -87,7 +87,7 @@ def test_where_a_replica_may_go(width: int, required: int | None) -> None:
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_replicas_that_share_a_rack(width: int) -> None:
-    """Both are named; empty slots share none."""
+    """Both are marked; empty positions share none."""
     placements = _placements(width)
     expected = [[rack != NO_RACK and row.count(rack) > 1 for rack in row] for row in placements.tolist()]
     assert shares_rack(placements).tolist() == expected
@@ -98,7 +98,7 @@ def test_replicas_that_share_a_rack(width: int) -> None:
     [([3, 3], 3, True), ([2, 2], 2, True), ([3, 2], 3, False), ([1, 1], 1, False), ([2, 2], 3, False)],
 )
 def test_one_replica_in_every_rack(factors: list[int], racks: int, is_bound: bool) -> None:
-    """Replicas are bound to theirs only where each partition has one in every rack, and there are several."""
+    """Replicas are bound to theirs only if each partition has one in every rack, and there are several."""
     assert is_bound_to_racks(np.array(factors, np.int32), racks) is is_bound
 
 
@@ -114,7 +114,7 @@ def test_numbers_are_as_narrow_as_their_columns() -> None:
 
 
 def test_a_broker_without_a_rack_is_a_rack_of_its_own() -> None:
-    """Its number is that of no other broker, and the numbers of the cluster stay as they are."""
+    """Its number differs from that of every other broker, and the cluster's numbers stay unchanged."""
     first, second, third, fourth = brokers(4, racks=2)
     state = cluster([first, replace(second, rack=None), third, replace(fourth, rack=None)], [topic("t", [1, 2])])
     numbers = rack_numbers(state).tolist()

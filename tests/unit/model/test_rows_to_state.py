@@ -1,4 +1,4 @@
-"""Rows that contradict themselves are refused, and what they leave open is known to be unknown."""
+"""Rows that contradict themselves are refused, and missing values are known to be unknown."""
 
 import numpy as np
 import pytest
@@ -90,7 +90,7 @@ def test_a_broker_that_only_holds_replicas_is_dead() -> None:
 
 
 def test_what_is_left_open_is_unknown() -> None:
-    """No leader, no sizes, no dirs, no offsets, no rates; an ISR that is not told counts as in sync."""
+    """No leader, no sizes, no dirs, no offsets, no rates; a missing ISR counts as in sync."""
     state = build_cluster(cluster_builders.header(), TWO, [topic()])
     assert state.partitions.leader.tolist() == [-1]
     assert state.leader_replica.tolist() == [-1]
@@ -103,7 +103,7 @@ def test_what_is_left_open_is_unknown() -> None:
 
 
 def test_a_future_replica_is_kept_apart_from_the_replica() -> None:
-    """A copy on its way to another dir adds nothing to the size of its replica."""
+    """A copy in flight to another dir adds nothing to the size of its replica."""
     rows = [topic(sizes=[10, 20], log_dirs=[0, 0], future=[FutureRow(broker=2, log_dir=1, bytes=15)])]
     state = build_cluster(cluster_builders.header(), cluster_builders.brokers(2, dirs=2), rows)
     assert state.replicas.size_bytes.tolist() == [10, 20]
@@ -138,7 +138,7 @@ def test_committed_offsets_follow_their_partitions() -> None:
 
 
 def test_topics_in_many_chunks_give_the_same_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the rows are cut into chunks does not show, not even in the row that an error names."""
+    """Chunk boundaries do not show, not even in the row that an error names."""
     monkeypatch.setattr("kafkabal.model.topic_columns._TOPICS_A_CHUNK", 2)
     rows = [topic(f"t{i}", replicas=[1 + i % 2]) for i in range(5)]
     state = build_cluster(cluster_builders.header(), TWO, rows)

@@ -66,7 +66,7 @@ def dir_row(
     ],
 )
 def test_dirs_are_put_on_volumes(dirs: list[LogDirRow], logs: tuple[int, ...], volumes: list[int]) -> None:
-    """Equal figures whose use covers the logs mean one volume, and names decide where they are given."""
+    """Equal figures whose used bytes cover the logs mean one volume; names take precedence."""
     assert cluster(*dirs, logs=logs).log_dirs.volume.tolist() == volumes
 
 
@@ -90,7 +90,7 @@ def test_alike_dirs_of_two_brokers_are_two_volumes() -> None:
     ids=["nothing", "apart", "by default", "a broker before the default", "a broker that is not there"],
 )
 def test_a_configuration_decides_which_dirs_share_a_volume(stated: dict, volumes: list[int]) -> None:
-    """Named dirs are joined by their names; the others stay where they were recognised."""
+    """Named dirs are joined by their names; the others stay on their detected volumes."""
     state = cluster(dir_row(0), dir_row(1), dir_row(2, total=1, usable=1))
     assert with_volumes(state, stated).log_dirs.volume.tolist() == volumes
 
@@ -103,6 +103,6 @@ def test_a_configuration_decides_which_dirs_share_a_volume(stated: dict, volumes
     ],
 )
 def test_a_volume_of_an_unknown_dir_is_refused(stated: dict, message: str) -> None:
-    """A misspelt path is named instead of being passed over."""
+    """A misspelt path is named instead of being ignored."""
     with pytest.raises(ConfigError, match=message):
         with_volumes(cluster(dir_row(0)), stated)

@@ -1,4 +1,4 @@
-"""The files for Prometheus, Alertmanager and Grafana: well formed, and of metrics that there are."""
+"""The files for Prometheus, Alertmanager and Grafana are well formed, and use existing metrics."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _metrics_of_a_watch(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_a_run_that_waits_for_its_window_is_told_from_one_that_is_stuck(tmp_path: Path) -> None:
-    """It says so in the textfile at once, and no longer once it moves or has ended."""
+    """The textfile says so at once, and no longer once the run moves or has ended."""
     path = tmp_path / "run.prom"
     textfile = RunTextfile(_writer(path))
     paused, moving = PhaseEntered(phase=Phase.PAUSED, opens_in_s=60.0), PhaseEntered(phase=Phase.MOVING)
@@ -137,7 +137,7 @@ def expressions() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("name", "expression"), expressions(), ids=[name for name, _ in expressions()])
 def test_expressions_use_metrics_that_exist(metrics: set[str], name: str, expression: str) -> None:
-    """An alert or panel of a metric that nobody exposes would stay silent for ever."""
+    """An alert or panel on a metric that nobody exposes would stay silent forever."""
     used = set(re.findall(r"\b(?:kafkabal_\w+|up)\b", expression))
     assert used
     assert used <= metrics
@@ -161,7 +161,7 @@ def test_configs_refer_to_each_other() -> None:
 
 
 def test_panels_do_not_overlap() -> None:
-    """No panel of the dashboard lies on another."""
+    """No panel of the dashboard overlaps another."""
     taken: set[tuple[int, int]] = set()
     for panel in json.loads(DASHBOARD.read_text())["panels"]:
         at = panel["gridPos"]
@@ -172,7 +172,7 @@ def test_panels_do_not_overlap() -> None:
 
 
 def test_the_dashboard_has_what_the_schema_of_grafana_requires() -> None:
-    """Its annotations, and for a variable of several values the choice to begin with: all clusters."""
+    """Its annotations, and for a multi-value variable the initial choice: all clusters."""
     dashboard = json.loads(DASHBOARD.read_text())
     (cluster,) = [variable for variable in dashboard["templating"]["list"] if variable.get("multi")]
     assert cluster["current"] == {"text": ["All"], "value": ["$__all"]}
@@ -215,7 +215,7 @@ def test_every_alert_is_played_firing_and_silent() -> None:
     ids=" ".join,
 )
 def test_prometheus_itself_agrees(words: list[str]) -> None:
-    """Prometheus' and Alertmanager's own tools load the files, and the alerts fire as played."""
+    """Prometheus' and Alertmanager's own tools load the files, and the alerts fire as in the test cases."""
     if shutil.which(words[0]) is None:
         pytest.skip(f"{words[0]} is not installed")
     done = subprocess.run(words, cwd=FOLDER, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Topics that were placed are created as placed, or it is said which are not."""
+"""Placed topics are created as placed, or the failed ones are named."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def test_topics_are_created_as_placed() -> None:
 
 
 def test_log_dirs_are_wished_for_before_the_topic_exists() -> None:
-    """A log dir is asked for before the topic exists, so that nothing is copied; none where none is chosen."""
+    """A log dir is requested before the topic exists, so that nothing is copied; none is requested if none is
+    chosen."""
     target = two_dirs()
     create_all(target, [wanted("a", 2, log_dir="/d1"), wanted("b", 1)])
 
@@ -49,7 +50,7 @@ def test_log_dirs_are_wished_for_before_the_topic_exists() -> None:
 
 @pytest.mark.parametrize("outcome", list(CallOutcome))
 def test_a_wish_that_is_not_heard_stops_nothing(outcome: CallOutcome) -> None:
-    """A principal may create topics without the right to move replicas."""
+    """A principal may create topics without the permission to move replicas."""
     target = two_dirs()
     target.fail_method("move_log_dirs", outcome)
     create_all(target, [wanted("a", 2, log_dir="/d1")])
@@ -78,14 +79,14 @@ def test_what_failed_in_part_is_named() -> None:
 
 
 def test_a_cluster_that_cannot_create_is_refused_at_once() -> None:
-    """A missing capability is said before any call."""
+    """A missing capability is reported before any call."""
     without = InMemoryCluster(two_dirs().inner.kafka, without=[Capability.CREATE_TOPICS])  # type: ignore[attr-defined]
     with pytest.raises(MissingCapabilityError, match="creating topics is not supported"):
         validate(without, [wanted("a", 1)])
 
 
 def test_a_cluster_that_does_not_answer_is_an_error() -> None:
-    """Nobody knows what was created, so the error passes through."""
+    """Nobody knows what was created, so the error propagates."""
     target = two_dirs()
     target.fail_method("create_topics", CallOutcome.TIMEOUT)
     with pytest.raises(UnreachableError):

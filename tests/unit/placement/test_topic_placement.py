@@ -69,14 +69,14 @@ def check_rules(placed: PlacedTopics, specs: list[TopicSpec], takers: set[int], 
 @pytest.mark.parametrize("names", [["disk"], ["replicas"], ["topic-spread"], ["disk", "replicas"], ["disk", "leaders"]])
 @pytest.mark.parametrize("factor", [1, 2, 3])
 def test_leaders_are_even_whatever_the_scores(names: list[str], factor: int) -> None:
-    """A score of replicas alone says nothing of who leads: one broker led every partition."""
+    """A replica score alone does not decide on leaders: one broker led every partition."""
     placed = place_topics(empty(3), [spec(partitions=24, factor=factor)], SCORE, scores=load_scores(names))
     led = Counter(replicas[0] for replicas in placed.topics[0].assignment)
     assert led == {1: 8, 2: 8, 3: 8}
 
 
 def test_a_slow_broker_is_given_fewer_leaders() -> None:
-    """Of brokers of which one takes twice as long, it leads half as many of a new topic as each other one."""
+    """A broker that takes twice as long leads half as many partitions of a new topic as each other one."""
     state = empty(3).replace(measured={PRODUCE_LATENCY: np.array([0.01, 0.02, 0.01])})
     placed = place_topics(state, [spec(partitions=25)], SCORE, scores=load_scores(["disk", "latency=0.5"]))
     led = Counter(replicas[0] for replicas in placed.topics[0].assignment)
@@ -85,7 +85,7 @@ def test_a_slow_broker_is_given_fewer_leaders() -> None:
 
 @pytest.mark.parametrize(("brokers", "racks", "dirs"), [(6, 3, 1), (12, 4, 2), (7, 1, 1), (40, 7, 1)])
 def test_a_thousand_topics_leave_every_score_inside_its_band(brokers: int, racks: int, dirs: int) -> None:
-    """What is created by score needs no rebalancing: all default scores lie inside the band of 0.09, and so of 0.10."""
+    """Topics created by score need no rebalancing: all default scores are inside the band of 0.09, and so of 0.10."""
     cluster, specs = empty(brokers, racks=racks, dirs=dirs), random_specs(brokers)
     placed = place_topics(cluster, specs, SCORE)
     check_rules(placed, specs, set(cluster.brokers.id.tolist()), racks_of(cluster))
@@ -96,7 +96,7 @@ def test_a_thousand_topics_leave_every_score_inside_its_band(brokers: int, racks
 
 
 def test_new_topics_even_out_a_lopsided_cluster() -> None:
-    """Replicas go first where there is least: onto the two brokers that hold nothing yet."""
+    """Replicas go first to the least loaded brokers: the two empty ones."""
     old = cluster_builders.topic("old", *[[1 + i % 4, 1 + (i + 1) % 4] for i in range(40)], size_bytes=100)
     cluster = cluster_builders.cluster(cluster_builders.brokers(6, racks=1, dir_bytes=10**6), [old])
     placed = place_topics(cluster, [spec(f"new{i}", 1, 2, 100) for i in range(20)], SCORE)
@@ -123,7 +123,7 @@ def test_brokers_of_unequal_size_get_bytes_in_proportion() -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_only_brokers_that_take_replicas_get_some(layout: str) -> None:
-    """Dead, silent, cordoned, offline and excluded brokers get nothing, whatever the layout."""
+    """Dead, unresponsive, cordoned, offline and excluded brokers get nothing, whatever the layout."""
 
     def dirs(state: str) -> list[LogDirRow]:
         return [LogDirRow(path="/d", total_bytes=ROOM, usable_bytes=ROOM, state=state)]  # type: ignore[arg-type]
@@ -143,7 +143,7 @@ def test_only_brokers_that_take_replicas_get_some(layout: str) -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_placement_is_the_same_every_time(layout: str) -> None:
-    """Equal input gives equal output, and topics beside it do not change what is drawn for one."""
+    """Equal input gives equal output, and other topics do not affect a topic's random choices."""
     specs = [spec(name, None if layout == "brokers+2" else 9) for name in ("a", "b")]
     placed = [place_topics(empty(6), specs, parse_policy(layout)) for _ in range(2)]
     assert placed[0].topics == placed[1].topics
@@ -153,7 +153,7 @@ def test_a_placement_is_the_same_every_time(layout: str) -> None:
 
 @pytest.mark.parametrize(("brokers", "racks", "factor"), [(6, 3, 3), (6, 2, 3), (5, 5, 2), (4, 1, 4), (7, 3, 2)])
 def test_an_even_layout_spreads_leaders_and_followers(brokers: int, racks: int, factor: int) -> None:
-    """Leaders differ by one at most, and so do followers where all racks have as many brokers."""
+    """Leaders differ by at most one, and so do followers if all racks have as many brokers."""
     cluster, specs = empty(brokers, racks=racks), [spec("t", 3 * brokers + 1, factor)]
     placed = place_topics(cluster, specs, EVEN)
     check_rules(placed, specs, set(range(1, brokers + 1)), racks_of(cluster))
@@ -165,7 +165,7 @@ def test_an_even_layout_spreads_leaders_and_followers(brokers: int, racks: int, 
 
 
 def test_brokers_plus_two_gives_two_more_leaders_to_brokers_that_are_drawn() -> None:
-    """One leader a broker and two more; other seeds draw other brokers; followers stay even."""
+    """One leader per broker and two more; other seeds draw other brokers; followers stay even."""
     heaps = set()
     for seed in range(20):
         placed = place_topics(empty(6), [spec("t", None, 2)], parse_policy(f"brokers+2:{seed}"))
@@ -218,7 +218,7 @@ def test_what_cannot_be_placed_is_refused_before_anything_is(specs: list[TopicSp
 
 
 def test_a_cluster_that_takes_nothing_is_said_to() -> None:
-    """Where every broker is excluded, that is the reason which is given."""
+    """If every broker is excluded, that is the reason given."""
     with pytest.raises(UsageError, match="replication factor 1 needs as many brokers; no broker accepts new replicas"):
         place_topics(empty(2), [spec(factor=1)], SCORE, exclude_brokers=[1, 2])
     with pytest.raises(UsageError, match="--exclude-brokers: unknown broker: 9"):
@@ -250,7 +250,7 @@ def cluster_with_room(*room: int) -> ClusterState:
 def test_no_log_dir_is_filled_above_its_limit(
     room: tuple[int, ...], partitions: int, factor: int, message: str | None
 ) -> None:
-    """Room is what is left below 0.85 of a volume, and racks are never given up for it."""
+    """Room is what is left below 0.85 of a volume, and the rack rule is never broken for it."""
     cluster = cluster_with_room(*room)
     wanted = [spec("t", partitions, factor, 100)]
     if message is None:
@@ -263,7 +263,7 @@ def test_no_log_dir_is_filled_above_its_limit(
 
 
 def test_a_rule_that_leads_to_a_full_broker_is_refused() -> None:
-    """An even layout asks nobody for room, so it is told when there is none."""
+    """An even layout does not check room in advance, so an error reports that there is none."""
     with pytest.raises(LimitExceededError, match="topic t: broker 2 has no room for a partition of 100 B"):
         place_topics(cluster_with_room(300, 0, 300), [spec("t", 3, 1, 100)], EVEN)
 
@@ -282,7 +282,7 @@ def test_the_expected_size_is_the_mean_of_the_cluster_unless_it_is_given() -> No
 
 
 def test_log_dirs_are_chosen_where_a_broker_has_several() -> None:
-    """Each replica is given the emptier dir, cordoned ones left out; a broker with one dir needs no choice."""
+    """Each replica is assigned the emptier dir, without cordoned ones; a broker with one dir needs no choice."""
     dirs = [
         LogDirRow(path=f"/d{i}", total_bytes=1000, usable_bytes=900, state=s)
         for i, s in enumerate(("online", "online", "cordoned"))
@@ -301,7 +301,7 @@ def test_log_dirs_are_chosen_where_a_broker_has_several() -> None:
 
 
 def test_a_cluster_whose_brokers_tell_no_dirs_can_still_be_placed_on() -> None:
-    """Where log dirs may not be read, replicas are counted and nothing is known of room."""
+    """If log dirs may not be read, replicas are counted and room is unknown."""
     cluster = cluster_builders.cluster([BrokerRow(broker=b) for b in (1, 2, 3)], [])
     placed = place_topics(cluster, [spec("t", 3, 1, 10**9)], SCORE)
     assert sorted(r[0] for r in placed.topics[0].assignment) == [1, 2, 3]
@@ -309,7 +309,7 @@ def test_a_cluster_whose_brokers_tell_no_dirs_can_still_be_placed_on() -> None:
 
 
 def test_configs_come_through() -> None:
-    """What is to be set on the topic is handed on, and stands in the state afterwards."""
+    """The topic's configs are passed on, and are in the resulting state."""
     wanted = topic_spec("t", preset="training", configs={"retention.ms": "1"})
     placed = place_topics(empty(3), [wanted], SCORE)
     assert placed.topics[0].configs == {"compression.type": "lz4", "max.message.bytes": "10485760", "retention.ms": "1"}
@@ -317,7 +317,7 @@ def test_configs_come_through() -> None:
 
 
 def test_every_refusal_is_an_error_of_ours() -> None:
-    """Nothing to place is no error at all."""
+    """Nothing to place is not an error."""
     assert place_topics(empty(3), [], SCORE).topics == ()
     assert issubclass(LimitExceededError, KafkabalError)
 
@@ -336,7 +336,7 @@ def test_new_topics_end_at_what_unequal_racks_allow(brokers: int, racks: int) ->
 
 
 def test_a_volume_has_room_where_only_its_first_log_dir_is_cordoned() -> None:
-    """A topic with an expected size comes to the other log dir, though the first one of the volume takes nothing."""
+    """A topic with an expected size goes to the other log dir, though the volume's first one is cordoned."""
     rows = [
         replace(
             row,

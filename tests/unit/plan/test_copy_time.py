@@ -1,4 +1,4 @@
-"""How long copies take, by every command that says so."""
+"""How long copies take, for every command that predicts it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RATE = 50_000_000
 
 
 def test_a_plan_a_run_and_a_drain_take_the_same_time() -> None:
-    """The plan that drains a broker, the run of it, and the check before it predict one time."""
+    """The plan that drains a broker, its run, and the check before it predict the same time."""
     previous = Placement(replicas=(1, 2), leader=1, log_dirs=("/d0", "/d0"))
     what = {"topic": "t", "partition": 0, "replicas": (1, 3), "log_dirs": (ANY_DIR, ANY_DIR), "previous": previous}
     by_plan = plan_copy_s([PartitionChange(**what, bytes=GB)], _RATE)  # type: ignore[arg-type]
@@ -26,6 +26,6 @@ def test_a_plan_a_run_and_a_drain_take_the_same_time() -> None:
 
 
 def test_a_copy_without_a_known_leader_is_only_received() -> None:
-    """Its bytes are sent by no broker that could be named."""
+    """Without a known leader, no broker is charged for sending its bytes."""
     sent, received = bytes_of_copies([(-1, (2, 3), 5), (1, (3,), 7)])
     assert (sent, received) == ({1: 7}, {2: 5, 3: 12})

@@ -42,12 +42,12 @@ MOVING = PartitionRow(partition=0, leader=1, replicas=[3, 2, 1], adding=[3], rem
     ],
 )
 def test_drift(found: PartitionRow, expected: list[str]) -> None:
-    """Each way to differ has its sentence; what changes all the time, and what is done already, is none."""
+    """Each difference has its sentence; constant changes, and partitions already in place, are no drift."""
     assert [str(d) for d in find_drift(_plan(), _state(found))] == expected
 
 
 def test_target_that_is_gone() -> None:
-    """A plan onto a broker that does not live any more has drifted."""
+    """A plan with a target broker that is no longer alive has drifted."""
     plan = _plan(replicas=(9, 2))
     assert [str(d) for d in find_drift(plan, _state(partition(0, [1, 2])))] == ["t-0 moves to broker 9, which is dead"]
 
@@ -74,7 +74,7 @@ def test_plan_without_a_past() -> None:
 
 @pytest.mark.parametrize(("topic_id", "drifts"), [("one", 0), ("two", 1), ("", 0)])
 def test_a_topic_that_was_created_again_has_drifted(topic_id: str, drifts: int) -> None:
-    """On the same brokers under the same name, but another topic; where the cluster tells no ids nothing is known."""
+    """On the same brokers under the same name, but another topic; if the cluster reports no ids it is not detected."""
     plan = replace(_plan(), topic_ids={"t": "one"})
     row = TopicRow(topic="t", partitions=[partition(0, [1, 2])], topic_id=topic_id)
     found = find_drift(plan, cluster(brokers(3, dirs=2), [row]))

@@ -62,7 +62,7 @@ def test_a_plan_is_written_as_reassignment_json_with_our_part_beside() -> None:
 
 @pytest.mark.parametrize("name", ["p.json", "p.json.gz"])
 def test_a_plan_is_read_as_it_was_written(tmp_path: Path, name: str) -> None:
-    """Packed or not, nothing is lost."""
+    """Compressed or not, nothing is lost."""
     write_plan(PLAN, tmp_path / name)
     assert read_plan(tmp_path / name) == PLAN
     assert (tmp_path / name).read_bytes().startswith(b"\x1f\x8b") == name.endswith(".gz")
@@ -76,7 +76,8 @@ def test_an_empty_plan_is_a_plan(tmp_path: Path) -> None:
 
 
 def test_plain_reassignment_json_is_read(tmp_path: Path) -> None:
-    """Of Kafka's own tool and of others: sorted, dirs chosen by the broker, the past unknown, other keys ignored."""
+    """Of Kafka's own tool and others: sorted, dirs chosen by the broker, previous placement unknown, other keys
+    ignored."""
     path = tmp_path / "p"
     path.write_text(
         '{"partitions":[{"topic":"b","partition":1,"replicas":[2,1],"weight":5},'
@@ -136,7 +137,7 @@ def test_what_is_no_plan_is_refused(tmp_path: Path, content: Any, message: str) 
     "data", [b"\xff\xfe{", gzip.compress(b'{"partitions":[]}', mtime=0)[:-9], b"\x1f\x8b\x08\x00" + b"x" * 50]
 )
 def test_a_spoilt_file_is_refused(tmp_path: Path, data: bytes) -> None:
-    """Bytes that are no text, a packed file that was cut off, and one that cannot be unpacked."""
+    """Bytes that are not text, a truncated compressed file, and one that cannot be unpacked."""
     (tmp_path / "p").write_bytes(data)
     with pytest.raises(InputFileError):
         read_plan(tmp_path / "p")
@@ -154,7 +155,7 @@ def test_a_spoilt_file_is_refused(tmp_path: Path, data: bytes) -> None:
     ],
 )
 def test_a_plan_that_was_changed_by_hand_is_noticed(tmp_path: Path, old: str, new: str) -> None:
-    """What the plan was made for no longer holds; the hint says how to apply it all the same."""
+    """The id no longer matches; the hint says how to apply it all the same."""
     path = tmp_path / "p"
     text = encode_plan(PLAN).decode()
     assert old in text
@@ -165,13 +166,13 @@ def test_a_plan_that_was_changed_by_hand_is_noticed(tmp_path: Path, old: str, ne
 
 
 def test_a_reason_may_be_reworded(tmp_path: Path) -> None:
-    """Words do not matter to what a plan does."""
+    """The reasons do not affect what a plan does."""
     (tmp_path / "p").write_text(encode_plan(PLAN).decode().replace("at 1.41 of its share", "is too full"))
     assert read_plan(tmp_path / "p").plan_id == PLAN.plan_id
 
 
 def test_a_full_disk_leaves_the_old_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file that stood there is as it was."""
+    """The previous file is unchanged."""
     (tmp_path / "p").write_text("old")
 
     def no_room(_: int) -> None:
@@ -195,7 +196,7 @@ def test_a_full_disk_leaves_the_old_plan(tmp_path: Path, monkeypatch: pytest.Mon
     ],
 )
 def test_a_damaged_plan_is_refused(tmp_path: Path, damage: Any, message: str) -> None:
-    """Broken text, nesting without end, numbers that nothing holds and lists that do not fit each other."""
+    """Broken text, endless nesting, numbers out of range and lists that do not match."""
     (tmp_path / "p").write_bytes(damage(encode_plan(PLAN)))
     with pytest.raises(InputFileError, match=message):
         read_plan(tmp_path / "p")

@@ -1,4 +1,4 @@
-"""Plans under a budget, one after the other, until nothing is left to do."""
+"""Successive plans under a budget, until nothing is left to do."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -62,7 +62,7 @@ def test_repeated_budgets_end_inside_all_bands_for_the_bytes_of_one_plan(world: 
 
 @pytest.mark.parametrize("world", _OUT_OF_REACH)
 def test_repeated_budgets_come_to_an_end_where_bands_are_out_of_reach(world: SyntheticWorld) -> None:
-    """Where bands cannot be reached, a nightly budget does not move the same replicas to and fro for ever."""
+    """If bands are unreachable, a nightly budget does not move the same replicas back and forth forever."""
     cluster = make_world(world)
     full = make_plan(cluster, PlanOptions(tolerance=0.02))
     budget = max(full.moved_bytes // 4, *(change.bytes for change in full.partitions))
@@ -73,7 +73,7 @@ def test_repeated_budgets_come_to_an_end_where_bands_are_out_of_reach(world: Syn
 
 
 def test_a_budget_for_one_half_of_an_exchange_is_used() -> None:
-    """Where every broker would first have to give, one takes more than its band for a while."""
+    """If every broker had to give first, one exceeds its band for a while."""
     cluster = make_world(_EXCHANGES)
     full = make_plan(cluster)
     largest = max(change.bytes for change in full.partitions)
@@ -85,7 +85,7 @@ def test_a_budget_for_one_half_of_an_exchange_is_used() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_limits_of_brokers_hold_in_every_part(seed: int) -> None:
-    """What a budget leaves on a broker counts when others come there: its own limit of replicas is never passed."""
+    """Replicas that a budget leaves on a broker count when others arrive: its replica limit is never exceeded."""
     cluster = make_world(SyntheticWorld(seed=seed, brokers=8, topics=60))
     most = [n + 2 for n in _held(cluster)]
     limits = {int(id_): BrokerLimit(replicas=n) for id_, n in zip(cluster.brokers.id, most, strict=True)}
@@ -101,7 +101,7 @@ def _held(cluster: ClusterState) -> list[int]:
 
 
 def test_what_a_budget_leaves_is_said() -> None:
-    """A part says what of the whole it pays for; a budget too small for any replica names the smallest."""
+    """A part says which share of the whole it covers; a budget too small for any replica names the smallest."""
     cluster = make_world(_TIDY[0])
     full = make_plan(cluster)
 
@@ -112,7 +112,7 @@ def test_what_a_budget_leaves_is_said() -> None:
 
 @pytest.mark.parametrize("world", [_TIDY[1], *_OUT_OF_REACH])
 def test_a_budget_for_all_of_it_changes_nothing(world: SyntheticWorld) -> None:
-    """The plan is the one without a budget, also where bands are out of reach."""
+    """The plan is the one without a budget, also if bands are unreachable."""
     cluster = make_world(world)
     full = make_plan(cluster)
     enough = PlanOptions(max_bytes=full.moved_bytes, max_moves=sum(len(c.to_add) for c in full.partitions))
@@ -122,7 +122,7 @@ def test_a_budget_for_all_of_it_changes_nothing(world: SyntheticWorld) -> None:
 
 
 def test_a_replica_too_large_for_the_time_lets_others_pass() -> None:
-    """Under a longest duration, what takes too long alone is passed over; no link carries more than it can."""
+    """Under a maximum duration, a replica that alone takes too long is skipped; no link exceeds its capacity."""
     cluster = make_world(SyntheticWorld(seed=0, brokers=9, racks=3, topics=40, most_partitions=8))
     rate, seconds = 3_000_000, 60.0
     plan = make_plan(cluster, PlanOptions(max_duration_s=seconds, throttle_bytes_per_s=rate))

@@ -1,4 +1,4 @@
-"""What a plan leaves on drained brokers and in uneven log dirs is told in words."""
+"""Reports what a plan leaves on drained brokers and in unbalanced log dirs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_what_stays_on_a_drained_broker_is_named() -> None:
 
 
 def test_topics_that_were_not_chosen_are_named_too() -> None:
-    """A pattern keeps what it leaves out; what it lets move, and an undrained broker, is not told of."""
+    """A pattern keeps the excluded topics; included ones, and an undrained broker, are not reported."""
     drained = PlanOptions(drain=frozenset({3}), topics=("__*", "sent"), include_internal=True)
 
     assert _warnings_of_drain(drained)[0] == "broker 3 keeps 2 replicas of excluded topics: img"
@@ -70,7 +70,7 @@ def test_log_dirs_that_stay_outside_are_named_with_what_keeps_them_there(mode: M
 
 
 def test_log_dirs_are_named_only_where_they_are_aimed_at() -> None:
-    """Not in a mode that leaves them as they are, and not where another score was chosen."""
+    """Not in a mode that leaves log dirs alone, and not if another score was chosen."""
     assert _warnings_of_dirs(PlanOptions(mode=Mode.REPAIR_ONLY)) == []
     assert _warnings_of_dirs(PlanOptions(scores=load_scores(["disk"]))) == []
 

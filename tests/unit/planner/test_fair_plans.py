@@ -1,4 +1,4 @@
-"""Plans of clusters whose racks, disks or replication factors allow no equal shares."""
+"""Plans of clusters whose racks, disks or replication factors do not allow equal shares."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def test_fair_shares_differ_from_the_mean() -> None:
 
 
 def test_a_broker_that_did_not_report_leaves_the_targets_of_the_others_whole() -> None:
-    """Its capacity is taken to be the mean of those that report; nothing overflows, and the others are evened."""
+    """Its capacity is assumed to be the mean of those that report; nothing overflows, and the others are balanced."""
     brokers = cluster_builders.brokers(6)
     silent = BrokerRow(broker=7, rack="r0", host="b7", port=9092, log_dirs=[])
     topics = [
@@ -80,7 +80,7 @@ def test_a_broker_that_did_not_report_leaves_the_targets_of_the_others_whole() -
 
 
 def test_leaders_are_evened_to_the_last_one() -> None:
-    """Three, two and one are inside the band, but two each cost no byte; a second plan finds nothing."""
+    """Three, two and one are inside the band, but two each cost no byte; a second plan is empty."""
     everywhere = [[1, 2, 3], [1, 2, 3], [1, 3, 2], [2, 3, 1], [2, 1, 3], [3, 1, 2]]
     cluster = cluster_builders.cluster(cluster_builders.brokers(3), [cluster_builders.topic("t", *everywhere)])
     plan = make_plan(cluster, PlanOptions())
@@ -93,7 +93,7 @@ def test_leaders_are_evened_to_the_last_one() -> None:
 
 
 def test_leaders_of_a_large_cluster_are_evened_to_the_last_one() -> None:
-    """Brokers 1 and 3 share no partition: broker 2 hands on what it takes; all are inside the band before."""
+    """Brokers 1 and 3 share no partition: broker 2 passes leadership on; all are inside the band before."""
     pairs = [[1, 2]] * 630 + [[2, 3]] * 585 + [[3, 2]] * 585
     cluster = cluster_builders.cluster(cluster_builders.brokers(3), [cluster_builders.topic("t", *pairs)])
     options = PlanOptions(scores=load_scores(["leaders"]))
@@ -107,7 +107,7 @@ def test_leaders_of_a_large_cluster_are_evened_to_the_last_one() -> None:
 
 
 def test_where_a_band_is_out_of_reach_the_others_are_evened_among_each_other() -> None:
-    """One partition is twice a broker's share; the three other brokers, all below their bands then, hold alike."""
+    """One partition is twice a broker's share; the three other brokers, all below their bands then, get equal loads."""
     gb = cluster_builders.GB
     others = [cluster_builders.partition(i, [2 if i < 40 else 3 if i < 48 else 4], gb) for i in range(1, 50)]
     topic = TopicRow(topic="t", partitions=[cluster_builders.partition(0, [1], 60 * gb), *others])
@@ -134,7 +134,7 @@ def test_a_topic_that_may_not_move_leaves_leaders_where_they_are() -> None:
 
 
 def test_replicas_of_crowded_topics_are_exchanged_for_each_other() -> None:
-    """Most topics fill one broker of a rack: only replicas of one topic can change places, and they even the bytes."""
+    """Most topics fill one broker of a rack: only replicas of one topic can be exchanged, which balances the bytes."""
     world = SyntheticWorld(seed=1, brokers=6, racks=3, topics=12, most_partitions=40, skew=2.5, follower_jitter=0.05)
     cluster = make_world(world)
     plan = make_plan(cluster, PlanOptions())

@@ -33,7 +33,7 @@ def test_a_balanced_cluster_needs_nothing() -> None:
 
 
 def test_an_empty_replica_is_not_moved_for_the_disk() -> None:
-    """It weighs nothing: that it counts is why it moves, also off a broker whose disk is too full."""
+    """It has no bytes and is moved only for its count, also off a broker whose disk is too full."""
     full = topic("full", *[(1, 2)] * 8)
     empty = topic("empty", *[(1, 2)] * 8, size_bytes=0)
     reasons = {
@@ -46,7 +46,7 @@ def test_an_empty_replica_is_not_moved_for_the_disk() -> None:
 
 
 def test_leaders_only_moves_no_byte() -> None:
-    """Leadership is evened by order alone."""
+    """Leadership is balanced by reordering alone."""
     state = make_world(SyntheticWorld(seed=1))
     plan = make_plan(state, PlanOptions(mode=Mode.LEADERS_ONLY))
 
@@ -65,7 +65,7 @@ def test_log_dirs_only_stays_on_the_brokers() -> None:
 
 @pytest.mark.parametrize(("bytes_above", "moves"), [(0, 0), (7, 0), (GB // 2, 1)])
 def test_log_dirs_that_cannot_be_even_are_left_alone(bytes_above: int, moves: int) -> None:
-    """Five replicas on two dirs are three and two: to copy one over for a few bytes would only swap the dirs."""
+    """Five replicas on two dirs are three and two: copying one for a few bytes would only swap the dirs."""
     sizes = [GB + bytes_above // 3] * 3 + [GB - bytes_above // 2] * 2
     rows = [partition(i, (1,), size, log_dirs=[int(i > 2)]) for i, size in enumerate(sizes)]
     state = cluster(brokers(1, dirs=2), [TopicRow(topic="t", partitions=rows)])
@@ -74,14 +74,14 @@ def test_log_dirs_that_cannot_be_even_are_left_alone(bytes_above: int, moves: in
 
 
 def test_log_dirs_a_few_bytes_outside_are_brought_inside() -> None:
-    """A copy that takes out less than it costs is made where it is the last one."""
+    """A copy that costs more bytes than it removes is made if it is the last one needed."""
     rows = [partition(i, (1,), GB, log_dirs=[int(i > 11)]) for i in range(22)]
     state = cluster(brokers(1, dirs=2), [TopicRow(topic="t", partitions=rows)])
     assert len(make_plan(state, PlanOptions(tolerance=0.0909)).partitions) == 1
 
 
 def test_only_to_new_fills_new_brokers_and_no_others() -> None:
-    """Old brokers take nothing."""
+    """Old brokers receive nothing."""
     grown = with_brokers(make_world(SyntheticWorld(seed=2)), (NewBroker(id=90, rack="r0"), NewBroker(id=91, rack="r1")))
     plan = make_plan(grown, PlanOptions(mode=Mode.ONLY_TO_NEW))
 
@@ -120,7 +120,7 @@ def _without_bytes() -> ClusterState:
 
 @pytest.mark.parametrize("mode", [Mode.LEADERS_ONLY, Mode.REPAIR_ONLY])
 def test_what_looks_at_no_bytes_goes_by_the_scores_that_can_be_fed(mode: Mode) -> None:
-    """Where no size is known, the default scores that need none are enough; one that was named is refused."""
+    """If no sizes are known, the default scores without sizes are used; a named score that needs them is refused."""
     plan = make_plan(_without_bytes(), PlanOptions(mode=mode))
     assert set(plan.scores) == {"replicas", "leaders", "topic-spread"}
     assert bool(plan.partitions) == (mode is Mode.LEADERS_ONLY)
@@ -131,7 +131,7 @@ def test_what_looks_at_no_bytes_goes_by_the_scores_that_can_be_fed(mode: Mode) -
 
 
 def test_below_goes_by_disk_alone() -> None:
-    """Another score beside it is refused, not replaced; disk itself may be named."""
+    """Another score next to it is refused, not replaced; disk itself may be named."""
     state = make_world(SyntheticWorld(seed=3))
     with pytest.raises(UsageError, match="--below supports only the score disk, not replicas"):
         make_plan(state, PlanOptions(below=0.6, scores=load_scores(["disk", "replicas"])))
@@ -142,7 +142,7 @@ def test_below_goes_by_disk_alone() -> None:
 
 @pytest.mark.parametrize("most", [0, 5])
 def test_a_limit_of_replicas_is_stronger_than_the_bands(most: int) -> None:
-    """A broker that may hold few replicas gives up the others, with their bytes and their leadership."""
+    """A broker with a replica limit gives up the rest, with their bytes and their leadership."""
     state = make_world(SyntheticWorld(seed=4, brokers=16, topics=60))
     limited = int(state.brokers.id[2])
     after = apply_plan(state, make_plan(state, PlanOptions(broker_limits={limited: BrokerLimit(replicas=most)})))
@@ -151,7 +151,7 @@ def test_a_limit_of_replicas_is_stronger_than_the_bands(most: int) -> None:
 
 
 def test_partitions_without_a_copy_ask_for_no_leaders() -> None:
-    """What nobody can lead is no part of the band of leaders."""
+    """Partitions without a possible leader do not count for the band of leaders."""
     rows = [partition(n, [b]) for n, b in enumerate((1, 2, 3))]
     lost = [PartitionRow(partition=n, replicas=[9], leader=-1) for n in range(12)]
     state = cluster(
@@ -163,7 +163,7 @@ def test_partitions_without_a_copy_ask_for_no_leaders() -> None:
 
 
 def test_what_keeps_a_replica_on_a_dead_broker_is_not_balanced() -> None:
-    """Rack b has one live broker, cordoned, so that nothing can be repaired: the last live copies stay."""
+    """Rack b has one live broker, cordoned, so nothing can be repaired: the last live copies stay."""
     rows = [
         BrokerRow(
             broker=b,
@@ -202,7 +202,7 @@ def _with_failed_disk(n_brokers: int, dead: tuple[int, ...], topics: list[TopicR
 
 @pytest.mark.parametrize("mode", [Mode.FULL, Mode.REPAIR_ONLY])
 def test_a_replica_in_an_offline_dir_goes_to_another_broker(mode: Mode) -> None:
-    """Kafka makes no new copy on a broker that the list names already, though another dir of it is online."""
+    """Kafka creates no new copy on a broker already in the list, even if another of its dirs is online."""
     state = _with_failed_disk(4, (), [topic("t", *[(1, 2, 3)] * 6, size_bytes=10**10)])
     plan = make_plan(state, PlanOptions(mode=mode))
 
@@ -212,7 +212,7 @@ def test_a_replica_in_an_offline_dir_goes_to_another_broker(mode: Mode) -> None:
 
 @pytest.mark.parametrize("mode", [Mode.FULL, Mode.REPAIR_ONLY])
 def test_of_two_broken_replicas_one_alone_is_not_replaced(mode: Mode) -> None:
-    """A reassignment that keeps the other one never ends: the partition is left as it is, and named."""
+    """A reassignment that keeps the other one never ends: the partition is skipped, and named."""
     state = _with_failed_disk(4, (4,), [topic("t", (1, 3, 4), (1, 2, 4))])
     plan = make_plan(state, PlanOptions(mode=mode))
 
@@ -221,7 +221,7 @@ def test_of_two_broken_replicas_one_alone_is_not_replaced(mode: Mode) -> None:
 
 
 def test_a_drain_that_would_never_end_is_refused() -> None:
-    """The replica on the dead broker fits nowhere: Kafka would not end the move off the drained one."""
+    """The replica on the dead broker fits nowhere: Kafka would not complete the move off the drained one."""
     rows = [msgspec.structs.replace(b, state="dead" if b.broker == 2 else "online") for b in brokers(4)]
     state = cluster(rows, [topic("t", (1, 2, 3))])
 
@@ -269,7 +269,7 @@ def test_a_drain_that_leaves_too_few_brokers_is_refused() -> None:
 
 @pytest.mark.parametrize("mode", [Mode.LEADERS_ONLY, Mode.LOG_DIRS_ONLY])
 def test_what_has_to_move_replicas_is_refused_where_none_may(mode: Mode) -> None:
-    """A drain or another replication factor is not left out in silence."""
+    """A drain or another replication factor is not silently ignored."""
     with pytest.raises(UsageError, match=f"--{mode} and --drain cannot be combined"):
         PlanOptions(mode=mode, drain=frozenset({3}))
     with pytest.raises(UsageError, match=f"--{mode} and --replication-factor cannot be combined"):
@@ -293,7 +293,7 @@ def _with_internal_topic(seed: int) -> tuple[ClusterState, int]:
 
 @pytest.mark.parametrize("seed", [8, 112, 216])
 def test_a_drain_that_is_repeated_hands_on_no_leader(seed: int) -> None:
-    """Internal topics leave the broker too; where they came to be is what the leaders are balanced for at once."""
+    """Internal topics leave the broker too; leaders are balanced at once for their new placement."""
     state, broker = _with_internal_topic(seed)
     options = PlanOptions(drain=frozenset({broker}))
     after = apply_plan(state, make_plan(state, options))
@@ -324,14 +324,14 @@ def test_an_unknown_broker_is_refused() -> None:
 
 
 def test_a_pattern_without_a_topic_is_refused() -> None:
-    """A slip in a name does not pass for an even cluster."""
+    """A mistyped name does not pass for a balanced cluster."""
     with pytest.raises(UsageError, match="unknown topic: 'nosuch'"):
         make_plan(make_world(SyntheticWorld()), PlanOptions(topics=("*", "nosuch")))
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_copies_that_are_larger_than_new_ones_are_moved_first(seed: int) -> None:
-    """Where followers differ by 30 % from their leaders, fewer bytes are copied than leave."""
+    """If followers differ by 30 % from their leaders, fewer bytes are copied than leave."""
     plan = make_plan(make_world(SyntheticWorld(seed=seed, topics=120, follower_jitter=0.3)))
 
     assert plan.bound_bytes

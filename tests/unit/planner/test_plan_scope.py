@@ -1,4 +1,4 @@
-"""What earlier plans have moved stays where it is, if that is asked for."""
+"""On request, what earlier plans have moved stays in place."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def grown(state: ClusterState, seed: int) -> ClusterState:
 
 
 def moved_twice(world: SyntheticWorld, *, keep: bool) -> set[tuple[str, int]]:
-    """Replicas that some plan moves on after an earlier one has brought them."""
+    """Replicas moved on by some plan after an earlier one has placed them."""
     state = make_world(world)
     plans: list[Plan] = []
     arrived: set[tuple[str, int]] = set()
@@ -45,13 +45,13 @@ def moved_twice(world: SyntheticWorld, *, keep: bool) -> set[tuple[str, int]]:
 
 @pytest.mark.parametrize("world", _WORLDS)
 def test_no_replica_moves_twice(world: SyntheticWorld) -> None:
-    """While a cluster goes on changing, what one plan has moved is left alone by those that are told of it."""
+    """While a cluster keeps changing, a plan that is told of earlier ones leaves their moves alone."""
     assert moved_twice(world, keep=False)
     assert not moved_twice(world, keep=True)
 
 
 def test_a_rule_is_stronger() -> None:
-    """A broker that is drained keeps nothing, whoever brought it."""
+    """A drained broker keeps nothing, whoever placed it there."""
     state = make_world(SyntheticWorld(seed=1))
     plan = make_plan(state)
     target = next(change.to_add[0] for change in plan.partitions if change.to_add)
@@ -62,7 +62,7 @@ def test_a_rule_is_stronger() -> None:
 
 
 def test_what_was_not_carried_out_leaves_no_trace() -> None:
-    """The same plan comes out, under another id, where an earlier one was only made; topics and brokers may be gone."""
+    """The same plan results, with another id, if an earlier one was only made; topics and brokers may be gone."""
     state = make_world(SyntheticWorld(seed=1))
     plan = make_plan(state)
     gone = Plan(partitions=(PartitionChange(topic="gone", partition=7, replicas=(1, 99), log_dirs=("any", "any")),))
@@ -74,7 +74,7 @@ def test_what_was_not_carried_out_leaves_no_trace() -> None:
 
 
 def test_a_plan_of_another_cluster_is_refused() -> None:
-    """Names that only happen to be equal keep nothing."""
+    """Names that are equal by coincidence keep nothing."""
     state = cluster(brokers(3), [topic("img", (1, 2), (1, 2), (1, 2))])
     plan = make_plan(state)
     other = state.replace(cluster_id="another")

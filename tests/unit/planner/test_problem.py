@@ -1,4 +1,4 @@
-"""The columns that the search works on, of small clusters whose every value is known."""
+"""The search's columns for small clusters in which every value is known."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_what_is_where() -> None:
 
 
 def test_what_may_move() -> None:
-    """Internal topics are repaired only; a partition of unknown size moves only where it has to."""
+    """Internal topics are only repaired; a partition of unknown size moves only if it must."""
     made = _built()
     assert _of(made, made.movable) == [True, True, True]
     assert _of(made, made.movable, "__b") == [True, False]
@@ -111,7 +111,7 @@ def test_what_may_move() -> None:
 
 
 def test_which_brokers_take_and_which_leave() -> None:
-    """Dead and drained ones leave and count for nothing, excluded ones keep what they have."""
+    """Dead and drained ones leave and do not count, excluded ones keep what they have."""
     made = _built(drain=frozenset({2}), exclude_brokers=frozenset({4}))
     assert made.counted.tolist() == [True, False, True, True, False]
     assert made.leaves.tolist() == made.rules.leaves.tolist() == [False, True, False, False, True]
@@ -123,7 +123,7 @@ def test_which_brokers_take_and_which_leave() -> None:
 
 
 def test_only_empty_brokers_take_where_that_is_asked_for() -> None:
-    """With ``--only-to-new`` whoever holds a replica takes none, but is no reason for what is fair."""
+    """With ``--only-to-new`` brokers with replicas receive none, but that does not affect what is fair."""
     state = cluster(brokers(3), [TopicRow(topic="a", partitions=[partition(0, [1, 2])])])
     made = _built(state, mode=Mode.ONLY_TO_NEW)
     assert made.takes.tolist() == [False, False, True]
@@ -140,7 +140,7 @@ def test_a_broker_that_others_fill_takes_nothing() -> None:
 
 
 def test_a_silent_broker_has_no_fair_share_of_bytes() -> None:
-    """One that did not report its log dirs counts for replicas and leaders, and takes none."""
+    """A broker that did not report its log dirs counts for replicas and leaders, and receives none."""
     rows = brokers(3)
     rows[2] = _with(rows[2], log_dirs=[])
     made = _built(cluster(rows, [TopicRow(topic="a", partitions=[partition(0, [1, 2])])]))
@@ -150,7 +150,7 @@ def test_a_silent_broker_has_no_fair_share_of_bytes() -> None:
 
 
 def test_how_much_a_broker_may_hold() -> None:
-    """What its open volumes take up to the limit, less what other programs have there; less where that was asked."""
+    """Its open volumes up to the limit, minus other programs' bytes; less if requested."""
     rows = brokers(4, dirs=2, dir_bytes=100 * GB)
     one, two = rows[0].log_dirs
     # broker 1: 20 GB of another program beside 10 GB of ours, and a volume that is full already
@@ -178,7 +178,7 @@ def test_volumes_of_unknown_size_have_no_limit() -> None:
 
 
 def test_another_replication_factor() -> None:
-    """Of topics that may move, positions are added or taken away; others keep theirs, and all are as wide."""
+    """For movable topics, positions are added or removed; others keep theirs, and all have the same width."""
     made = _built(replication_factor=4, include_internal=False)
     assert made.width == 4
     assert _of(made, made.positions) == [4, 4, 4]
@@ -192,7 +192,7 @@ def test_another_replication_factor() -> None:
 
 
 def test_what_a_reassignment_removes_is_no_part_of_the_factor() -> None:
-    """A partition that another tool is moving stays as wide as it will be, and is left to it."""
+    """A partition that another tool is moving has its final width, and is left alone."""
     moving = _with(partition(0, [3, 1, 2]), isr=[1, 2], adding=[3], removing=[1])
     made = _built(cluster(brokers(3), [TopicRow(topic="a", partitions=[moving, partition(1, [1, 2])])]))
     assert made.rules.factor.tolist() == [2, 2]
@@ -200,14 +200,14 @@ def test_what_a_reassignment_removes_is_no_part_of_the_factor() -> None:
 
 
 def test_leaders_stay_where_their_changes_are_limited() -> None:
-    """With a limit of leader changes followers move in their place, where there are any."""
+    """With a limit on leader changes followers move instead, if there are any."""
     rows = [partition(0, [1, 2]), _with(partition(1, [1, 2]), leader=2), partition(2, [1])]
     made = _built(cluster(brokers(3), [TopicRow(topic="a", partitions=rows)]), max_leader_changes=5)
     assert made.loose[:, :2].tolist() == [[False, True], [True, False], [True, True]]
 
 
 def test_what_earlier_plans_brought_stays() -> None:
-    """Only what such a plan brought, and nothing else of its partitions."""
+    """Only what such a plan placed, and nothing else of its partitions."""
     previous = Placement(replicas=(3, 2), leader=3, log_dirs=("any", "any"))
     change = PartitionChange(topic="a", partition=0, replicas=(1, 2), log_dirs=("any", "any"), previous=previous)
     state = cluster(brokers(3), [TopicRow(topic="a", partitions=[partition(0, [1, 2]), partition(1, [1, 2])])])
@@ -220,7 +220,7 @@ def _names(problem: Problem) -> list[str]:
 
 
 def test_scores() -> None:
-    """Those that were asked for, else the default ones, of log dirs only where a broker has several."""
+    """The requested ones, or else the default ones; log dir scores only if a broker has several dirs."""
     one = cluster(brokers(2), [TopicRow(topic="a", partitions=[partition(0, [1, 2])])])
     assert _names(_built(one)) == ["disk", "replicas", "leaders", "topic-spread"]
     assert "log-dir" in _names(_built())
@@ -263,7 +263,7 @@ def test_scores() -> None:
     ],
 )
 def test_what_cannot_be_planned(options: Any, error: Any, message: str, hint: str | None) -> None:
-    """What no search can reach is refused before it is searched for."""
+    """Goals that no search can reach are refused before searching."""
     with pytest.raises(error) as refused:
         _built(**options)
     assert (str(refused.value), refused.value.hint) == (message, hint)

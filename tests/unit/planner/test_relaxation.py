@@ -1,4 +1,4 @@
-"""The relaxation behind the bound, evaluated for whole classes of replicas and for each of them."""
+"""The relaxation behind the bound, evaluated for whole classes of replicas and for single ones."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ class Single(Relaxation):
     ids=["racks", "rack-blind", "dead", "unknown sizes"],
 )
 def test_merged_replicas_give_the_bound_of_single_ones(world: SyntheticWorld) -> None:
-    """The same value at corners, value and gradient at drawn potentials, from a tenth of the numbers or fewer."""
+    """The same value at corners, value and gradient at random potentials, from a tenth of the numbers or fewer."""
     start = Solution(build_problem(make_world(world), PlanOptions(tolerance=0.02)))
     assert start.sizes_agree()
     merged, single = Relaxation(start), Single(start)

@@ -1,4 +1,4 @@
-"""Acknowledged records: nothing in the topic escapes them, however acknowledgements are interleaved and lost."""
+"""Acknowledged records: none in the topic is missed, however acknowledgements are interleaved and lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkabal.producer.acknowledged_records import AcknowledgedRecords
 
 
 def test_through_stops_at_the_first_open_record() -> None:
-    """Records that are done out of order count only once the gap before them is closed."""
+    """Records done out of order count only once the gap before them is closed."""
     records = AcknowledgedRecords(0, {})
     for number in (1, 2, 4):
         records.acknowledge(number, 0, number)
@@ -21,7 +21,7 @@ def test_through_stops_at_the_first_open_record() -> None:
 
 
 def test_records_found_in_the_topic_are_done_from_the_start() -> None:
-    """What a read-back found needs not be sent."""
+    """A record found in the topic need not be sent."""
     records = AcknowledgedRecords(10, {0: 7}, done=[10, 12])
     assert records.through == 11
     assert [records.is_done(n) for n in (9, 10, 11, 12)] == [True, True, False, True]
@@ -37,7 +37,7 @@ def test_a_record_may_be_finished_twice() -> None:
 
 
 def test_offsets_move_up_once_all_before_a_mark_is_done() -> None:
-    """The offsets of a mark count as soon as no record sent before it is open any more."""
+    """The offsets of a mark count as soon as no record sent before it is open."""
     records = AcknowledgedRecords(0, {0: 100, 1: 200})
     records.acknowledge(1, 1, 200)
     records.mark(2)
@@ -47,7 +47,7 @@ def test_offsets_move_up_once_all_before_a_mark_is_done() -> None:
 
 
 def test_a_gap_is_reported() -> None:
-    """Whoever remembers ``through`` alone would forget the records behind a gap."""
+    """Storing ``through`` alone would lose the records behind a gap."""
     records = AcknowledgedRecords(0, {}, done=[2])
     assert records.has_gaps
     records.finish(0)
@@ -57,7 +57,7 @@ def test_a_gap_is_reported() -> None:
 
 
 def test_offsets_do_not_pass_records_that_were_found_behind_a_gap() -> None:
-    """A record that an earlier run left behind a gap is looked for again as long as the gap is open."""
+    """A record that an earlier run left behind a gap is searched for as long as the gap is open."""
     records = AcknowledgedRecords(0, {0: 10}, done=[4])
     records.acknowledge(0, 0, 12)
     records.mark(1)
@@ -78,7 +78,7 @@ class World:
         self.start()
 
     def start(self) -> None:
-        """Begin a run, as after a crash: all that is not in a log is gone."""
+        """Start a run, as after a crash: everything not in a log is lost."""
         through, offsets = self.remembered
         self.records = AcknowledgedRecords(through, offsets, set() if self.is_clean else self.found())
         self.on_their_way: list[list[int]] = [[], [], []]
@@ -117,11 +117,11 @@ class World:
         self.records.mark(self.given)
 
     def crash(self, _: int) -> None:
-        """The process dies, and another one goes on."""
+        """The process dies, and another one continues."""
         self.start()
 
     def stop(self, _: int) -> None:
-        """The run waits for what is on its way and ends in order, and another one goes on."""
+        """The run waits for records in flight and ends cleanly, and another one continues."""
         for partition in range(3):
             while self.on_their_way[partition]:
                 self.append(partition)
@@ -144,7 +144,8 @@ STEPS = st.lists(
 @given(steps=STEPS, foreign=st.integers(0, 3))
 @pytest.mark.timeout(120)
 def test_after_a_crash_nothing_in_the_topic_is_unknown(steps: list[tuple[str, int]], foreign: int) -> None:
-    """At any moment: below ``through`` all is in the topic, all else in it lies behind the offsets, nothing twice."""
+    """At any time: all records below ``through`` are in the topic, all others in it are after the offsets, none is
+    there twice."""
     world = World(foreign)
     for step, partition in steps:
         getattr(world, step)(partition)

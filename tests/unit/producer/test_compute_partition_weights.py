@@ -1,4 +1,4 @@
-"""Weights of topics from one reading of the cluster after the other, and who may publish them."""
+"""Weights of topics from successive readings of the cluster, and who may publish them."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_new_scores_count_from_the_next_reading_on() -> None:
 
 
 def weight_of_third(reader: Reader, *readings: Mapping[int, int]) -> float:
-    """What the third broker is to get, over a third, after these bytes on the brokers were read one after the other."""
+    """The third broker's weight, times three, after successive readings with these bytes on the brokers."""
     weights, part = weights_of(TOPIC, reader=reader), 0.0
     for reader.existing_bytes in readings:
         (topic,) = weights.weigh()[0]
@@ -131,12 +131,12 @@ ONE_LATE = {1: 110 * MB, 2: 110 * MB, 3: 80 * MB}
     ids=["held before", "less came", "ever less", "as much less", "no more comes"],
 )
 def test_what_waits_in_clients_is_not_made_up_for(readings: list[Mapping[int, int]], least: float, most: float) -> None:
-    """A broker that lacks less than a client's buffer gets no more, unless it lacked it before or nothing comes."""
+    """A broker that lacks less than a client's buffer gets no more, unless it lacked it before or nothing arrives."""
     assert least < weight_of_third(Reader({}), *readings) < most
 
 
 def test_clients_with_these_weights_fill_brokers_evenly() -> None:
-    """Sixty thousand records of a kilobyte by the stride of the record: within 1.005 of the mean."""
+    """Sixty thousand records of a kilobyte, routed by the record's stride: within 1.005 of the mean."""
     (topic,) = weighed()
     record, stride = topic.record, ByteStride(1, 0.3, lambda: None)
     stride.set_slot_bytes(record.slot_bytes, record.slot_part or inf)
@@ -148,13 +148,13 @@ def test_clients_with_these_weights_fill_brokers_evenly() -> None:
 
 
 def test_a_few_kilobytes_are_no_imbalance() -> None:
-    """Clients write a thousand times as much before the next reading: weights stay as they are for empty brokers."""
+    """Clients write a thousand times as much before the next reading: weights stay those of empty brokers."""
     (topic,) = weights_of(TOPIC, reader=Reader({1: 50_000})).weigh()[0]
     assert topic.record.weights == pytest.approx(weighed()[0].record.weights, abs=0.002)
 
 
 def test_a_topic_that_is_gone_does_not_stop_the_others() -> None:
-    """The fault is named, the rest is weighed."""
+    """The fault is named, the other topics get weights."""
     found, faults = weights_of("gone", TOPIC).weigh()
     assert [each.record.topic for each in found] == [TOPIC]
     assert str(faults["gone"]) == "unknown topic: 'gone'"
@@ -167,7 +167,7 @@ def test_a_policy_without_weights_has_nothing_to_publish() -> None:
 
 
 def test_weights_are_written_under_the_name_of_their_topic() -> None:
-    """With one lock a topic, which is taken once and released at the end."""
+    """With one lock per topic, which is acquired once and released at the end."""
     lock, purposes = Lock(), []
 
     def take(owner: str, session_s: float, purpose: str, is_gone: object) -> Lock:
@@ -185,7 +185,7 @@ def test_weights_are_written_under_the_name_of_their_topic() -> None:
 
 
 def test_a_second_publisher_writes_nothing() -> None:
-    """It says who publishes, and takes over once that one has ended."""
+    """It names the publisher, and takes over once that one has ended."""
     answers: list[Any] = [BusyError("cluster locked by kafkabal on other (process 7)"), Lock()]
 
     def take(*_: object) -> Any:
@@ -213,7 +213,7 @@ def test_a_lost_lock_is_taken_again() -> None:
 
 
 def test_who_may_not_lock_is_warned_once_and_publishes() -> None:
-    """Two publishers would overlap, and clients follow whichever wrote last."""
+    """Two publishers would overlap, and clients follow the last writer."""
 
     def refuse(*_: object) -> None:
         raise NotAuthorizedError("not authorized to read group g")
@@ -226,7 +226,7 @@ def test_who_may_not_lock_is_warned_once_and_publishes() -> None:
 
 
 def test_a_lock_that_cannot_be_released_ends_by_itself() -> None:
-    """Its coordinator is gone: the command ends all the same."""
+    """Its coordinator is gone: the command still ends."""
 
     class Stuck(Lock):
         def release(self) -> None:

@@ -1,4 +1,4 @@
-"""The automatic throttle: a table of what was seen and what follows, and the looks that it decides by."""
+"""The automatic throttle: a table of observations and resulting rates, and the observations that it uses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ A0 = TopicPartition("a", 0)
     [(0, 0, 10 * MB), (4 * MB, 0, 10 * MB), (40 * MB, 0, 60 * MB), (0, 200 * MB, 50 * MB), (40 * MB, 80 * MB, 60 * MB)],
 )
 def test_first_rate(incoming: float, carried: float, expected: int) -> None:
-    """It begins above what comes in, with a part of what is carried, and with a little in any case."""
+    """It starts above the write rate, with a part of the brokers' load, and with a little in any case."""
     assert first_rate(incoming, carried) == expected
 
 
@@ -61,14 +61,15 @@ BUSY = StepImpact(used_fraction=0.9)
     ],
 )
 def test_next_rate(rate: int, impact: StepImpact, expected: int | None) -> None:
-    """One step at a time: up by a quarter, down by half, never below what comes in with a margin."""
+    """One step at a time: up by a quarter, down by half, never below the write rate with a margin."""
     judged = next_rate(rate, impact)
     assert (judged[0] if judged else None) == expected
     assert judged is None or judged[1]
 
 
 def test_load_of_brokers(scene: Any) -> None:
-    """Two looks tell what producers write to what moves, by sender and receiver, and what brokers carry in all."""
+    """Two observations give the write rate of moving partitions, by sender and receiver, and each broker's total
+    load."""
     parts = scene.memory.kafka.parts
     parts.partition(A0).growth_bytes_per_s = 2.0 * MB
     parts.partition(TopicPartition("b", 1)).growth_bytes_per_s = 1.0 * MB
@@ -86,7 +87,7 @@ def test_load_of_brokers(scene: Any) -> None:
 
 
 def _with_commits(state: Any, offsets: dict[str, int], end: int) -> Any:
-    """The state with groups that have committed so far in a-0, of which so much was written."""
+    """The state in which groups have committed this much in a-0, of which so much was written."""
     ends = np.where(np.arange(len(state.partitions)) == 0, end, -1)
     committed = CommittedOffsets(
         groups=tuple(offsets),
@@ -103,14 +104,15 @@ def _with_commits(state: Any, offsets: dict[str, int], end: int) -> Any:
     [(500, [1], {"g"}), (800, [1], set()), (0, [1], set()), (1500, [1], set()), (500, [2, 3], set()), (-5, [1], set())],
 )
 def test_groups_behind(scene: Any, read: int, leaders: list[int], expected: set[str]) -> None:
-    """Behind is who reads clearly less than is written to those leaders, and not who has stopped or catches up."""
+    """A group is behind if it reads clearly less than is written to those leaders, not if it has stopped or catches
+    up."""
     state = take_sample(scene.memory, scene.memory.kafka.clock).state
     before, after = _with_commits(state, {"g": 100}, 2000), _with_commits(state, {"g": 100 + read}, 3000)
     assert groups_behind(before, after, leaders) == expected
 
 
 def test_groups_that_may_not_be_seen(scene: Any) -> None:
-    """Without permission for consumer groups everything else is looked at."""
+    """Without permission for consumer groups everything else is still observed."""
     read = scene.faulty.read
 
     def refuse(request: Any) -> Any:
@@ -126,7 +128,7 @@ def test_groups_that_may_not_be_seen(scene: Any) -> None:
 
 
 def test_steps(scene: Any) -> None:
-    """A step every half minute; what was out of sync before is not counted, what falls out is counted once."""
+    """A step every half minute; partitions out of sync before do not count, new ones count once."""
     parts, clock = scene.memory.kafka.parts, scene.memory.kafka.clock
     parts.partition(A0).growth_bytes_per_s = 2.0 * MB
     parts.partition(TopicPartition("a", 1)).isr = [2, 3]
@@ -148,7 +150,7 @@ def test_steps(scene: Any) -> None:
 
 
 def test_looks_take_the_timeout_of_the_workplace(scene: Any) -> None:
-    """How long a broker may take to answer is a setting, also while a run goes on."""
+    """How long a broker may take to respond is a setting, also during a run."""
     options = msgspec.structs.replace(scene.options, throttle=Throttle(bytes_per_s=MB, is_auto=True))
     apply(scene.environment(broker_timeout_s=3.0), scene.plan, options)
     reads = [call.arguments[0] for call in scene.faulty.calls if call.method == "read"]

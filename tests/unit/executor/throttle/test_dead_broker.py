@@ -1,4 +1,4 @@
-"""Throttles of a broker that died under a run, where controllers take its configs for it (KIP-919)."""
+"""Throttles of a broker that died during a run, if controllers accept its configs (KIP-919)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DEAD = ConfigResource(ResourceKind.BROKER, "4")
 def test_rates_of_a_broker_that_cannot_be_read(
     scene: Any, monkeypatch: pytest.MonkeyPatch, has_controllers: bool
 ) -> None:
-    """They are put back unread where somebody takes them, and stay pending, and named, where nobody does."""
+    """They are restored without being read if that is possible; otherwise they stay pending, and are named."""
     environment = scene.crash_before("alter_reassignments")
     assert scene.configs_now()["broker 4"] != scene.configs["broker 4"]
     memory = scene.memory

@@ -17,7 +17,7 @@ from kafkabal.model.topic_partition import TopicPartition
 
 
 def test_strays(scene: Any) -> None:
-    """Throttles that nothing uses are listed, those of a topic that moves are not, and are removed when told."""
+    """Unused throttles are listed, those of a moving topic are not; they are removed on request."""
     scene.memory.kafka.bandwidth_bytes_per_s = 1.0
     scene.memory.alter_reassignments({TopicPartition("b", 0): (1, 4)})
     found = find_leftover_throttles(scene.memory)

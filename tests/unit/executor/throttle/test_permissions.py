@@ -1,4 +1,4 @@
-"""What a run does where it may not set the throttle that it was asked for."""
+"""What a run does if it may not set its throttle."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_throttle_that_may_not_be_set(scene: Any, monkeypatch: pytest.MonkeyPatc
 
 
 def test_records_that_may_be_neither_read_nor_written(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that the cluster may not remember says so, and is carried out and resumed from its journal alone."""
+    """A run without access to the cluster's record says so, and is applied and resumed from its journal alone."""
 
     def deny() -> Any:
         raise NotAuthorizedError("cannot read topic __kafkabal")
@@ -48,7 +48,8 @@ def test_records_that_may_be_neither_read_nor_written(scene: Any, monkeypatch: p
 
 
 def test_a_lock_that_may_not_be_taken_is_warned_of(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The run continues with a lock of its host, and says who is not kept out and which permission would do that."""
+    """The run continues with a lock of its host, and says who is not excluded and which permission would change
+    that."""
 
     def deny(*_: Any, **__: Any) -> Any:
         raise NotAuthorizedError("cannot join the group", hint="grant READ on group g")

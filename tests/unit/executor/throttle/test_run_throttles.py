@@ -51,7 +51,7 @@ class _Kafka:
         self.record: Any = None
 
     def configs(self, resources: Collection[ConfigResource], keys: Collection[str]) -> Any:
-        """Values in force, and resources that did not answer."""
+        """Effective values, and resources that did not respond."""
         self.happened.append(("read", sorted(map(str, resources))))
         found = {r: self._values(r, keys) for r in resources if r not in self.unread}
         return found, {r: fault for r, fault in self.unread.items() if r in resources}
@@ -66,7 +66,7 @@ class _Kafka:
         return found
 
     def alter_configs(self, changes: Collection[ConfigChange]) -> dict[ConfigResource, Fault]:
-        """Do it, but for what is refused."""
+        """Apply the change, unless it is refused."""
         if not changes:
             return {}
         self.happened.append([(str(c.resource), c.key, c.operation.value, c.value) for c in changes])
@@ -125,7 +125,7 @@ class _Kafka:
         originals: tuple[Original, ...] | None = None,
         **more: Any,
     ) -> RunThrottles:
-        """Those of a run, begun now unless its originals are given."""
+        """The throttles of a run, started now unless its originals are given."""
         some: Any = self
         if originals is None:
             originals, _ = read_originals(some, planned)
@@ -153,7 +153,7 @@ MOVE, OTHER = planned_partition((1, 2), (2, 3)), planned_partition((2, 1), (2, 4
 
 
 def _task(planned: RunPartition, stage: Stage = Stage.WAITING, **changes: Any) -> PartitionTask:
-    """As seen before its move, or on its way."""
+    """As observed before its move, or during it."""
     task = PartitionTask(target_of(planned, Goal.APPLY, by_steps=False))
     task.stage, task.current, task.leader = stage, planned.previous.replicas, planned.previous.leader
     task.to_add = planned.to_add if stage is Stage.WAITING else ()
@@ -179,7 +179,7 @@ def _lists(operation: ConfigOperation, leaders: str, followers: str) -> list[Any
 
 
 def test_a_move_from_its_beginning_to_its_end(kafka: _Kafka) -> None:
-    """Rates are announced, then set, then lists; nothing is asked twice; in the end lists go before rates."""
+    """Rates are announced, then set, then lists; nothing is requested twice; in the end lists go before rates."""
     throttles = kafka.throttles(MOVE, OTHER)
     assert throttles.cover([_task(MOVE)], [], EVERYWHERE) == {}
     rates = ((1, LEADER_RATE), (2, LEADER_RATE), (3, FOLLOWER_RATE))
@@ -210,7 +210,7 @@ def test_a_move_from_its_beginning_to_its_end(kafka: _Kafka) -> None:
 
 
 def test_what_an_operator_has_set(kafka: _Kafka) -> None:
-    """A lower rate is kept, a higher one lowered and restored, entries of others stay; a default shows again."""
+    """A lower rate is kept, a higher one lowered and restored, other people's entries stay; a default applies again."""
     before = {
         (_broker(1), LEADER_RATE): "900",
         (_broker(2), LEADER_RATE): "5000",
@@ -237,7 +237,7 @@ def test_what_an_operator_has_set(kafka: _Kafka) -> None:
 
 
 def test_a_rate_set_by_another_during_the_run_is_not_set_again(kafka: _Kafka) -> None:
-    """An operator means it, also where the run that continues has another rate of its own."""
+    """An operator set it on purpose, also if a resumed run has another rate of its own."""
     throttles = kafka.throttles(MOVE)
     throttles.cover([_task(MOVE)], [], EVERYWHERE)
     kafka.own[_broker(3), FOLLOWER_RATE] = "77"
@@ -270,7 +270,7 @@ def test_what_another_tool_has_cleared_is_set_again(kafka: _Kafka) -> None:
 
 
 def test_a_list_that_is_needed_no_more_when_it_is_read_again_is_taken_off(kafka: _Kafka) -> None:
-    """A move that ends just then leaves no entry until the end of the run."""
+    """A move that ends just then leaves no entry behind until the end of the run."""
     throttles = kafka.throttles(MOVE)
     throttles.cover([_task(MOVE)], [], EVERYWHERE)
     throttles.read_again()
@@ -283,7 +283,7 @@ def test_a_list_that_is_needed_no_more_when_it_is_read_again_is_taken_off(kafka:
 
 
 def test_a_rate_of_an_operator_that_another_tool_has_cleared(kafka: _Kafka) -> None:
-    """The copy gets the rate of the run, whether the operator's was lower or higher; in the end it stays cleared."""
+    """The copy gets the run's rate, whether the operator's was lower or higher; in the end it stays cleared."""
     kafka.own |= {(_broker(1), LEADER_RATE): "900", (_broker(2), LEADER_RATE): "5000"}
     throttles = kafka.throttles(MOVE)
     throttles.cover([_task(MOVE)], [], EVERYWHERE)
@@ -303,7 +303,7 @@ def test_a_rate_of_an_operator_that_another_tool_has_cleared(kafka: _Kafka) -> N
 
 
 def test_a_list_of_an_operator_that_another_tool_has_cleared(kafka: _Kafka) -> None:
-    """The copy gets its entries again; in the end no empty list stays behind."""
+    """The copy gets its entries again; in the end no empty list is left."""
     kafka.own |= dict.fromkeys([(TOPIC, key) for key in LIST_KEYS], "7:7")
     throttles = kafka.throttles(MOVE)
     throttles.cover([_task(MOVE)], [], EVERYWHERE)
@@ -316,7 +316,7 @@ def test_a_list_of_an_operator_that_another_tool_has_cleared(kafka: _Kafka) -> N
 
 
 def test_a_rate_of_another_is_told_once(kafka: _Kafka) -> None:
-    """However often it is read, and not again in the end; another one is."""
+    """However often it is read, and not again in the end; a different one is reported again."""
     throttles = kafka.throttles(MOVE)
     throttles.cover([_task(MOVE)], [], EVERYWHERE)
     kafka.own[_broker(3), FOLLOWER_RATE] = "77"
@@ -332,7 +332,7 @@ def test_a_rate_of_another_is_told_once(kafka: _Kafka) -> None:
 
 
 def test_entries_of_another_that_equal_ours_stay(kafka: _Kafka) -> None:
-    """Those that were listed before the run has added them are another tool's, also for whoever resumes the run."""
+    """Entries listed before the run added them belong to another tool, also for whoever resumes the run."""
     throttles = kafka.throttles(MOVE, OTHER)
     throttles.cover([_task(MOVE)], [], EVERYWHERE)
     kafka.own[TOPIC, LEADER_REPLICAS] += ",1:2"
@@ -348,7 +348,7 @@ def test_entries_of_another_that_equal_ours_stay(kafka: _Kafka) -> None:
 
 
 def test_entries_that_an_earlier_process_may_have_added_are_ours(kafka: _Kafka) -> None:
-    """They are taken off, since a run that died could have added them without a word."""
+    """They are removed, since a run that died could have added them unrecorded."""
     throttles = kafka.throttles(MOVE)
     throttles.cover([_task(MOVE)], [], EVERYWHERE)
     kafka.state.openings = 1
@@ -359,7 +359,7 @@ def test_entries_that_an_earlier_process_may_have_added_are_ours(kafka: _Kafka) 
 
 
 def test_a_throttle_that_was_changed_outlives_the_process(kafka: _Kafka) -> None:
-    """A resume continues the latest one, unless there is none."""
+    """A resume continues the latest one, or else the original."""
     kafka.state.throttle = Throttle(bytes_per_s=5)
     assert kafka.throttles(MOVE).rate == 5
     kafka.state.throttle = None
@@ -387,7 +387,7 @@ def test_copies_between_log_dirs(kafka: _Kafka) -> None:
 
 
 def test_brokers_that_do_not_respond(kafka: _Kafka) -> None:
-    """Nothing is asked of one that is known to be gone; a move that needs one that cannot be read does not start."""
+    """A dead broker gets no request; a move that needs an unreadable broker does not start."""
     throttles = kafka.throttles(MOVE, OTHER)
     throttles.cover([_task(MOVE)], [], EVERYWHERE - {3})
     assert kafka.changes()[0] == _rates((1, LEADER_RATE), (2, LEADER_RATE))
@@ -403,7 +403,7 @@ def test_brokers_that_do_not_respond(kafka: _Kafka) -> None:
 
 
 def test_rates_and_lists_that_are_refused(kafka: _Kafka) -> None:
-    """Their moves do not start; they are asked for again."""
+    """Their moves do not start; they are requested again."""
     throttles, move = kafka.throttles(MOVE), _task(MOVE)
     kafka.refused = {_broker(1): Fault("POLICY_VIOLATION", "no")}
     assert throttles.cover([move], [], EVERYWHERE) == {move: "POLICY_VIOLATION: no"}
@@ -418,7 +418,7 @@ def test_rates_and_lists_that_are_refused(kafka: _Kafka) -> None:
 
 @pytest.mark.parametrize(("resource", "where"), [(_broker(1), "the cluster"), (TOPIC, "topic t")])
 def test_a_throttle_that_may_not_be_set(kafka: _Kafka, resource: ConfigResource, where: str) -> None:
-    """Nothing moves without the throttle that was asked for; the hint names the permission that lacks."""
+    """Nothing moves without the requested throttle; the hint names the missing permission."""
     kafka.refused = {resource: Fault("CLUSTER_AUTHORIZATION_FAILED")}
     with pytest.raises(NotAuthorizedError) as denied:
         kafka.throttles(MOVE).cover([_task(MOVE)], [], EVERYWHERE)
@@ -427,7 +427,7 @@ def test_a_throttle_that_may_not_be_set(kafka: _Kafka, resource: ConfigResource,
 
 
 def test_a_topic_that_was_deleted(kafka: _Kafka) -> None:
-    """It took its throttle with it: neither a fault, nor anything that is left."""
+    """Its throttle is gone with it: neither a fault, nor a leftover."""
     throttles = kafka.throttles(MOVE)
     throttles.cover([_task(MOVE)], [], EVERYWHERE)
     kafka.new()
@@ -439,7 +439,7 @@ def test_a_topic_that_was_deleted(kafka: _Kafka) -> None:
 
 
 def test_what_still_moves_keeps_its_throttle(kafka: _Kafka) -> None:
-    """Its entries, and all rates, which are those of other moves too; both are named."""
+    """Its entries, and all rates, which belong to other moves too; both are named."""
     throttles = kafka.throttles(MOVE, OTHER)
     throttles.cover([_task(MOVE), _task(OTHER)], [], EVERYWHERE)
     kafka.new()
@@ -451,7 +451,7 @@ def test_what_still_moves_keeps_its_throttle(kafka: _Kafka) -> None:
 
 
 def test_what_cannot_be_restored_is_named(kafka: _Kafka) -> None:
-    """By broker and topic, with the reason; what another tool has deleted is told."""
+    """By broker and topic, with the reason; what another tool has deleted is reported."""
     kafka.own[_broker(1), LEADER_RATE] = "5000"
     throttles = kafka.throttles(MOVE)
     throttles.cover([_task(MOVE)], [], EVERYWHERE)
@@ -468,7 +468,7 @@ def test_what_cannot_be_restored_is_named(kafka: _Kafka) -> None:
 
 
 def test_a_dead_broker_is_restored_unread(kafka: _Kafka) -> None:
-    """Controllers take its configs for it, where they are asked: its own values, all of them."""
+    """Controllers accept its configs on request: its own values, all of them."""
     kafka.own[_broker(3), LEADER_RATE] = "5000"
     throttles = kafka.throttles(MOVE)
     throttles.cover([_task(MOVE)], [], EVERYWHERE)
@@ -478,7 +478,7 @@ def test_a_dead_broker_is_restored_unread(kafka: _Kafka) -> None:
 
 
 def test_originals_that_are_seen_later(kafka: _Kafka) -> None:
-    """A broker that did not respond when the run began is read, and remembered, before anything of it is changed."""
+    """A broker that did not respond when the run started is read, and recorded, before anything of it is changed."""
     throttles = kafka.throttles(MOVE, originals=())
     kafka.own[_broker(1), LEADER_RATE] = "5000"
     # without originals there is nothing that could be ours
@@ -500,14 +500,14 @@ def test_a_run_that_never_set_a_rate_reads_none(kafka: _Kafka) -> None:
 
 
 def test_a_partition_that_another_moves_too(kafka: _Kafka) -> None:
-    """Only entries that follow from the plan are added: no other would be taken off again."""
+    """Only entries that follow from the plan are added: no other would be removed again."""
     throttles = kafka.throttles(MOVE)
     throttles.cover([], [_task(MOVE, Stage.MOVING, current=(1, 2, 3, 9), arriving=(3, 9))], EVERYWHERE)
     assert kafka.changes()[-1] == _lists(APPEND, "0:1,0:2", "0:3")
 
 
 def test_reading_the_originals(kafka: _Kafka) -> None:
-    """All rates of all brokers of a run and the lists of its topics, with those that do not answer."""
+    """All rates of a run's brokers and the lists of its topics, with those that do not respond."""
     kafka.own[_broker(3), FOLLOWER_RATE] = "7"
     kafka.defaults[LEADER_RATE] = "8"
     kafka.unread = {_broker(2): Fault("unreachable")}

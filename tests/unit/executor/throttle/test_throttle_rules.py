@@ -1,4 +1,4 @@
-"""What is set for a run, and what is put back: tables of values and sources."""
+"""What a run sets, and what it restores: tables of values and sources."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _list(value: str | None) -> Original:
     ],
 )
 def test_rate_to_set(value: str | None, source: ConfigSource | None, override: bool, expected: str | None) -> None:
-    """A lower rate in force is kept whatever its source, unless it is to be overridden."""
+    """A lower effective rate is kept whatever its source, unless it is to be overridden."""
     assert rate_to_set(_rate(value, source), 50, override=override) == expected
 
 
@@ -64,7 +64,7 @@ def test_put_back_rate(
     expected: tuple[str | None] | None,
     complains: bool,
 ) -> None:
-    """Ours gives way to the broker's own value or to the default; what somebody else has set stays and is told."""
+    """Ours gives way to the broker's own value or to the default; what somebody else has set stays and is reported."""
     put = restore_rate(_rate(*before), ConfigValue(*now) if now else None, {"50"})
     assert put.is_needed == (expected is not None)
     assert (put.value,) == (expected or (None,))
@@ -93,7 +93,8 @@ def test_put_back_rate(
 def test_list_steps(
     before: str | None, now: str | None, active: set[str], added: list[str], removed: list[str], is_deleted: bool
 ) -> None:
-    """What moves is added, only ours comes off, every time it is there, and an empty list stays only where one was."""
+    """Moving replicas are added, only ours are removed, wherever they occur, and an empty list stays only if it was
+    one."""
     current = ConfigValue(now, OWN) if now is not None else None
     steps = list_steps(_list(before), current, {"0:1", "1:2"}, active)
     assert (list(steps.added), list(steps.removed), steps.is_deleted) == (added, removed, is_deleted)
@@ -102,12 +103,12 @@ def test_list_steps(
 
 @pytest.mark.parametrize(("before", "now"), [("*", "*"), ("7:7", "*"), ("7:7", "7:7"), (None, None), ("", "")])
 def test_list_that_stays(before: str | None, now: str | None) -> None:
-    """A star stays a star, and what is right already is not touched."""
+    """A star stays a star, and a list that is right already is not touched."""
     current = ConfigValue(now, OWN) if now is not None else None
     active = {"0:1"} if now == "*" else set()
     assert not list_steps(_list(before), current, {"0:1"}, active).is_needed
 
 
 def test_entries_of_a_partition_that_moves() -> None:
-    """Those that hold it may lead, those that it comes to follow, each by the number of the partition."""
+    """Current holders are listed as leaders, receiving brokers as followers, each by partition number."""
     assert active_entries(7, (4, 1, 2), (4,)) == {LEADER_REPLICAS: {"7:1", "7:2"}, FOLLOWER_REPLICAS: {"7:4"}}

@@ -1,4 +1,4 @@
-"""Scores beyond the usual ones: rates and scores of one's own are planned for, not only reported."""
+"""Additional scores: rates and custom scores are planned for, not only reported."""
 
 from dataclasses import replace
 
@@ -41,14 +41,14 @@ def rated(seed: int, replication_factor: int = 3) -> ClusterState:
 
 
 def outside(state: ClusterState, scores: tuple[WeightedScore, ...]) -> dict[str, int]:
-    """How many brokers lie outside the band of each score, asked of the scores themselves."""
+    """How many brokers are outside the band of each score, computed by the scores themselves."""
     return {w.score.name: int(evaluate(w.score, state, tolerance=TOLERANCE).outside.sum()) for w in scores}
 
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("additional", [["leader-bytes-in"], ["leader-bytes-in", "bytes-out"]], ids=len)
 def test_rates_come_inside_their_bands_by_leadership_alone(seed: int, additional: list[str]) -> None:
-    """Every chosen score ends inside its band, for the bytes that the usual ones cost; again, nothing is to be done."""
+    """Every chosen score ends inside its band, for as many bytes as the default ones; a second plan is empty."""
     state, scores = rated(seed), (*USUAL, *load_scores(additional))
     usual, plan = (make_plan(state, PlanOptions(scores=s, tolerance=TOLERANCE)) for s in (USUAL, scores))
     after = apply_plan(state, plan)
@@ -61,7 +61,7 @@ def test_rates_come_inside_their_bands_by_leadership_alone(seed: int, additional
 
 @pytest.mark.parametrize("seed", range(3))
 def test_replicas_are_exchanged_where_leadership_cannot_help(seed: int) -> None:
-    """A load that followers carry too is evened by moves, and bytes and counts stay inside their bands."""
+    """A load that followers carry too is balanced by moves, and bytes and counts stay inside their bands."""
     state, scores = rated(seed, replication_factor=2), (*USUAL, WeightedScore(Heat()))
     after = apply_plan(state, make_plan(state, PlanOptions(scores=scores, tolerance=TOLERANCE)))
 
@@ -70,7 +70,7 @@ def test_replicas_are_exchanged_where_leadership_cannot_help(seed: int) -> None:
 
 
 def test_single_copies_are_exchanged_with_their_leadership() -> None:
-    """With one replica a partition, a rate can only be evened by moving it."""
+    """With one replica per partition, a rate can only be balanced by moving replicas."""
     state, scores = rated(5, replication_factor=1), (*USUAL, *load_scores(["leader-bytes-in"]))
     after = apply_plan(state, make_plan(state, PlanOptions(scores=scores, tolerance=TOLERANCE)))
 
@@ -78,7 +78,7 @@ def test_single_copies_are_exchanged_with_their_leadership() -> None:
 
 
 def test_leaders_only_evens_rates_without_a_byte() -> None:
-    """Leadership alone takes the rates nearer to even."""
+    """Leadership alone brings the rates closer to balance."""
     state, scores = rated(1), (*USUAL, *load_scores(["leader-bytes-in"]))
     plan = make_plan(state, PlanOptions(scores=scores, tolerance=TOLERANCE, mode=Mode.LEADERS_ONLY))
 
@@ -95,7 +95,7 @@ def test_no_more_leaders_change_than_allowed() -> None:
 
 
 def test_a_partition_heavier_than_the_band_is_reported() -> None:
-    """What one partition alone puts outside its band is named with its broker, and the rest is still planned."""
+    """A partition that alone exceeds the band is named with its broker, and the rest is still planned."""
     state = rated(2)
     rate = state.partitions.in_bytes_per_s.copy()
     rate[0] = rate.sum()

@@ -1,4 +1,4 @@
-"""The shelf of replicas that bulk moves take from: what is taken one by one leaves it as a copy of the rest would."""
+"""The pool of replicas for bulk moves: taking replicas one by one equals rebuilding the pool without them."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,8 @@ def take(shelf: _Shelf, indexes: I64) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_taken_one_by_one_leaves_the_shelf_as_a_copy_would(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After each of many removals: the same replicas by index, the same finds, and as many that make up a surplus."""
+    """After each of many removals: the same replicas by index, the same search results, and the same number for a
+    surplus."""
     rng = np.random.default_rng(seed)
     solution = Solution(build_problem(make_world(SyntheticWorld(seed=seed, brokers=6, topics=40)), PlanOptions()))
     one_by_one, copied = shelf_of(solution), shelf_of(solution)

@@ -1,4 +1,4 @@
-"""Where copies differ in size, replicas return for which others on other brokers make room."""
+"""With copies of different sizes, replicas return if others on other brokers make room."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def balanced(seed: int, jitter: float) -> Solution:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_chains_move_fewer_bytes_inside_all_bands(seed: int) -> None:
-    """What they give back is less to move, and breaks no rule and no band; the placement before is not touched."""
+    """Their returns reduce the bytes to move, and break no rule or band; the original placement is unchanged."""
     before = balanced(seed, 0.3)
     was = before.placement.copy()
     after = exchange_in_chains(before)
@@ -56,7 +56,7 @@ def test_bytes_counted_by_potentials_lead_to_further_chains(monkeypatch: pytest.
 
 
 def test_equal_copies_are_left_to_the_other_phases() -> None:
-    """Plans of clusters whose copies agree in size stay as they are."""
+    """Plans of clusters with equal copies do not change."""
     solution = balanced(1, 0.0)
 
     assert exchange_in_chains(solution) is solution

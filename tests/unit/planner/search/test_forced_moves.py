@@ -1,4 +1,4 @@
-"""Bands that are out of reach of single moves, because a few partitions make up nearly all bytes."""
+"""Bands that single moves cannot reach, because a few partitions make up nearly all bytes."""
 
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.cluster_state import ClusterState
@@ -22,12 +22,12 @@ def few_large_partitions() -> ClusterState:
 
 
 def test_two_large_partitions_are_parted() -> None:
-    """A plan of whole replicas that is inside all bands is found where there is one."""
+    """A plan of whole replicas that is inside all bands is found if there is one."""
     assert make_plan(few_large_partitions()).warnings == ()
 
 
 def test_a_forced_move_ends_where_single_moves_do_not() -> None:
-    """The local search stops outside the bands, and no rule is broken by going on."""
+    """The local search stops outside the bands, and continuing breaks no rule."""
     solution = Solution(build_problem(few_large_partitions(), PlanOptions()))
     search_locally(solution)
     assert is_outside(solution)

@@ -1,4 +1,4 @@
-"""Searching on from a local optimum in a small cluster."""
+"""Continuing from a local optimum in a small cluster."""
 
 import numpy as np
 
@@ -33,13 +33,13 @@ def test_a_local_optimum_is_improved_and_the_rules_stay_kept() -> None:
 
 
 def test_equal_seeds_give_equal_placements() -> None:
-    """Nothing but the seed of the options decides on what is perturbed."""
+    """The seed in the options alone decides what is perturbed."""
     once, again = (search_iteratively(local_optimum(), 0) for _ in range(2))
 
     assert np.array_equal(once.placement, again.placement)
 
 
 def test_what_is_good_enough_is_left_alone() -> None:
-    """No round is spent on a placement that moves no more than asked for."""
+    """No round is spent on a placement that moves no more than required."""
     state = local_optimum()
     assert search_iteratively(state, state.moved_bytes()) is state

@@ -1,4 +1,4 @@
-"""Which moves of a plan a budget pays for."""
+"""Which moves of a plan fit a budget."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def trimmed(max_bytes: int) -> set[int]:
     ids=["all", "no room is made", "what finds no room leaves its share", "just enough", "too little"],
 )
 def test_what_finds_no_room_leaves_its_share_of_the_budget_to_others(max_bytes: int, moved: set[int]) -> None:
-    """The replica that comes first by lot is passed over where nothing makes room for it, and the next one is paid."""
+    """If nothing makes room for the first replica drawn, it is skipped, and the next one gets the budget."""
     assert trimmed(max_bytes) == moved
 
 

@@ -1,4 +1,4 @@
-"""Replicas that moved go back where another one, cheaper to move, can take their place."""
+"""Moved replicas return if another one, cheaper to move, can take their place."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def improved(sizes: list[int], gone: dict[int, int]) -> Solution:
 def test_smaller_ones_of_the_same_topic_take_the_place(
     sizes: list[int], gone: dict[int, int], moved_bytes: int
 ) -> None:
-    """A broker that may not hold all replicas of a topic parts with its smallest ones, whichever had gone first."""
+    """A broker that may not hold all replicas of a topic gives up its smallest ones, whichever had moved first."""
     state = improved(sizes, gone)
 
     assert state.moved_bytes() == moved_bytes
