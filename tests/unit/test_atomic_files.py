@@ -12,7 +12,7 @@ from kafkabal.errors import ExitCode, OutputError
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
-    """While it is written, the old content stands; afterwards the new one, and nothing else lies about."""
+    """While it is written, the old content stays; afterwards the new one is there, and no other file."""
     target = tmp_path / "f"
     target.write_text("old")
     with replacing(target) as file:
@@ -35,7 +35,7 @@ def test_the_longest_names_can_be_written(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
 def test_an_error_while_writing_leaves_the_old_file(tmp_path: Path, error: type[BaseException]) -> None:
-    """Neither a half-written file nor a temporary one is left, and the error comes through as it is."""
+    """Neither a partial nor a temporary file is left, and the error is raised unchanged."""
     target = tmp_path / "f"
     target.write_text("old")
 
@@ -51,7 +51,7 @@ def test_an_error_while_writing_leaves_the_old_file(tmp_path: Path, error: type[
 
 
 def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That the bytes do not reach the disk is noticed before the old file is given up."""
+    """A failed write to disk is noticed before the old file is replaced."""
     target = tmp_path / "f"
     target.write_text("old")
 

@@ -1,4 +1,4 @@
-"""Files that somebody else wrote: whatever is in them, one line says what is wrong, and nothing is exhausted."""
+"""Files written by others: whatever their content, one line says what is wrong, and nothing is exhausted."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_lines_are_the_same_packed_or_not(tmp_path: Path, pack: type[bytes]) -> 
 
 
 def test_a_file_that_is_written_to_as_well_is_never_unpacked(tmp_path: Path) -> None:
-    """Its packed bytes are what is there."""
+    """Its packed bytes are read as they are."""
     path = tmp_path / "f"
     path.write_bytes(gzip.compress(b"one"))
     with open_input(path, SMALL, may_be_packed=False) as file:
@@ -73,7 +73,7 @@ def test_what_unpacks_to_many_times_its_size_is_refused(tmp_path: Path) -> None:
     "damage", [lambda data: data[:-9], lambda data: data[:20] + b"x" + data[21:], lambda data: data[:4]]
 )
 def test_what_cannot_be_unpacked_is_named(tmp_path: Path, damage: object) -> None:
-    """Cut off or spoilt, it is one line."""
+    """Truncated or damaged, it is one line."""
     path = tmp_path / "f"
     path.write_bytes(damage(gzip.compress(b"one\ntwo\n" * 5)))  # type: ignore[operator]
     with pytest.raises(InputFileError, match=r"f.*: cannot read"):
@@ -82,13 +82,13 @@ def test_what_cannot_be_unpacked_is_named(tmp_path: Path, damage: object) -> Non
 
 @pytest.mark.parametrize("name", ["missing", "", "a\0b", "x" * 5000, "y" * 300])
 def test_what_is_no_file_is_named(tmp_path: Path, name: str) -> None:
-    """Nothing there, a folder, and names that no file can have."""
+    """A missing file, a folder, and names that no file can have."""
     with pytest.raises(InputFileError, match="cannot read"):
         read_lines(str(tmp_path / name))
 
 
 def test_text_that_is_not_utf8_is_named_by_its_line(tmp_path: Path) -> None:
-    """The first byte that fits nowhere counts."""
+    """The first invalid byte counts."""
     path = tmp_path / "f"
     path.write_bytes(b"one\ntwo\nthr\xffee\n")
     with pytest.raises(InputFileError, match="f, line 3: not UTF-8 text"):

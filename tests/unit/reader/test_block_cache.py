@@ -1,4 +1,4 @@
-"""The cache of blocks: complete or absent, checked, bounded, shared."""
+"""The block cache: blocks are complete or absent, checked, bounded, shared."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _content(block: LoadedBlock | None) -> list[tuple[int, RawRecord]]:
 
 
 def test_blocks_come_back_as_they_were(tmp_path: Path) -> None:
-    """Keys and values that are absent stay apart from empty ones."""
+    """Absent keys and values stay distinct from empty ones."""
     cache = BlockCache(tmp_path, 10_000)
     cache.put("t/0/7-11", BLOCK)
     assert _content(cache.get("t/0/7-11")) == list(zip((4, 4, 5), RECORDS, strict=True))
@@ -42,7 +42,7 @@ def test_blocks_come_back_as_they_were(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty"])
 def test_a_damaged_file_is_no_block(tmp_path: Path, damage: str) -> None:
-    """Cut off, changed by a bit, or empty: it is removed, and fetched again."""
+    """Truncated, with a flipped bit, or empty: it is removed, and fetched again."""
     cache = BlockCache(tmp_path, 10_000)
     cache.put("b", BLOCK)
     path = tmp_path / "b.block"
@@ -54,7 +54,7 @@ def test_a_damaged_file_is_no_block(tmp_path: Path, damage: str) -> None:
 
 
 def test_the_file_of_another_block_is_no_block(tmp_path: Path) -> None:
-    """Whole and undamaged, but copied over another one, as a restore of a backup may do: it is removed."""
+    """Whole and undamaged, but copied over another one, as restoring a backup may do: it is removed."""
     cache = BlockCache(tmp_path, 10_000)
     cache.put("a", BLOCK)
     cache.put("b", BLOCK)
@@ -65,7 +65,7 @@ def test_the_file_of_another_block_is_no_block(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", [None, "garbage\n"])
 def test_a_total_that_is_lost_is_counted_again(tmp_path: Path, text: str | None) -> None:
-    """Without it, or with anything else in its file, the folder stays within its limit."""
+    """Without the total, or with garbage in its file, the folder stays within its limit."""
     block = LoadedBlock(LazyRecords.of([(0, (0, 0, None, bytes(1000), b"\0"))]), 1000)
     for number in range(3):
         BlockCache(tmp_path, 4 * 1150).put(f"b{number}", block)
@@ -81,7 +81,7 @@ def test_a_total_that_is_lost_is_counted_again(tmp_path: Path, text: str | None)
 
 
 def test_the_least_recently_used_make_room(tmp_path: Path) -> None:
-    """Above the limit the oldest go, those that were read lately stay."""
+    """Above the limit the oldest are removed, recently read ones stay."""
     block = LoadedBlock(LazyRecords.of([(0, (0, 0, None, bytes(1000), b"\0"))]), 1000)
     cache = BlockCache(tmp_path, 4 * 1150)
     for number in range(4):
@@ -124,7 +124,7 @@ def _use(folder: Path, number: int) -> None:
 
 
 def test_five_processes_share_a_folder(tmp_path: Path) -> None:
-    """Each adds, reads and makes room; the folder stays within its limit, whole, and its total right."""
+    """Each adds, reads and makes room; the folder stays within its limit, intact, and its total is right."""
     processes = [mp.get_context("fork").Process(target=_use, args=(tmp_path, number)) for number in range(5)]
     for process in processes:
         process.start()
@@ -138,7 +138,7 @@ def test_five_processes_share_a_folder(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_ends_caching_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first write that fails is named once, nothing half written stays, and blocks are still read."""
+    """The first failing write is reported once, no partial file is left, and blocks can still be read."""
     faults: list[str] = []
     cache = BlockCache(tmp_path, 10_000, faults.append)
     cache.put("a", BLOCK)
@@ -163,13 +163,13 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 def test_a_block_is_fetched_by_one_of_those_that_want_it(tmp_path: Path) -> None:
-    """Readers that are in one folder and miss the same block at once ask the broker once; one that fails gives way."""
+    """Readers of one folder that miss the same block at once ask the broker once; one that fails gives way."""
     topic = MemoryTopic([100])
     manifest = topic.manifest()
     asked = []
 
     class Slow(BrokerBlocks):
-        """Fails where it is asked first, and lets the others come meanwhile."""
+        """Fails at its first request, after letting the others arrive."""
 
         def load(self, block: int, only: int | None = None) -> LoadedBlock:
             asked.append(block)
@@ -192,7 +192,7 @@ def test_a_block_is_fetched_by_one_of_those_that_want_it(tmp_path: Path) -> None
 
 
 def test_a_process_that_was_stopped_holds_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that has its turn and does not go on is waited for a while; then others fetch the block too."""
+    """A process that stalls in its turn is waited for briefly; then others fetch the block too."""
     monkeypatch.setattr("kafkabal.reader.block_cache._TURN_S", 0.1)
     topic = MemoryTopic([100])
     manifest, cache = topic.manifest(), BlockCache(tmp_path, 10**9)

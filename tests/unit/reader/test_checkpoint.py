@@ -1,4 +1,4 @@
-"""States of readers: exact, small, and refused where they do not belong."""
+"""States of readers: exact, small, and refused with other data."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_states_of_many_uneven_readers_stay_small() -> None:
 
 
 def test_states_that_do_not_belong_together_are_refused() -> None:
-    """One that is missing, of another seed, or of another epoch."""
+    """A missing one, one with another seed, or of another epoch."""
     one, other = _checkpoint(0), _checkpoint(1)
     with pytest.raises(UsageError, match="all 2 readers"):
         combine_states([one.as_dict()])

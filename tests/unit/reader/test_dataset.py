@@ -54,7 +54,7 @@ def _places(samples: Any) -> list[tuple[int, int]]:
 
 
 def test_iterating_again_gives_the_next_epoch(read: Any) -> None:
-    """Two loops over one object are two epochs, as one loop over an object of two epochs."""
+    """Two loops over one object are two epochs, like one loop over an object with two epochs."""
     data = read()
     twice = _places(data) + _places(data)
     assert twice == _places(read(epochs=2))
@@ -63,7 +63,7 @@ def test_iterating_again_gives_the_next_epoch(read: Any) -> None:
 
 
 def test_a_cached_epoch_needs_no_broker(topic: MemoryTopic, tmp_path: Path) -> None:
-    """With all blocks in the cache a reader that is given the manifest reads while no broker can be reached."""
+    """With all blocks in the cache, a reader with a manifest can read while no broker is reachable."""
     manifest, cache = topic.manifest(), BlockCache(tmp_path, 10**6)
     blocks = CachedBlocks(manifest, cache, BrokerBlocks(manifest, topic))
     for block in range(len(manifest.blocks)):
@@ -75,7 +75,7 @@ def test_a_cached_epoch_needs_no_broker(topic: MemoryTopic, tmp_path: Path) -> N
 def test_threads_that_load_blocks_share_a_cache(
     topic: MemoryTopic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An epoch opens the folder once, as each opening takes its lock, whatever the number of threads."""
+    """An epoch opens the folder once, since each opening takes its lock, whatever the number of threads."""
     manifest, opened = topic.manifest(), []
     data = TopicReader("t", connection=CONNECTION, manifest=manifest, cache=tmp_path)
     monkeypatch.setattr(BlockCache, "_remove_leftovers", lambda self: opened.append(self))
@@ -88,7 +88,7 @@ def test_threads_that_load_blocks_share_a_cache(
 
 
 def test_a_state_goes_on_to_the_sample(read: Any, tmp_path: Path) -> None:
-    """What was taken before the state was saved, and what comes after, is the whole; also through a file."""
+    """What was taken before the state was saved, and what comes after, is complete; also through a file."""
     path = tmp_path / "state.json"
     data = read(state=path, epochs=2)
     samples = iter(data)
@@ -100,7 +100,7 @@ def test_a_state_goes_on_to_the_sample(read: Any, tmp_path: Path) -> None:
 
 
 def test_readers_at_the_end_of_an_epoch_are_of_that_epoch(read: Any) -> None:
-    """One that has had all of its share is combined with one that has not; then the epoch is completed, no more."""
+    """A reader that finished its share is combined with one that has not; then the epoch is completed, no more."""
     done, late = read(rank=0, world_size=2, tail="keep"), read(rank=1, world_size=2, tail="keep")
     seen = _places(done)
     samples = iter(late)
@@ -115,7 +115,7 @@ def test_readers_at_the_end_of_an_epoch_are_of_that_epoch(read: Any) -> None:
 
 
 def test_an_epoch_that_is_set_keeps_a_state_within_it(read: Any) -> None:
-    """As in a loop over epochs that begins with the one of the checkpoint."""
+    """As in a loop over epochs that starts with the checkpoint's."""
     data = read()
     data.set_epoch(2)
     samples = iter(data)
@@ -128,7 +128,7 @@ def test_an_epoch_that_is_set_keeps_a_state_within_it(read: Any) -> None:
 
 
 def test_workers_out_of_step_are_combined(read: Any) -> None:
-    """States of uneven readers, combined, are resumed by another number of them without a gap or a repetition."""
+    """Combined states of uneven readers are resumed by another number of them without gaps or repetitions."""
     states, seen = [], []
     for rank, count in enumerate((40, 72, 72)):
         data = read(rank=rank, world_size=3, tail="keep")
@@ -180,7 +180,7 @@ def _refuse_offset_7(sample: Any) -> int:
 
 
 def test_records_that_cannot_be_decoded(read: Any) -> None:
-    """They are raised with topic, partition and offset, or left out, or counted, as asked."""
+    """They are raised with topic, partition and offset, or skipped, or counted, as configured."""
     with pytest.raises(OperationError, match=r"t-\d: offset 7 cannot be decoded: not a picture"):
         list(read(decode=_refuse_offset_7))
     skipping, counting = read(decode=_refuse_offset_7, on_error="skip"), read(decode=_refuse_offset_7, on_error="count")
@@ -194,7 +194,7 @@ def test_records_that_cannot_be_decoded(read: Any) -> None:
     [("image", "not an image that Pillow knows"), ("json", "codec can't decode|Expecting value"), ("text", None)],
 )
 def test_decoders_say_what_is_wrong(decode: str, message: str | None) -> None:
-    """In words of the format, not of an object in memory or of another encoding."""
+    """In terms of the format, not of an object in memory or of another encoding."""
     sample = Sample(0, 7, 0, None, b"\xff\x00bad" if message else b"text", b"\0")
     decoder = load_decoder(decode)
     assert decoder is not None
@@ -208,7 +208,7 @@ def test_decoders_say_what_is_wrong(decode: str, message: str | None) -> None:
 
 
 def test_metrics_are_shown(read: Any, tmp_path: Path) -> None:
-    """At the end a callback and a textfile have what was read, by broker."""
+    """At the end a callback and a textfile have the amounts read, by broker."""
     got: list[ReaderMetrics] = []
     data = read(on_metrics=got.append, metrics_file=tmp_path / "kafkabal.prom")
     count = len(list(data))
@@ -221,7 +221,7 @@ def test_metrics_are_shown(read: Any, tmp_path: Path) -> None:
 
 
 def test_batches_and_async_give_the_same(read: Any) -> None:
-    """Lists of a size, and an event loop, see the samples that a plain loop sees."""
+    """Batches, and an event loop, see the samples of a plain loop."""
 
     async def collect() -> list[Any]:
         return [sample async for sample in read()]
@@ -258,7 +258,7 @@ def test_torch_sees_an_iterable_data_set_and_its_workers(read: Any, monkeypatch:
 
 
 def test_lanes_that_readers_do_not_divide_are_warned_of(read: Any) -> None:
-    """Five readers of six lanes fetch every block five times, and are told how to avoid it."""
+    """Five readers of six lanes fetch every block five times, and a warning says how to avoid it."""
     with pytest.warns(UserWarning, match="every block is fetched 5 times"):
         next(iter(read(rank=0, world_size=5)))
 
@@ -270,7 +270,7 @@ def _dynamic(read: Any, tmp_path: Path, topic: MemoryTopic, **options: Any) -> T
 
 
 def test_readers_take_work_from_one_that_is_late(read: Any, topic: MemoryTopic, tmp_path: Path) -> None:
-    """One that is left after ten samples loses what it has not reserved, and goes on later; each sample once."""
+    """A reader abandoned after ten samples loses those it has not reserved, and continues later; each sample once."""
     slow, fast = (_dynamic(read, tmp_path, topic, rank=rank, world_size=2) for rank in range(2))
     samples: Any = iter(slow)
     seen = _places(next(samples) for _ in range(10))
@@ -283,7 +283,7 @@ def test_readers_take_work_from_one_that_is_late(read: Any, topic: MemoryTopic, 
 
 
 def test_states_of_readers_that_share_work_are_combined(read: Any, topic: MemoryTopic, tmp_path: Path) -> None:
-    """Stopped anywhere, resumed by one static reader; the state of one alone is refused."""
+    """Stopped anywhere, resumed by one static reader; the state of a single reader is refused."""
     readers = [_dynamic(read, tmp_path, topic, rank=rank, world_size=2) for rank in range(2)]
     samples = [iter(each) for each in readers]
     seen = _places(next(samples[0]) for _ in range(5)) + _places(next(samples[1]) for _ in range(200))
@@ -315,7 +315,7 @@ def test_states_of_readers_that_share_work_are_combined(read: Any, topic: Memory
     ],
 )
 def test_a_damaged_state_is_named(read: Any, key: str, value: Any) -> None:
-    """Whatever a state holds, it is one line, and not memory full of gaps or an epoch that looks read."""
+    """Whatever a state contains, the error is one line, without exhausting memory or pretending to be at the end."""
     with pytest.raises(UsageError, match="not a state of"):
         read(state={**read().state_dict(), key: value})
 

@@ -1,4 +1,4 @@
-"""The order of an epoch: how well it is shuffled, and that it stays what it is."""
+"""The order of an epoch: how well it is shuffled, and that it never changes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _sequence(manifest: Manifest, seed: int | None, epoch: int) -> I64:
 
 
 def test_orders_never_change() -> None:
-    """The first numbers of a seed are written down here: a state that was saved stays valid for ever."""
+    """The first numbers of a seed are recorded here: a saved state stays valid forever."""
     assert permutation(8, 1, 2).tolist() == [2, 7, 3, 1, 5, 6, 0, 4]
     assert keys(1, 7).tolist() == [13309476754707697221]
 
@@ -42,7 +42,7 @@ def test_orders_never_change() -> None:
     [([4000] * 4, 24, 0), ([4000, 4000, 12_000], 24, 1), ([60_000, 20_000, 20_000], 120, 2), ([3000] * 30, 24, 1)],
 )
 def test_the_blocks_that_are_open_are_of_all_partitions(records: list[int], least_blocks: int, off: int) -> None:
-    """Whenever lanes turn to their next blocks, these are of each partition in proportion: brokers send evenly."""
+    """Whenever lanes start their next blocks, these are of each partition in proportion: brokers send evenly."""
     manifest = _manifest(records)
     blocks, lanes = manifest.blocks, manifest.lanes
     assert np.bincount(blocks.partition).max() >= least_blocks
@@ -76,7 +76,7 @@ def test_without_a_seed_records_come_as_they_lie() -> None:
 
 @pytest.mark.parametrize("measure", ["place", "neighbour"])
 def test_the_shuffle_is_close_to_a_full_permutation(measure: str) -> None:
-    """How far samples move, and how far apart neighbours were: within 5 % of a full permutation, a third of all."""
+    """How far samples move, and how far apart neighbours get: within 5 % of a full permutation, a third of all."""
     manifest = _manifest([20_000, 2_000])
     n = manifest.samples
     distances = []

@@ -1,4 +1,4 @@
-"""Records as they come."""
+"""Records as they arrive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.unit.reader.conftest import packed_headers
 
 
 class Growing:
-    """Two partitions that get a record at every look, and a third one from the second look on."""
+    """Two partitions that get a record at every read, and a third one from the second read on."""
 
     def __init__(self) -> None:
         self.looks = 0
@@ -37,7 +37,7 @@ def _followed(*, from_start: bool) -> list[tuple[int, int]]:
 
 
 def test_each_record_comes_once() -> None:
-    """From now on only new ones, from the start all; a partition that is added is followed from its beginning."""
+    """By default only new ones, or all from the start; an added partition is followed from its beginning."""
     added = [(2, o) for o in range(2, 8)]
     assert _followed(from_start=False) == [(p, o) for p in range(2) for o in range(5, 8)] + added
     assert _followed(from_start=True) == [(p, o) for p in range(2) for o in range(2, 8)] + added
@@ -80,7 +80,7 @@ def test_lines_are_json_whatever_the_bytes() -> None:
 
 
 def test_the_time_begins_once_brokers_are_reached() -> None:
-    """However long that took, what is there is read for as long as was asked; without a limit there is no end."""
+    """However long connecting took, reading lasts as long as requested; without a limit it never ends."""
     now_s = 100.0
     is_over, never = ends_after(3.0, lambda: now_s), ends_after(None, lambda: now_s)
     now_s = 200.0

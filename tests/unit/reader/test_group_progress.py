@@ -1,4 +1,4 @@
-"""Progress as the offsets of a group: what becomes of commits that fail."""
+"""Progress as the offsets of a group, and the handling of failed commits."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_group_without_permission_is_warned_of_once(progress: Any, at_once: bo
 
 
 def test_a_commit_that_fails_for_a_while_is_sent_again(progress: Any) -> None:
-    """As while the coordinator moves: nothing is said, and the last offsets arrive before the consumer leaves."""
+    """As while the coordinator moves: nothing is reported, and the last offsets arrive before the consumer leaves."""
     consumer = progress._consumer
     consumer.refusal = KafkaError(KafkaError.NOT_COORDINATOR)
     progress.commit(1.0)
@@ -77,7 +77,7 @@ def test_a_commit_that_fails_for_a_while_is_sent_again(progress: Any) -> None:
 
 
 def test_the_same_part_of_each_partition_is_committed(progress: Any) -> None:
-    """Rounded to whole records; commits in flight are waited for at the end, without a word."""
+    """Rounded to whole records; commits in flight are waited for at the end, silently."""
     progress._consumer.refusal = None
     with warnings.catch_warnings():
         warnings.simplefilter("error")

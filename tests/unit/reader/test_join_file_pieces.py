@@ -23,7 +23,7 @@ PIECE = 50
 
 
 class SplitTopic(MemoryTopic):
-    """Sixty files of up to five pieces, dealt to three partitions in the order in which they were sent."""
+    """Sixty files of up to five pieces, distributed over three partitions in sending order."""
 
     def __init__(self) -> None:
         super().__init__([0, 0, 0])
@@ -52,7 +52,7 @@ class SplitTopic(MemoryTopic):
 
 @pytest.mark.parametrize("readers", [1, 2, 4])
 def test_each_file_is_one_sample(readers: int) -> None:
-    """Joined bit for bit, once an epoch, whatever the number of readers."""
+    """Joined bit for bit, once per epoch, whatever the number of readers."""
     topic = SplitTopic()
     manifest = topic.pinned(count=True)
     assert manifest.samples == 60
@@ -106,7 +106,7 @@ def test_pieces_are_not_taken_for_samples() -> None:
 
 
 def test_a_file_with_a_piece_missing_is_left_out() -> None:
-    """What is not whole when the topic is pinned, as while it is being sent, is no sample."""
+    """A file that is incomplete when the topic is pinned, as while it is being sent, is no sample."""
     topic = SplitTopic()
     partition, record = next(
         (p, r) for p, records in reversed(topic.records.items()) for r in reversed(records) if b"chunk" in r[4]

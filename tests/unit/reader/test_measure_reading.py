@@ -1,4 +1,4 @@
-"""Several readers measured at once: what their parent makes of one that fails or dies."""
+"""Several readers measured together: how their parent handles one that fails or dies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _processes(*codes: int | None) -> list[SimpleNamespace]:
 
 
 def test_a_reader_that_is_killed_ends_the_measurement() -> None:
-    """It is named with its exit code at once, not after all patience."""
+    """It is named with its exit code at once, not after a timeout."""
     done = ReaderResult(reader=0, metrics=ReaderMetrics())
     with pytest.raises(OperationError, match=r"reader 1 died \(exit code -9\)"):
         _collect(_reports(done), _processes(0, -9), 60.0)
@@ -39,13 +39,13 @@ def test_the_error_of_a_reader_is_raised() -> None:
 
 
 def test_waiting_has_an_end() -> None:
-    """A reader that lives and says nothing is given up."""
+    """A live reader that never reports is given up."""
     with pytest.raises(OperationError, match="did not report in time"):
         _collect(_reports(), _processes(None), 0.0)
 
 
 def test_samples_are_read_for_as_long_as_asked() -> None:
-    """Batches that begin within that time count, and what it took to come to the first sample does not."""
+    """Batches that start within that time count; the time until the first sample does not."""
     clock = count(500)  # a second passes with each look at it
     assert _batch_times(iter(range(10**6)), 3.0, lambda: float(next(clock))) == [1.0, 1.0, 1.0]
 

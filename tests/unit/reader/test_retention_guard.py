@@ -1,4 +1,4 @@
-"""Training that would outlast its records is warned of."""
+"""Warns if training would outlast its records."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def test_the_oldest_record_expires_first(configs: dict[str, str], at_s: float) -
 
 
 def at_once(task: Callable[[], None]) -> None:
-    """In the thread that looks."""
+    """In the checking thread."""
     task()
 
 
 def test_it_warns_once_and_only_where_time_is_short() -> None:
-    """Ten seconds are kept, five and twenty are needed: the second look warns, the third does not again."""
+    """Ten seconds are retained, five and twenty are needed: the second check warns, the third does not again."""
     guard = RetentionGuard("images", lambda: 110.0, lambda: 100.0, at_once)
     guard.look(50, 10)
     with pytest.warns(UserWarning, match="retention deletes records in 10 s, and reading takes another 20 s"):
@@ -67,7 +67,7 @@ def test_without_permission_there_is_no_guard() -> None:
 
 
 def test_samples_do_not_wait_for_brokers_that_do_not_answer() -> None:
-    """A look returns before there is an answer; the first one after it warns."""
+    """A check returns before the response; the first one after the response warns."""
     answer, learned = threading.Event(), threading.Event()
 
     def slow() -> float:

@@ -1,4 +1,4 @@
-"""The samples of a reader: all of them, each once, in one order, within memory."""
+"""The samples of a reader: all of them, each once, in one order, within a memory limit."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_readers_interleave_to_the_order_of_one(topic: MemoryTopic, readers: int
 
 
 def test_a_single_reader_fetches_each_block_once() -> None:
-    """Lanes of unequal length end one after the other; what is left of their blocks is not fetched again."""
+    """Lanes of unequal length end one after the other; the rest of their blocks is not fetched again."""
     topic = MemoryTopic([301, 44])
     sequence = topic.sequence(ReaderShard(), until_epoch=2)
     assert len(list(places(sequence))) == 2 * 345
@@ -59,7 +59,7 @@ def test_a_single_reader_fetches_each_block_once() -> None:
 
 
 def test_readers_that_divide_the_lanes_fetch_nothing_twice(topic: MemoryTopic) -> None:
-    """Three readers of six lanes fetch each record once, but for the few that are left when a lane has run out."""
+    """Three readers of six lanes fetch each record once, except the few left when a lane has run out."""
     for reader in range(3):
         list(places(topic.sequence(ReaderShard(reader, 3, Tail.KEEP))))
     assert topic.fetched_records <= sum(topic.counts) * 1.02
@@ -82,7 +82,7 @@ def test_runs_that_end_anywhere_are_resumed_exactly(topic: MemoryTopic) -> None:
 
 
 def test_memory_is_bounded(topic: MemoryTopic) -> None:
-    """What is loaded and not given out stays within the limit, and blocks that must be open, whatever is read ahead."""
+    """Loaded but unused blocks stay within the limit, plus the blocks that must be open, however far it reads ahead."""
     held, most = 0, 0
     guard = threading.Lock()
 
@@ -107,7 +107,7 @@ def test_memory_is_bounded(topic: MemoryTopic) -> None:
 
 
 def test_an_error_of_the_loader_ends_the_reader(topic: MemoryTopic) -> None:
-    """What a thread meets is raised where the samples are taken, not swallowed or waited for."""
+    """An error in a thread is raised where the samples are taken, not swallowed or waited for."""
     topic.fault = OperationError("the log dir is on fire")
     with pytest.raises(OperationError, match="on fire"):
         list(places(topic.sequence(ReaderShard())))
@@ -177,7 +177,7 @@ def _until(done: Callable[[], bool]) -> bool:
 
 
 def test_a_broker_that_is_held_back_keeps_no_thread_from_another(topic: MemoryTopic) -> None:
-    """One thread waits for the first broker, and the other loads what the second one has; then the order is kept."""
+    """One thread waits for the first broker, and the other loads from the second; the order is kept."""
     brokers = _BrokersOnHold(topic, held=0)
     with brokers.prefetch(topic, 10**6) as prefetch:
         list(prefetch.visits())

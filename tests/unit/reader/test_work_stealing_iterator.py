@@ -1,4 +1,4 @@
-"""Readers that take work from slower ones: each sample once, and an epoch nearly as short as it can be."""
+"""Readers that take work from slower ones: each sample once, and an epoch nearly as short as possible."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COUNTS = [1500, 400, 100]
 
 
 class Crowd:
-    """Readers on a clock of their own, one of which gives its next sample at a time."""
+    """Readers on a simulated clock, one of which returns its next sample at a time."""
 
     def __init__(self, folder: Path, seconds: list[float], progress: EpochProgress | None = None) -> None:
         self.topic = MemoryTopic(COUNTS)
@@ -90,7 +90,7 @@ def _all() -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("seconds", [[0.01, 0.01, 0.01, 0.02], [0.01, 0.012, 0.05, 0.01], [0.01, 1.0], [0.01]])
 def test_an_epoch_takes_little_longer_than_it_must(tmp_path: Path, seconds: list[float]) -> None:
-    """One of four readers at half speed, or worse: each sample once, and at most 1.15 x the ideal time."""
+    """One of four readers at half speed, or slower: each sample once, and at most 1.15 x the ideal time."""
     crowd = Crowd(tmp_path, seconds)
     crowd.run()
     assert sorted(crowd.seen) == _all()
@@ -99,7 +99,7 @@ def test_an_epoch_takes_little_longer_than_it_must(tmp_path: Path, seconds: list
 
 
 def test_equal_readers_keep_their_own(tmp_path: Path) -> None:
-    """Nothing changes hands while none is late, but for the last few samples."""
+    """Nothing is handed over while none is late, except the last few samples."""
     crowd = Crowd(tmp_path, [0.01] * 4)
     crowd.run()
     assert all(reader.ranges[number][0][0] == 0 for number, reader in enumerate(crowd.readers))
@@ -108,7 +108,7 @@ def test_equal_readers_keep_their_own(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_stopped_anywhere_and_resumed_by_any_number(tmp_path: Path, seed: int) -> None:
-    """Speeds, moments of stopping and numbers of readers are drawn; the states together lose and repeat nothing."""
+    """With random speeds, stopping times and numbers of readers, the states together lose and repeat nothing."""
     drawn = random.Random(seed)
     seen: list[tuple[int, int]] = []
     progress = EpochProgress()
@@ -131,7 +131,7 @@ def _ledger(folder: Path, reader: int = 0) -> SharedWorkLedger:
 
 
 def test_a_run_that_was_killed_leaves_nothing_behind(tmp_path: Path) -> None:
-    """Of readers that are gone, reservations count no more; of those that live, one cannot be there twice."""
+    """Reservations of dead readers no longer count; a live reader cannot be there twice."""
     first = _ledger(tmp_path)
     segment = first.claim()
     assert segment is not None

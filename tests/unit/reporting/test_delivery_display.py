@@ -33,7 +33,7 @@ def progress_of(sent: int, skipped: int, *, handed_over: int | None = None) -> D
 
 
 def test_the_rate_is_that_of_what_is_sent() -> None:
-    """A run that sends nothing shows no transfer; one that sends the rest shows the whole at the rate of the rest."""
+    """A run that sends nothing shows no transfer; one that sends the rest shows the total at the rate of the rest."""
     seconds = [0.0]
     display, stream = display_of(lambda: seconds[0])
     with display:
@@ -50,7 +50,7 @@ def test_the_rate_is_that_of_what_is_sent() -> None:
 
 
 def test_rows_of_standard_input_show_a_rate_and_no_end() -> None:
-    """Where nobody knows how much will come, what was sent is shown, and how fast."""
+    """If the total is unknown, the amount sent and the rate are shown."""
     seconds = [0.0]
     display, stream = display_of(lambda: seconds[0])
     with display:

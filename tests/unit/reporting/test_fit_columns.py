@@ -1,4 +1,4 @@
-"""Tables at every width: nothing is cut without a word."""
+"""Tables at every width: nothing is silently cut."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def tables(draw: st.DrawFn) -> Table:
 
 @given(tables(), st.integers(40, 200))
 def test_every_column_is_whole_elided_with_a_mark_or_named_as_hidden(table: Table, width: int) -> None:
-    """Lines fit, numbers are whole or their column is named, and a name that is not whole has the mark in it."""
+    """Lines fit, numbers are whole or their column is named as hidden, and an elided name has the mark in it."""
     wide = render(Report(command="p", tables=(table,)), "table", OutputCapabilities())
     text = render(Report(command="p", tables=(table,)), "table", OutputCapabilities(width=width))
     body, _, note = text.partition("columns hidden (terminal too narrow):")
@@ -62,7 +62,7 @@ def test_every_column_is_whole_elided_with_a_mark_or_named_as_hidden(table: Tabl
 
 @given(st.lists(NAMES, min_size=1, max_size=8), st.integers(4, 40))
 def test_elided_names_fit_and_keep_what_they_can(names: list[str], width: int) -> None:
-    """None is longer than the width; what fits stays whole; what does not has the mark, with parts of its own."""
+    """None exceeds the width; texts that fit stay whole; others have the mark, with parts of their own."""
     short = elide(names, width)
 
     assert all(len(text) <= width for text in short)
@@ -76,7 +76,7 @@ def test_elided_names_fit_and_keep_what_they_can(names: list[str], width: int) -
 
 
 def test_paths_that_differ_in_one_place_still_differ() -> None:
-    """Log dirs whose end, start or middle tells them apart can be told apart when they are short."""
+    """Log dirs that differ at the end, start or middle still differ when elided."""
     ends = [f"/var/lib/kafka/data/broker-1/d{i}" for i in range(4)]
     starts = [f"/mnt/disk{i}/var/lib/kafka/data/logs" for i in range(4)]
 

@@ -39,7 +39,7 @@ from tests.output_schemas import check_document
 
 
 def plain_bytes(part: PartitionRow) -> list[int]:
-    """Bytes of each replica of a row, by the rule in words: unknown ones as the leader's, else as the largest."""
+    """Bytes of each replica of a row, by the rule in words: unknown ones as the leader's, or else as the largest."""
     sizes = part.sizes or [None] * len(part.replicas)
     of_leader = sizes[part.replicas.index(part.leader)] if part.leader in part.replicas else None
     guess = of_leader if of_leader is not None else max((s for s in sizes if s is not None), default=0)
@@ -87,7 +87,7 @@ def test_partition_figures_add_up(rows: ClusterRows) -> None:
 
 @given(clusters(), st.sampled_from(Grouping), st.sampled_from(["table", "yaml", "csv", "prometheus"]))
 def test_every_view_of_every_cluster_can_be_written(state: ClusterState, by: Grouping, form: str) -> None:
-    """No cluster, however untidy, breaks a view, and programs get the published shape, with a row for each thing."""
+    """No cluster, however untidy, breaks a view, and programs get the published schema, with a row for each item."""
     try:
         inspection = inspect_cluster(state)
     except ConfigError:
@@ -128,7 +128,7 @@ def names(inspection: Inspection) -> list[str]:
 
 
 def test_the_verdict_names_the_extremes_and_what_to_run() -> None:
-    """The headline says who has how much of its fair share, and the command that mends it."""
+    """The headline names the holders with the extreme shares, and the command that fixes it."""
     verdict = judge(inspect_cluster(lopsided()))
 
     assert verdict.sentence.startswith("Broker 1 has 1.50x and broker 2 has 0.75x of its fair share by disk")
@@ -136,7 +136,7 @@ def test_the_verdict_names_the_extremes_and_what_to_run() -> None:
 
 
 def test_an_even_cluster_needs_nothing() -> None:
-    """Nothing outside a band and nothing broken is said in one sentence without a command."""
+    """Without an imbalance or a fault there is one sentence and no command."""
     inspection = inspect_cluster(cluster(brokers(3), [topic("t", [1], [2], [3])]))
     verdict = judge(inspection)
 
@@ -149,7 +149,7 @@ def test_an_even_cluster_needs_nothing() -> None:
 
 
 def one_broken(**changes: Any) -> list[BrokerRow]:
-    """Three brokers with one log dir each, of which broker 2 is as told."""
+    """Three brokers with one log dir each, of which broker 2 is in a given state."""
     good = brokers(3)
     told: dict[str, Any] = {"broker": 2, "log_dirs": good[1].log_dirs, **changes}
     return [good[0], BrokerRow(**told), good[2]]
@@ -168,7 +168,7 @@ SPREAD = [1, 2], [2, 3], [3, 1]
     ],
 )
 def test_what_is_broken_is_said_for_what_it_is(described: list[BrokerRow], says: str) -> None:
-    """Dead, silent and with an offline dir are three different answers, and each fails a check."""
+    """Dead, unresponsive and with an offline dir are three different results, and each fails a check."""
     parts = [PartitionRow(partition=i, leader=r[0], replicas=list(r), isr=list(r)) for i, r in enumerate(SPREAD)]
     sized = [PartitionRow(partition=9, leader=1, replicas=[1], sizes=[GB], log_dirs=[0])]
     inspection = inspect_cluster(cluster(described, [TopicRow(topic="t", partitions=parts + sized)]))
@@ -179,14 +179,14 @@ def test_what_is_broken_is_said_for_what_it_is(described: list[BrokerRow], says:
 
 
 def test_a_partition_without_leader_comes_first() -> None:
-    """Lost availability is said before anything else."""
+    """Lost availability comes first."""
     state = cluster(brokers(2), [TopicRow(topic="t", partitions=[partition(0, [1], leader=-1)])])
 
     assert judge(inspect_cluster(state)).sentence.startswith("1 partition without a leader")
 
 
 def test_unknown_capacities_are_said_in_the_headline() -> None:
-    """Where no broker tells the size of its volumes, equal ones are assumed, and that is said."""
+    """If no broker reports the size of its volumes, equal ones are assumed, and a note says so."""
     silent_sizes = [BrokerRow(broker=b, log_dirs=[LogDirRow(path="/d0")]) for b in (1, 2)]
     verdict = judge(inspect_cluster(cluster(silent_sizes, [topic("t", [1], [1], [2])])))
 
@@ -194,7 +194,7 @@ def test_unknown_capacities_are_said_in_the_headline() -> None:
 
 
 def test_a_score_that_cannot_be_fed_is_left_out_and_said_or_refused() -> None:
-    """By default it is noted; asked for by name it is an error."""
+    """By default it is noted; requested by name it is an error."""
     state = cluster(
         [BrokerRow(broker=b) for b in (1, 2)],
         [TopicRow(topic="t", partitions=[PartitionRow(partition=0, replicas=[1])])],
@@ -221,7 +221,7 @@ def test_a_check_asks_of_the_band_of_its_tolerance(tolerance: float, found: bool
 
 
 def test_performance_data_have_thresholds_of_shares_only() -> None:
-    """Two replicas on one broker and one on each other are as even as can be, so no threshold lies below that skew."""
+    """Two replicas on one broker and one on each other cannot be more balanced, so no threshold is below that skew."""
     state = cluster(brokers(3), [topic("t", [1], [2], [3], [1])])
     inspection = inspect_cluster(state, select_scores(state, ["disk", "replicas", "topic-spread"]))
 
@@ -231,7 +231,7 @@ def test_performance_data_have_thresholds_of_shares_only() -> None:
 
 
 def test_performance_data_have_no_rounding_errors() -> None:
-    """A balanced cluster has a skew of 0, not of 5e-13, which is all that is left of a division."""
+    """A balanced cluster has a skew of 0, not of 5e-13, the rounding error of a division."""
     state = cluster(brokers(3), [topic("t", [1], [2], [3])])
     (scored,) = (whole := inspect_cluster(state, select_scores(state, ["replicas"]))).scored
     noisy = replace(scored, evaluation=replace(scored.evaluation, skew=5e-13))
@@ -241,7 +241,7 @@ def test_performance_data_have_no_rounding_errors() -> None:
 
 @given(clusters(), st.sampled_from([0.0, 0.05, 0.1, 0.25, 1.0]))
 def test_a_threshold_in_performance_data_is_the_one_that_is_judged_by(state: ClusterState, tolerance: float) -> None:
-    """Where a skew has a threshold, it is above it exactly where the score is outside its band."""
+    """If a skew has a threshold, it exceeds it exactly when the score is outside its band."""
     try:
         inspection = inspect_cluster(state)
     except ConfigError:
@@ -256,14 +256,14 @@ def test_a_threshold_in_performance_data_is_the_one_that_is_judged_by(state: Clu
 
 
 def test_rows_are_sorted_by_severity_then_distance_from_the_fair_share() -> None:
-    """An empty holder is as bad as one with double, and what is unknown comes last among equals."""
+    """An empty holder is as bad as one with double the load, and unknown shares come last among equals."""
     order = worst_first(np.array([0, 0, 3, 0, 0]), np.array([1.2, 0.1, np.nan, np.nan, 2.5]))
 
     assert order.tolist() == [2, 4, 1, 0, 3]
 
 
 def test_replicas_in_an_offline_dir_are_found_though_nobody_tells_of_them() -> None:
-    """A broker with an offline dir keeps silent about what lies there; what it does tell of is not lost."""
+    """A broker with an offline dir does not report its replicas there; those that it reports are not lost."""
     dirs = [LogDirRow(path="/d0", total_bytes=GB, usable_bytes=GB), LogDirRow(path="/d1", state="offline")]
     parts = [
         PartitionRow(partition=0, leader=1, replicas=[1], sizes=[5], log_dirs=[0]),
@@ -291,7 +291,7 @@ def test_brokers_that_cannot_be_reached_are_marked_as_bad() -> None:
 
 
 class DirReplicas(ScoreBase):
-    """A score of log dirs that a user brings along."""
+    """A custom score of log dirs."""
 
     name = "dir-replicas"
     unit = "replicas"

@@ -30,7 +30,7 @@ def test_lines_are_shared(wanted: list[int], lines: int) -> None:
 @pytest.mark.parametrize("unicode", [True, False])
 @pytest.mark.parametrize(("columns", "lines"), [(80, 24), (20, 5), (300, 90), (1, 1)])
 def test_a_frame_is_as_large_as_the_terminal(columns: int, lines: int, unicode: bool) -> None:
-    """With 200 brokers, 300 moves and long events, on any terminal; what steers a terminal is written out."""
+    """With 200 brokers, 300 moves and long events, on any terminal; control characters are shown as escapes."""
     inspection = inspect_cluster(make_world(SyntheticWorld(brokers=200, racks=4, topics=60)))
     moves = [
         MoveInFlight(replica=ReplicaOn(f"t{n}", 0, 7), copied_bytes=n, total_bytes=n * n, bytes_per_s=float(n))
@@ -53,7 +53,7 @@ def test_a_frame_is_as_large_as_the_terminal(columns: int, lines: int, unicode: 
 
 
 def test_the_head_line_has_the_time_of_the_look() -> None:
-    """Not that of the drawing: a frame drawn again while a broker hangs would pass old moves off as new ones."""
+    """Not the time of drawing: a frame redrawn while a broker hangs would present old moves as new ones."""
     frames = LiveFrames("c", Grouping.BROKER, OutputCapabilities(animated=True, unicode=True), UTC)
     reading = LiveReading(at_s=15.0, registered=frozenset({1}))
 

@@ -1,4 +1,4 @@
-"""One report in every form: what people and programs get of the same data."""
+"""One report in every format: what people and programs get from the same data."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_programs_get_raw_values() -> None:
 
 
 def test_programs_get_every_key_of_an_empty_report() -> None:
-    """Headline and notes are there without a word, a table without rows, the marks of estimates without one."""
+    """Headline and notes are there if empty, a table without rows, and marks of estimates without one."""
     columns = (Column(key="used_bytes", title="used", kind=ValueKind.BYTES, values=[], estimated=[]),)
     empty = Report(command="probe", tables=(Table(key="brokers", columns=columns),))
     assert json.loads(render(empty, "json", OutputCapabilities())) == {
@@ -148,7 +148,7 @@ def test_an_object_in_csv_is_written_for_any_program() -> None:
 
 
 def test_prometheus_is_parsed_by_its_own_parser() -> None:
-    """One family a name, labels of rows and columns together, nothing for what is not known."""
+    """One family per name, labels of rows and columns combined, nothing for unknown values."""
     families = {f.name: f for f in text_string_to_metric_families(render(REPORT, "prometheus", OutputCapabilities()))}
     shares = {(s.labels["broker"], s.labels["score"]): s.value for s in families["kafkabal_share"].samples}
 
@@ -159,7 +159,7 @@ def test_prometheus_is_parsed_by_its_own_parser() -> None:
 
 @pytest.mark.parametrize("form", ["csv", "prometheus"])
 def test_a_report_without_that_form_says_so(form: str) -> None:
-    """Nothing to tabulate or to measure is bad usage, not an empty file."""
+    """A report without tables or metrics is a usage error, not an empty file."""
     with pytest.raises(UsageError, match="probe"):
         render(Report(command="probe"), form, OutputCapabilities())
 
@@ -172,7 +172,7 @@ def test_an_unknown_form_is_refused() -> None:
 
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 200])
 def test_no_line_is_wider_than_the_surface(width: int) -> None:
-    """Bars go, names are elided, then what is dispensable goes, and what went is named."""
+    """Bars are dropped, names are elided, then dispensable columns are hidden, and named."""
     wide = Report(
         command="probe",
         tables=(

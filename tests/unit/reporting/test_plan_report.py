@@ -20,18 +20,18 @@ def _headline(outside: int, **options: Any) -> str:
 
 
 def test_an_even_cluster_has_every_score_inside_its_band() -> None:
-    """Whatever was asked, nothing is left to be done where nothing is outside."""
+    """Whatever was requested, there is nothing to do if nothing is outside."""
     assert _headline(0) == _headline(0, mode="repair-only") == "nothing to do: all scores are inside their bands"
 
 
 @pytest.mark.parametrize("options", [{"mode": "leaders-only"}, {"mode": "only-to-new"}, {"below": 0.85}])
 def test_a_narrow_question_is_not_answered_for_the_whole_cluster(options: dict[str, Any]) -> None:
-    """Where the plan was not to bring all into their bands, what stays outside is said to be no matter of it."""
+    """If the plan was not to bring all scores into their bands, remaining ones are reported as out of scope."""
     assert _headline(5, **options) == "nothing to do within the requested scope; still outside their bands: disk"
 
 
 def test_what_cannot_be_helped_is_not_said_to_be_even() -> None:
-    """A full plan that is empty names the scores that no change helps, and whether limits keep it from more."""
+    """An empty full plan names the scores that no change improves, and whether limits prevent more."""
     assert _headline(5, tolerance=0.09) == "nothing to do: no change improves the scores outside their bands: disk"
     assert "no change within the limits improves" in _headline(5, max_bytes=1)
 

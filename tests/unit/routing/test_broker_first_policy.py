@@ -1,4 +1,4 @@
-"""Books of what is under way, while brokers and partitions come and go."""
+"""Records in flight are tracked correctly while brokers and partitions come and go."""
 
 from __future__ import annotations
 

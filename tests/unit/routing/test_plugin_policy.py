@@ -1,4 +1,4 @@
-"""Policies of plug-ins: whatever they do wrong is told as theirs, in one line."""
+"""Plug-in policies: whatever they do wrong is reported as theirs, in one line."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_only_plug_ins_are_guarded() -> None:
 
 
 def test_a_good_policy_is_not_disturbed(uneven_view: RoutingView, mixed_records: RecordBatch) -> None:
-    """Partitions go through as they are, in numbers of any kind."""
+    """Partitions pass unchanged, as numbers of any type."""
     policy = fresh(uneven_view, pick=lambda *_: np.int64(7))
     out = np.full(len(mixed_records), 5, np.int32)
     policy.pick_batch(mixed_records, out)
@@ -141,7 +141,7 @@ def test_a_part_that_raises_is_named(
 
 
 def test_signals_and_errors_of_ours_reach_through(uneven_view: RoutingView) -> None:
-    """Ctrl-C within the code of a plug-in is Ctrl-C; what it says in our words stands."""
+    """Ctrl-C within plug-in code is Ctrl-C; errors of our types pass unchanged."""
     for error in (KeyboardInterrupt(), OperationError("no partition has a leader")):
         with pytest.raises(type(error)):
             fresh(uneven_view, refresh=raising(error))
@@ -152,7 +152,7 @@ def test_signals_and_errors_of_ours_reach_through(uneven_view: RoutingView) -> N
     [(8, "8"), (-1, "-1"), (2**70, str(2**70)), (1.5, "1.5"), (None, "None"), ("0", "'0'"), (np.int32(9), "9")],
 )
 def test_what_is_no_partition_is_refused(uneven_view: RoutingView, picked: Any, said: str) -> None:
-    """What was picked is told, and what there is."""
+    """The error has the pick and the allowed values."""
     policy = fresh(uneven_view, pick=lambda *_: picked)
     with pytest.raises(PolicyFaultError) as told:
         policy.pick(None, 1)
@@ -175,7 +175,7 @@ def test_what_is_no_partition_is_refused(uneven_view: RoutingView, picked: Any, 
 def test_what_a_batch_is_filled_with_are_partitions(
     uneven_view: RoutingView, mixed_records: RecordBatch, filled: Any, said: str
 ) -> None:
-    """Nothing is rounded or cut off without a word."""
+    """Nothing is silently rounded or truncated."""
 
     def pick_batch(_: Any, records: RecordBatch, out: I32) -> None:
         out[:] = 0

@@ -12,7 +12,7 @@ from kafkabal.sandbox.sandbox_locks import claimed, exclusive
 
 
 def test_one_at_a_time(tmp_path: Path) -> None:
-    """However many wait, and although each removes the file as it leaves, no two are inside together."""
+    """However many wait, and although each removes the file as it leaves, no two hold it together."""
     lock, inside, together = tmp_path / "lock", [], []
 
     def visit(number: int) -> None:
@@ -32,7 +32,7 @@ def test_one_at_a_time(tmp_path: Path) -> None:
 
 
 def test_a_claim_waits_for_nobody(tmp_path: Path) -> None:
-    """While one holds it others are refused in the words given; then it is free, and no file is left."""
+    """While one holds it others are refused with the given words; then it is free, and no file is left."""
     lock, busy = tmp_path / "below" / "lock", BusyError("somebody is at it")
     with claimed(lock, busy), pytest.raises(BusyError, match="somebody is at it"), claimed(lock, busy):
         pass

@@ -55,7 +55,7 @@ def test_share_and_skew_of_disks(totals: tuple, sizes: tuple, share: list[float]
 
 
 def test_capacity_known_of_some_brokers_only_is_an_error_that_names_the_others() -> None:
-    """Guessing would move data for nothing, so it is asked for."""
+    """Guessing would move data for nothing, so it is an error."""
     cluster = cluster_builders.cluster(brokers(1000, None, None), [one_replica_each(1, 1, 1)])
     with pytest.raises(ConfigError, match="capacity unknown for some brokers only: 2, 3") as error:
         evaluate(load_score("disk"), cluster, tolerance=0.1)
@@ -63,7 +63,7 @@ def test_capacity_known_of_some_brokers_only_is_an_error_that_names_the_others()
 
 
 def test_dead_silent_and_offline_brokers_have_no_share_of_the_disk() -> None:
-    """They hold no capacity that could be compared, and the others are compared without them."""
+    """They have no comparable capacity, and the others are compared without them."""
     rows = [
         *brokers(1000, 1000),
         BrokerRow(broker=3, state="dead"),
@@ -90,7 +90,7 @@ def test_an_empty_dir_among_many_full_ones_is_outside_its_band() -> None:
 
 
 def test_dirs_of_a_broker_without_data_are_even() -> None:
-    """That other brokers have data says nothing of the dirs of this one."""
+    """Other brokers' data says nothing about the dirs of this one."""
     rows = cluster_builders.brokers(2, dirs=2)
     topic = TopicRow(topic="t", partitions=[cluster_builders.partition(i, [1], 100, log_dirs=[i]) for i in range(2)])
     result = evaluate(load_score("log-dir"), cluster_builders.cluster(rows, [topic]), tolerance=0.1)
@@ -111,7 +111,7 @@ def test_dirs_of_a_broker_without_data_are_even() -> None:
 def test_log_dirs_are_due_what_the_rest_of_their_broker_makes_even(
     internal: tuple[int, int], movable: tuple[int, int], fair: list[float]
 ) -> None:
-    """Internal topics stay in their log dirs: what is fair is as even as all others can make it."""
+    """Internal topics stay in their log dirs: fair is as even as all others can make it."""
     row = BrokerRow(broker=1, log_dirs=[LogDirRow(path=f"/d{d}", total_bytes=1000, usable_bytes=0) for d in (0, 1)])
 
     def topic(name: str, sizes: tuple[int, int], *, is_internal: bool) -> TopicRow:
@@ -127,14 +127,14 @@ def test_log_dirs_are_due_what_the_rest_of_their_broker_makes_even(
 
 
 def test_log_dirs_of_a_cluster_without_any_are_no_trouble() -> None:
-    """Where no broker tells its dirs, there is nothing to compare and nothing to stumble over."""
+    """If no broker reports its dirs, there is nothing to compare, and no error."""
     topic = TopicRow(topic="t", partitions=[PartitionRow(partition=0, replicas=[1], leader=1)])
     result = evaluate(load_score("log-dir"), cluster_builders.cluster([BrokerRow(broker=1)], [topic]), tolerance=0.1)
     assert (len(result.share), result.skew, result.max_share) == (0, 0.0, 1.0)
 
 
 def test_two_dirs_on_one_volume_share_its_bytes() -> None:
-    """Each is due half of the volume, so a dir on a volume of its own is due twice as much."""
+    """Each is due half of the volume, so a dir on its own volume is due twice as much."""
     dirs = [LogDirRow(path=f"/d{i}", total_bytes=1000, usable_bytes=0, volume=v) for i, v in enumerate("aab")]
     partitions = [cluster_builders.partition(i, [1], size, log_dirs=[i]) for i, size in enumerate((100, 100, 200))]
     cluster = cluster_builders.cluster(
@@ -237,7 +237,7 @@ def test_bytes_out_are_copies_to_followers_and_reads() -> None:
     ("name", "missing"), [("disk", "log-dirs"), ("bytes-out", "rates"), ("leader-bytes-in", "rates")]
 )
 def test_what_a_cluster_does_not_supply_is_said(name: str, missing: str) -> None:
-    """A score that has nothing to go by is refused with its name, instead of reading zeros."""
+    """A score without its inputs is refused by name, instead of reading zeros."""
     topic = TopicRow(topic="t", partitions=[PartitionRow(partition=0, replicas=[1], leader=1)])
     cluster = cluster_builders.cluster([BrokerRow(broker=1)], [topic])
     with pytest.raises(
@@ -248,7 +248,7 @@ def test_what_a_cluster_does_not_supply_is_said(name: str, missing: str) -> None
 
 
 def test_logs_that_are_not_made_yet_are_no_obstacle() -> None:
-    """Right after a topic was created its brokers tell their log dirs, and no log in them: nothing lies there."""
+    """Just after a topic was created its brokers report log dirs without logs: they are empty."""
     row = PartitionRow(partition=0, replicas=[1], leader=1)
     cluster = cluster_builders.cluster(cluster_builders.brokers(1), [TopicRow(topic="t", partitions=[row])])
     assert evaluate(load_score("disk"), cluster, tolerance=0.1).load.tolist() == [0]
@@ -261,5 +261,5 @@ def test_counting_needs_nothing(name: str) -> None:
 
 
 def test_an_unknown_capacity_is_no_obstacle() -> None:
-    """Where no broker tells its capacity, equal ones are assumed."""
+    """If no broker reports its capacity, equal ones are assumed."""
     require(load_score("disk"), cluster_builders.cluster(brokers(None, None), [one_replica_each(1, 1)]))

@@ -121,7 +121,7 @@ def test_a_broker_without_new_requests_keeps_its_figure() -> None:
 
 
 def test_a_broker_that_owes_answers_grows_slower() -> None:
-    """As long as it is silent, its latency is at least its silence; the first answer makes it known again."""
+    """While it does not respond, its latency is at least that time; the first response makes it known again."""
     table = LatencyTable(max_age_s=10, clock=Clock())
     read = StatisticsReader(table)
     read(statistics(0.0, a=broker(1, rtt=900_000.0, produced=10, received=10, owed=2)))
@@ -134,7 +134,7 @@ def test_a_broker_that_owes_answers_grows_slower() -> None:
 
 
 def test_a_silent_broker_that_owes_nothing_is_not_slow() -> None:
-    """A broker without requests under way does not get slower by being left alone."""
+    """A broker without requests in flight does not get slower."""
     table = LatencyTable(max_age_s=10, clock=Clock())
     read = StatisticsReader(table)
     read(statistics(0.0, a=broker(1, rtt=1000.0, produced=10, received=10)))

@@ -1,4 +1,4 @@
-"""Health of brokers: what is found, and above all what is not."""
+"""Health of brokers: what is detected, and above all what is not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ USUAL_S = dict.fromkeys(range(1, 5), 0.02)
 
 
 class Looks:
-    """Looks five seconds apart at brokers 1 to 4."""
+    """Observations of brokers 1 to 4, five seconds apart."""
 
     def __init__(self) -> None:
         self.monitor = HealthMonitor(HealthRules())
@@ -35,7 +35,7 @@ def looks() -> Looks:
 
 
 def test_a_broker_that_slows_down_is_slow_after_three_looks(looks: Looks) -> None:
-    """Not after two, and well again after three that are as usual."""
+    """Not after two, and healthy again after three normal ones."""
     for _ in range(2):
         looks.look({**USUAL_S, 1: 0.1})
     assert looks.changes == []
@@ -47,7 +47,7 @@ def test_a_broker_that_slows_down_is_slow_after_three_looks(looks: Looks) -> Non
 
 
 def test_noise_is_not_slowness() -> None:
-    """An hour of answers that vary by 30 % at random raises no alarm, in none of twenty."""
+    """An hour of response times that vary by 30 % at random raises no alarm, in none of twenty."""
     for seed in range(20):
         looks, source = Looks(), np.random.default_rng(seed)
         for _ in range(720):
@@ -56,7 +56,7 @@ def test_noise_is_not_slowness() -> None:
 
 
 def test_a_host_short_of_time_makes_no_broker_slow(looks: Looks) -> None:
-    """Where all brokers respond late at once it is the network or the watch itself; one that is later still is slow."""
+    """If all brokers respond late at once it is the network or the watch itself; one that is later still is slow."""
     for n in range(12):
         looks.look({b: 0.08 + 0.004 * ((b + n) % 4) for b in range(1, 5)})
     assert looks.changes == []

@@ -101,7 +101,7 @@ def test_what_is_found_is_healed_the_worst_first(situation: Situation, kind: Hea
     ],
 )
 def test_what_holds_a_healing_back(situation: Situation, policy: HealPolicy, ledger: HealingLedger, why: str) -> None:
-    """Each brake holds, and says which it is."""
+    """Each limit holds, and the reason names it."""
     found = decided(situation, policy, ledger)
 
     assert found.healing is None
@@ -109,7 +109,7 @@ def test_what_holds_a_healing_back(situation: Situation, policy: HealPolicy, led
 
 
 def test_a_repair_waits_for_no_budget_and_no_window() -> None:
-    """Missing copies are made up for at once, though the bytes of the day are spent and it is noon."""
+    """Missing copies are repaired at once, though the day's bytes are spent and it is noon."""
     policy = HealPolicy(level=HealLevel.ALL, max_bytes_per_day=1, window=TimeWindow.parse("01:00-05:00"))
 
     assert kind_of(decided(DEAD, policy, HealingLedger(entries=(entry(moved_bytes=100),)))) is HealKind.REPAIR
@@ -121,7 +121,7 @@ def test_a_dead_broker_gets_time_to_come_back() -> None:
 
 
 def test_leadership_goes_back_after_ten_minutes() -> None:
-    """Not as soon as a demoted broker is well, or it would flap."""
+    """Not as soon as a demoted broker is healthy, or leadership would flap."""
     ledger = HealingLedger(demoted={2: Plan(partitions=())})
 
     assert decided(Situation(well={2: 60.0}), ledger=ledger) == NOTHING
@@ -129,7 +129,7 @@ def test_leadership_goes_back_after_ten_minutes() -> None:
 
 
 def test_failures_back_off_longer_and_longer() -> None:
-    """A quarter of an hour, then half an hour, never more than a day; other kinds are not held back."""
+    """A quarter of an hour, then half an hour, never more than a day; other kinds are not delayed."""
     one = HealingLedger(entries=(entry(ago_s=0, succeeded=False),))
     two = HealingLedger(entries=(entry(ago_s=9, succeeded=False), entry(ago_s=0, succeeded=False)))
     many = HealingLedger(entries=tuple(entry(ago_s=9, succeeded=False) for _ in range(40)))

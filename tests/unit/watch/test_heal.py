@@ -51,7 +51,7 @@ class Stage:
         self.events.append(event)
 
     def watcher(self, *, state_every_s: float = 60.0, **policy: object) -> Watcher:
-        """A watch that heals all it may; its looks go on while it heals."""
+        """A watch that heals everything it may; its observations continue while it heals."""
         healer = RunHealer(
             lambda stop: RunEnvironment(
                 cluster=self.memory, state_dir=self.folder / "runs", clock=self.clock, stop=stop, host="h"
@@ -89,7 +89,7 @@ def stage(tmp_path: Path) -> Stage:
 
 
 def test_a_long_run_is_planned_again_every_hour(stage: Stage) -> None:
-    """Copies in flight finish, the rest is planned on the cluster as it is then, and no byte is copied for nothing."""
+    """Copies in flight complete, the rest is planned for the current cluster, and no byte is copied for nothing."""
     stage.go_on(stage.watcher(replan_after_s=900.0), hours=2)
 
     assert "planned again after 15 min" in stage.messages(EventKind.HEALING_STOPPED)[0]
@@ -98,7 +98,7 @@ def test_a_long_run_is_planned_again_every_hour(stage: Stage) -> None:
 
 
 def test_a_window_that_closes_stops_a_run(stage: Stage) -> None:
-    """Nothing is in flight outside of it, and no throttle is left."""
+    """Outside the window nothing is in flight, and no throttle is left."""
     stage.go_on(stage.watcher(window=TimeWindow.parse("00:00-00:20")), hours=0.5)
 
     assert "the window 00:00-00:20 has closed" in stage.messages(EventKind.HEALING_STOPPED)[0]
@@ -107,7 +107,7 @@ def test_a_window_that_closes_stops_a_run(stage: Stage) -> None:
 
 
 def test_a_broker_that_dies_amid_a_run_is_repaired(stage: Stage) -> None:
-    """The run yields, though it cannot restore the throttle of the dead broker, and the repair goes on without it."""
+    """The run yields, though it cannot restore the throttle of the dead broker, and the repair proceeds without it."""
     stage.clock.at(600.0, lambda: stage.memory.kafka.kill(1))
 
     stage.go_on(stage.watcher(dead_after_s=300.0), hours=2)
@@ -193,7 +193,7 @@ def test_a_run_of_another_command_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_stops_healing_not_watching(stage: Stage) -> None:
-    """It is said once, what happens is reported still, and healing begins once there is room again."""
+    """It is reported once, events are still reported, and healing resumes once there is room again."""
     stage.ledger.parent.write_text("a file where the folder should be")
     watcher = stage.watcher()
     stage.clock.at(300.0, lambda: stage.memory.kafka.pause(2))

@@ -42,7 +42,7 @@ def test_a_second_watch_waits_and_takes_over(memory: InMemoryCluster) -> None:
 def test_a_watch_that_waits_outlives_the_broker_that_keeps_the_lock(
     memory: InMemoryCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While the coordinator cannot be reached it goes on trying, says so once, and takes over afterwards."""
+    """While the coordinator is unreachable it keeps trying, says so once, and takes over afterwards."""
     said, naps = list[str](), list[float]()
     take = WatchLock.take
 

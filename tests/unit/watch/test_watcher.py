@@ -105,7 +105,7 @@ def test_a_dead_broker_is_reported_then_repaired(make_scene: Callable[[], Scene]
 
 
 def test_a_broker_that_returns_keeps_its_replicas(make_scene: Callable[[], Scene]) -> None:
-    """Away for half of --dead-after: what was read while it was away makes no plan that empties it."""
+    """Away for half of --dead-after: readings during its absence make no plan that empties it."""
     scene = make_scene()
     watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=1800.0)
     scene.go_on(watcher, minutes=2)
@@ -134,7 +134,7 @@ def test_without_heal_nothing_changes(make_scene: Callable[[], Scene]) -> None:
 
 
 def test_a_slow_broker_loses_leadership_and_gets_it_back(make_scene: Callable[[], Scene]) -> None:
-    """It leads nothing within a minute, and leads as before ten minutes after it is well; no byte moves."""
+    """It leads nothing within a minute, and leads as before ten minutes after it is healthy; no byte moves."""
     scene = make_scene()
     watcher = scene.watcher(level=HealLevel.LEADERS)
     scene.go_on(watcher, minutes=3)
@@ -174,7 +174,7 @@ def test_the_leadership_of_a_slow_broker_does_not_go_to_one_that_was_slow(make_s
 
 
 def test_two_brokers_that_vanish_at_once_stop_it(make_scene: Callable[[], Scene]) -> None:
-    """That is a network: nothing is copied, and it says so once."""
+    """That is a network problem: nothing is copied, and it says so once."""
     scene = make_scene()
     watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=60.0)
     scene.go_on(watcher, minutes=1)
@@ -188,7 +188,7 @@ def test_two_brokers_that_vanish_at_once_stop_it(make_scene: Callable[[], Scene]
 
 
 def test_it_remembers_what_it_healed(make_scene: Callable[[], Scene]) -> None:
-    """A watch that is started again knows the actions of the day."""
+    """A restarted watch knows the actions of the day."""
     scene = make_scene()
     watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=0.0)
     scene.go_on(watcher, minutes=1)

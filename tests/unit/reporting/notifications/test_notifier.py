@@ -63,7 +63,7 @@ def receiver() -> Iterator[Receiver]:
     ],
 )
 def test_the_address_names_the_form(url: str, form: NotificationForm) -> None:
-    """Nothing else has to be said."""
+    """The URL alone is enough."""
     assert form_of(url) is form
 
 
@@ -106,7 +106,7 @@ def test_forms_of_people() -> None:
 
 
 def test_a_run_is_posted(receiver: Receiver) -> None:
-    """Its beginning, what it warns of, and its end."""
+    """Its start, its warnings, and its end."""
     warnings: list[str] = []
     with RunNotifications(Notifier(receiver.url, "prod", warnings.append), "rebalance", lambda: 0.0) as told:
         told.on_event(_started())
@@ -120,7 +120,7 @@ def test_a_run_is_posted(receiver: Receiver) -> None:
 
 
 def test_a_refusal_is_posted_once(receiver: Receiver) -> None:
-    """An error before a run has begun is told; one that only repeats how the run ended is not."""
+    """An error before a run has started is posted; one that only repeats how the run ended is not."""
 
     def run(*events: Event) -> None:
         with RunNotifications(Notifier(receiver.url, "prod", print), "rebalance", lambda: 0.0) as told:
@@ -140,7 +140,7 @@ def test_a_refusal_is_posted_once(receiver: Receiver) -> None:
 
 
 def test_a_receiver_that_fails_is_warned_of_once(receiver: Receiver) -> None:
-    """However many posts it refuses; what is posted goes on."""
+    """However many posts fail; posting continues."""
     receiver.status = 500
     warnings: list[str] = []
     notifier = Notifier(receiver.url, "prod", warnings.append)
@@ -180,7 +180,7 @@ def _finished(outcome: RunOutcome) -> Finished:
 
 
 def test_a_failing_receiver_is_named_in_one_line_without_its_secret(receiver: Receiver) -> None:
-    """Its status and its host: the path and the password of a webhook are not for a log."""
+    """Its status and host: the path and the password of a webhook do not belong in a log."""
     receiver.status = 500
     warnings: list[str] = []
     url = receiver.url.replace("http://", "http://alice:s3cret@").replace("/hook", "/services/T0/B0/s3cret")

@@ -1,4 +1,4 @@
-"""What a run tells people: only what is true of it."""
+"""What a run reports to people: only what is true."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _phases(*phases: Phase) -> list[PhaseEntered]:
 
 
 def test_outside_its_window_a_run_says_when_it_continues() -> None:
-    """Nothing is in flight and no throttle is set yet, so neither is told."""
+    """Nothing is in flight and no throttle is set yet, so neither is mentioned."""
     closed = PhaseEntered(phase=Phase.PAUSED, opens_in_s=7 * 3600 + 120)
     said = _said(_started(), *_phases(Phase.MOVING, Phase.CANCELLING, Phase.RESTORING), closed)
     assert said[1:] == ["outside the time window: paused, continues in 7 h 2 min"]

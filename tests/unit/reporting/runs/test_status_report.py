@@ -39,7 +39,7 @@ def _status(done_bytes: int, phase: Phase = Phase.MOVING, window: str | None = N
 
 
 def test_a_live_run_tells_how_far_it_is() -> None:
-    """Share, rate and time left come from two looks; one look gives no rate."""
+    """Share, rate and time left come from two observations; a single one gives no rate."""
     first, second = _status(200), _status(400)
     assert progress_line(first) == "moving, 20% of 1000 B; 2 partitions in flight, 3 waiting"
     line = progress_line(second.since(first, 2.0))
@@ -50,13 +50,13 @@ def test_a_live_run_tells_how_far_it_is() -> None:
 
 
 def test_bytes_that_were_cancelled_give_no_negative_rate() -> None:
-    """A copy that begins again may hold fewer bytes than at the look before."""
+    """A restarted copy may have fewer bytes than at the previous observation."""
     assert _status(100).since(_status(300), 2.0).bytes_per_s == 0.0
     assert _status(100).since(_status(300), 2.0).left_s is None
 
 
 def test_an_unknown_holder_is_told() -> None:
-    """Whoever reads how to resume a run reads first that a process may work on it."""
+    """Before the advice to resume a run, a note says that a process may be working on it."""
     report = status_report(replace(_status(200), holder=None, why_holder_unknown="no coordinator"))
     told = [note.startswith("unknown whether a process works on it: no coordinator") for note in report.notes]
     assert told.index(True) < len(told) - 1
@@ -66,12 +66,12 @@ def test_an_unknown_holder_is_told() -> None:
     ("window", "word"), [(None, "paused: continues with 'kafkabal"), ("01:00-05:00", "opens (01:00-05:00)")]
 )
 def test_a_pause_names_its_end(window: str | None, word: str) -> None:
-    """One that was asked for ends by a command, one outside the window by the clock."""
+    """A requested pause ends by a command, one outside the window by the clock."""
     assert any(word in note for note in status_report(_status(0, Phase.PAUSED, window)).notes)
 
 
 def test_a_partition_that_another_replica_leads_is_told_apart() -> None:
-    """Where its replicas are in place and only its leader is not, the headline says so, as the table does."""
+    """If its replicas are in place and only its leader is not, both headline and table say so."""
     stages = (Stage.PLACED, Stage.MISPLACED)
     differing = tuple(
         PartitionState(f"t-{number}", stage, (1, 2), (1, 2), 2, 0, 0) for number, stage in enumerate(stages)

@@ -1,4 +1,4 @@
-"""What holds for every policy: one record at a time, a batch, and machine code give the same partitions."""
+"""Properties of every policy: single records, batches, and machine code give the same partitions."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def in_batches(policy: Policy, records: RecordBatch, cuts: tuple[int, ...]) -> l
 
 @pytest.mark.parametrize("text", VARIANTS)
 def test_batches_equal_single_picks(text: str, uneven_view: RoutingView, mixed_records: RecordBatch) -> None:
-    """The live producer and the simulator decide alike, wherever batches are cut, across a new view."""
+    """The live producer and the simulator decide alike, wherever batches are cut, also across a new view."""
     clock = Clock()
     single, batched = make(text, clock), make(text, clock)
     half, later = 1700, replace(uneven_view, at_s=9.0, used_bytes=uneven_view.used_bytes[::-1].copy())
@@ -88,7 +88,7 @@ def test_batches_equal_single_picks(text: str, uneven_view: RoutingView, mixed_r
 
 @pytest.mark.parametrize("text", VARIANTS)
 def test_an_empty_key_is_the_same_in_batches(text: str, uneven_view: RoutingView, mixed_records: RecordBatch) -> None:
-    """Whether an empty key is hashed or counts as none, it does so one by one and in batches."""
+    """Whether an empty key is hashed or counts as none, it is the same singly and in batches."""
     clock = Clock()
     single, batched = make(text, clock), make(text, clock)
     records = replace(mixed_records[:500], keys=KeyTable.of([b"" if i == 3 else b"%d" % i for i in range(200)]))
@@ -126,7 +126,7 @@ def test_machine_code_equals_python(text: str, uneven_view: RoutingView, mixed_r
 
 
 def acknowledge(learn: Any, state: Any, picks: list[int], records: RecordBatch) -> None:
-    """Tell a kernel of every other record, the partition's number saying how long it took; each tenth has failed."""
+    """Acknowledge every other record to a kernel, with times by the partition's number; each tenth has failed."""
     assert records.at_s is not None
     for i in range(0, len(picks), 2):
         latency_s = math.nan if i % 20 == 0 else 0.002 * (1 + picks[i])
@@ -158,7 +158,7 @@ def test_machine_code_learns_as_python_does(text: str, uneven_view: RoutingView,
 
 @pytest.mark.parametrize("text", VARIANTS)
 def test_records_without_keys_need_a_leader(text: str, uneven_view: RoutingView, mixed_records: RecordBatch) -> None:
-    """A partition without a leader gets none of the records that have no key."""
+    """A partition without a leader gets no records without keys."""
     leader = uneven_view.leader.copy()
     leader[[2, 5]] = -1
     policy = make(text)

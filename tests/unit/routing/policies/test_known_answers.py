@@ -106,7 +106,7 @@ def test_adaptive_draws_by_the_weights_of_the_kip(view_over: Callable[..., Routi
 
 
 def test_adaptive_leaves_out_a_silent_broker(view_over: Callable[..., RoutingView]) -> None:
-    """A broker that owes acknowledgements for longer than the timeout gets nothing until it answers."""
+    """A broker with acknowledgements overdue for longer than the timeout gets nothing until it responds."""
     now = [0.0]
     policy = Adaptive(Context(clock=lambda: now[0]), batch_size=10, availability_timeout_ms=100)
     policy.refresh(view_over(brokers=2))
@@ -134,7 +134,7 @@ def test_t_score_loses_how_far_costs_are_apart() -> None:
 
 
 def test_join_idle_queue_takes_idle_brokers_first(view_over: Callable[..., RoutingView]) -> None:
-    """As many records as brokers reach every broker once; one that answers is taken next."""
+    """As many records as brokers reach every broker once; the next one that responds is taken next."""
     policy = load_policy("join-idle-queue").create(Context(seed=2))
     policy.refresh(view_over(brokers=5))
 
@@ -171,7 +171,7 @@ def test_c3_and_prequal_shun_the_slow_broker(view_over: Callable[..., RoutingVie
 def test_c3_takes_who_never_answered_for_average(
     view_over: Callable[..., RoutingView], response_s: list[float], pending: list[int], picked: int
 ) -> None:
-    """A broker that has not answered yet is no quick one: it counts as the mean of others, and its queue counts."""
+    """A broker that has not responded yet does not count as fast: it gets the others' mean, and its queue counts."""
     policy = load_policy("c3").create(Context(seed=2))
     policy.refresh(view_over(brokers=3))
     state = policy.state  # type: ignore[attr-defined]
@@ -185,7 +185,7 @@ def test_c3_takes_who_never_answered_for_average(
 def test_prequal_takes_who_never_answered_for_average(
     view_over: Callable[..., RoutingView], known_s: float, picked: int
 ) -> None:
-    """Of brokers that are all cold, one that has not answered yet goes after one that is quicker than most."""
+    """Of brokers that are all cold, one without a response yet comes after one that is faster than most."""
     policy = load_policy("prequal:probes=50").create(Context(seed=2))
     policy.refresh(view_over(brokers=3))
     policy.state.response_s[:] = [0.05, known_s, 0.0]  # type: ignore[attr-defined]
@@ -194,7 +194,7 @@ def test_prequal_takes_who_never_answered_for_average(
 
 
 def test_c3_does_not_feed_a_broker_that_never_answers(view_over: Callable[..., RoutingView]) -> None:
-    """A broker too slow to answer at all gets a few records, and not nearly all of them."""
+    """A broker too slow to respond at all gets a few records, not nearly all of them."""
     transport = Transport(broker_bytes_per_s=100e6, own_bytes_per_s={3: 1e3})
     workload = Workload(records=10_000, bytes_per_s=20e6, transport=transport)
     outcome = simulate(view_over(brokers=3), load_policy("c3"), workload, SimulationOptions())
@@ -203,7 +203,7 @@ def test_c3_does_not_feed_a_broker_that_never_answers(view_over: Callable[..., R
 
 
 def test_failed_deliveries_leave_no_debt(view_over: Callable[..., RoutingView]) -> None:
-    """A delivery that failed is no longer in flight, and says nothing of how quick the broker is."""
+    """A failed delivery is no longer in flight, and says nothing about the broker's speed."""
     for name in ("c3", "prequal", "join-idle-queue", "adaptive", "sticky"):
         policy = load_policy(name).create(Context(seed=2))
         policy.refresh(view_over(brokers=3))
@@ -213,7 +213,7 @@ def test_failed_deliveries_leave_no_debt(view_over: Callable[..., RoutingView]) 
 
 
 def test_debts_follow_a_leader_that_moves(uneven_view: RoutingView) -> None:
-    """What a partition owes moves with its leadership, so that nothing is by_partition for ever."""
+    """Records in flight move with a partition's leadership, so that none is counted forever."""
     from dataclasses import replace
 
     policy = load_policy("join-idle-queue").create(Context(seed=2))
@@ -227,7 +227,7 @@ def test_debts_follow_a_leader_that_moves(uneven_view: RoutingView) -> None:
 
 
 def test_rack_local_stays_in_the_rack_until_it_is_full(uneven_view: RoutingView) -> None:
-    """Records go to leaders in the reader's rack, and to all others once its brokers are much fuller than they."""
+    """Records go to leaders in the reader's rack, and to all others once its brokers are much fuller."""
     from dataclasses import replace
 
     near = np.flatnonzero(uneven_view.rack == 1)
@@ -267,7 +267,7 @@ def test_rack_local_bounds_the_skew_that_it_causes(
 
 
 def test_default_takes_an_empty_key_for_none(view_over: Callable[..., RoutingView]) -> None:
-    """As librdkafka's consistent_random: records with an empty key follow each other from partition to partition."""
+    """As librdkafka's consistent_random: records with an empty key are distributed like those without a key."""
     policy = load_policy("default:linger-ms=0").create(Context(seed=1))
     policy.refresh(view_over(brokers=4))
     records = RecordBatch(size_bytes=np.ones(200, np.int64), key=np.zeros(200, np.int32), keys=KeyTable.of([b"", b"a"]))

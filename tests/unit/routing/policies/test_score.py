@@ -1,4 +1,4 @@
-"""The score policy: what each broker lacks, and no more."""
+"""The score policy: each broker gets what it lacks, and no more."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(name: str, view: RoutingView, workload: Workload) -> PolicyOutcome:
 
 @pytest.mark.parametrize("producers", [1, 8])
 def test_uneven_allocation_is_filled_evenly(view_over: Callable[..., RoutingView], producers: int) -> None:
-    """One leader a broker and two more: the default ends at 1.3 times the mean or above, score at most at 1.02."""
+    """One leader per broker and two more: the default ends at 1.3 times the mean or above, score at most at 1.02."""
     view = view_over(brokers=6, leaders=Leaders.BROKERS_PLUS_2)
     workload = Workload(
         records=100_000, sizes=LogNormalSize(20_000, 1.0), bytes_per_s=100e6, producers=producers, metrics_interval_s=2
@@ -62,7 +62,7 @@ def test_imbalance_is_eased_while_data_doubles(
 
 
 def test_stale_metrics_herd_least_loaded_and_not_score(view_over: Callable[..., RoutingView]) -> None:
-    """Eight producers with metrics five seconds old: all of least-loaded's records of an interval hit one broker."""
+    """Eight producers with metrics five seconds old: with least-loaded all records of an interval hit one broker."""
     view = view_over(brokers=6, partitions=12)
     workload = Workload(
         records=50_000, sizes=FixedSize(10_000), bytes_per_s=20e6, producers=8, process=ArrivalProcess.STEADY
@@ -77,7 +77,7 @@ def test_stale_metrics_herd_least_loaded_and_not_score(view_over: Callable[..., 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_sizes_that_differ_widely_are_evened_out(view_over: Callable[..., RoutingView], seed: int) -> None:
-    """One record in a hundred of 100 kB where the usual one has 3: what a ring leaves owing is paid soon."""
+    """One record in a hundred has 100 kB, the others 3: what the ring owes is made up for soon."""
     workload = Workload(records=60_000, sizes=LogNormalSize(10_000, 1.5), bytes_per_s=60e6)
     options = SimulationOptions(delivery=False, seed=seed)
 
@@ -110,7 +110,7 @@ def test_calm_weights_are_left_alone(view_over: Callable[..., RoutingView], monk
 def test_a_topic_at_ease_is_not_weighed_again(
     view_over: Callable[..., RoutingView], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Own records of one size keep brokers even by themselves; sizes that differ widely are looked after."""
+    """Own records of equal size keep brokers balanced by themselves; widely different sizes are tracked."""
     weighed: list[float] = []
     weights = FairWeights.weights
 
@@ -132,7 +132,7 @@ def test_a_topic_at_ease_is_not_weighed_again(
 
 
 def test_slots_grow_with_what_partitions_hold(view_over: Callable[..., RoutingView]) -> None:
-    """A record at a time, then a batch, then up to sixteen, as each becomes little beside what brokers have."""
+    """Single records, then a batch, then up to sixteen batches, as each becomes small relative to the brokers' data."""
     policy = ScoreWeighted(Context(clock=lambda: 0.0))
     policy.refresh(view_over(brokers=4))
     out = np.empty(400_000, np.int32)
@@ -148,7 +148,7 @@ def test_slots_grow_with_what_partitions_hold(view_over: Callable[..., RoutingVi
 
 
 def test_a_record_in_the_queue_counts_once(view_over: Callable[..., RoutingView]) -> None:
-    """The log dirs of one broker lag behind by what is queued for it: it gets no more for that, nor any less."""
+    """A broker's log dirs lag behind by its queue: that gives it neither more nor less."""
     view = view_over(brokers=4, existing_bytes=10**7)
     policy, arrived = after_sending(view)
     arrived[0] = 0
@@ -162,7 +162,7 @@ def test_a_record_in_the_queue_counts_once(view_over: Callable[..., RoutingView]
 
 
 def test_log_dirs_that_are_read_one_after_the_other_are_no_imbalance(view_over: Callable[..., RoutingView]) -> None:
-    """Broker 1 told its bytes early, the others late: all may be own records, so nobody gets more for it."""
+    """Broker 1 reported its bytes early, the others late: the difference may be own records, so nobody gets more."""
     view = view_over(brokers=4, existing_bytes=10**7)
     policy, sent = after_sending(view)
     told = sent * np.array([0.3, 0.8, 0.9, 0.9])
@@ -212,7 +212,7 @@ def test_what_others_send_while_a_cluster_is_read_is_no_imbalance(
 
 
 def test_slots_are_as_long_as_what_waits(view_over: Callable[..., RoutingView]) -> None:
-    """Where brokers hold the producer up, a partition gets in one go what its next request can carry."""
+    """If brokers slow the producer down, a partition gets in one slot what its next request can carry."""
     cluster = build_workload_cluster(WorkloadCluster(brokers=4))
     by_latency = view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY])
     by_bytes = view_over(brokers=4)
@@ -299,7 +299,7 @@ def test_larger_brokers_get_more(view_over: Callable[..., RoutingView]) -> None:
 
 
 def test_floor_keeps_every_broker_in_use(view_over: Callable[..., RoutingView]) -> None:
-    """A broker that is far too full still gets a little, so that it goes on being measured."""
+    """An overfull broker still gets a little, so that it continues to be measured."""
     view = view_over(brokers=4, existing_bytes=10**6, own_existing_bytes={1: 10**9})
     policy = ScoreWeighted(Context(), floor=0.1)
     policy.refresh(view)
@@ -312,7 +312,7 @@ def test_floor_keeps_every_broker_in_use(view_over: Callable[..., RoutingView]) 
 
 
 def test_one_bad_measurement_changes_weights_by_a_bounded_step(view_over: Callable[..., RoutingView]) -> None:
-    """When one view shows a broker far fuller, its part falls by no more than the bound; it comes back at once."""
+    """If one view shows a much fuller broker, its share falls by no more than the bound; it recovers at once."""
     view = view_over(brokers=4, existing_bytes=10**9)
     policy = ScoreWeighted(Context(), max_change=0.5, horizon=0.2)
     policy.refresh(view)
@@ -333,7 +333,7 @@ def share_of_first(policy: ScoreWeighted) -> float:
 
 
 def test_slow_broker_gets_less_by_the_latency_score() -> None:
-    """With the latency score a broker that answers late gets less than its share, and not nothing."""
+    """With the latency score a slow broker gets less than its share, but not nothing."""
     cluster = build_workload_cluster(WorkloadCluster(brokers=4))
     view = view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY])
     latency_s = np.array([0.1, 0.01, 0.01, 0.01])
@@ -347,7 +347,7 @@ def test_slow_broker_gets_less_by_the_latency_score() -> None:
 
 
 def test_scores_that_routing_cannot_change_leave_weights_even(view_over: Callable[..., RoutingView]) -> None:
-    """Counts of replicas and leaders stay what they are wherever records go."""
+    """Counts of replicas and leaders do not depend on where records go."""
     view = view_over("replicas", "leaders", brokers=4)
     policy = ScoreWeighted(Context())
     policy.refresh(view)
