@@ -71,7 +71,7 @@ def _broker(draw: DrawFn, broker_id: int, *, tidy: bool) -> BrokerRow:
         host=draw(st.sampled_from(["", "h1", "h2"])),
         port=draw(st.sampled_from([-1, 9092])),
         log_dirs=[draw(_log_dir(i, tidy=tidy)) for i in range(draw(st.integers(least, 3)))],
-        state=state,  # one of the two literals
+        state=state,  # type: ignore[arg-type]  # one of the two literals
     )
 
 

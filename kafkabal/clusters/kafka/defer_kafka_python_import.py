@@ -22,7 +22,7 @@ class _DeferredPackage(ModuleType):
         assert spec is not None
         assert spec.loader is not None
         # before executing it, since the module looks itself up while it runs
-        self.__class__ = ModuleType  # the class that this one specialises
+        self.__class__ = ModuleType  # type: ignore[assignment] # the class that this one specialises
         try:
             spec.loader.exec_module(self)
         except BaseException:
