@@ -68,6 +68,19 @@ def test_options_that_commands_share_say_the_same() -> None:
     assert {flag for flag, ways in told.items() if len(ways) > 1} <= {"--profile", "--output", "--all"}
 
 
+def test_ranges_are_said_in_words() -> None:
+    """No option is explained by ``[x>=1]``; limits stand in its sentence, before the default."""
+    texts = {
+        (page.title, option.flags[-1] if option.flags else option.metavar): option.help
+        for page in PAGES
+        for option in (*page.options, *page.arguments)
+    }
+    assert [where for where, text in texts.items() if re.search(r"[<>]=|=[<>]|\bx\b", text)] == []
+    assert texts["kafkabal rebalance simulate", "--days"] == "Simulated days; 1 to 3,650. [default: 90]"
+    assert texts["kafkabal create", "--partitions"] == "Number of partitions; at least 1."
+    assert texts["kafkabal advise", "--broker"] == "Broker to relieve. [default: the fullest]"
+
+
 def test_defaults_are_shown_as_they_are_typed() -> None:
     """A default shown in help, typed as the option's value, gives that default."""
     rows = [*COMMANDS.values(), *(row for group in COMMANDS.values() for row in (group.commands or {}).values())]

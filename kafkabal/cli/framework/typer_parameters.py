@@ -272,8 +272,8 @@ def _leaf(name: str, hint: Any, default: Any) -> Leaf:
         if strict is None:
             return Leaf(name, annotation, info, default)
         shown = None if default is _NO_DEFAULT or default is None else str(default)
-        return Leaf(name, _as_text(annotation, default), info, default, strict, shown)
-    # copy, since the annotation may be read again
+        return Leaf(name, _as_text(annotation, default), _with_range_in_words(info), default, strict, shown)
+    # what stands in the annotation may be read again
     info = copy(info)
     parse, info.parser = info.parser, None
     return Leaf(name, _as_text(annotation, default), info, default, parse, _default_as_typed(parse, default))
@@ -297,6 +297,24 @@ def _strict_parser(annotation: Any, info: ParameterInfo) -> Callable[[str], Any]
             parse_whole_number, low=-(2**63) if low is None else low, high=2**63 - 1 if high is None else high
         )
     return parse_number if kind is float else None
+
+
+def _with_range_in_words(info: ParameterInfo) -> ParameterInfo:
+    """Its help with ``at least 1`` or ``1 to 256`` where typer would write ``x>=1`` or ``1<=x<=256``.
+
+    That a number is not negative goes without saying.
+    """
+    info, low, high = copy(info), info.min, info.max
+    info.min = info.max = None
+    if high is not None:
+        words = f"{low:,} to {high:,}"
+    elif low:
+        words = f"at least {low:,}"
+    else:
+        return info
+    text, default, value = (info.help or "").partition(" [default")
+    info.help = f"{text.removesuffix('.')}; {words}.{default}{value}"
+    return info
 
 
 def _plain(annotation: Any) -> Any:
