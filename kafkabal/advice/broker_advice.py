@@ -2,7 +2,8 @@
 
 ::
 
-    bound  = fewest brokers that can hold everything within the target, wherever replicas are placed
+    bound  = fewest brokers that can hold everything within the target, wherever replicas are placed, with no more new
+             ones than that takes; none is one that other programs alone fill beyond it
     choice = fewest that can within target / (1 + tolerance), which leaves the planner its band
     plan   = drain all others, or add the missing ones; if a broker ends above the target, one more broker
 """
@@ -15,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from kafkabal.errors import ConfigError, InfeasibleError
-from kafkabal.inspection import BrokerSizing, size_brokers
+from kafkabal.inspection import BrokerSizing, filled_by_others, size_brokers
 from kafkabal.model import Bools, ClusterState, broker_capacity_bytes, foreign_of_brokers, replica_bytes
 from kafkabal.plan import Plan, apply_plan, plan_copy_s
 from kafkabal.planner import NewBroker, PlanOptions, WhatIf, make_plan, suppose
@@ -35,12 +36,14 @@ class BrokerAdvice:
 
     live: int
     bound: int | None = None
-    """No fewer can hold everything within the target; None if it is unknown how much brokers hold."""
+    """No fewer can hold everything within the target with as few new ones; None where capacities are unknown."""
     suffices: int | None = None
     """This many suffice, as a plan proves; None if no plan ends within the target."""
     drain: tuple[int, ...] = ()
     add: tuple[tuple[str | None, int], ...] = ()
     """Rack and disk bytes of each broker to add."""
+    filled_by_others: tuple[int, ...] = ()
+    """Live brokers that other programs alone fill beyond the target: with them no number of brokers is enough."""
     fullest_before: float = 0.0
     fullest_after: float | None = None
     moved_bytes: int = 0
@@ -60,9 +63,14 @@ def advise_brokers(state: ClusterState, target: float, tolerance: float, bytes_p
     bytes_per_s
         Bytes per second that every broker may send and receive for the plan.
     """
-    advice = BrokerAdvice(live=int(state.brokers.is_live.sum()), fullest_before=_fullest(state))
+    live = state.brokers.is_live
+    advice = BrokerAdvice(
+        live=int(live.sum()),
+        filled_by_others=tuple(state.brokers.id[live & filled_by_others(state, target)].tolist()),
+        fullest_before=_fullest(state),
+    )
     try:
-        advice = replace(advice, bound=size_brokers(state, target).count)
+        advice = replace(advice, bound=size_brokers(state, target).bound)
         return _shown_by_plan(state, advice, target, tolerance, bytes_per_s)
     except ConfigError as error:
         return replace(advice, warnings=(f"number of brokers: {error.message}",))

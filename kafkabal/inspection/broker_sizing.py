@@ -2,17 +2,25 @@
 
 ::
 
-    what a rack can hold = min(sum of target x capacity - other programs, its maximum of copies of all partitions)
-    bound                = fewest brokers, at least one per rack, so that the racks together can hold all replicas
+    may be chosen        = live brokers that other programs alone do not fill beyond the target; new ones, for which the
+                           largest live capacity is assumed, and no other programs
+    what a rack can hold = min(sum of target x capacity - other programs, the copies that it may have of everything)
+    new                  = fewest that hold everything together with all live ones, at least one broker a rack
+    bound                = new + fewest live ones of which the racks hold what the new ones cannot, or fewest were all
+                           brokers as large as new ones
 
-What a rack can hold grows ever more slowly with each broker, largest first. Adding the broker with the largest gain
-each time therefore reaches the maximum for that number of brokers (a concave sum under one cardinality limit). So fewer
-brokers than the bound cannot hold everything within the target, wherever replicas are placed.
+What a rack can hold grows ever more slowly with each broker, the largest first, so that adding the one with the largest
+gain each time reaches the most that any choice of as many brokers can (a concave sum under one cardinality limit). So
+with fewer new brokers, or with as many and fewer in all than the bound, nothing can hold everything within the target,
+wherever replicas are placed. A broker that other programs alone fill beyond it is in no choice: it is above the target
+without a single replica, however many others there are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -40,7 +48,9 @@ class BrokerSizing:
     """The smallest set of brokers that can suffice."""
 
     count: int
-    """Number of brokers in it."""
+    """How many brokers it has."""
+    bound: int
+    """No fewer hold everything within the target with as few new ones; with none to add, that is the count."""
     keep: tuple[int, ...]
     """Ids of live brokers in it."""
     drain: tuple[int, ...]
@@ -49,6 +59,11 @@ class BrokerSizing:
     """For each broker to add, the row of its rack in the state; -1 for no rack."""
     added_bytes: int
     """Capacity of each broker to add: that of the largest live broker."""
+
+
+def filled_by_others(state: ClusterState, target: float) -> Bools:
+    """bool, shape (n_brokers,): other programs alone fill the broker beyond the target."""
+    return np.nan_to_num(foreign_of_brokers(state)) > target * broker_capacity_bytes(state)
 
 
 def size_brokers(state: ClusterState, target: float) -> BrokerSizing:
@@ -73,55 +88,113 @@ def size_brokers(state: ClusterState, target: float) -> BrokerSizing:
     has_racks = bool((state.brokers.rack[live] >= 0).all())
     # without racks every broker may hold a copy of any partition, but only one
     racks = sorted({int(z) for z in rack[live]}) if has_racks else [-1]
-    copies = _copies(state, len(racks) if has_racks else len(live))
-    waiting = {z: _queue(live, room, used, rack == z if has_racks else np.ones(len(rack), np.bool_)) for z in racks}
-    added_room = float(target * capacity[live].max())
-    return _grow(state, waiting, copies if has_racks else np.inf, added_room, int(capacity[live].max()))
-
-
-def _grow(
-    state: ClusterState, waiting: dict[int, list[tuple[float, int]]], rack_limit: float, added_room: float, size: int
-) -> BrokerSizing:
-    """Take the broker with the largest gain until all replicas fit; add new ones when the live ones are used up."""
-    total = float(np.maximum(move_bytes(state), 0) @ lasting_factor(state))
-    least = int(lasting_factor(state).max(initial=1))
-    held, keep, add = dict.fromkeys(waiting, 0.0), list[int](), list[int]()
-
-    def gain(z: int) -> float:
-        room = waiting[z][0][0] if waiting[z] else 0.0
-        return min(held[z] + room, rack_limit) - held[z]
-
-    def take(z: int) -> None:
-        room, row = waiting[z].pop(0)
-        held[z] = min(held[z] + max(room, 0.0), rack_limit)
-        keep.append(row)
-
-    for z in waiting:
-        if waiting[z]:
-            take(z)
-    while sum(held.values()) < total * (1 - 1e-12) or len(keep) + len(add) < least:
-        best = max(waiting, key=lambda z: (gain(z), len(waiting[z]), -z))
-        if waiting[best] and (gain(best) > 0 or len(keep) + len(add) < least):
-            take(best)
-            continue
-        best = max(waiting, key=lambda z: (min(held[z] + added_room, rack_limit) - held[z], -z))
-        if len(add) == _MOST_ADDED or min(held[best] + added_room, rack_limit) <= held[best]:
-            raise ConfigError("no number of brokers is enough", hint="raise --target")
-        held[best] = min(held[best] + added_room, rack_limit)
-        add.append(best)
-    ids = state.brokers.id
-    kept = {int(ids[row]) for row in keep}
+    may_stay = live[~filled_by_others(state, target)[live]]
+    rooms = {z: _rooms(may_stay, room, used, rack == z if has_racks else np.ones(len(rack), np.bool_)) for z in racks}
+    largest = float(capacity[live].max())
+    demand = _Demand(
+        bytes=float(np.maximum(move_bytes(state), 0) @ lasting_factor(state)),
+        brokers=int(lasting_factor(state).max(initial=1)),
+        most_in_rack=_copies(state, len(racks)) if has_racks else np.inf,
+        new_room=target * largest,
+    )
+    new = _fewest_new(rooms, demand)
+    keep = _fewest_live(rooms, new, demand)
+    added, kept = sum(new.values()), {int(state.brokers.id[row]) for row in keep}
     return BrokerSizing(
-        count=len(keep) + len(add),
+        count=len(keep) + added,
+        bound=_bound(rooms, added, demand) if added else len(keep),
         keep=tuple(sorted(kept)),
-        drain=tuple(i for i in ids[state.brokers.is_live].tolist() if i not in kept),
-        add=tuple(add),
-        added_bytes=size,
+        drain=tuple(i for i in state.brokers.id[live].tolist() if i not in kept),
+        add=tuple(z for z, count in new.items() for _ in range(count)),
+        added_bytes=int(largest),
     )
 
 
-def _queue(live: I64, room: F64, used: I64, inside: Bools) -> list[tuple[float, int]]:
-    """Room and row of a rack's live brokers: largest room first, then the fullest, so that least is moved."""
+_Rooms: TypeAlias = Mapping[int, list[tuple[float, int]]]
+"""By rack: room and row of each live broker that may stay, the largest room first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Demand:
+    """What the brokers have to hold together."""
+
+    bytes: float
+    brokers: int
+    """Replicas of one partition need so many."""
+    most_in_rack: float
+    """Bytes that one rack may have."""
+    new_room: float
+    """Bytes that a broker to add can hold."""
+
+    def is_met(self, held: Mapping[int, float], brokers: int) -> bool:
+        return self.has_room(held) and brokers >= self.brokers
+
+    def has_room(self, held: Mapping[int, float]) -> bool:
+        return sum(held.values()) >= self.bytes * (1 - 1e-12)
+
+    def with_room(self, held: float, room: float) -> float:
+        """What a rack holds with one more broker."""
+        return min(held + room, self.most_in_rack)
+
+
+def _fewest_new(rooms: _Rooms, demand: _Demand) -> dict[int, int]:
+    """By rack the brokers to add to all live ones, each where it holds most."""
+    new = {z: 0 if rooms[z] else 1 for z in rooms}
+    held = {z: demand.with_room(new[z] * demand.new_room, sum(room for room, _ in rooms[z])) for z in rooms}
+    live = sum(map(len, rooms.values()))
+    while not demand.is_met(held, live + sum(new.values())):
+        gain = {z: demand.with_room(held[z], demand.new_room) - held[z] for z in held}
+        best = max(gain, key=lambda z: (gain[z], -held[z], -z))
+        if sum(new.values()) == _MOST_ADDED or (gain[best] <= 0 and not demand.has_room(held)):
+            raise ConfigError("no number of brokers is enough", hint="raise --target")
+        held[best] += gain[best]
+        new[best] += 1
+    return new
+
+
+def _fewest_live(rooms: _Rooms, new: Mapping[int, int], demand: _Demand) -> list[int]:
+    """Rows of the live brokers to keep beside the new ones: one in each rack, then the one with the largest gain."""
+    held = {z: demand.with_room(0.0, new[z] * demand.new_room) for z in rooms}
+    kept = {z: 0 if new[z] else 1 for z in rooms}
+    for z in rooms:
+        if kept[z]:
+            held[z] = demand.with_room(held[z], rooms[z][0][0])
+    while not demand.is_met(held, sum(kept.values()) + sum(new.values())):
+        left = [z for z in rooms if kept[z] < len(rooms[z])]
+        gain = {z: demand.with_room(held[z], rooms[z][kept[z]][0]) - held[z] for z in left}
+        best = max(left, key=lambda z: (gain[z], len(rooms[z]) - kept[z], -z))
+        held[best] += gain[best]
+        kept[best] += 1
+    return [row for z in rooms for _, row in rooms[z][: kept[z]]]
+
+
+def _bound(rooms: _Rooms, new: int, demand: _Demand) -> int:
+    """Fewest brokers with so many new ones: what either of two relaxations needs.
+
+    The new ones hold all of their room beside the live ones, in whichever racks; or all brokers are like new ones.
+    """
+    all_there = sorted((gain for live in rooms.values() for gain in _gains(live, demand)), reverse=True)
+    beside_new = new + _fewest(all_there, demand.bytes - new * demand.new_room)
+    as_new = [(demand.new_room, -1)] * (new + len(all_there))
+    all_new = sorted((gain for _ in rooms for gain in _gains(as_new, demand)), reverse=True)
+    return max(beside_new, _fewest(all_new, demand.bytes), demand.brokers, len(rooms))
+
+
+def _fewest(gains: list[float], bytes_: float) -> int:
+    """How many of the largest are as much as so many bytes."""
+    return int(np.searchsorted(np.cumsum(gains), bytes_ * (1 - 1e-12))) + 1 if bytes_ > 0 else 0
+
+
+def _gains(live: list[tuple[float, int]], demand: _Demand) -> Iterator[float]:
+    """What each broker of a rack adds to what those before it hold."""
+    held = 0.0
+    for room, _ in live:
+        before, held = held, demand.with_room(held, room)
+        yield held - before
+
+
+def _rooms(live: I64, room: F64, used: I64, inside: Bools) -> list[tuple[float, int]]:
+    """Room and row of the live brokers of a rack: the largest first, of equal ones the fullest, which moves least."""
     rows = [int(row) for row in live if inside[row]]
     rows.sort(key=lambda row: (-room[row], -used[row], row))
     return [(float(room[row]), row) for row in rows]

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from kafkabal.advice import BrokerAdvice, Relief, ReliefAdvice
 from kafkabal.reporting.report import Chart, Column, Fact, Report, Table, Tone, ValueKind
 from kafkabal.units import format_bytes, format_duration, format_percent, percent_as_option
-from kafkabal.wording import counted_noun, plural
+from kafkabal.wording import counted_noun, first_of, plural
 
 _SHOWN = 15
 """Rows: with headline and header they fill a terminal of 24 lines."""
@@ -48,7 +48,7 @@ def advise_report(
         tone=Tone.WARNING if relief.needed_bytes or brokers.add else Tone.PLAIN,
         facts=tuple(_facts(brokers, relief, target, limit)),
         tables=(_relief_table(relief), _new_brokers(brokers)),
-        notes=tuple(_notes(brokers, relief, limit, rebalance, cluster_options)),
+        notes=tuple(_notes(brokers, relief, target, limit, rebalance, cluster_options)),
         charts=charts,
     )
 
@@ -59,6 +59,7 @@ def _facts(brokers: BrokerAdvice, relief: ReliefAdvice, target: float, limit: fl
     yield Fact(key="bound_brokers", value=brokers.bound)
     yield Fact(key="sufficient_brokers", value=brokers.suffices)
     yield Fact(key="drain", value=list(brokers.drain))
+    yield Fact(key="filled_by_others", value=list(brokers.filled_by_others))
     yield Fact(key="fullest_before", value=brokers.fullest_before)
     yield Fact(key="fullest_after", value=brokers.fullest_after)
     yield Fact(key="moved_bytes", value=brokers.moved_bytes)
@@ -79,9 +80,11 @@ def _sizing_sentence(brokers: BrokerAdvice, target: float) -> str:
     if brokers.suffices is None:
         bound = counted_noun(brokers.bound or 0, "broker")
         return f"Needed for {aim} per broker: at least {bound}; no plan was found that stays within it."
-    of = "" if brokers.add else f" of {brokers.live}"
-    brokers_needed = f"{brokers.suffices}{of} {plural(brokers.suffices if brokers.add else brokers.live, 'broker')}"
-    return f"Needed for {aim} per broker: {brokers_needed} (lower bound: {brokers.bound})."
+    if brokers.add:
+        needed = f"{counted_noun(brokers.suffices, 'broker')}, {len(brokers.add)} of them new"
+    else:
+        needed = f"{brokers.suffices} of {counted_noun(brokers.live, 'broker')}"
+    return f"Needed for {aim} per broker: {needed} (lower bound: {brokers.bound})."
 
 
 def _relief_sentence(relief: ReliefAdvice, limit: float) -> str:
@@ -152,11 +155,15 @@ def _new_brokers(brokers: BrokerAdvice) -> Table:
 
 
 def _notes(
-    brokers: BrokerAdvice, relief: ReliefAdvice, limit: float, rebalance: str, cluster_options: str
+    brokers: BrokerAdvice, relief: ReliefAdvice, target: float, limit: float, rebalance: str, cluster_options: str
 ) -> Iterator[str]:
+    if brokers.filled_by_others:
+        which = f"{plural(len(brokers.filled_by_others), 'broker')} {first_of(brokers.filled_by_others)}"
+        yield f"other programs alone exceed {percent_as_option(target)} on {which}: no number of brokers changes that"
     if brokers.drain:
         ids = ",".join(map(str, brokers.drain))
-        yield f"to drain: {rebalance} --drain {ids} {cluster_options}".rstrip()
+        when = ", once the new brokers have joined" if brokers.add else ""
+        yield f"to drain{when}: {rebalance} --drain {ids} {cluster_options}".rstrip()
     if relief.log_dir_bytes:
         yield f"to move to other log dirs: {rebalance} --log-dirs-only {cluster_options}".rstrip()
     if relief.needed_bytes:

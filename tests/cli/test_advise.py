@@ -9,6 +9,10 @@ from typing import Any
 
 import pytest
 
+from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
+from kafkabal.model import BrokerRow, LogDirRow
+from kafkabal.testing.cluster_builders import GB, cluster, topic
+
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 LOPSIDED = str(SNAPSHOTS / "lopsided.jsonl")
 
@@ -51,6 +55,22 @@ def test_a_limit_is_handed_on_with_all_its_digits(run_cli: Callable[..., Any]) -
     shown = run_cli("advise", "--snapshot", LOPSIDED, "--limit", "20.25%")
     assert "over 20.25% by" in shown.out
     assert "kafkabal rebalance plan --below 20.25% --snapshot" in shown.out
+
+
+def test_disks_that_other_programs_fill_are_named(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """No number of brokers helps them: they are drained once new ones have joined, and the headline counts these."""
+    disk = LogDirRow(path="/d", total_bytes=1000 * GB, usable_bytes=200 * GB)
+    rows = [BrokerRow(broker=b, rack=f"r{b}", log_dirs=[disk]) for b in (1, 2, 3)]
+    shared = tmp_path / "shared.jsonl"
+    write_snapshot(cluster(rows, [topic("t", [1, 2, 3], size_bytes=30 * GB)]), shared)
+
+    shown = run_cli("advise", "--snapshot", str(shared))
+    found = json.loads(run_cli("advise", "--snapshot", str(shared), "-o", "json").out)
+
+    assert "Needed for 60% per broker: 3 brokers, 3 of them new (lower bound: 3)." in shown.out
+    assert "other programs alone exceed 60% on brokers 1, 2, 3: no number of brokers changes that" in shown.out
+    assert "to drain, once the new brokers have joined: kafkabal rebalance plan --drain 1,2,3" in shown.out
+    assert found["filled_by_others"] == found["drain"] == [1, 2, 3]
 
 
 def test_unknown_capacity_still_gives_the_other_half(run_cli: Callable[..., Any]) -> None:

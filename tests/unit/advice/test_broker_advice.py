@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -104,3 +104,76 @@ def test_other_programs_make_a_broker_full_too() -> None:
     state = cluster(rows, [topic("t", [1, 2, 3], size_bytes=30 * GB)])
 
     assert advise_brokers(state, 0.9, 0.09, 50e6).fullest_before == pytest.approx(0.8)
+
+
+def shared_disks(others_gb: list[int], racks: int, size_gb: int, factor: int) -> ClusterState:
+    """Disks of 1000 GB of which other programs hold so much; six partitions in turn."""
+    count = len(others_gb)
+    assignments = [[(p + r) % count + 1 for r in range(factor)] for p in range(6)]
+    held = np.bincount(np.array(assignments).ravel(), minlength=count + 1)[1:] * size_gb
+    rows = [
+        BrokerRow(
+            broker=b + 1,
+            rack=f"r{b % racks}",
+            log_dirs=[
+                LogDirRow(path="/d", total_bytes=1000 * GB, usable_bytes=int(1000 - others_gb[b] - held[b]) * GB)
+            ],
+        )
+        for b in range(count)
+    ]
+    return cluster(rows, [topic("t", *assignments, size_bytes=size_gb * GB)])
+
+
+def fewest_by_trying(
+    others_gb: list[int], racks: int, total_gb: int, rack_limit_gb: int, target: float
+) -> tuple[int, int]:
+    """Of all choices of live and new brokers that hold everything: fewest new ones, then fewest in all."""
+    room = [target * 1000 - held for held in others_gb]
+    may_stay = [b for b in range(len(room)) if room[b] >= 0]
+    choices = [chosen for k in range(len(may_stay) + 1) for chosen in combinations(may_stay, k)]
+
+    def holds(chosen: tuple[int, ...], new: tuple[int, ...]) -> bool:
+        by_rack = [[*(room[b] for b in chosen if b % racks == z), *[target * 1000] * new[z]] for z in range(racks)]
+        return all(by_rack) and sum(min(sum(rooms), rack_limit_gb) for rooms in by_rack) >= total_gb - 1e-6
+
+    for added in range(20):
+        ways = [new for new in product(range(added + 1), repeat=racks) if sum(new) == added]
+        found = [len(chosen) + added for chosen in choices if any(holds(chosen, new) for new in ways)]
+        if found:
+            return added, min(found)
+    raise AssertionError
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_choice_of_fewer_holds_everything_beside_other_programs(seed: int) -> None:
+    """The bound is never above what trying all choices finds, and where nothing is added it is that number.
+
+    Other programs fill some brokers beyond the target: no choice has them.
+    """
+    source = np.random.default_rng(seed)
+    racks, size_gb = 3, int(source.integers(20, 60))
+    others_gb = source.choice([0, 250, 550, 650], int(source.integers(3, 8))).tolist()
+
+    sizing = size_brokers(shared_disks(others_gb, racks, size_gb, 3), 0.6)
+    added, fewest = fewest_by_trying(others_gb, racks, 18 * size_gb, 6 * size_gb, 0.6)
+
+    assert len(sizing.add) == added
+    assert sizing.bound <= fewest <= sizing.count
+    assert sizing.bound == fewest or added
+    assert not {b + 1 for b, held in enumerate(others_gb) if held > 600} & set(sizing.keep)
+
+
+def test_brokers_that_other_programs_fill_are_replaced() -> None:
+    """With 650 GB of other programs on each of three disks, 60 % takes three new brokers, and a plan shows them."""
+    advice = advise_brokers(shared_disks([650] * 3, 3, 10, 3), 0.6, 0.09, 50e6)
+
+    assert (advice.bound, advice.suffices, len(advice.add)) == (3, 3, 3)
+    assert advice.drain == advice.filled_by_others == (1, 2, 3)
+    assert advice.fullest_after is not None
+    assert advice.fullest_after <= 0.6
+
+
+def test_four_replicas_take_four_new_brokers_in_three_racks() -> None:
+    """Three new ones, which would have room enough, lack a fourth broker for the fourth replica."""
+    sizing = size_brokers(shared_disks([650] * 4, 3, 10, 4), 0.6)
+    assert (sizing.count, sizing.drain, len(sizing.add)) == (4, (1, 2, 3, 4), 4)
