@@ -31,13 +31,13 @@ from kafkabal.executor import (
     resume,
 )
 from kafkabal.model import ClusterState
-from kafkabal.plan import Plan, apply_plan
+from kafkabal.plan import Plan
 from kafkabal.planner import Mode, PlanOptions, demote_brokers, make_plan, undo_demotion
 from kafkabal.watch.decide_healing import Healing, HealKind
 from kafkabal.watch.heal_policy import HealPolicy
 from kafkabal.watch.healing_ledger import HealingLedger
+from kafkabal.watch.lasting_moves import lasting_moves, outside_after
 from kafkabal.watch.room_for_return import limits_of_resting, plan_repair
-from kafkabal.watch.state_findings import find
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,8 +134,10 @@ def plan_of(healing: Healing, state: ClusterState, policy: HealPolicy, ledger: H
     if healing.kind is HealKind.DRAIN:
         return make_plan(state, replace(common, mode=Mode.REPAIR_ONLY, drain=healing.brokers))
     if healing.kind is HealKind.FILL and _hold_nothing(state, healing):
-        return _filling(state, common, policy)
-    return _balancing(state, common, policy, ledger.repaired_of_day(at_s).difference(_live(state)))
+        plan = _filling(state, common, policy)
+    else:
+        plan = _balancing(state, common, policy, ledger.repaired_of_day(at_s).difference(_live(state)))
+    return lasting_moves(plan, state, common, policy)
 
 
 def _balancing(state: ClusterState, common: PlanOptions, policy: HealPolicy, absent: frozenset[int]) -> Plan:
@@ -143,11 +145,11 @@ def _balancing(state: ClusterState, common: PlanOptions, policy: HealPolicy, abs
     limits = limits_of_resting(state, absent, common.keep_moved, policy)
     if limits:
         limited = make_plan(state, replace(common, broker_limits=limits))
-        outside = _outside_after(limited, state, policy)
+        outside = outside_after(limited, state, policy)
         if not outside:
             return limited
     any_moves = make_plan(state, common)
-    return limited if limits and outside <= _outside_after(any_moves, state, policy) else any_moves
+    return limited if limits and outside <= outside_after(any_moves, state, policy) else any_moves
 
 
 def _live(state: ClusterState) -> frozenset[int]:
@@ -161,16 +163,11 @@ def _filling(state: ClusterState, common: PlanOptions, policy: HealPolicy) -> Pl
     leaves outside would stay there for as long.
     """
     only_to_new = make_plan(state, replace(common, mode=Mode.ONLY_TO_NEW))
-    outside = _outside_after(only_to_new, state, policy)
+    outside = outside_after(only_to_new, state, policy)
     if not outside:
         return only_to_new
     any_moves = make_plan(state, common)
-    return any_moves if _outside_after(any_moves, state, policy) < outside else only_to_new
-
-
-def _outside_after(plan: Plan, state: ClusterState, policy: HealPolicy) -> int:
-    """How many scores would be outside the outer band."""
-    return len(find(apply_plan(state, plan), policy.outer_tolerance).imbalanced)
+    return any_moves if outside_after(any_moves, state, policy) < outside else only_to_new
 
 
 def _hold_nothing(state: ClusterState, healing: Healing) -> bool:
