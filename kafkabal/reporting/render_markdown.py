@@ -10,7 +10,9 @@ from kafkabal.reporting.cell_formats import show_value
 from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.report import BARS, Column, Report, Table, ValueKind
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<#|~&])")
+_AT_BEGINNING = re.compile(r"^(\d*)(>|[-+=](?!\w)|[.)](?!\S))")
+"""What would begin a quotation, a list or a rule; elsewhere ``1,2 -> 4,2`` stays readable as it is."""
 _TEXT = frozenset({ValueKind.TEXT})
 
 
@@ -45,4 +47,4 @@ def _row(cells: list[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", printable(text))
+    return _AT_BEGINNING.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", printable(text).strip()))
