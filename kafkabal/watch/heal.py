@@ -71,8 +71,8 @@ class Healer(Protocol):
     def begin_resume(self, healing: Healing, found: FoundRun) -> None:
         """Begin to bring a run that was left unfinished to its end."""
 
-    def unfinished(self) -> FoundRun | None:
-        """The latest run of the cluster, if it has neither ended nor left the cluster in order.
+    def latest_run(self) -> FoundRun | None:
+        """The latest run of the cluster, whoever began it.
 
         Raises
         ------
@@ -238,11 +238,9 @@ class RunHealer:
         is_closed = found.state.phase is Phase.CLOSED
         self._start(healing, found.record.plan_id, repair_run if is_closed else resume)
 
-    def unfinished(self) -> FoundRun | None:
+    def latest_run(self) -> FoundRun | None:
         """See :class:`Healer`."""
-        environment = self._environment(StopSwitch())
-        found = find_run(environment)
-        return found if found is not None and found.is_open else None
+        return find_run(self._environment(StopSwitch()))
 
     def holder(self) -> str | None:
         """See :class:`Healer`."""

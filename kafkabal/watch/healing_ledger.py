@@ -127,6 +127,24 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
                 break
         return msgspec.structs.replace(self, entries=tuple(entries))
 
+    def without_never_begun(self, latest_plan_id: str, latest_began_at_s: float) -> HealingLedger:
+        """Without entries that have no end and of which there is no run.
+
+        Parameters
+        ----------
+        latest_plan_id, latest_began_at_s
+            Of the latest run of the cluster. One that began after an entry may hide the run of that entry, which stays.
+        """
+        kept = tuple(
+            e
+            for e in self.entries
+            if e.plan is None
+            or e.ended_at_s is not None
+            or e.plan.plan_id == latest_plan_id
+            or e.at_s <= latest_began_at_s
+        )
+        return msgspec.structs.replace(self, entries=kept)
+
     def with_demoted(self, demoted: Mapping[int, Plan]) -> HealingLedger:
         """With other demoted brokers."""
         return msgspec.structs.replace(self, demoted=dict(demoted))

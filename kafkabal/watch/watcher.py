@@ -13,13 +13,16 @@ What is changed on the cluster is written to the ledger first: a watch that is k
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from kafkabal.clusters import Clock, Cluster
 from kafkabal.errors import KafkabalError
+from kafkabal.executor import FoundRun
 from kafkabal.model import ClusterState
 from kafkabal.units import format_duration
 from kafkabal.watch.broker_health import BrokerHealth, HealthMonitor
@@ -227,9 +230,10 @@ class Watcher:
             return False  # asked since the state was read
         self._asked_at_s = self._state_at_s
         try:
-            found = self._healer.unfinished()
-            if found is None or not self._ledger.has_begun(found.record.plan_id):
+            found = self._healer.latest_run()
+            if found is None or not found.is_open or not self._ledger.has_begun(found.record.plan_id):
                 self._may_be_unfinished = False
+                self._forget_never_begun(found)
                 return False
             if not self._healer.can_resume(found) or not self._may_heal() or self._healer.holder() is not None:
                 return False
@@ -241,6 +245,14 @@ class Watcher:
         self._healer.begin_resume(healing, found)
         self._finish_healing()
         return True
+
+    def _forget_never_begun(self, latest: FoundRun | None) -> None:
+        """What a watch wrote down and was killed before it began has neither failed nor moved anything."""
+        began_at_s = datetime.fromisoformat(latest.record.started_at).timestamp() if latest is not None else -math.inf
+        kept = self._ledger.without_never_begun(latest.record.plan_id if latest is not None else "", began_at_s)
+        if kept != self._ledger:
+            self._ledger = kept
+            self._save()
 
     def _finish_healing(self) -> None:
         result = self._healer.poll()

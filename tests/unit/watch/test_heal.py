@@ -23,7 +23,7 @@ from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, t
 from kafkabal.watch.decide_healing import Healing, HealKind
 from kafkabal.watch.heal import RunHealer, plan_of
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
-from kafkabal.watch.healing_ledger import HealingLedger
+from kafkabal.watch.healing_ledger import HealingLedger, read_ledger
 from kafkabal.watch.state_findings import find
 from kafkabal.watch.watch_events import EventKind, WatchEvent
 from kafkabal.watch.watch_options import WatchOptions
@@ -50,9 +50,11 @@ class Stage:
         """Keep it."""
         self.events.append(event)
 
-    def watcher(self, *, state_every_s: float = 60.0, **policy: object) -> Watcher:
-        """A watch that heals everything it may; its observations continue while it heals."""
-        healer = RunHealer(
+    def watcher(
+        self, *, state_every_s: float = 60.0, healer_type: type[RunHealer] = RunHealer, **policy: object
+    ) -> Watcher:
+        """A watch that heals all it may; its looks go on while it heals."""
+        healer = healer_type(
             lambda stop: RunEnvironment(
                 cluster=self.memory, state_dir=self.folder / "runs", clock=self.clock, stop=stop, host="h"
             ),
@@ -156,6 +158,24 @@ def test_a_watch_that_was_killed_resumes_its_run(stage: Stage) -> None:
 
     assert follower.messages(EventKind.HEALING)[0].startswith("resume: run ")
     assert follower.messages(EventKind.HEALED)[0].startswith("resume: ")
+
+
+def test_a_watch_that_was_killed_before_its_run_began_heals_at_once_when_it_is_back(stage: Stage) -> None:
+    """What stands in the ledger alone has not failed: it spends no budget, and nothing backs off for it."""
+
+    class Killed(RunHealer):
+        def begin(self, healing: Healing, plan: Plan) -> None:
+            raise Crash
+
+    with pytest.raises(Crash):
+        stage.go_on(stage.watcher(healer_type=Killed, max_actions_per_day=1), hours=1)
+    assert [e.succeeded for e in read_ledger(stage.ledger).entries] == [False]
+
+    follower = Stage(stage.folder)
+    follower.clock, follower.memory = stage.clock, stage.memory
+    follower.go_on(follower.watcher(max_actions_per_day=1), hours=0.05)
+
+    assert follower.messages(EventKind.HEALING)[0].startswith("fill: ")
 
 
 def test_a_run_of_another_command_is_waited_for(tmp_path: Path) -> None:

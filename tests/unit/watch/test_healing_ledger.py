@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.watch.healing_ledger import DAY_S, HealingEntry, HealingLedger
 
@@ -83,3 +85,16 @@ def test_brokers_are_known_to_have_been_repaired_for_a_day() -> None:
     assert HealingLedger(entries=entries).repaired_of_day(10.0) == {1}
     assert HealingLedger(entries=entries).repaired_of_day(DAY_S + 1.5) == frozenset()
     assert HealingLedger(entries=entries[1:]).repaired_of_day(10.0) == frozenset()
+
+
+def test_only_what_never_began_is_forgotten() -> None:
+    """What has ended, what has a run, and what a later run may hide stay as they are."""
+    entry = HealingEntry(at_s=100.0, kind="fill", moved_bytes=5, succeeded=False, plan=PLAN)
+    ended = HealingEntry(at_s=90.0, kind="fill", moved_bytes=5, succeeded=False, plan=PLAN, ended_at_s=95.0)
+    nothing = HealingEntry(at_s=80.0, kind="rebalance", moved_bytes=0, succeeded=False)
+    ledger = HealingLedger(entries=(nothing, ended, entry))
+
+    assert ledger.without_never_begun("", -math.inf).entries == (nothing, ended)
+    assert ledger.without_never_begun("another", 99.0).entries == (nothing, ended)
+    assert ledger.without_never_begun("another", 101.0) == ledger
+    assert ledger.without_never_begun(PLAN.plan_id, 99.0) == ledger
