@@ -18,6 +18,7 @@ from .simulation.simulation_result import SimulatedHealing as SimulatedHealing
 from .simulation.simulation_result import SimulationResult as SimulationResult
 from .watch_events import ENDS as ENDS
 from .watch_events import NO_ALERTS as NO_ALERTS
+from .watch_events import REPLACES as REPLACES
 from .watch_events import EventKind as EventKind
 from .watch_events import WatchEvent as WatchEvent
 from .watch_events import WatchListener as WatchListener

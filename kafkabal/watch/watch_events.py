@@ -47,6 +47,12 @@ ENDS = {
 }
 """Which alerts an event resolves."""
 
+REPLACES = {
+    EventKind.BROKER_UNREACHABLE: (EventKind.BROKER_SLOW,),
+    EventKind.BROKER_DEAD: (EventKind.BROKER_SLOW, EventKind.BROKER_UNREACHABLE),
+}
+"""Which alerts of the same broker are over since a worse one begins."""
+
 NO_ALERTS = frozenset({EventKind.HEALING, EventKind.HEALING_STOPPED, EventKind.HELD_BACK, EventKind.UNMET})
 """What needs no action, or what another alert already covers."""
 

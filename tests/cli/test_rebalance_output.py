@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 import pty
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -186,3 +189,27 @@ def test_reader_of_the_output_stops_reading(
         reader.close()
         run.wait(60.0)
     assert (tmp_path / "found").read_text() == "stopped 0 []"
+
+
+def test_notifications_name_the_cluster_as_metrics_do(tmp_path: Path, snapshot: Path, plan_file: Path) -> None:
+    """By the profile, so that an alert of a run can be told from, and joined with, those of Prometheus."""
+    posted: list[dict[str, Any]] = []
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            posted.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *words: Any) -> None:
+            pass
+
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "profiles.yaml").write_text("profiles:\n  prod: {}\n")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Receiver) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/hook"
+        assert _apply(tmp_path, snapshot, plan_file, "--profile", "prod", "--notify", url) == 0
+        server.shutdown()
+
+    assert [(body["cluster"], body["event"]) for body in posted] == [("prod", "run-started"), ("prod", "run-completed")]

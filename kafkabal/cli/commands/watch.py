@@ -116,9 +116,8 @@ def _watch(settings: Settings, context: CommandContext, output: WatchOutput, opt
         cluster = at_end.enter_context(open_cluster(settings, context))
         # before signals only ask it to stop: brokers that hang must not hold up Ctrl-C while there is nothing to stop
         cluster.cluster_id()
-        reporter = WatchReporter(
-            output, context, cluster.name, at_end, heals=options.policy.level is not HealLevel.NONE
-        )
+        name = cluster_label(settings, context) or cluster.name
+        reporter = WatchReporter(output, context, name, at_end, heals=options.policy.level is not HealLevel.NONE)
         try:
             with stop_on_signals(stop, lambda _: None):
                 # one that waits stands by: a service manager need not wait for it

@@ -1,14 +1,18 @@
 """Sends notifications in their receivers' formats: Alertmanager's API, Slack's, or a plain webhook.
 
-A separate thread posts them one by one; at most a hundred are queued. Failures never affect what they report on: a
-failing receiver causes one warning, until it works again.
+A thread of its own posts them, one after the other; at most a hundred wait. Whatever becomes of them changes nothing
+of what they are about: a receiver that fails is warned of once, until it works again.
+
+Alertmanager resolves an alert that it has not heard of for ``resolve_timeout``, 5 minutes by default. So what fires is
+posted again every minute, as Prometheus does, until it is over; where a command ends before that, with a time at which
+it is over by itself.
 """
 
 from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -21,7 +25,9 @@ if TYPE_CHECKING:
 _TIMEOUT_S = 5.0
 """Receivers respond within a second; one that hangs must not block the queue for longer than this."""
 _MOST_WAITING = 100
-"""Notifications of some kB each, queued while the receiver is unavailable."""
+"""Notifications of some kB each, while the receiver is away."""
+_REPEAT_S = 60.0
+"""A fifth of Alertmanager's ``resolve_timeout``: some posts may fail."""
 _CLOSING_S = 5.0
 """A finished command waits this long for its last message, once."""
 
@@ -49,6 +55,8 @@ class Notification:
     """Alerts that start firing."""
     ends: tuple[str, ...] = ()
     """Alerts that are resolved."""
+    until: str | None = None
+    """When the alerts that begin are over by themselves; None for those that are posted until they are resolved."""
 
 
 def check_url(url: str) -> str:
@@ -103,7 +111,8 @@ def _alert(notification: Notification, cluster: str, name: str, *, is_over: bool
     if notification.log_dir is not None:
         labels["log_dir"] = notification.log_dir
     alert = {"labels": labels, "annotations": {"summary": notification.message}, "startsAt": notification.at}
-    return alert | ({"endsAt": notification.at} if is_over else {})
+    end = notification.at if is_over else notification.until
+    return alert if end is None else alert | {"endsAt": end}
 
 
 class Notifier:
@@ -113,6 +122,8 @@ class Notifier:
     ----------
     warn
         Called once when the receiver fails.
+    repeat_s
+        How often Alertmanager gets what still fires.
 
     Raises
     ------
@@ -120,8 +131,9 @@ class Notifier:
         If it is not an http or https URL.
     """
 
-    def __init__(self, url: str, cluster: str, warn: Callable[[str], None]) -> None:
+    def __init__(self, url: str, cluster: str, warn: Callable[[str], None], *, repeat_s: float = _REPEAT_S) -> None:
         self._url, self._cluster, self._warn, self._form = url, cluster, warn, form_of(url)
+        self._repeat_s = repeat_s
         self._waiting: queue.Queue[Notification | None] = queue.Queue(_MOST_WAITING)
         self._is_failing = False
         self._thread = threading.Thread(target=self._post_all, name="kafkabal-notify", daemon=True)
@@ -146,16 +158,36 @@ class Notifier:
         import httpx
 
         with httpx.Client(timeout=_TIMEOUT_S) as client:
-            while (notification := self._waiting.get()) is not None:
-                body = body_of(notification, self._cluster, self._form)
-                if body is None:
-                    continue
+            for body in self._alerts() if self._form is NotificationForm.ALERTMANAGER else self._messages():
                 try:
                     client.post(self._url, json=body).raise_for_status()
                 except httpx.HTTPError as error:
                     self._fail(_reason(error))
                 else:
                     self._is_failing = False
+
+    def _messages(self) -> Iterator[Any]:
+        """One for each notification."""
+        while (notification := self._waiting.get()) is not None:
+            yield body_of(notification, self._cluster, self._form)
+
+    def _alerts(self) -> Iterator[Any]:
+        """What begins and ends, with all that fires; that alone once nothing has happened for a while."""
+        firing: dict[str, Any] = {}
+        while True:
+            try:
+                notification = self._waiting.get(timeout=self._repeat_s if firing else None)
+            except queue.Empty:
+                yield list(firing.values())
+                continue
+            if notification is None:
+                return
+            for alert in body_of(notification, self._cluster, self._form) or ():
+                firing.pop(name := str(alert["labels"]), None)
+                firing[name] = alert
+            if firing:
+                yield list(firing.values())
+            firing = {name: alert for name, alert in firing.items() if "endsAt" not in alert}
 
     def _fail(self, reason: str) -> None:
         if not self._is_failing:

@@ -14,6 +14,8 @@ from kafkabal.units import format_bytes, format_duration
 from kafkabal.wording import counted_noun
 
 _FAILED: Final = "run-failed"
+_FAILED_FOR_S: Final = 86_400.0
+"""A run that fails at night is still an alert in the morning; the next one that completes resolves it."""
 
 
 class RunNotifications:
@@ -68,8 +70,11 @@ class RunNotifications:
         begins: tuple[str, ...] = (),
         ends: tuple[str, ...] = (),
     ) -> None:
-        at = datetime.fromtimestamp(self._wall_clock(), UTC).isoformat(timespec="seconds")
-        self._notifier.post(Notification(at=at, event=event, message=message, run_id=run_id, begins=begins, ends=ends))
+        at_s = self._wall_clock()
+        at, until = (datetime.fromtimestamp(s, UTC).isoformat(timespec="seconds") for s in (at_s, at_s + _FAILED_FOR_S))
+        self._notifier.post(
+            Notification(at=at, event=event, message=message, run_id=run_id, begins=begins, ends=ends, until=until)
+        )
 
     def __enter__(self) -> RunNotifications:
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkabal.reporting.notifications.notifier import Notification, Notifier
-from kafkabal.watch import ENDS, NO_ALERTS, WatchEvent
+from kafkabal.watch import ENDS, NO_ALERTS, REPLACES, WatchEvent
 
 
 class WatchNotifications:
@@ -28,5 +28,5 @@ def notification_of(event: WatchEvent) -> Notification:
         log_dir=event.log_dir,
         run_id=event.run_id,
         begins=() if ends or event.event in NO_ALERTS else (event.event,),
-        ends=ends,
+        ends=ends or REPLACES.get(event.event, ()),
     )

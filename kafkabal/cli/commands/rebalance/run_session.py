@@ -99,7 +99,8 @@ def open_run_session(
             failure = partial(_warn_of_failure, direct, str(output.textfile))
             listeners.append(report_in_background(textfile, on_failure=failure))
         if output.notify is not None:
-            notifications = stack.enter_context(_notifications(output.notify, opened.name, name, context))
+            label = cluster_label(settings, context) or opened.name
+            notifications = stack.enter_context(_notifications(output.notify, label, name, context))
             listeners.append(report_in_background(notifications))
         reporters = stack.enter_context(Reporters(listeners))
         environment = replace(make_environment(opened, settings, context, reporters), lock_wait_s=wait_s or 0.0)

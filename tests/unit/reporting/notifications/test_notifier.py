@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from time import sleep
 from typing import Any
 
 import pytest
@@ -81,13 +82,54 @@ def test_an_alert_begins_and_ends() -> None:
     healing = WatchEvent(at=AT, event=EventKind.HEALING, message="moving", run_id="r")
     form = NotificationForm.ALERTMANAGER
 
-    (alert,) = body_of(notification_of(dead), "prod", form)
+    alert, *replaced = body_of(notification_of(dead), "prod", form)
     assert alert["labels"] == {"alertname": "kafkabal-broker-dead", "cluster": "prod", "broker": "3"}
     assert "endsAt" not in alert
+    # or two alerts of one broker would fire until it is back
+    assert {(each["labels"]["alertname"], each["endsAt"]) for each in replaced} == {
+        ("kafkabal-broker-slow", AT),
+        ("kafkabal-broker-unreachable", AT),
+    }
     over = body_of(notification_of(back), "prod", form)
     assert {each["labels"]["alertname"] for each in over} >= {"kafkabal-broker-dead"}
     assert all(each["endsAt"] == AT for each in over)
     assert body_of(notification_of(healing), "prod", form) is None
+
+
+def test_what_fires_is_posted_again_until_it_is_over(receiver: Receiver) -> None:
+    """Alertmanager resolves what it does not hear of; an event of something else starves no alert of its repetition."""
+    url = receiver.url.replace("/hook", "/api/v2/alerts")
+    notifier = Notifier(url, "prod", print, repeat_s=0.05)
+    dead = WatchEvent(at=AT, event=EventKind.BROKER_DEAD, message="broker 3 is dead", broker=3)
+    notifier.post(notification_of(dead))
+    _until(lambda: len(receiver.bodies) >= 3)
+    notifier.post(notification_of(WatchEvent(at=AT, event=EventKind.HEALING, message="moving", run_id="r")))
+    notifier.post(notification_of(WatchEvent(at=AT, event=EventKind.BROKER_BACK, message="back", broker=3)))
+    notifier.close()
+
+    names = [[(a["labels"]["alertname"], "endsAt" in a) for a in body] for body in receiver.bodies]
+    assert names[0][0] == ("kafkabal-broker-dead", False)
+    assert names[1:3] == [[("kafkabal-broker-dead", False)]] * 2
+    assert ("kafkabal-broker-dead", True) in names[-1]
+    assert sum(("kafkabal-broker-dead", True) in body for body in names) == 1
+
+
+def test_a_run_that_failed_is_an_alert_for_a_day(receiver: Receiver) -> None:
+    """Its command has ended and cannot post it again; the next run that completes resolves it."""
+    for outcome in (RunOutcome.PARTIAL, RunOutcome.COMPLETE):
+        url = receiver.url.replace("/hook", "/api/v2/alerts")
+        with RunNotifications(Notifier(url, "prod", print), "rebalance", lambda: 0.0) as told:
+            told.on_event(_finished(outcome))
+    ((failed,), (over,)) = receiver.bodies
+    assert failed["labels"] == over["labels"]
+    assert (failed["startsAt"], failed["endsAt"]) == ("1970-01-01T00:00:00+00:00", "1970-01-02T00:00:00+00:00")
+    assert over["endsAt"] == over["startsAt"]
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    """Wait for a thread; a test that hangs is ended by its timeout."""
+    while not holds():
+        sleep(0.01)
 
 
 def test_forms_of_people() -> None:
