@@ -150,6 +150,7 @@ def _charts(plan: Plan) -> tuple[ShareChart, ...]:
             labels=names,
             shares=[plan.scores[name].after.get("max") for name in names],
             before=[plan.scores[name].before.get("max") for name in names],
+            outside=[bool(plan.scores[name].after.get("outside")) for name in names],
         ),
     )
 

@@ -63,10 +63,16 @@ def _drawn_table(table: Table) -> dict[str, Any]:
     cells = [_cells(column) for column in columns]
     return {
         "title": table.title,
-        "heads": [(column.title, "" if column.kind in _LEFT else "number") for column in columns],
+        "heads": [(column.title, _head_class(column)) for column in columns],
         "rows": list(zip(*cells, strict=True)),
         "hidden": max(table.n_rows - _MOST_ROWS, 0),
     }
+
+
+def _head_class(column: Column) -> str:
+    if column.kind in BARS:
+        return "bar"
+    return "" if column.kind in _LEFT else "number"
 
 
 def _cells(column: Column) -> list[Cell]:
@@ -122,18 +128,16 @@ def _share_chart(chart: ShareChart) -> dict[str, Any]:
     rows = []
     for i, label in enumerate(chart.labels[:_MOST_BARS]):
         share, low, high = chart.shares[i], percent(chart.low, i), percent(chart.high, i)
-        width = percent(chart.shares, i)
-        is_outside = width is not None and low is not None and high is not None and not low <= width <= high
         rows.append(
             {
                 "label": label,
                 "text": show_value(share, ValueKind.FAIR),
-                "width": width,
+                "width": percent(chart.shares, i),
                 "before": percent(chart.before, i),
                 "before_text": show_value(chart.before[i], ValueKind.FAIR) if chart.before else "",
                 "low": low,
                 "band": None if low is None or high is None else high - low,
-                "outside": is_outside,
+                "outside": bool(chart.outside) and chart.outside[i],
             }
         )
     return {

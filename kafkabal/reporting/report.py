@@ -143,6 +143,8 @@ class ShareChart:
     low: Sequence[float | None] = ()
     """Lower edges of the bands, as shares; empty if there are none."""
     high: Sequence[float | None] = ()
+    outside: Sequence[bool] = ()
+    """Which are outside their bands; edges drawn as shares are not exact enough to tell. Empty for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

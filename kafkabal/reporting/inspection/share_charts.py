@@ -38,6 +38,7 @@ def _shares(scored: Scored, state: ClusterState) -> ShareChart:
         shares=known(evaluation.share[order]),
         low=known(low[order]) if has_bands else (),
         high=known(high[order]) if has_bands else (),
+        outside=evaluation.outside[order].tolist(),
     )
 
 

@@ -7,9 +7,13 @@ from html.parser import HTMLParser
 
 import pytest
 
+from kafkabal.inspection.inspection import inspect_cluster
+from kafkabal.reporting.inspection.share_charts import inspection_charts
 from kafkabal.reporting.output_capabilities import PLAIN
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.report import Column, Fact, HeatMap, LineChart, Report, ShareChart, Table, Tone, ValueKind
+from kafkabal.scoring import Grain, select_scores
+from kafkabal.testing.cluster_builders import brokers, cluster, topic
 
 HOSTILE = '<script>alert(1)</script>"\x1b[31m'
 
@@ -109,3 +113,17 @@ def test_charts_show_what_is_known(page: Page) -> None:
 def test_a_report_without_charts_is_a_page() -> None:
     """The least report has a heading."""
     assert "kafkabal scores" in Page(render(Report(command="scores"), "html", PLAIN)).text
+
+
+def test_holders_are_marked_as_they_are_judged() -> None:
+    """As many shares stand out as the score counts outside, also where a bar has no length or ends at an edge."""
+    rows = [[1, 2], [1, 2], [1, 3], [1, 3], [1, 2], [1, 3]]
+    state = cluster(brokers(4), [topic("t", *rows)])
+    inspection = inspect_cluster(state, select_scores(state))
+    charts = {chart.title: chart for chart in inspection_charts(inspection) if isinstance(chart, ShareChart)}
+    assert charts
+    for scored in inspection.of_grain(Grain.BROKER):
+        chart = charts[f"{scored.score.name} by broker"]
+        text = render(Report(command="inspect", charts=lambda c=chart: (c,)), "html", PLAIN)  # type: ignore[misc]
+        assert text.count('class="number outside"') == scored.evaluation.outside.sum()
+    assert sum(scored.evaluation.outside.sum() for scored in inspection.scored)
