@@ -27,7 +27,9 @@ from kafkabal.wording import counted_noun
 _TONES: Final = {Severity.BALANCED: Tone.GOOD, Severity.IMBALANCED: Tone.WARNING, Severity.BROKEN: Tone.BAD}
 _EVENT_STYLES: Final = {True: STYLES[Tone.GOOD], False: STYLES[Tone.BAD], None: ""}
 _LEAST_LINES: Final = 5
-"""Of a section that has more: a blank line, headings, and its most important rows."""
+"""Of a section that has more: a blank one, headings, and what matters most of it."""
+_HEADING_LINES: Final = 2
+"""A blank one and the titles of columns, above the rows of holders."""
 
 
 class LiveFrames:
@@ -59,8 +61,13 @@ class LiveFrames:
         )
         rows = shared_lines([len(section) for section in sections], lines - len(top) - 1)
         holders, moves, events = sections
-        # the latest events come last
-        body = [*holders[: rows[0]], *moves[: rows[1]], *events[:1], *events[1:][len(events) - rows[2] :]]
+        # the latest events are at the end
+        body = [
+            *self._cut(holders, rows[0], surface),
+            *moves[: rows[1]],
+            *events[:1],
+            *events[1:][len(events) - rows[2] :],
+        ]
         kept = [*top, *body][: max(lines - 1, 1)]
         foot = _line("q to quit", surface, STYLES[Tone.FAINT])
         return [*kept, *[""] * (lines - 1 - len(kept)), foot][:lines]
@@ -91,6 +98,14 @@ class LiveFrames:
             return []
         grid, _ = table_grid(replace(self._holders, shown_rows=lines), surface)
         return ["", *draw([grid], surface).splitlines()]
+
+    def _cut(self, holder_lines: list[str], lines: int, surface: OutputCapabilities) -> list[str]:
+        """The first ones, and how many rows that leaves out, or on a low terminal they would seem to be all."""
+        kept = holder_lines[:lines]
+        if self._holders is None or len(holder_lines) <= lines or lines < _LEAST_LINES:
+            return kept
+        hidden = self._holders.n_rows - (lines - 1 - _HEADING_LINES)
+        return [*kept[:-1], _line(f"and {hidden:,} more", surface, STYLES[Tone.FAINT])]
 
     def _event_lines(self, events: Sequence[LiveEvent], surface: OutputCapabilities) -> list[str]:
         if not events:

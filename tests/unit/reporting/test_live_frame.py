@@ -52,6 +52,20 @@ def test_a_frame_is_as_large_as_the_terminal(columns: int, lines: int, unicode: 
         assert "event 99" in "".join(frame)
 
 
+def test_rows_that_do_not_fit_are_counted() -> None:
+    """With those that are shown they are all brokers; where all fit, nothing is said."""
+    inspection = inspect_cluster(make_world(SyntheticWorld(brokers=30, racks=3, topics=6)))
+    frames = LiveFrames("c", Grouping.BROKER, OutputCapabilities(unicode=True))
+    reading = LiveReading(inspection=inspection)
+
+    low, high = frames.frame(reading, 120, 15), frames.frame(reading, 120, 60)
+
+    (more,) = [line for line in low if line.endswith(" more")]
+    assert sum(line[:1].isdigit() for line in low) + int(more.split()[1]) == 30
+    assert sum(line[:1].isdigit() for line in high) == 30
+    assert not [line for line in high if line.endswith(" more")]
+
+
 def test_the_head_line_has_the_time_of_the_look() -> None:
     """Not the time of drawing: a frame redrawn while a broker hangs would present old moves as new ones."""
     frames = LiveFrames("c", Grouping.BROKER, OutputCapabilities(animated=True, unicode=True), UTC)
