@@ -28,7 +28,7 @@ class WatchSummary:
             *(f"broker {b} {health}" for b, health in sorted(self.health.items()) if health != BrokerHealth.WELL),
             *(f"log dir {path} of broker {b} offline" for b, path in sorted(self.findings.offline_dirs)),
             *((f"{counted_noun(out_of_sync, 'partition')} out of sync",) if out_of_sync else ()),
-            *(f"imbalanced by {score}" for score in self.findings.imbalanced),
+            *((f"imbalanced by {', '.join(self.findings.imbalanced)}",) if self.findings.imbalanced else ()),
         )
 
 

@@ -58,6 +58,8 @@ def test_a_dead_broker_is_a_finding(run_cli: Callable[..., Any], snapshot: Calla
     [
         (("-o", "json"), "requires --once"),
         (("--once", "--heal", "all"), "cannot be combined"),
+        (("--once", "--notify", "http://h/hook"), "--once and --notify cannot be combined"),
+        (("--once", "--textfile", "watch.prom"), "--once and --textfile cannot be combined"),
         (("--once", "--rebalance-above", "5%"), "must exceed"),
         (("--notify", "ftp://x"), "invalid URL"),
         ((), "does not change"),

@@ -118,6 +118,12 @@ def check_options(settings: Settings, output: WatchOutput, heal: HealOptions, *,
         raise UsageError("-o json requires --once", hint="for events as they happen: -o jsonl")
     if once and heal.heal is not HealLevel.NONE:
         raise UsageError("--once and --heal cannot be combined: one check is not enough to act on")
+    for option, value in (("--notify", output.notify), ("--textfile", output.textfile)):
+        if once and value is not None:
+            raise UsageError(
+                f"--once and {option} cannot be combined: one check sees no event",
+                hint="go by its exit code, or -o json",
+            )
     if settings.snapshot is not None and not once:
         raise UsageError("a snapshot does not change: it cannot be watched", hint="add --once to check it")
 
