@@ -1,15 +1,16 @@
-"""Moves that last, where what has just moved keeps a plan from bringing every score inside the outer band.
+"""Plans for a cluster in which replicas that moved within the last day have to stay: only moves that last.
 
 ::
 
-    plan   = the best while what moved within a day rests
-    free   = the best if nothing rested
-    lasting moves = plan, if it leaves no more scores outside than free does
-                    what free moves and does not rest, else: the remainder follows when it has rested
+    plan          = the best plan that leaves the replicas of the last day in place
+    free          = the best plan that may move them too
+    lasting moves = plan, if it leaves no more scores outside the outer band than free does; otherwise the part of free
+                    that moves no replica of the last day. The remainder follows when its day is over.
 
-Whatever else could be moved meanwhile leaves the score outside all the same, moves again within a day or so, and has to
-rest itself by then. In the simulated quarter of seed 559 (tests/unit/watch/simulation), where brokers fail within hours
-of each other, such moves were 10 % of all bytes, and kept scores outside their bands for 21 hours longer.
+Any other move that is possible in the meantime leaves the score outside anyway, has to be undone within a day or so,
+and its replica must then stay for a day itself. In the simulated quarter of seed 559 (tests/unit/watch/simulation),
+where brokers fail within hours of each other, such moves added 10 % to the bytes and kept scores outside their bands
+for 21 hours longer.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from kafkabal.wording import counted_noun
 
 
 def lasting_moves(plan: Plan, state: ClusterState, options: PlanOptions, policy: HealPolicy) -> Plan:
-    """A plan, or the part of another one that moves nothing for a few hours only; it may be empty.
+    """The plan itself, or the part of a free plan that does not have to be undone; it may be empty.
 
     Parameters
     ----------
     options
-        Of the plan; what its ``keep_moved`` has brought to a broker rests.
+        Options of the plan. The replicas that the plans in ``keep_moved`` have moved have to stay.
     """
     outside, rests = outside_after(plan, state, policy), kept_replicas(state, options.keep_moved)
     if not (outside and plan.moved_bytes and rests.any()):
@@ -51,12 +52,12 @@ def lasting_moves(plan: Plan, state: ClusterState, options: PlanOptions, policy:
 
 
 def outside_after(plan: Plan, state: ClusterState, policy: HealPolicy) -> int:
-    """How many scores would be outside the outer band."""
+    """Number of scores that a plan leaves outside the outer band."""
     return len(find(apply_plan(state, plan), policy.outer_tolerance).imbalanced)
 
 
 def _names_of(state: ClusterState, chosen: Bools) -> set[tuple[TopicPartition, int]]:
-    """Partition and broker id of replicas."""
+    """Partition and broker id of each chosen replica."""
     partition, broker = state.replicas.partition[chosen], state.brokers.id[state.replicas.broker[chosen]]
     return {(state.topic_partition(p), b) for p, b in zip(partition.tolist(), broker.tolist(), strict=True)}
 
