@@ -5,13 +5,9 @@
     the beginning                                        one plan, if a score is outside the outer band or a broker is
                                                          empty; it aims at the inner one
     a broker that stays dead longer than --dead-after    repaired at once, when that has passed
-    a broker is back or joins, and every one is there    one plan, as at the beginning: what is empty cannot wait
     the end of a day, with every broker there            one plan, as at the beginning
 
-Copies take no time, and nothing keeps a replica from moving again. What a day brings and takes back costs nothing,
-unless what comes and goes is a broker. A yardstick that filled brokers only in the evening, and never one that had
-died again by then, kept its own scores inside the outer band for 92 to 98 % of the time in the simulated quarters of
-seeds 210, 230, 237, 467, 559, 619 and 805 (tests/unit/watch/simulation); a watch is held to 99.
+Copies take no time, and nothing keeps a replica from moving again. What a day brings and takes back costs nothing.
 
 What the cluster begins with is known to the watch as well, so both plan for it at once: a day of noise later another
 placement is as cheap, and whether that or this one drifts out of its band first, months later, is chance.
@@ -19,7 +15,6 @@ placement is as cheap, and whether that or this one drifts out of its band first
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -52,27 +47,21 @@ class _Hindsight:
         for fault in faults:
             if fault.kind is FaultKind.DEAD and fault.for_s > case.policy.dead_after_s:
                 self._scene.clock.at(fault.at_s + case.policy.dead_after_s + _NO_TIME_S, self._repair)
-        for at_s in (*(fault.at_s + fault.for_s for fault in faults), *(new.at_s for new in case.new_brokers)):
-            if math.isfinite(at_s):
-                self._scene.clock.at(at_s + _NO_TIME_S, self._plan_if_all_are_there)
 
     def play(self, days: float) -> int:
         clock = self._scene.clock
-        self._plan()
+        self._plan_of_the_day()
         for day in range(1, int(days) + 1):
             clock.sleep(day * DAY_S - clock.monotonic())
-            self._plan_if_all_are_there()
+            if not self._scene.missing:
+                self._plan_of_the_day()
         clock.sleep(days * DAY_S - clock.monotonic())
         return self._bytes
 
     def _repair(self) -> None:
         self._apply(make_plan(self._state(), PlanOptions(mode=Mode.REPAIR_ONLY)))
 
-    def _plan_if_all_are_there(self) -> None:
-        if not self._scene.missing:
-            self._plan()
-
-    def _plan(self) -> None:
+    def _plan_of_the_day(self) -> None:
         state, policy = self._state(), self._case.policy
         found = find(state, policy.outer_tolerance)
         if found.empty or found.imbalanced:

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 DASHBOARD = Path(__file__).parents[3] / "monitoring" / "kafkabal.json"
-PACKAGES = ("@grafana/schema@13.2.3", "typescript@7.0.2")
+PACKAGES = Path(__file__).with_name("package.json")
+"""Names them, with their versions."""
 # in a file an enum is written as its value
 CHECKED = """import type { Dashboard } from "@grafana/schema";
 type Written<T> = T extends string ? `${T}` : T extends object ? { [K in keyof T]: Written<T[K]> } : T;
@@ -30,13 +31,14 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     npm, folder = shutil.which("npm"), tmp_path_factory.mktemp("schema")
     if npm is None or shutil.which("node") is None:
         pytest.skip("npm is not installed")
-    words = (npm, "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--no-save", *PACKAGES)
+    shutil.copy(PACKAGES, folder)
+    words = (npm, "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--no-package-lock")
     try:
         done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=90, check=False)
     except subprocess.TimeoutExpired:
         pytest.skip("npm took too long")
     if done.returncode:
-        pytest.skip(f"not to be had: {', '.join(PACKAGES)}: {done.stderr.strip()[-200:]}")
+        pytest.skip(f"cannot install the packages of {PACKAGES.name}: {done.stderr.strip()[-200:]}")
     return folder
 
 
