@@ -1,7 +1,7 @@
 """The effect of a tuned constant of the policy ``score``: brokers filled with other values of it, against its own.
 
-    python -m benchmarks.routing_constants policies.score._PART_AT_ONCE 0.25 1
-    python -m benchmarks.routing_constants fair_weights._EVENNESS 0.0001 0.01
+    python -m benchmarks.routing_constants policies.score._RECOMPUTE_AFTER 0.25 1
+    python -m benchmarks.routing_constants fair_weights._REGULARISATION 0.0001 0.01
 
 Prints, for each value, how the fullest broker over the mean changes, in the mean and at most, and processor time, which
 is exact to a tenth: over the 20 workloads of ``evenness.py``; over 144 whose brokers 1 and 2 start with up to as many

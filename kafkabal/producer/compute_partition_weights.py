@@ -100,7 +100,7 @@ class TopicWeights:
         publisher: str,
     ) -> None:
         self._views = views
-        careful = policy.reckoning_with(least_horizon_bytes=_LEAST_HORIZON_BYTES)
+        careful = policy.with_client_settings(least_horizon_bytes=_LEAST_HORIZON_BYTES)
         self._policies = {topic: careful.create(Context(clock=clock)) for topic in topics}
         self._sent: dict[str, _Sent] = {}
         self._scores = tuple(scores)

@@ -16,7 +16,7 @@ _SETTINGS: Final = ("linger.ms", "queue.buffering.max.ms")
 def client_policy(choice: PolicyChoice, client: Mapping[str, Any]) -> PolicyChoice:
     """The policy, set up for producers with this configuration."""
     linger_ms = next((float(client[name]) for name in _SETTINGS if name in client), LINGER_MS)
-    return choice.reckoning_with(linger_ms=linger_ms)
+    return choice.with_client_settings(linger_ms=linger_ms)
 
 
 def expect_key_order(choice: PolicyChoice, why: str, option: str) -> None:

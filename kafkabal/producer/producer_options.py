@@ -82,7 +82,7 @@ def split_options(config: Mapping[Any, Any]) -> tuple[RoutingOptions, dict[str, 
 def _policy(text: Any, client: Mapping[str, Any]) -> PolicyChoice:
     if not isinstance(text, str):
         raise UsageError(f"{PREFIX}policy: not a name: {text!r}", hint="see 'kafkabal policies'")
-    return client_policy(load_policy(text), client).tried()
+    return client_policy(load_policy(text), client).checked()
 
 
 def _scores(value: Any) -> tuple[WeightedScore, ...]:

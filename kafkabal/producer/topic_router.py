@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from kafkabal.model import I64
-from kafkabal.routing import Feedback, PluginPolicy, Policy, RecordBatch, RoutingView, of_length
+from kafkabal.routing import Feedback, PluginPolicy, Policy, RecordBatch, RoutingView, fit_to_partitions
 
 
 class TopicRouter:
@@ -71,7 +71,7 @@ class TopicRouter:
         A policy that counts bytes in flight must not get it during a count: it gets it through :meth:`take_view`.
         """
         n = view.n_partitions
-        settled = np.array(of_length(self._settled_before_reading, n, 0), np.float64)
+        settled = np.array(fit_to_partitions(self._settled_before_reading, n, 0), np.float64)
         view = replace(
             view, settled_bytes=settled if self._asks_what_settled else None, waiting_records=waiting_records
         )

@@ -1,4 +1,4 @@
-from .broker_first_policy import of_length as of_length
+from .broker_first_policy import fit_to_partitions as fit_to_partitions
 from .compiled_kernels import as_arrays as as_arrays
 from .compiled_kernels import compiled as compiled
 from .compiled_kernels import is_available as is_available
@@ -12,8 +12,8 @@ from .per_record_policy import PerRecordPolicy as PerRecordPolicy
 from .per_record_policy import learn_nothing as learn_nothing
 from .plugin_policy import PluginPolicy as PluginPolicy
 from .plugin_policy import PolicyFaultError as PolicyFaultError
-from .plugin_policy import blaming as blaming
 from .plugin_policy import kernels_of as kernels_of
+from .plugin_policy import naming_faults_of as naming_faults_of
 from .plugin_policy import per_record_policy_of as per_record_policy_of
 from .policy_protocol import About as About
 from .policy_protocol import Context as Context

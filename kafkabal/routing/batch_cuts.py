@@ -43,11 +43,11 @@ def cuts_by_bytes(size_bytes: I64, room_bytes: int, batch_bytes: int) -> tuple[I
     total_bytes = int(before[n])
     # one record may be as long as many batches
     about = min(total_bytes // batch_bytes, n)
-    if _are_long(n, about):
-        return _full_in_turn(before, room_bytes, batch_bytes)
+    if _are_batches_long(n, about):
+        return _search_full_batches(before, room_bytes, batch_bytes)
     first_byte = before[:n]
-    following = _following(first_byte, first_byte + batch_bytes, "left")
-    cuts = _chain(following, int(np.searchsorted(first_byte, room_bytes)), about)
+    following = _next_cuts(first_byte, first_byte + batch_bytes, "left")
+    cuts = _follow_pointers(following, int(np.searchsorted(first_byte, room_bytes)), about)
     full_bytes = int(first_byte[cuts[-1]]) + batch_bytes if len(cuts) else room_bytes
     return cuts, full_bytes - total_bytes
 
@@ -69,10 +69,10 @@ def cuts_by_time(at_s: F64, opened_s: float, linger_s: float) -> tuple[I64, floa
     lingers = float(at_s[-1] - at_s[0]) / linger_s if n else 0.0
     # no more cuts than records or linger times
     about = int(min(lingers, n))
-    if _are_long(n, about):
-        return _waited_in_turn(at_s, opened_s, linger_s)
-    following = _following(at_s, at_s + linger_s, "right")
-    cuts = _chain(following, int(np.searchsorted(at_s, opened_s + linger_s, "right")), about)
+    if _are_batches_long(n, about):
+        return _search_lingered_batches(at_s, opened_s, linger_s)
+    following = _next_cuts(at_s, at_s + linger_s, "right")
+    cuts = _follow_pointers(following, int(np.searchsorted(at_s, opened_s + linger_s, "right")), about)
     return cuts, float(at_s[cuts[-1]]) if len(cuts) else opened_s
 
 
@@ -93,11 +93,11 @@ def fill_batches(current: int, drawn: I32, cuts: I64, out: I32) -> int:
     return int(partitions[-1])
 
 
-def _are_long(n: int, batches: int) -> bool:
+def _are_batches_long(n: int, batches: int) -> bool:
     return batches < max(_MANY, n // _SHORT)
 
 
-def _full_in_turn(before: I64, full_bytes: int, batch_bytes: int) -> tuple[I64, int]:
+def _search_full_batches(before: I64, full_bytes: int, batch_bytes: int) -> tuple[I64, int]:
     """See :func:`cuts_by_bytes`; ``before`` has the bytes before each record, and last the bytes of all."""
     n = len(before) - 1
     reach = 2 + 2 * batch_bytes * n // max(1, int(before[n]))
@@ -113,7 +113,7 @@ def _full_in_turn(before: I64, full_bytes: int, batch_bytes: int) -> tuple[I64, 
     return np.array(cuts, np.int64), full_bytes - bytes_before[n]
 
 
-def _waited_in_turn(at_s: F64, opened_s: float, linger_s: float) -> tuple[I64, float]:
+def _search_lingered_batches(at_s: F64, opened_s: float, linger_s: float) -> tuple[I64, float]:
     """See :func:`cuts_by_time`."""
     times = at_s.data
     cuts = []
@@ -125,7 +125,7 @@ def _waited_in_turn(at_s: F64, opened_s: float, linger_s: float) -> tuple[I64, f
     return np.array(cuts, np.int64), opened_s
 
 
-def _following(place: Any, until: Any, side: Literal["left", "right"]) -> I64:
+def _next_cuts(place: Any, until: Any, side: Literal["left", "right"]) -> I64:
     """int64, shape (n + 1,): which record opens the next batch if this one opens one; n if none does.
 
     Parameters
@@ -144,7 +144,7 @@ def _following(place: Any, until: Any, side: Literal["left", "right"]) -> I64:
 
 
 def _count_near(place: Any, until: Any, side: Literal["left", "right"]) -> I64:
-    """See :func:`_following`; faster than a search if batches have fewer than :data:`_NEAR` records."""
+    """See :func:`_next_cuts`; faster than a search if batches have fewer than :data:`_NEAR` records."""
     belongs = np.less if side == "left" else np.less_equal
     records = np.ones(len(place), np.uint8)
     for distance in range(1, _NEAR):
@@ -155,7 +155,7 @@ def _count_near(place: Any, until: Any, side: Literal["left", "right"]) -> I64:
     return np.arange(len(place)) + records
 
 
-def _chain(following: I64, first: int, about: int) -> I64:
+def _follow_pointers(following: I64, first: int, about: int) -> I64:
     """``first``, ``following[first]`` and so on, ascending, up to the last value, which points to itself.
 
     Parameters
@@ -167,13 +167,13 @@ def _chain(following: I64, first: int, about: int) -> I64:
     steps = [following]
     for _ in range((about // _STEPS).bit_length()):
         steps.append(steps[-1].take(steps[-1], mode="clip"))
-    found = _walk(steps.pop(), first)
+    found = _follow_one_by_one(steps.pop(), first)
     while steps:
         found = np.stack((found, steps.pop().take(found, mode="clip")), axis=1).ravel()
     return found[: int(np.searchsorted(found, n))]
 
 
-def _walk(following: I64, at: int) -> I64:
+def _follow_one_by_one(following: I64, at: int) -> I64:
     links, end = following.data, len(following) - 1
     found = []
     while at < end:

@@ -35,21 +35,21 @@ def in_flight_of(view: RoutingView, before: InFlight | None = None) -> InFlight:
     # a partition that lost its leader may still acknowledge records
     last = [row.get(before.broker_id[then], 0) for then in before.leader]
     now = view.leader.tolist()
-    leader = [led if led >= 0 else then for led, then in zip(now, of_length(last, len(now), 0), strict=True)]
-    by_partition = of_length(before.by_partition, len(now), 0)
+    leader = [led if led >= 0 else then for led, then in zip(now, fit_to_partitions(last, len(now), 0), strict=True)]
+    by_partition = fit_to_partitions(before.by_partition, len(now), 0)
     pending = [0] * view.n_brokers
     for amount, broker in zip(by_partition, leader, strict=True):
         pending[broker] += amount
     return InFlight(leader, by_partition, pending, brokers)
 
 
-def carried(column: list[float], then: InFlight, now: InFlight, fresh: list[float]) -> list[float]:
+def move_to_rows(column: list[float], then: InFlight, now: InFlight, fresh: list[float]) -> list[float]:
     """A column by broker row, moved to the rows of a later view; brokers that are new get ``fresh``."""
     row = {broker: at for at, broker in enumerate(then.broker_id)}
     return [column[row[broker]] if broker in row else first for broker, first in zip(now.broker_id, fresh, strict=True)]
 
 
-def of_length(column: list[int], n_partitions: int, fresh: int) -> list[int]:
+def fit_to_partitions(column: list[int], n_partitions: int, fresh: int) -> list[int]:
     """A column by partition, extended if the topic has grown."""
     return [*column[:n_partitions], *([fresh] * (n_partitions - len(column)))]
 
@@ -81,7 +81,9 @@ class BrokerFirstPolicy(PerRecordPolicy, ABC):
             return
         now = self.start(turns_of(view, before.turns), in_flight_of(view, before.in_flight), view)
         columns = {name: (getattr(before, name), getattr(now, name)) for name in self.learnt}
-        kept = {name: carried(then, before.in_flight, now.in_flight, fresh) for name, (then, fresh) in columns.items()}
+        kept = {
+            name: move_to_rows(then, before.in_flight, now.in_flight, fresh) for name, (then, fresh) in columns.items()
+        }
         self.state = now._replace(**kept)
 
     @abstractmethod
@@ -98,7 +100,7 @@ def send_to(turns: Turns, in_flight: InFlight, broker: int) -> int:
 
 
 @kernel
-def usual(brokers: Sequence[int], times_s: Sequence[float]) -> float:
+def mean_known_time(brokers: Sequence[int], times_s: Sequence[float]) -> float:
     """Mean of the known times of these brokers, those above 0; 1 if none is known.
 
     A broker that has not responded yet counts as average, not as the fastest.

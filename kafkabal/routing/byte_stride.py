@@ -58,12 +58,12 @@ class ByteStride:
     """
 
     def __init__(self, slot_bytes: int, start: float, when_used_up: Callable[[], None]) -> None:
-        self._usual_slot_bytes = slot_bytes
-        self._most_part = SLOT_PART
+        self._max_slot_bytes = slot_bytes
+        self._max_part = SLOT_PART
         self._unit_bytes = 1.0
         self._start = start
         self._when_used_up = when_used_up
-        self._awaited: tuple[F64, float, I32 | None] | None = None
+        self._pending: tuple[F64, float, I32 | None] | None = None
         self._span_bytes = 0.0
         self._used_up_at_bytes = 0.0
         # a topic has at least one partition
@@ -78,7 +78,7 @@ class ByteStride:
         self._broker_booked = [0.0]
         self._brokers: list[tuple[float, float, int]] = []
         self._partitions: list[list[tuple[float, float, int]]] = []
-        self._turn = [0.0]
+        self._tie_breaker = [0.0]
         self._broker = -1
         self._slot_end_bytes = 0
         self.slot = Slot()
@@ -113,10 +113,10 @@ class ByteStride:
         return self._counted_bytes // self._counted_records if self._counted_records else 0
 
     @property
-    def is_even(self) -> bool:
+    def is_fine_grained(self) -> bool:
         """Whether a slot plus the largest overrun is small compared to what each broker has."""
         most_bytes = self._total_bytes * SLOT_PART / len(self._broker_weights)
-        are_slots_short = self._most_part <= SLOT_PART or self._usual_slot_bytes <= most_bytes
+        are_slots_short = self._max_part <= SLOT_PART or self._max_slot_bytes <= most_bytes
         return are_slots_short and self._largest_excess_bytes <= most_bytes
 
     def set_weights(self, weights: F64, span_bytes: float, broker: I32 | None = None) -> None:
@@ -134,30 +134,30 @@ class ByteStride:
             int32, shape (n_partitions,): broker that leads each partition, -1 if none does; None puts all on one
             broker.
         """
-        self._awaited = weights, span_bytes, broker
+        self._pending = weights, span_bytes, broker
 
     def set_span(self, span_bytes: float) -> None:
         """Call ``when_used_up`` after this many bytes next time, with unchanged weights."""
         self._span_bytes = span_bytes
 
-    def set_slot_bytes(self, slot_bytes: int, most_part: float, unit_bytes: float = 1.0) -> None:
+    def set_slot_bytes(self, slot_bytes: int, max_part: float, unit_bytes: float = 1.0) -> None:
         """Use slots of about this length from the next one on. May be called by another thread.
 
         Parameters
         ----------
-        most_part
+        max_part
             Slots are shorter while they would exceed this fraction of what each broker got so far.
         unit_bytes
             What arrives while the client keeps a batch open. A slot of at least this length is a multiple of it:
             otherwise the remaining records would linger in a batch that gets no more. With a linger of 5 ms, records
             wait 2.5 ms in slots of 5 ms and 2.9 ms in slots of 7.
         """
-        self._usual_slot_bytes, self._most_part, self._unit_bytes = slot_bytes, most_part, max(1.0, unit_bytes)
+        self._max_slot_bytes, self._max_part, self._unit_bytes = slot_bytes, max_part, max(1.0, unit_bytes)
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:  # noqa: ARG002 - see kafkabal.routing.policy_protocol.Pick
         """Partition of the next record."""
         slot = self.slot
-        if slot.left_bytes <= 0 or self._awaited is not None:
+        if slot.left_bytes <= 0 or self._pending is not None:
             self.enter_slot(size_bytes)
         else:
             self._counted_records += 1
@@ -185,7 +185,7 @@ class ByteStride:
         slot, done = self.slot, 0
         partitions, records = [], []
         while done < n:
-            if slot.left_bytes <= 0 or self._awaited is not None:
+            if slot.left_bytes <= 0 or self._pending is not None:
                 self._enter_slot(before[done + 1] - before[done])
             end = min(bisect_left(before, before[done] + slot.left_bytes, done), n)
             slot.left_bytes -= before[end] - before[done]
@@ -199,8 +199,8 @@ class ByteStride:
     def _enter_slot(self, next_bytes: int) -> None:
         """Book the finished slot, and choose the partition of the next one."""
         self._book()
-        if self._awaited is not None or self._total_bytes >= self._used_up_at_bytes:
-            self._take_weights(next_bytes)
+        if self._pending is not None or self._total_bytes >= self._used_up_at_bytes:
+            self._renew_weights(next_bytes)
         # the chosen broker and partition keep their places in the heaps until :meth:`_book`, which replaces their
         # entries
         self._broker = broker = self._brokers[0][2]
@@ -221,26 +221,26 @@ class ByteStride:
         self._sent[partition] += n_bytes
         self._weights_and_booked[1][partition] += n_bytes
         self._broker_booked[broker] += n_bytes
-        heapreplace(self._partitions[broker], self._partition_in_line(partition))
-        heapreplace(self._brokers, (self._broker_place(broker), self._turn[partition], broker))
+        heapreplace(self._partitions[broker], self._partition_entry(partition))
+        heapreplace(self._brokers, (self._broker_priority(broker), self._tie_breaker[partition], broker))
 
-    def _partition_in_line(self, partition: int) -> tuple[float, float, int]:
+    def _partition_entry(self, partition: int) -> tuple[float, float, int]:
         weights, booked = self._weights_and_booked
-        return (booked[partition] + self._half_bytes) / weights[partition], self._turn[partition], partition
+        return (booked[partition] + self._half_bytes) / weights[partition], self._tie_breaker[partition], partition
 
-    def _broker_place(self, broker: int) -> float:
+    def _broker_priority(self, broker: int) -> float:
         return (self._broker_booked[broker] + self._half_bytes) / self._broker_weights[broker]
 
-    def _take_weights(self, next_bytes: int) -> None:
+    def _renew_weights(self, next_bytes: int) -> None:
         """Switch to the pending weights; if there are none and the current ones are used up, ask for some."""
-        if self._awaited is None:
+        if self._pending is None:
             self._when_used_up()
-        if self._awaited is not None:
-            (weights, self._span_bytes, broker), self._awaited = self._awaited, None
-            self._start_over(weights, broker, next_bytes)
+        if self._pending is not None:
+            (weights, self._span_bytes, broker), self._pending = self._pending, None
+            self._switch_weights(weights, broker, next_bytes)
         self._set_end_of_span(next_bytes)
 
-    def _start_over(self, weights: F64, broker: I32 | None, next_bytes: int) -> None:
+    def _switch_weights(self, weights: F64, broker: I32 | None, next_bytes: int) -> None:
         """Switch to new weights, and make up for what partitions are ahead of the old ones."""
         n = len(weights)
         ahead = self.ahead_bytes
@@ -254,12 +254,12 @@ class ByteStride:
         self._broker_weights = of_broker.tolist()
         self._broker_booked = np.bincount(brokers, ahead, n_brokers).tolist()
         self._half_bytes = self._slot_bytes(next_bytes) / 2
-        self._turn = ((np.arange(n) / n - self._start) % 1.0).tolist()
+        self._tie_breaker = ((np.arange(n) / n - self._start) % 1.0).tolist()
         self._partitions = [[] for _ in range(n_brokers)]
         for partition in used.tolist():
-            heappush(self._partitions[brokers[partition]], self._partition_in_line(partition))
+            heappush(self._partitions[brokers[partition]], self._partition_entry(partition))
         self._brokers = [
-            (self._broker_place(b), min(turn for _, turn, _ in self._partitions[b]), b)
+            (self._broker_priority(b), min(turn for _, turn, _ in self._partitions[b]), b)
             for b in np.unique(brokers[used]).tolist()
         ]
         heapify(self._brokers)
@@ -271,9 +271,9 @@ class ByteStride:
     def _slot_bytes(self, next_bytes: int) -> int:
         """Whole records: a slot of one and a quarter records would give two to every fourth slot."""
         mean_bytes = self.mean_record_bytes or next_bytes
-        slot_bytes = float(self._usual_slot_bytes)
-        if self._most_part < inf:
-            slot_bytes = min(slot_bytes, self._total_bytes * self._most_part / len(self._broker_weights))
+        slot_bytes = float(self._max_slot_bytes)
+        if self._max_part < inf:
+            slot_bytes = min(slot_bytes, self._total_bytes * self._max_part / len(self._broker_weights))
         units = int(slot_bytes / self._unit_bytes + _NEARLY_A_UNIT)
         if units > 0:
             slot_bytes = units * self._unit_bytes

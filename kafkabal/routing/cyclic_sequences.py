@@ -15,7 +15,7 @@ class CyclicSequencePolicy(PolicyBase):
         super().__init__(context)
         self._count = context.seed
 
-    def go_round(self, ring: I32) -> None:
+    def set_ring(self, ring: I32) -> None:
         """Switch to this ring, at the current position."""
         self._ring = ring
         self._turns: list[int] = ring.tolist()

@@ -26,15 +26,15 @@ from kafkabal.routing.routing_view import RoutingView
 if TYPE_CHECKING:  # listing policies must not import scoring
     from kafkabal.routing.marginal_load import MarginalLoad
 
-_ITERATIONS = 200
+_MAX_ITERATIONS = 200
 """Limit for cases that converge slowly: normally the loop stops once the weights are close enough."""
 # weight of even w where the scores do not care, as with followers placed round-robin. 1e-4 changes ten of 144
 # imbalanced workloads of benchmarks/routing_constants.py, as many for better as for worse; with 1e-2, 22 of them end up
 # to 1 % less balanced and four up to 0.6 % more, and three of the 20 published ones up to 0.6 % less (2026-11)
-_EVENNESS = 1e-3
-_SHIFTS = 100
+_REGULARISATION = 1e-3
+_MAX_SHIFTS = 100
 """Bisecting a bracket of float64 ends after 53 steps, and the Newton steps in between only shorten it."""
-_EXACT = 1e-12
+_SUM_TOLERANCE = 1e-12
 """Relative to the sum of the weights, which is 1: a few times the rounding error of adding 1,000 of them."""
 
 
@@ -59,7 +59,7 @@ class FairWeights:
         """float64, shape (n_partitions,): 1 for every partition that has a live leader, 0 for the others."""
         self.even: F64 = self.available / n_available
         """float64, shape (n_partitions,): the same weight for every available partition."""
-        self._reaches = [r for p in view.marginal_loads if (r := _Reach.of(p, view)) is not None]
+        self._score_replicas = [r for p in view.marginal_loads if (r := _ScoreReplicas.of(p, view)) is not None]
 
     def weights(
         self, written_bytes: F64, horizon_bytes: float, start: F64, low: F64, high: F64, close_enough: float
@@ -81,30 +81,30 @@ class FairWeights:
         close_enough
             > 0; the search stops when a step changes no weight by this fraction of an even share.
         """
-        weights = _onto_simplex(start, low, high)
-        if not self._reaches:
+        weights = _project_onto_simplex(start, low, high)
+        if not self._score_replicas:
             return weights
-        terms = [reach.term(written_bytes, horizon_bytes, start) for reach in self._reaches]
+        terms = [replicas.term(written_bytes, horizon_bytes, start) for replicas in self._score_replicas]
         tolerance = close_enough / len(weights)
-        evenness = _EVENNESS * sum(term.slope(weights)[1] for term in terms)
-        ahead, momentum = weights, 1.0
-        for _ in range(_ITERATIONS):
-            gradient, steepness = evenness * (ahead - self.even) * self.available, evenness
+        regularisation = _REGULARISATION * sum(term.gradient_and_curvature(weights)[1] for term in terms)
+        extrapolated, momentum = weights, 1.0
+        for _ in range(_MAX_ITERATIONS):
+            gradient, curvature = regularisation * (extrapolated - self.even) * self.available, regularisation
             for term in terms:
-                pull, steep = term.slope(ahead)
-                gradient, steepness = gradient + pull, steepness + steep
-            following = _onto_simplex(ahead - gradient / steepness, low, high)
-            change = float(np.abs(following - weights).max())
+                term_gradient, term_curvature = term.gradient_and_curvature(extrapolated)
+                gradient, curvature = gradient + term_gradient, curvature + term_curvature
+            next_weights = _project_onto_simplex(extrapolated - gradient / curvature, low, high)
+            change = float(np.abs(next_weights - weights).max())
             if change < tolerance:
-                return following
+                return next_weights
             next_momentum = (1 + sqrt(1 + 4 * momentum**2)) / 2
-            ahead = following + (momentum - 1) / next_momentum * (following - weights)
-            weights, momentum = following, next_momentum
+            extrapolated = next_weights + (momentum - 1) / next_momentum * (next_weights - weights)
+            weights, momentum = next_weights, next_momentum
         return weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Reach:
+class _ScoreReplicas:
     """The replicas through which the topic can load the holders of a score; the same for all weights."""
 
     marginal: MarginalLoad
@@ -129,7 +129,7 @@ class _Reach:
     n_partitions: int
 
     @classmethod
-    def of(cls, marginal: MarginalLoad, view: RoutingView) -> _Reach | None:
+    def of(cls, marginal: MarginalLoad, view: RoutingView) -> _ScoreReplicas | None:
         """None if no replica that may be written to loads a holder that counts."""
         leader = view.leader[view.replica_partition]
         leads = leader == view.replica_broker
@@ -164,18 +164,18 @@ class _Reach:
         load = self.marginal.load_after(written_bytes, self.replica_partition)
         gain = self.per_byte * horizon_bytes + self.per_fraction
         if self.leads[0].size:
-            per_traffic, load = self._following(load, start)
+            per_traffic, load = self._split_traffic_load(load, start)
             gain = gain + np.where(self.does_lead, per_traffic[self.reached[self.holder]], 0.0)
         per_weight = gain / self.capacity[self.holder]
         on_holder = np.bincount(self.holder, per_weight)
         return _Term(
-            reach=self,
+            replicas=self,
             gain=per_weight,
             fixed=load[self.reached] / self.capacity,
             coupling=float(np.bincount(self.partition, per_weight * on_holder[self.holder]).max()),
         )
 
-    def _following(self, load: F64, start: F64) -> tuple[F64, F64]:
+    def _split_traffic_load(self, load: F64, start: F64) -> tuple[F64, F64]:
         """Per unit of traffic, the load that follows a holder's traffic; and the load that the holder has anyway."""
         holder, partition = self.leads
         traffic = np.bincount(holder, start[partition], len(load))
@@ -187,7 +187,7 @@ class _Reach:
 class _Term:
     """One score as a function of the weights: utilisation of the holders that the topic can reach."""
 
-    reach: _Reach
+    replicas: _ScoreReplicas
     gain: F64
     """Utilisation that each counted replica adds to its holder at weight 1."""
     fixed: F64
@@ -195,32 +195,32 @@ class _Term:
     coupling: float
     """Largest row sum of ``G^T G``, where G has the gain of each partition on each holder."""
 
-    def slope(self, weights: F64) -> tuple[F64, float]:
+    def gradient_and_curvature(self, weights: F64) -> tuple[F64, float]:
         """Gradient of the term, with the mean held constant, and an upper bound of its curvature."""
-        reach = self.reach
-        added = np.bincount(reach.holder, self.gain * weights[reach.partition], len(self.fixed))
+        replicas = self.replicas
+        added = np.bincount(replicas.holder, self.gain * weights[replicas.partition], len(self.fixed))
         utilisation = self.fixed + added
         mean = self._mean(utilisation)
-        scale = 2 * reach.marginal.weight / len(self.fixed)
-        pull = scale * (utilisation - mean) / mean**2
-        gradient = np.bincount(reach.partition, self.gain * pull[reach.holder], reach.n_partitions)
+        scale = 2 * replicas.marginal.weight / len(self.fixed)
+        by_holder = scale * (utilisation - mean) / mean**2
+        gradient = np.bincount(replicas.partition, self.gain * by_holder[replicas.holder], replicas.n_partitions)
         return np.asarray(gradient, np.float64), scale * self.coupling / float(mean.min()) ** 2
 
     def _mean(self, utilisation: F64) -> F64:
         """Mean utilisation of each holder's group."""
-        reach = self.reach
-        mean = (np.bincount(reach.group, utilisation * reach.capacity) / reach.group_capacity)[reach.group]
+        replicas = self.replicas
+        mean = (np.bincount(replicas.group, utilisation * replicas.capacity) / replicas.group_capacity)[replicas.group]
         return np.asarray(np.where(mean > 0, mean, 1.0), np.float64)
 
 
-def _onto_simplex(values: F64, low: F64, high: F64) -> F64:
+def _project_onto_simplex(values: F64, low: F64, high: F64) -> F64:
     """Project onto the weights within their bounds that sum to 1: shift all by the same amount, then clip."""
     below, above = float((values - high).min()), float((values - low).max())
     shift = 0.0
-    for _ in range(_SHIFTS):
+    for _ in range(_MAX_SHIFTS):
         point = np.minimum(np.maximum(values - shift, low), high)  # np.clip takes far longer for so few
         excess = float(point.sum()) - 1
-        if abs(excess) < _EXACT:
+        if abs(excess) < _SUM_TOLERANCE:
             break
         below, above = (shift, above) if excess > 0 else (below, shift)
         # the parts that are not clipped share the excess; a step that leaves the bracket is replaced by bisection

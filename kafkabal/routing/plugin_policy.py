@@ -85,7 +85,7 @@ class PluginPolicy:
             raise self._fault
         with naming_policy_faults(self.name, "pick"):
             picked = self.policy.pick(key, size_bytes)
-        return self._expect_partition("pick", picked)
+        return self._check_partition("pick", picked)
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick_batch`."""
@@ -94,7 +94,7 @@ class PluginPolicy:
             self.policy.pick_batch(records, out.view(_Picks))
         wrong = np.flatnonzero((out < 0) | (out >= self._n_partitions))
         if wrong.size:
-            self._expect_partition("pick_batch", out[wrong[0]])
+            self._check_partition("pick_batch", out[wrong[0]])
 
     def acked(self, partition: int, size_bytes: int, latency_s: float) -> None:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.acked`.
@@ -110,12 +110,12 @@ class PluginPolicy:
     def kernels(self) -> tuple[Callable[..., int], Callable[..., None]]:
         """``pick_kernel`` and ``learn`` of a :class:`~kafkabal.routing.per_record_policy.PerRecordPolicy`, guarded."""
         with naming_policy_faults(self.name, "kernels"):
-            raw_pick, raw_learn = _kernels(self.policy)
+            raw_pick, raw_learn = _kernels_of_class(self.policy)
 
         def pick_kernel(*given: Any) -> int:
             with naming_policy_faults(self.name, "pick_kernel"):
                 picked = raw_pick(*given)
-            return self._expect_partition("pick_kernel", picked)
+            return self._check_partition("pick_kernel", picked)
 
         def learn(*given: Any) -> None:
             with naming_policy_faults(self.name, "learn"):
@@ -126,10 +126,10 @@ class PluginPolicy:
     def compiled_kernels(self) -> tuple[Any, Any]:
         """The same in machine code; an invalid partition raises ValueError there."""
         with naming_policy_faults(self.name, "kernels"):
-            pick_kernel, learn = _kernels(self.policy)
-            return compiled(_within(pick_kernel, self._n_partitions)), compiled(learn)
+            pick_kernel, learn = _kernels_of_class(self.policy)
+            return compiled(_with_range_check(pick_kernel, self._n_partitions)), compiled(learn)
 
-    def _expect_partition(self, part: str, picked: Any) -> int:
+    def _check_partition(self, part: str, picked: Any) -> int:
         """The picked partition as an int.
 
         Raises
@@ -140,12 +140,12 @@ class PluginPolicy:
         try:
             partition = index(picked)
         except TypeError:
-            raise self._astray(part, picked) from None
+            raise self._invalid_partition(part, picked) from None
         if not 0 <= partition < self._n_partitions:
-            raise self._astray(part, partition)
+            raise self._invalid_partition(part, partition)
         return partition
 
-    def _astray(self, part: str, picked: object) -> PolicyFaultError:
+    def _invalid_partition(self, part: str, picked: object) -> PolicyFaultError:
         what = f"{shorten(repr(picked), _LONGEST, placeholder=' ...')} for a record"
         partitions = f"the partitions are 0 to {self._n_partitions - 1}"
         return PolicyFaultError(f"policy {self.name!r}: its {part} gave {what}, and {partitions}", hint=_HINT)
@@ -164,7 +164,7 @@ def plugin_policy(make: Callable[[], Policy], name: str, about: About) -> Policy
     return PluginPolicy(policy, name, about)
 
 
-def expect_about(about: object, name: str) -> None:
+def check_about(about: object, name: str) -> None:
     """Check that a plug-in describes its policy completely.
 
     Raises
@@ -191,33 +191,33 @@ def kernels_of(policy: Policy, *, compile_it: bool) -> tuple[Any, Any]:
     """``pick_kernel`` and ``learn`` of a policy that picks by kernels; a plug-in's are guarded."""
     if isinstance(policy, PluginPolicy):
         return policy.compiled_kernels() if compile_it else policy.kernels()
-    pick_kernel, learn = _kernels(policy)
+    pick_kernel, learn = _kernels_of_class(policy)
     return (compiled(pick_kernel), compiled(learn)) if compile_it else (pick_kernel, learn)
 
 
-def blaming(policy: Policy, part: str) -> AbstractContextManager[None]:
+def naming_faults_of(policy: Policy, part: str) -> AbstractContextManager[None]:
     """Name the plug-in in errors raised by its code among ours; no-op for built-in policies."""
     return naming_policy_faults(policy.name, part) if isinstance(policy, PluginPolicy) else nullcontext()
 
 
-def _kernels(policy: Policy) -> tuple[Any, Any]:
+def _kernels_of_class(policy: Policy) -> tuple[Any, Any]:
     kind = type(cast("PerRecordPolicy", policy))
     return kind.pick_kernel, kind.learn or learn_nothing
 
 
 @cache
-def _within(pick_kernel: Any, n_partitions: int) -> Any:
+def _with_range_check(pick_kernel: Any, n_partitions: int) -> Any:
     """A kernel that checks what another one picks."""
-    names = {**_pick_within.__globals__, "_pick_kernel": pick_kernel, "_partitions": n_partitions}
-    return kernel(FunctionType(_pick_within.__code__, names, _pick_within.__name__))
+    names = {**_pick_in_range.__globals__, "_pick_kernel": pick_kernel, "_partitions": n_partitions}
+    return kernel(FunctionType(_pick_in_range.__code__, names, _pick_in_range.__name__))
 
 
-# placeholders that _within replaces
+# placeholders that _with_range_check replaces
 _pick_kernel: Any = None
 _partitions: int = 0
 
 
-def _pick_within(state: Any, size_bytes: int, hashes: Any, uniforms: Any, now_s: float) -> int:
+def _pick_in_range(state: Any, size_bytes: int, hashes: Any, uniforms: Any, now_s: float) -> int:
     partition: int = _pick_kernel(state, size_bytes, hashes, uniforms, now_s)
     if partition < 0 or partition >= _partitions:
         raise ValueError("no partition of the topic picked")

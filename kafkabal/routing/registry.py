@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from kafkabal.errors import UsageError, import_hint
-from kafkabal.routing.plugin_policy import expect_about, naming_policy_faults, plugin_policy
+from kafkabal.routing.plugin_policy import check_about, naming_policy_faults, plugin_policy
 from kafkabal.routing.policy_protocol import About, Context, Policy
 from kafkabal.scoring import described
 
@@ -63,13 +63,13 @@ class PolicyChoice:
         about: About = self.make.about
         return about
 
-    def reckoning_with(self, **settings: OptionValue) -> PolicyChoice:
+    def with_client_settings(self, **settings: OptionValue) -> PolicyChoice:
         """The same policy with its clients' settings as options, where it has such options and none was given."""
         known = options_of(self.make) if self.plug_in is None else {}
         missing = {name: value for name, value in settings.items() if name.replace("_", "-") in known}
         return replace(self, options={**missing, **self.options})
 
-    def tried(self) -> PolicyChoice:
+    def checked(self) -> PolicyChoice:
         """The same, after creating and discarding an instance, so that a wrong option is refused before there are
         records.
 
@@ -182,5 +182,5 @@ def _import_policy(location: str) -> Any:
     missing = [part for part in ("about", "refresh", "pick", "pick_batch", "acked") if not hasattr(make, part)]
     if missing:
         raise UsageError(f"not a policy: {location!r}: missing {missing[0]!r}", hint="see 'kafkabal help routing'")
-    expect_about(make.about, location)
+    check_about(make.about, location)
     return make

@@ -15,10 +15,10 @@ from kafkabal.routing import (
     RecordBatch,
     RoutingView,
     as_arrays,
-    blaming,
     compiled,
     kernels_of,
     learn_nothing,
+    naming_faults_of,
     per_record_policy_of,
     write_back,
 )
@@ -103,7 +103,7 @@ class DeliveryRunner:
         kernels, states = self._kernels(), self._states()
         given = (picks.astype(np.int64), records.size_bytes, hashes, uniforms, records.at_s)
         if self._compile_it:
-            with blaming(self._policies[0], "kernels"):
+            with naming_faults_of(self._policies[0], "kernels"):
                 acked = compiled(deliver)(self._sim, *kernels, states, turn % len(self._policies), *given, latency_s)
             self._keep(states)
             picks[:] = given[0]
@@ -160,7 +160,7 @@ class DeliveryRunner:
         return (compiled(pick_none), compiled(learn_nothing)) if self._compile_it else (pick_none, learn_nothing)
 
     def _states(self) -> tuple[Any, ...]:
-        with blaming(self._policies[0], "state"):
+        with naming_faults_of(self._policies[0], "state"):
             states = tuple(policy.state for policy in self._learning) or (([0],),) * len(self._policies)
             return tuple(as_arrays(state) for state in states) if self._compile_it else states
 
@@ -174,7 +174,7 @@ class DeliveryRunner:
         n, producers = len(records), len(self._policies)
         if not self._learning:
             return np.zeros((n, 0), np.int64), np.zeros((n, 0))
-        with blaming(self._policies[0], "columns"):
+        with naming_faults_of(self._policies[0], "columns"):
             hashes = np.empty((n, len(self._learning[0].hash_seeds)), np.int64)
             uniforms = np.empty((n, self._learning[0].draws))
             for i, policy in enumerate(self._learning):

@@ -256,7 +256,7 @@ def _order(
     return ProduceOrder(
         topic=topic,
         source=source,
-        policy=load_policy(sending.policy).tried(),
+        policy=load_policy(sending.policy).checked(),
         client={
             **librdkafka_settings(live_connection(settings, "produce")),
             "log_level": 2,

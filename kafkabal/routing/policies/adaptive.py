@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 from kafkabal.config import BATCH_BYTES, LINGER_MS
-from kafkabal.routing.broker_first_policy import InFlight, carried, count_in_flight, in_flight_of, of_length
+from kafkabal.routing.broker_first_policy import (
+    InFlight,
+    count_in_flight,
+    fit_to_partitions,
+    in_flight_of,
+    move_to_rows,
+)
 from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.per_record_policy import PerRecordPolicy
 from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
@@ -128,8 +134,8 @@ class Adaptive(PerRecordPolicy):
         self.state = before._replace(
             available=available,
             in_flight=in_flight,
-            pending_bytes=of_length(before.pending_bytes, view.n_partitions, 0),
-            moved_s=carried(before.moved_s, before.in_flight, in_flight, [self.context.clock()] * view.n_brokers),
+            pending_bytes=fit_to_partitions(before.pending_bytes, view.n_partitions, 0),
+            moved_s=move_to_rows(before.moved_s, before.in_flight, in_flight, [self.context.clock()] * view.n_brokers),
         )
 
     def _start(self, view: RoutingView) -> AdaptiveState:

@@ -14,9 +14,9 @@ from kafkabal.routing.policy_protocol import About, Context, Input, PolicyBase, 
 from kafkabal.routing.random_stream import RandomStream
 from kafkabal.routing.routing_view import RoutingView
 
-_RING = 400
+_RING_LENGTH = 400
 """Length of Astraea's own ring: weights are exact to a quarter of a percent."""
-_ANY = -1
+_ANY_PARTITION = -1
 
 
 class Astraea(PolicyBase):
@@ -63,7 +63,7 @@ class Astraea(PolicyBase):
             return
         self._leased_s = view.at_s
         self._available = view.available
-        turns = smooth_weighted(turn_weights(self._costs(view)), _RING)
+        turns = smooth_weighted(turn_weights(self._costs(view)), _RING_LENGTH)
         self._ring = _smallest_partitions(view)[turns]
         self._turns = self._ring.tolist()
         self._count = 0
@@ -72,8 +72,8 @@ class Astraea(PolicyBase):
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick`."""
         at = self._count
         self._count = at + 1
-        partition = self._turns[at % _RING]
-        if partition == _ANY:
+        partition = self._turns[at % _RING_LENGTH]
+        if partition == _ANY_PARTITION:
             return int(self._available[int(self._uniforms.next() * len(self._available))])
         return partition
 
@@ -81,7 +81,7 @@ class Astraea(PolicyBase):
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick_batch`."""
         replay(self._ring, self._count, out)
         self._count += len(out)
-        anywhere = np.flatnonzero(out == _ANY)
+        anywhere = np.flatnonzero(out == _ANY_PARTITION)
         drawn = (self._uniforms.take(len(anywhere)) * len(self._available)).astype(np.int64)
         out[anywhere] = self._available[drawn]
 
@@ -108,8 +108,8 @@ def t_score(costs: F64) -> F64:
 
 
 def _smallest_partitions(view: RoutingView) -> I32:
-    """By broker row, the partition with the fewest bytes; :data:`_ANY` if it leads none."""
-    smallest = np.full(view.n_brokers, _ANY, np.int32)
+    """By broker row, the partition with the fewest bytes; :data:`_ANY_PARTITION` if it leads none."""
+    smallest = np.full(view.n_brokers, _ANY_PARTITION, np.int32)
     by_size = view.available[np.argsort(-view.partition_bytes[view.available], kind="stable")]
     smallest[view.leader[by_size]] = by_size
     return smallest

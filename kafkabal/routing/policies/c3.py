@@ -8,14 +8,14 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from kafkabal.config import Range
-from kafkabal.routing.broker_first_policy import BrokerFirstPolicy, InFlight, count_in_flight, send_to, usual
+from kafkabal.routing.broker_first_policy import BrokerFirstPolicy, InFlight, count_in_flight, mean_known_time, send_to
 from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.led_partitions import Turns
 from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
 from kafkabal.routing.routing_view import RoutingView
 
 # weight of the past in the moving averages, as in the authors' simulator
-_MEMORY = 0.9
+_PAST_WEIGHT = 0.9
 
 
 class C3State(NamedTuple):
@@ -39,7 +39,7 @@ def pick_kernel(state: C3State, size_bytes: int, hashes: Sequence[int], uniforms
     """
     turns, in_flight, response_s, service_s, clients = state
     brokers, pending, each = turns.broker, in_flight.pending, clients[0]
-    usual_response, usual_service = usual(brokers, response_s), usual(brokers, service_s)
+    usual_response, usual_service = mean_known_time(brokers, response_s), mean_known_time(brokers, service_s)
     n = len(brokers)
     at = int(uniforms[0] * n)
     best = -1
@@ -63,7 +63,7 @@ def learn(state: C3State, partition: int, size_bytes: int, latency_s: float, now
     broker = count_in_flight(state.in_flight, partition, -1)
     waiting = state.in_flight.pending[broker] + 1
     if latency_s == latency_s:
-        memory = _MEMORY if state.response_s[broker] > 0.0 else 0.0
+        memory = _PAST_WEIGHT if state.response_s[broker] > 0.0 else 0.0
         state.response_s[broker] = memory * state.response_s[broker] + (1.0 - memory) * latency_s
         state.service_s[broker] = memory * state.service_s[broker] + (1.0 - memory) * latency_s / waiting
 

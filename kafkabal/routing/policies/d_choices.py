@@ -11,7 +11,7 @@ from kafkabal.routing.heavy_keys import HeavyKeys, count_key
 from kafkabal.routing.policies.pkg import PartialKeyGrouping
 from kafkabal.routing.policy_protocol import About, Feedback, Input
 
-_ANEW = 1000
+_RECOMPUTE_EVERY = 1000
 """d is recomputed after this many keyed records: it takes 30 µs for 12 partitions and 230 µs for 300, at most a tenth
 of a pick per record."""
 
@@ -30,43 +30,43 @@ class DChoicesState(NamedTuple):
 def pick_kernel(
     state: DChoicesState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
 ) -> int:
-    """The emptiest of d partitions for a heavy key (of all if it needs them), of two for any other."""
+    """The least loaded of d partitions for a heavy key (of all if it needs them), of two for any other."""
     available = state.available
     n = len(available)
     if hashes[0] < 0:
-        best = emptier(state, available[int(uniforms[0] * n)], available[int(uniforms[1] * n)])
+        best = less_loaded_of(state, available[int(uniforms[0] * n)], available[int(uniforms[1] * n)])
     else:
-        best = emptier(state, available[hashes[0] % n], available[hashes[1] % n])
+        best = less_loaded_of(state, available[hashes[0] % n], available[hashes[1] % n])
         if is_heavy(state, hashes[0], n):
-            if state.head[0] % _ANEW == 0 or state.head[1] < 2:
-                state.head[1] = choices_needed(state.heavy.counts, heavy_keys(state, n), state.head[0], n)
-            best = emptiest_of_d(state, hashes, best) if state.head[1] < n else emptiest(state, best)
+            if state.head[0] % _RECOMPUTE_EVERY == 0 or state.head[1] < 2:
+                state.head[1] = choices_needed(state.heavy.counts, count_heavy_keys(state, n), state.head[0], n)
+            best = least_loaded_of_d(state, hashes, best) if state.head[1] < n else least_loaded_of_all(state, best)
     state.sent_bytes[best] += size_bytes
     return best
 
 
 @kernel
-def emptiest_of_d(state: DChoicesState, hashes: Sequence[int], best: int) -> int:
-    """The emptiest of the partitions that d hashes of the key give, which may coincide; the first of equals."""
+def least_loaded_of_d(state: DChoicesState, hashes: Sequence[int], best: int) -> int:
+    """The least loaded of the partitions that d hashes of the key give, which may coincide; the first of equals."""
     available = state.available
     n = len(available)
     for i in range(2, state.head[1]):
         mixed = (hashes[0] + i * hashes[1]) & 0x7FFFFFFF
         mixed = ((mixed * 1103515245 + 12345) & 0x7FFFFFFF) >> 8
-        best = emptier(state, best, available[mixed % n])
+        best = less_loaded_of(state, best, available[mixed % n])
     return best
 
 
 @kernel
-def emptiest(state: DChoicesState, best: int) -> int:
-    """The emptiest of all partitions; of equals ``best``, or the first."""
+def least_loaded_of_all(state: DChoicesState, best: int) -> int:
+    """The least loaded of all partitions; of equals ``best``, or the first."""
     for partition in state.available:
-        best = emptier(state, best, partition)
+        best = less_loaded_of(state, best, partition)
     return best
 
 
 @kernel
-def emptier(state: DChoicesState, a: int, b: int) -> int:
+def less_loaded_of(state: DChoicesState, a: int, b: int) -> int:
     """The one of two partitions that this producer sent fewer bytes to; the first of equals."""
     sent_bytes = state.sent_bytes
     return b if sent_bytes[b] < sent_bytes[a] else a
@@ -80,7 +80,7 @@ def is_heavy(state: DChoicesState, key: int, n: int) -> bool:
 
 
 @kernel
-def heavy_keys(state: DChoicesState, n: int) -> int:
+def count_heavy_keys(state: DChoicesState, n: int) -> int:
     """The current number of heavy keys."""
     found = 0
     at = len(state.heavy.counts) - 1

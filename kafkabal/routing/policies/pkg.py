@@ -1,4 +1,4 @@
-"""``pkg``: partial key grouping; each record takes the emptier of its key's two partitions."""
+"""``pkg``: partial key grouping; each record takes the less loaded of its key's two partitions."""
 
 from __future__ import annotations
 

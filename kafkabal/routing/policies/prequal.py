@@ -8,13 +8,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from kafkabal.config import DRAWS, Range
-from kafkabal.routing.broker_first_policy import BrokerFirstPolicy, InFlight, count_in_flight, send_to, usual
+from kafkabal.routing.broker_first_policy import BrokerFirstPolicy, InFlight, count_in_flight, mean_known_time, send_to
 from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.led_partitions import Turns
 from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
 from kafkabal.routing.routing_view import RoutingView
 
-_MEMORY = 0.9
+_PAST_WEIGHT = 0.9
 """About the last ten responses count: one slow response condemns no broker, and a slow broker shows within ten."""
 
 
@@ -71,7 +71,7 @@ def _goes_before(state: PrequalState, a: int, a_hot: bool, b: int, b_hot: bool) 
 @kernel
 def _expected_s(state: PrequalState, broker: int) -> float:
     known_s = state.response_s[broker]
-    return known_s if known_s > 0.0 else usual(state.turns.broker, state.response_s)
+    return known_s if known_s > 0.0 else mean_known_time(state.turns.broker, state.response_s)
 
 
 @kernel
@@ -80,7 +80,7 @@ def learn(state: PrequalState, partition: int, size_bytes: int, latency_s: float
     broker = count_in_flight(state.in_flight, partition, -1)
     if latency_s == latency_s:
         response_s = state.response_s
-        memory = _MEMORY if response_s[broker] > 0.0 else 0.0
+        memory = _PAST_WEIGHT if response_s[broker] > 0.0 else 0.0
         response_s[broker] = memory * response_s[broker] + (1.0 - memory) * latency_s
 
 

@@ -58,7 +58,7 @@ class RackLocal(CyclicSequencePolicy):
         roomy = available[has_room[view.leader[available]]]
         led_near = roomy[near[view.leader[roomy]]]
         held_near = np.intersect1d(roomy, view.replica_partition[near[view.replica_broker]])
-        self.go_round(next(ring for ring in (led_near, held_near, roomy, available) if len(ring)))
+        self.set_ring(next(ring for ring in (led_near, held_near, roomy, available) if len(ring)))
 
     def _near_brokers(self, view: RoutingView) -> Bools:
         if self._rack is None:

@@ -34,22 +34,22 @@ _LEAST_COUNTED_S = 0.05
 # seconds after which a third of an earlier, higher rate still counts
 _RATE_MEMORY_S = 0.5
 # librdkafka's sticky.partitioning.linger.ms
-_STICKY_S = 0.01
+_STICKY_LINGER_S = 0.01
 # slots per partition within a horizon, if they are longer than a batch: with 4, the fullest of twelve brokers of 300
 # partitions ends at 1.0023 of the mean, with 16 at 1.0008. With 16, two of the 144 imbalanced workloads of
 # benchmarks/routing_constants.py end 0.1 % more balanced and five as much less; 30,000 records of 10 kB into four empty
 # partitions take 5,000 slots in place of 3,000, at 8 us each (2026-11)
-_LEAST_ROOM = 4
+_SLOTS_IN_HORIZON = 4
 # fraction of a horizon after which weights are recomputed: usually, and with nothing to make up for. With 1/4 for the
 # first, 13 of 144 imbalanced workloads of benchmarks/routing_constants.py end up to 2.6 % less balanced, none more; 1
 # gives the same as 1/2, except up to 0.2 % less in two. 1/4 and 4 for the second change 0.1 % at most (2026-11)
-_PART_AT_ONCE, _PART_IN_CALM = 1 / 2, 1.0
+_RECOMPUTE_AFTER, _RECOMPUTE_AFTER_IF_BALANCED = 1 / 2, 1.0
 # over this many horizons, today's imbalance is negligible. With 100, 25 of the 144 imbalanced workloads end up to 11 %
 # less balanced, four up to 2 % more; 1,000 and 10^6 change none of the 20 published ones
-_FAR = 1e4
+_HORIZONS_TO_BALANCE = 1e4
 # weights stay if they would change by less than this fraction of an even share: between two views, and with a new view.
 # 0.001 and 0.1 for the first, 10^-6 and 0.001 for the second change the 20 published workloads by 0.003 at most
-_CALM, _CLOSE_ENOUGH = 1e-2, 1e-4
+_CLOSE_BETWEEN_VIEWS, _CLOSE_ENOUGH = 1e-2, 1e-4
 # slot length over the bytes of each broker, if linger and not size closes batches: only whole linger times then fill
 # them. Of 36 slow workloads of benchmarks/routing_constants.py, 1/200 makes brokers 0.1 % more balanced for 1.2 times
 # the batches, 1/100 0.04 % for 1.07 times; with 1/10 there are 2 % fewer batches, and brokers are as balanced in the
@@ -57,11 +57,11 @@ _CALM, _CLOSE_ENOUGH = 1e-2, 1e-4
 _SLOT_PART_IN_LINGERS = 1 / 40
 # this close to the weights of a balanced cluster, exactly those are used until a view shows another imbalance: 0.0002
 # and 0.05 change none of the 20 published workloads; without it, two of 4 million records take 1.1 times the time
-_AT_EASE = 2e-3
+_NEAR_BALANCED = 2e-3
 # what views may miss, over what others sent during a reading: log dirs are read one after the other, and brokers lag.
 # Four producers that sent 10 MB each at once ended at 1.02 to 1.06 of the mean in 5 of 24 runs with 1, at 1.02 and 1.03
 # in 2 of 32 with 3; the others within 1.012 and 1.003 (2026-11)
-_LATE = 3
+_UNSEEN_FACTOR = 3
 
 
 class ScoreWeighted(PolicyBase):
@@ -134,26 +134,26 @@ class ScoreWeighted(PolicyBase):
         self._least_horizon_bytes = float(least_horizon_bytes)
         self._batch_bytes = batch_size
         self._linger_s = linger_ms / 1000
-        self._stride = ByteStride(batch_size, RandomStream(context.seed).next(), self._weigh_again)
+        self._stride = ByteStride(batch_size, RandomStream(context.seed).next(), self._recompute_weights)
         self._weights: F64 = np.empty(0)
-        self._calm: F64 = self._weights
+        self._balanced_weights: F64 = self._weights
         # computed once, because every slot of a nearly empty topic asks for them
-        self._from_calm = inf
+        self._distance_to_balanced = inf
         self._most_at_once = 0.0
-        self._evens_bytes = self._scores_bytes = False
+        self._balances_bytes = self._scores_bytes = False
         self._fair: FairWeights | None = None
         self._held_bytes = 0.0
         self._grown_bytes = 0.0
         self._bytes_per_s = self._mean_bytes_per_s = 0.0
         self._counted_s = -inf
         self._counted_bytes = 0.0
-        self._in_lingers_bytes = 0
-        self._in_requests_bytes = 0
+        self._whole_lingers_bytes = 0
+        self._queued_bytes = 0
         self._seen: F64 = np.empty(0)
         self._seen_bytes = 0.0
-        self._of_others_bytes: F64 = np.empty(0)
-        self._late_bytes: F64 = np.empty(0)
-        self._weigh_at_bytes = 0.0
+        self._others_bytes: F64 = np.empty(0)
+        self._others_unseen_bytes: F64 = np.empty(0)
+        self._recompute_at_bytes = 0.0
         self._horizon_bytes = 0.0
 
     def refresh(self, view: RoutingView) -> None:
@@ -161,25 +161,27 @@ class ScoreWeighted(PolicyBase):
         fair, before = FairWeights(view), self._fair
         now_s, sent = self.context.clock(), self._stride.sent_bytes
         self._scores_bytes = any(marginal.per_byte.any() for marginal in view.marginal_loads)
-        self._evens_bytes = self._scores_bytes or not any(m.is_moved_by_routing for m in view.marginal_loads)
+        self._balances_bytes = self._scores_bytes or not any(m.is_moved_by_routing for m in view.marginal_loads)
         if before is None or view.at_s > before.view.at_s:
-            others_before_bytes = float(self._of_others_bytes.sum())
-            self._seen = self._seen_by(view, sent)
+            others_before_bytes = float(self._others_bytes.sum())
+            self._seen = self._estimate_seen(view, sent)
             self._seen_bytes = float(self._seen.sum())
             if before is not None:
                 self._grown_bytes = float(view.partition_bytes.sum() - before.view.partition_bytes.sum())
-                others_sent_bytes = float(self._of_others_bytes.sum()) - others_before_bytes
-                part = min(1.0, _LATE * view.took_s / (view.at_s - before.view.at_s))
-                self._late_bytes = self._late_of_others(part * max(0.0, others_sent_bytes))
+                others_sent_bytes = float(self._others_bytes.sum()) - others_before_bytes
+                part = min(1.0, _UNSEEN_FACTOR * view.took_s / (view.at_s - before.view.at_s))
+                self._others_unseen_bytes = self._estimate_others_unseen(part * max(0.0, others_sent_bytes))
         if now_s - self._counted_s >= _LEAST_COUNTED_S:
             self._count_rate()
         self._fair, self._held_bytes = fair, _held_bytes(view)
-        self._weigh(fair, _CLOSE_ENOUGH)
-        self._in_requests_bytes = self._in_requests(view)
+        self._compute_weights(fair, _CLOSE_ENOUGH)
+        self._queued_bytes = self._bytes_queued_per_partition(view)
         self._set_slots(view)
         nothing = np.zeros(view.n_partitions)
-        self._calm = fair.weights(nothing, _FAR * self._horizon_bytes, *self._widest(fair), _CLOSE_ENOUGH)
-        self._from_calm = _distance(self._weights, self._calm)
+        self._balanced_weights = fair.weights(
+            nothing, _HORIZONS_TO_BALANCE * self._horizon_bytes, *self._widest_bounds(fair), _CLOSE_ENOUGH
+        )
+        self._distance_to_balanced = _distance(self._weights, self._balanced_weights)
 
     def client_weights(self) -> ClientWeights:
         """See :class:`~kafkabal.routing.weights_for_clients.WeightsPolicy`."""
@@ -188,7 +190,7 @@ class ScoreWeighted(PolicyBase):
         # one batch: the rate of other clients is unknown, and a request of the Java client has one per partition. A
         # sixteenth less, so that whole records fit into a batch with what the format adds
         slot_bytes = max(1, self._batch_bytes - self._batch_bytes // 16)
-        return ClientWeights(self._weights, view.leader, slot_bytes, SLOT_PART if self._evens_bytes else inf)
+        return ClientWeights(self._weights, view.leader, slot_bytes, SLOT_PART if self._balances_bytes else inf)
 
     @property
     def pick(self) -> Pick:
@@ -216,22 +218,22 @@ class ScoreWeighted(PolicyBase):
         self._stride.fill(records.size_bytes, out)
 
     def _set_slots(self, view: RoutingView) -> None:
-        part = _SLOT_PART_IN_LINGERS if self._in_lingers_bytes else SLOT_PART
+        part = _SLOT_PART_IN_LINGERS if self._whole_lingers_bytes else SLOT_PART
         in_linger_bytes = self._mean_bytes_per_s * self._linger_s
-        self._stride.set_slot_bytes(self._slot_bytes(view), part if self._evens_bytes else inf, in_linger_bytes)
+        self._stride.set_slot_bytes(self._slot_bytes(view), part if self._balances_bytes else inf, in_linger_bytes)
 
     def _slot_bytes(self, view: RoutingView) -> int:
         """Length by the recent rate and by what is queued, or some batches if bytes stay as balanced with them."""
-        if self._in_lingers_bytes:
-            return max(self._in_lingers_bytes, self._in_requests_bytes)
-        batches = _LONGEST_AT_SPEED if self._stride.is_even else 1
-        longest = max(batches * self._batch_bytes, self._in_requests_bytes, self._in_time_bytes())
+        if self._whole_lingers_bytes:
+            return max(self._whole_lingers_bytes, self._queued_bytes)
+        batches = _LONGEST_AT_SPEED if self._stride.is_fine_grained else 1
+        longest = max(batches * self._batch_bytes, self._queued_bytes, self._sticky_linger_bytes())
         return max(self._batch_bytes, int(min(longest, self._room_bytes(view))))
 
     def _room_bytes(self, view: RoutingView) -> float:
         """Limit of a slot: one request; if bytes are to be balanced, short enough for some slots of every partition."""
         if self._scores_bytes:
-            return min(self._request_bytes(), self._horizon_bytes / (_LEAST_ROOM * view.n_partitions))
+            return min(self._request_bytes(), self._horizon_bytes / (_SLOTS_IN_HORIZON * view.n_partitions))
         return self._request_bytes()
 
     def _request_bytes(self) -> int:
@@ -252,9 +254,9 @@ class ScoreWeighted(PolicyBase):
         self._mean_bytes_per_s = kept * before + (1 - kept) * newest
         self._bytes_per_s = max(newest, kept * self._bytes_per_s + (1 - kept) * newest)
         self._counted_s, self._counted_bytes = now_s, sent_bytes
-        self._in_lingers_bytes = self._in_lingers()
+        self._whole_lingers_bytes = self._bytes_in_whole_lingers()
 
-    def _in_lingers(self) -> int:
+    def _bytes_in_whole_lingers(self) -> int:
         """Bytes of the whole number of linger times that comes closest to a batch at the recent rate; 0 at a high rate.
 
         Plus one record: linger starts with the first record, and one that arrives just after a batch was closed would
@@ -266,11 +268,11 @@ class ScoreWeighted(PolicyBase):
             return ceil(lingers * in_linger) + self._stride.mean_record_bytes
         return 0
 
-    def _in_time_bytes(self) -> float:
+    def _sticky_linger_bytes(self) -> float:
         """What arrives while librdkafka's own partitioner would stay, so that requests are as few as with it."""
-        return self._most_at_once * len(self._weights) * self._bytes_per_s * _STICKY_S
+        return self._most_at_once * len(self._weights) * self._bytes_per_s * _STICKY_LINGER_S
 
-    def _in_requests(self, view: RoutingView) -> int:
+    def _bytes_queued_per_partition(self, view: RoutingView) -> int:
         """What is queued for a partition: its requests are that long, unless slots are shorter.
 
         If bytes are to be balanced, slots of all partitions must still fit.
@@ -278,7 +280,7 @@ class ScoreWeighted(PolicyBase):
         waiting_bytes = view.waiting_records * self._stride.mean_record_bytes
         return int(min(self._most_at_once * waiting_bytes, self._room_bytes(view)))
 
-    def _seen_by(self, view: RoutingView, sent: I64) -> F64:
+    def _estimate_seen(self, view: RoutingView, sent: I64) -> F64:
         """What the view shows of this producer's own bytes: at least what had settled before, at most what was sent.
 
         Brokers report log dirs one after the other while records arrive. Within those bounds, assume the value that
@@ -288,54 +290,58 @@ class ScoreWeighted(PolicyBase):
         own = _of_length(sent, n)
         # the previous policy may have asked for this view
         settled = own if view.settled_bytes is None else np.minimum(view.settled_bytes, own)
-        seen: F64 = np.clip(view.partition_bytes - _of_length(self._of_others_bytes, n), settled, own)
-        self._of_others_bytes = view.partition_bytes - seen
+        seen: F64 = np.clip(view.partition_bytes - _of_length(self._others_bytes, n), settled, own)
+        self._others_bytes = view.partition_bytes - seen
         return seen
 
-    def _late_of_others(self, meanwhile_bytes: float) -> F64:
+    def _estimate_others_unseen(self, meanwhile_bytes: float) -> F64:
         """What others have probably sent and the view does not show yet, out of what it may be missing.
 
         As much of it as makes their bytes even: otherwise every producer would correct an imbalance that does not
         exist.
         """
-        others, n = self._of_others_bytes, len(self._of_others_bytes)
-        if not meanwhile_bytes or len(self._calm) != n:
+        others, n = self._others_bytes, len(self._others_bytes)
+        if not meanwhile_bytes or len(self._balanced_weights) != n:
             return np.zeros(n)
-        used = self._calm > 0
-        level = float((others[used] / self._calm[used]).max())
-        return np.minimum(meanwhile_bytes * self._calm, np.maximum(level * self._calm - others, 0.0))
+        used = self._balanced_weights > 0
+        level = float((others[used] / self._balanced_weights[used]).max())
+        return np.minimum(
+            meanwhile_bytes * self._balanced_weights, np.maximum(level * self._balanced_weights - others, 0.0)
+        )
 
-    def _weigh_again(self) -> None:
+    def _recompute_weights(self) -> None:
         """Recompute weights once own records have made the view too old, without waiting for the next one."""
-        if self._fair is None or self._stride.total_bytes < self._weigh_at_bytes:
+        if self._fair is None or self._stride.total_bytes < self._recompute_at_bytes:
             return
-        if self._stride.is_even and self._from_calm < _AT_EASE:
+        if self._stride.is_fine_grained and self._distance_to_balanced < _NEAR_BALANCED:
             self._horizon_bytes = self._bytes_ahead()
-            self._follow(self._calm, self._from_calm, _CLOSE_ENOUGH, self._fair.view)
+            self._switch_to(self._balanced_weights, self._distance_to_balanced, _CLOSE_ENOUGH, self._fair.view)
         else:
-            self._weigh(self._fair, _CALM)
+            self._compute_weights(self._fair, _CLOSE_BETWEEN_VIEWS)
         self._set_slots(self._fair.view)
 
-    def _weigh(self, fair: FairWeights, close_enough: float) -> None:
+    def _compute_weights(self, fair: FairWeights, close_enough: float) -> None:
         n, sent = fair.view.n_partitions, self._stride.sent_bytes
         self._horizon_bytes = self._bytes_ahead()
         # the stride itself corrects what partitions are ahead of their weights: new weights must not correct it again
         ahead = _of_length(self._stride.ahead_bytes, n)
-        written = _of_length(sent, n) - ahead - _of_length(self._seen, n) + _of_length(self._late_bytes, n)
+        written = _of_length(sent, n) - ahead - _of_length(self._seen, n) + _of_length(self._others_unseen_bytes, n)
         if fair.view.unseen_bytes is not None:
             written += fair.view.unseen_bytes
         weights = fair.weights(written, self._horizon_bytes, *self._bounds(fair), close_enough)
-        self._follow(weights, _distance(weights, self._weights), close_enough, fair.view)
+        self._switch_to(weights, _distance(weights, self._weights), close_enough, fair.view)
 
-    def _follow(self, weights: F64, distance: float, close_enough: float, view: RoutingView) -> None:
+    def _switch_to(self, weights: F64, distance: float, close_enough: float, view: RoutingView) -> None:
         """Switch to new weights until they are due again; keep the current ones if they differ by no more than
         ``close_enough``."""
         is_new = distance >= close_enough
         if is_new:
-            self._weights, self._from_calm = weights, _distance(weights, self._calm)
+            self._weights, self._distance_to_balanced = weights, _distance(weights, self._balanced_weights)
             self._most_at_once = _most_at_once(weights)
-        span_bytes = self._horizon_bytes * (_PART_IN_CALM if self._from_calm < _CALM else _PART_AT_ONCE)
-        self._weigh_at_bytes = self._stride.total_bytes + span_bytes
+        span_bytes = self._horizon_bytes * (
+            _RECOMPUTE_AFTER_IF_BALANCED if self._distance_to_balanced < _CLOSE_BETWEEN_VIEWS else _RECOMPUTE_AFTER
+        )
+        self._recompute_at_bytes = self._stride.total_bytes + span_bytes
         if is_new:
             self._stride.set_weights(weights, span_bytes, view.leader)
         else:
@@ -347,16 +353,16 @@ class ScoreWeighted(PolicyBase):
         The bounds always allow a return to the weights of a balanced cluster: a tilt against an imbalance must end with
         it.
         """
-        even, floor, top = self._widest(fair)
+        even, floor, top = self._widest_bounds(fair)
         if len(self._weights) != len(even):
             return even, floor, top
         start = np.maximum(self._weights, floor) * fair.available
         start /= start.sum()
-        calm = np.minimum(np.maximum(self._calm, floor), top)
-        low = np.maximum(floor, np.minimum(calm, start / (1 + self._max_change)))
-        return start, low, np.maximum(calm, start * (1 + self._max_change))
+        balanced = np.minimum(np.maximum(self._balanced_weights, floor), top)
+        low = np.maximum(floor, np.minimum(balanced, start / (1 + self._max_change)))
+        return start, low, np.maximum(balanced, start * (1 + self._max_change))
 
-    def _widest(self, fair: FairWeights) -> tuple[F64, F64, F64]:
+    def _widest_bounds(self, fair: FairWeights) -> tuple[F64, F64, F64]:
         """Even weights, and the bounds of a policy that has just started on a topic."""
         return fair.even, self._floor * fair.even, fair.available
 

@@ -47,7 +47,7 @@ class SmoothWeighted(CyclicSequencePolicy):
         leader = view.leader[available]
         weights = (self._broker_weights(view) / np.bincount(leader, minlength=view.n_brokers).clip(1))[leader]
         turns = apportion(weights, max(self._length, len(available))).clip(1)
-        self.go_round(available[smooth_weighted(turns.astype(np.float64), int(turns.sum()))])
+        self.set_ring(available[smooth_weighted(turns.astype(np.float64), int(turns.sum()))])
 
     def _broker_weights(self, view: RoutingView) -> F64:
         """Above 0 for every broker, so that a full one still gets a record now and then."""

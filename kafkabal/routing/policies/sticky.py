@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 from kafkabal.config import BATCH_BYTES, LINGER_MS
-from kafkabal.routing.broker_first_policy import InFlight, carried, count_in_flight, in_flight_of
+from kafkabal.routing.broker_first_policy import InFlight, count_in_flight, in_flight_of, move_to_rows
 from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.per_record_policy import PerRecordPolicy
 from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
@@ -41,9 +41,9 @@ def pick_kernel(
         partition = hashes[0] % len(state.in_flight.leader)
     else:
         full = state.current[1] < size_bytes
-        if full or was_sent(state, now_s):
-            close(state)
-            state.current[0] = another(state, uniforms[0])
+        if full or is_batch_sent(state, now_s):
+            finish_batch(state)
+            state.current[0] = draw_another(state, uniforms[0])
             state.current[1] = state.batch_bytes[0]
             state.opened_s[0] = now_s
         state.current[1] -= size_bytes
@@ -53,7 +53,7 @@ def pick_kernel(
 
 
 @kernel
-def was_sent(state: StickyState, now_s: float) -> bool:
+def is_batch_sent(state: StickyState, now_s: float) -> bool:
     """Whether the batch has lingered and its connection takes it: on a busy connection a batch stays open and grows."""
     if now_s - state.opened_s[0] <= state.linger_s[0]:
         return False
@@ -64,7 +64,7 @@ def was_sent(state: StickyState, now_s: float) -> bool:
 
 
 @kernel
-def close(state: StickyState) -> None:
+def finish_batch(state: StickyState) -> None:
     """Update the broker's mean batch size with the finished batch."""
     own = state.batch_bytes[0] - state.current[1]
     if state.current[0] >= 0 and own > 0:
@@ -74,7 +74,7 @@ def close(state: StickyState) -> None:
 
 
 @kernel
-def another(state: StickyState, uniform: float) -> int:
+def draw_another(state: StickyState, uniform: float) -> int:
     """A partition other than the current one, if there is one."""
     n = len(state.available)
     at = -1
@@ -127,7 +127,7 @@ class Sticky(PerRecordPolicy):
         available, in_flight = view.available.tolist(), in_flight_of(view, before.in_flight)
         if before.current[0] not in available:
             before.current[1] = 0
-        mean_bytes = carried(before.mean_bytes, before.in_flight, in_flight, [0.0] * view.n_brokers)
+        mean_bytes = move_to_rows(before.mean_bytes, before.in_flight, in_flight, [0.0] * view.n_brokers)
         self.state = before._replace(available=available, in_flight=in_flight, mean_bytes=mean_bytes)
 
     def _start(self, view: RoutingView) -> StickyState:

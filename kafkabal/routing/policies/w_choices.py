@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from kafkabal.routing.compiled_kernels import kernel
-from kafkabal.routing.policies.d_choices import DChoices, DChoicesState, emptier, emptiest, is_heavy
+from kafkabal.routing.policies.d_choices import DChoices, DChoicesState, is_heavy, least_loaded_of_all, less_loaded_of
 from kafkabal.routing.policy_protocol import About, Feedback, Input
 
 
@@ -14,14 +14,14 @@ from kafkabal.routing.policy_protocol import About, Feedback, Input
 def pick_kernel(
     state: DChoicesState, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float
 ) -> int:
-    """The emptiest of all partitions for a heavy key, of two for any other; the first of equals."""
+    """The least loaded of all partitions for a heavy key, of two for any other; the first of equals."""
     n = len(state.available)
     if hashes[0] < 0:
-        best = emptier(state, state.available[int(uniforms[0] * n)], state.available[int(uniforms[1] * n)])
+        best = less_loaded_of(state, state.available[int(uniforms[0] * n)], state.available[int(uniforms[1] * n)])
     else:
-        best = emptier(state, state.available[hashes[0] % n], state.available[hashes[1] % n])
+        best = less_loaded_of(state, state.available[hashes[0] % n], state.available[hashes[1] % n])
         if is_heavy(state, hashes[0], n):
-            best = emptiest(state, best)
+            best = least_loaded_of_all(state, best)
     state.sent_bytes[best] += size_bytes
     return best
 

@@ -131,6 +131,6 @@ def test_own_policy_is_loaded_by_module() -> None:
 
 def test_settings_of_clients_are_options_where_none_was_given() -> None:
     """A policy that knows the option takes it; what was asked for stays, and other policies are not bothered."""
-    assert load_policy("sticky").reckoning_with(linger_ms=0.0).options == {"linger_ms": 0.0}
-    assert load_policy("sticky:linger-ms=7").reckoning_with(linger_ms=0.0).options == {"linger_ms": 7.0}
-    assert load_policy("random").reckoning_with(linger_ms=0.0).options == {}
+    assert load_policy("sticky").with_client_settings(linger_ms=0.0).options == {"linger_ms": 0.0}
+    assert load_policy("sticky:linger-ms=7").with_client_settings(linger_ms=0.0).options == {"linger_ms": 7.0}
+    assert load_policy("random").with_client_settings(linger_ms=0.0).options == {}
