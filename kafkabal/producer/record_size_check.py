@@ -42,7 +42,7 @@ def check_sizes(
         Naming the records that do not fit.
     """
     limit = max_record_bytes - OVERHEAD_BYTES
-    large = list(source.too_large(parts, limit, _once_after_a_moment(clock, takes_long)))
+    large = list(source.find_too_large(parts, limit, _once_after_a_moment(clock, takes_long)))
     if large:
         named = first_of([f"{size.name} ({size.size_bytes + OVERHEAD_BYTES} bytes)" for size in large], _NAMED)
         raise InputFileError(
@@ -55,13 +55,13 @@ def check_sizes(
 def _once_after_a_moment(clock: Callable[[], float], takes_long: Callable[[], None]) -> Callable[[], None]:
     tell_s = clock() + _MOMENT_S
 
-    def tick() -> None:
+    def each_block() -> None:
         nonlocal tell_s
         if clock() > tell_s:
             tell_s = inf
             takes_long()
 
-    return tick
+    return each_block
 
 
 def _smaller(large: Iterable[RecordSize], limit: int) -> str:

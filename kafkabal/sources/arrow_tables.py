@@ -9,7 +9,7 @@ from typing import IO, Any
 import msgspec
 
 from kafkabal.errors import UsageError
-from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, WantedFields, expect_columns
+from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, WantedFields, check_columns
 
 _ROWS_A_BATCH = 1024
 """A batch of rows of a few kB fits the cache; single rows would each cost an Arrow call."""
@@ -57,7 +57,7 @@ def _rows(what: str, opened: Any, size_bytes: int, wanted: WantedFields) -> Iter
     number = 0
     try:
         columns, n_rows, batches = opened()
-        expect_columns(columns, wanted)
+        check_columns(columns, wanted)
         for batch in batches:
             fields = _python_rows(batch, number + 1)
             texts = [b""] * len(fields) if wanted.value else [_encoded(row) for row in fields]

@@ -140,13 +140,13 @@ class FolderSource:
             raise InputFileError(self._store.path(""), self._why_empty())
         return Listing(sorted(parts, key=attrgetter("name")), sorted(left_out))
 
-    def too_large(
+    def find_too_large(
         self,
         parts: Iterable[Part],
         limit_bytes: int,
-        tick: Callable[[], None],  # noqa: ARG002 - nothing is read
+        each_block: Callable[[], None],  # noqa: ARG002 - nothing is read
     ) -> Iterator[RecordSize]:
-        """See :meth:`Source.too_large`; needs to read no file, as file sizes bound the record of each part."""
+        """See :meth:`Source.find_too_large`; needs to read no file, as file sizes bound the record of each part."""
         if self._transform is not None:
             return  # the size of a transformed record is known only after reading it
         listed = list(parts)

@@ -92,7 +92,7 @@ def field_of(fields: Fields, name: str) -> Any:
     return found
 
 
-def expect_columns(columns: Sequence[str], wanted: WantedFields) -> None:
+def check_columns(columns: Sequence[str], wanted: WantedFields) -> None:
     """Check that a table has each wanted column exactly once.
 
     Raises

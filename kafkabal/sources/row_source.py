@@ -118,13 +118,15 @@ class RowSource:
         except InputFileError:
             raise
         except OSError as error:
-            raise self._unfit(f"cannot read: {error.strerror or error}") from error
+            raise self._error(f"cannot read: {error.strerror or error}") from error
         if not version.size_bytes:
-            raise self._unfit("empty file")
+            raise self._error("empty file")
         return Listing([Part(name=self._file.file_name, size_bytes=version.size_bytes, mtime_ns=version.stamp)])
 
-    def too_large(self, parts: Iterable[Part], limit_bytes: int, tick: Callable[[], None]) -> Iterator[RecordSize]:
-        """See :meth:`Source.too_large`; also finds rows that cannot be sent."""
+    def find_too_large(
+        self, parts: Iterable[Part], limit_bytes: int, each_block: Callable[[], None]
+    ) -> Iterator[RecordSize]:
+        """See :meth:`Source.find_too_large`; also finds rows that cannot be sent."""
         if self._file is None:
             return
         is_cut = self._wanted.any or not self._format.is_sent_as_read
@@ -132,7 +134,7 @@ class RowSource:
             if not is_cut and (part.size_bytes <= limit_bytes or not self._has_long_lines(part, limit_bytes)):
                 continue
             for block in self.blocks([WantedRecords(0, 0, part)]):
-                tick()
+                each_block()
                 if max(block.sizes, default=0) > limit_bytes:
                     for at, size_bytes in enumerate(block.sizes):
                         if size_bytes > limit_bytes:
@@ -169,7 +171,7 @@ class RowSource:
         for each in wanted:
             with self._opened(each.part) as file:
                 sent = yield from self._blocks(each, file)
-                self._expect_same(each.part, sent)
+                self._check_begins_with_sent(each.part, sent)
 
     def _blocks(self, wanted: WantedRecords, file: IO[bytes]) -> Generator[Block, None, RowChecksum]:
         """Rows as blocks; skipped rows are compared with their checksum, as far as it goes."""
@@ -180,10 +182,10 @@ class RowSource:
             for end in (known.rows, wanted.start):
                 if passed < end and left.texts:
                     before, left = left.cut(end - passed)
-                    passed += self._pass(before, digest)
+                    passed += self._skip(before, digest)
                     skipped_bytes += before.n_bytes
                 if passed == end == known.rows and digest.hexdigest() != known.sha256:
-                    raise self._other_rows(known)
+                    raise self._changed_rows_error(known)
             if not left.texts:
                 skipped_bytes += left.n_bytes
                 continue
@@ -207,12 +209,12 @@ class RowSource:
             if fault is not None:
                 raise fault
         if passed < known.rows:
-            raise self._other_rows(known, passed)
+            raise self._changed_rows_error(known, passed)
         if skipped_bytes:
             yield Block(numbers=(), values=[], sizes=[], name_of=str, skipped_bytes=skipped_bytes)
         return RowChecksum(rows=passed, sha256=digest.hexdigest())
 
-    def _pass(self, rows: Rows, digest: Any) -> int:
+    def _skip(self, rows: Rows, digest: Any) -> int:
         """Skip rows; returns how many."""
         parts, fault = self._parts(rows)
         if fault is not None:
@@ -232,11 +234,11 @@ class RowSource:
         try:
             for at, (text, fields) in enumerate(zip(rows.texts, rows.fields, strict=True)):
                 place = rows.places[at]
-                row_key = None if key is None else self._nullable(fields, key, "key field", place)
-                row_value = text if value is None else self._value(fields, value, place)
+                row_key = None if key is None else self._optional_field(fields, key, "key field", place)
+                row_value = text if value is None else self._required_field(fields, value, place)
                 row_headers = [] if rows.headers is None else rows.headers[at]
                 if label is not None:
-                    row_headers = with_label(row_headers, self._nullable(fields, label, "label field", place))
+                    row_headers = with_label(row_headers, self._optional_field(fields, label, "label field", place))
                 keys.append(row_key)
                 values.append(row_value)
                 headers.append(row_headers)
@@ -245,7 +247,7 @@ class RowSource:
         has_headers = label is not None or rows.headers is not None
         return RecordParts(values, None if key is None else keys, headers if has_headers else None), fault
 
-    def _other_rows(self, known: RowChecksum, found: int | None = None) -> ChangedRowsError:
+    def _changed_rows_error(self, known: RowChecksum, found: int | None = None) -> ChangedRowsError:
         if found is None:
             what = f"rows 1 to {known.rows} are not the rows that were sent before"
         else:
@@ -264,18 +266,18 @@ class RowSource:
         try:
             file = self._file.open()
         except OSError as error:
-            raise self._unfit(f"cannot read: {error.strerror or error}") from error
-        self._expect_unchanged(part)
+            raise self._error(f"cannot read: {error.strerror or error}") from error
+        self._check_unchanged(part)
         return file
 
-    def _expect_unchanged(self, part: Part) -> None:
+    def _check_unchanged(self, part: Part) -> None:
         if self._file is not None and self._version() != (part.size_bytes, part.mtime_ns):
-            raise self._unfit("changed while it was being sent")
+            raise self._error("changed while it was being sent")
 
-    def _expect_same(self, part: Part, sent: RowChecksum) -> None:
+    def _check_begins_with_sent(self, part: Part, sent: RowChecksum) -> None:
         """Check that the file still begins with what was sent; appended rows do not count as a change."""
         try:
-            self._expect_unchanged(part)
+            self._check_unchanged(part)
         except InputFileError:
             size_bytes, stamp = self._version()
             if self._format.needs_seek or size_bytes <= part.size_bytes:
@@ -288,31 +290,31 @@ class RowSource:
         try:
             return self._file.version()
         except OSError as error:
-            raise self._unfit(f"cannot read: {error.strerror or error}") from error
+            raise self._error(f"cannot read: {error.strerror or error}") from error
 
     def _rows(self, file: IO[bytes], size_bytes: int) -> Iterator[Rows]:
         try:
             yield from reader_of(self._format)(file, size_bytes, self._wanted)
         except BadRowError as error:
             if error.place is None:
-                raise self._unfit(error.message, hint=error.hint) from error
-            raise self._fault(error.place, error.message, hint=error.hint) from error
+                raise self._error(error.message, hint=error.hint) from error
+            raise self._row_error(error.place, error.message, hint=error.hint) from error
 
-    def _nullable(self, fields: Fields, name: str, what: str, number: int) -> bytes | None:
+    def _optional_field(self, fields: Fields, name: str, what: str, number: int) -> bytes | None:
         try:
             found = field_of(fields, name)
         except KeyError:
             hint = f"use null for rows without a {what.partition(' ')[0]}"
-            raise self._fault(number, f"missing {what} {name!r}", hint=hint) from None
+            raise self._row_error(number, f"missing {what} {name!r}", hint=hint) from None
         return None if found is None else self._as_bytes(found, name, number)
 
-    def _value(self, fields: Fields, name: str, number: int) -> bytes:
+    def _required_field(self, fields: Fields, name: str, number: int) -> bytes:
         try:
             found = field_of(fields, name)
         except KeyError:
             found = None
         if found is None:
-            raise self._fault(number, f"missing field {name!r}")
+            raise self._row_error(number, f"missing field {name!r}")
         return self._as_bytes(found, name, number)
 
     def _as_bytes(self, value: Any, field: str, number: int) -> bytes:
@@ -324,7 +326,7 @@ class RowSource:
             return msgspec.json.encode(value)
         if isinstance(value, int | float):
             return str(value).encode()
-        raise self._fault(number, f"field {field!r} must be text, a number or bytes")
+        raise self._row_error(number, f"field {field!r} must be text, a number or bytes")
 
     @property
     def _title(self) -> str:
@@ -333,12 +335,12 @@ class RowSource:
     def _row_name(self, number: int) -> str:
         return f"{self._title}, {self._format.unit} {number}"
 
-    def _unfit(self, message: str, *, hint: str | None = None) -> InputFileError:
+    def _error(self, message: str, *, hint: str | None = None) -> InputFileError:
         return InputFileError(self._title, message, hint=hint)
 
-    def _fault(self, number: int, message: str, *, hint: str | None = None) -> InputFileError:
+    def _row_error(self, number: int, message: str, *, hint: str | None = None) -> InputFileError:
         if self._format.unit != "line":
-            return self._unfit(f"{self._format.unit} {number}: {message}", hint=hint)
+            return self._error(f"{self._format.unit} {number}: {message}", hint=hint)
         return InputFileError(self._title, message, line=number, hint=hint)
 
 

@@ -124,12 +124,14 @@ class Source(Protocol):
             If it cannot be read, or is empty.
         """
 
-    def too_large(self, parts: Iterable[Part], limit_bytes: int, tick: Callable[[], None]) -> Iterator[RecordSize]:
+    def find_too_large(
+        self, parts: Iterable[Part], limit_bytes: int, each_block: Callable[[], None]
+    ) -> Iterator[RecordSize]:
         """Records larger than the limit, found without sending any; none if their sizes cannot be known in advance.
 
         Parameters
         ----------
-        tick
+        each_block
             Called now and then while rows are read.
         """
 

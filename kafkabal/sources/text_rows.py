@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import msgspec
 
-from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, WantedFields, expect_columns
+from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, WantedFields, check_columns
 
 # bytes per read: its lines are sent as one block
 _READ_BYTES = 1 << 18
@@ -50,7 +50,7 @@ def csv_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator
     counted_bytes = 0
     fault = None
     try:
-        expect_columns(reader.fieldnames or (), wanted)
+        check_columns(reader.fieldnames or (), wanted)
         for row in reader:
             if None in row or None in row.values():
                 fault = BadRowError(reader.line_num, "number of fields differs from the first line")

@@ -102,7 +102,7 @@ def _read(source: Source) -> None:
     """Read everything that a producer reads from a source."""
     try:
         for part in source.listing().parts:
-            list(source.too_large([part], 50, lambda: None))
+            list(source.find_too_large([part], 50, lambda: None))
             source.checksum(part)
             for block in source.blocks([WantedRecords(0, 0, part, 0)]):
                 assert len(block.values) == len(block), "a block of another length than its values"

@@ -89,7 +89,7 @@ def test_sizes_are_those_of_the_largest_record(data: Path, key: str | None, chun
     """The size that is checked beforehand is never below that of a record of the part."""
     source = FolderSource(data, key=key, chunk_bytes=chunk_bytes)
     for part in source.listing().parts:
-        (announced,) = source.too_large([part], 0, lambda: None)
+        (announced,) = source.find_too_large([part], 0, lambda: None)
         for record in records_of(source, part, 0):
             headers = sum(len(name) + len(value or b"") for name, value in record.headers)
             assert len(record.value) + len(record.key or b"") + headers <= announced.size_bytes

@@ -89,7 +89,7 @@ def test_standard_input_is_read_as_it_comes() -> None:
     """Lines of a stream are records; it is not closed, and its size is not known beforehand."""
     stream = io.BytesIO(b"a\nb\n")
     source = RowSource(None, stream=stream, row_format=RowFormat.TEXT)
-    assert list(source.too_large(source.listing().parts, 0, lambda: None)) == []
+    assert list(source.find_too_large(source.listing().parts, 0, lambda: None)) == []
     assert rows_of(source) == [(None, b"a"), (None, b"b")]
     assert not stream.closed
 
