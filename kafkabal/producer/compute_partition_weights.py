@@ -58,8 +58,8 @@ class _Sent:
             return nothing
         arrived_bytes = came_bytes - self.unseen_bytes
         sent_bytes = float((arrived_bytes[used] / self.weights[used]).max())
-        late: F64 = np.where(used, np.maximum(self.weights * sent_bytes - arrived_bytes, 0), 0)
-        return late * min(1.0, _BUFFER_BYTES / max(float(late.sum()), 1.0))
+        unseen: F64 = np.where(used, np.maximum(self.weights * sent_bytes - arrived_bytes, 0), 0)
+        return unseen * min(1.0, _BUFFER_BYTES / max(float(unseen.sum()), 1.0))
 
 
 class TopicWeights:
@@ -100,8 +100,8 @@ class TopicWeights:
         publisher: str,
     ) -> None:
         self._views = views
-        careful = policy.with_client_settings(least_horizon_bytes=_LEAST_HORIZON_BYTES)
-        self._policies = {topic: careful.create(Context(clock=clock)) for topic in topics}
+        choice = policy.with_client_settings(least_horizon_bytes=_LEAST_HORIZON_BYTES)
+        self._policies = {topic: choice.create(Context(clock=clock)) for topic in topics}
         self._sent: dict[str, _Sent] = {}
         self._scores = tuple(scores)
         self._valid_s = valid_s
@@ -113,7 +113,7 @@ class TopicWeights:
                 hint="choose the policy 'score'",
             )
 
-    def weigh(self) -> tuple[list[WeighedTopic], Mapping[str, KafkabalError]]:
+    def compute(self) -> tuple[list[WeighedTopic], Mapping[str, KafkabalError]]:
         """Read the cluster and compute the weights of every topic; returns also the error of each topic that failed.
 
         Raises
@@ -125,16 +125,16 @@ class TopicWeights:
         weighed, faults = [], {}
         for topic, policy in self._policies.items():
             try:
-                weighed.append(self._weigh(topic, policy))
+                weighed.append(self._compute_topic(topic, policy))
             except KafkabalError as error:
                 faults[topic] = error
         return weighed, faults
 
-    def follow(self, scores: Sequence[WeightedScore]) -> None:
+    def use_scores(self, scores: Sequence[WeightedScore]) -> None:
         """Use these scores from the next reading on."""
         self._scores = tuple(scores)
 
-    def _weigh(self, topic: str, policy: Policy) -> WeighedTopic:
+    def _compute_topic(self, topic: str, policy: Policy) -> WeighedTopic:
         view, before = self._views.view(topic, self._scores), self._sent.get(topic)
         unseen_bytes = np.zeros(view.n_partitions) if before is None else before.unseen_by(view)
         policy.refresh(replace(view, unseen_bytes=unseen_bytes))

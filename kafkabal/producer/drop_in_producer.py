@@ -28,7 +28,7 @@ from kafkabal.errors import ConfigError, OperationError
 from kafkabal.producer.producer_options import RoutingOptions, split_options
 from kafkabal.producer.routing_view_reader import ClusterWithDisks
 from kafkabal.producer.slot_router import UNROUTED, Report, RoutingStatus, SlotRouter
-from kafkabal.producer.split_produce_batch import data_bytes, headers_bytes, parts_of, reported
+from kafkabal.producer.split_produce_batch import data_bytes, headers_bytes, split_batch, with_report
 from kafkabal.producer.topic_routers import LOG, ClosableReader, TopicRouters
 from kafkabal.producer.view_refresher import STATISTICS_S
 from kafkabal.routing import Slot
@@ -37,7 +37,7 @@ _STATISTICS: Final = "statistics.interval.ms"
 _REPORTS: Final = ("on_delivery", "dr_cb", "dr_msg_cb")
 _USED_UP: Final = Slot()
 _send: Final = Client.produce
-_LIVE: Final[WeakSet[Producer]] = WeakSet()
+_LIVE_PRODUCERS: Final[WeakSet[Producer]] = WeakSet()
 
 
 class Producer(Client):
@@ -108,7 +108,7 @@ class Producer(Client):
         if config is None and not more:
             super().__init__()  # raises the client's own error for a missing configuration
         options, client = split_options({**(config or {}), **more})
-        settings, connection, client = _settled(options, client)
+        settings, connection, client = _resolve_config(options, client)
         self._report = next((client[name] for name in _REPORTS if client.get(name)), None)
         if connection is not None:
             routing = TopicRouters(options, lambda: open_cluster(connection, settings), ref(self))
@@ -117,7 +117,7 @@ class Producer(Client):
             self._routing = routing
             finalize(self, routing.close)
         super().__init__(client)
-        _LIVE.add(self)
+        _LIVE_PRODUCERS.add(self)
 
     def produce(
         self,
@@ -172,14 +172,14 @@ class Producer(Client):
         """
         report = on_delivery or callback
         router = None if partition >= 0 else self._router(topic)
-        parts = None if router is None else parts_of(messages, routes_keys=router.routes_keys)
+        parts = None if router is None else split_batch(messages, routes_keys=router.routes_keys)
         if router is None or parts is None:
             return super().produce_batch(topic, messages, partition, on_delivery=report)
         queued = 0
-        for explicit, part in parts.apart.items():
+        for explicit, part in parts.unrouted.items():
             queued += super().produce_batch(topic, part, explicit, on_delivery=report)
-        queued += sum(self._one_of_batch(router, message, report) for message in parts.keyed)
-        return queued + self._batch(router, parts.plain, parts.sizes, report)
+        queued += sum(self._produce_keyed(router, message, report) for message in parts.keyed)
+        return queued + self._produce_runs(router, parts.plain, parts.sizes, report)
 
     def routing(self) -> tuple[RoutingStatus, ...]:
         """How records are routed now, for each topic produced to; empty if nothing is routed."""
@@ -233,7 +233,7 @@ class Producer(Client):
             raise
         self._slots[topic] = router.slot
 
-    def _batch(
+    def _produce_runs(
         self, router: SlotRouter, messages: list[dict[str, Any]], sizes: list[int], report: Report | None
     ) -> int:
         """Queue records without keys, one call per run of records that go to one partition."""
@@ -243,7 +243,7 @@ class Producer(Client):
             if first_report is None:
                 taken = super().produce_batch(router.topic, run, partition, on_delivery=report)
             else:
-                with reported(run[0], first_report, report or self._report):
+                with with_report(run[0], first_report, report or self._report):
                     taken = super().produce_batch(router.topic, run, partition, on_delivery=report)
             queued += taken
             if taken < len(run):
@@ -253,7 +253,7 @@ class Producer(Client):
         self._slots[router.topic] = router.slot
         return queued
 
-    def _one_of_batch(self, router: SlotRouter, message: dict[str, Any], report: Report | None) -> int:
+    def _produce_keyed(self, router: SlotRouter, message: dict[str, Any], report: Report | None) -> int:
         """Queue a record that the policy routes by its key; returns how many were queued."""
         key, value = message.get("key"), message.get("value")
         size_bytes = (data_bytes(value) + data_bytes(key)) or 1
@@ -288,7 +288,7 @@ class SerializingProducer(confluent_kafka.SerializingProducer[Any, Any], Produce
 
 
 def _after_fork() -> None:
-    for producer in list(_LIVE):
+    for producer in list(_LIVE_PRODUCERS):
         producer._refuse_after_fork()  # noqa: SLF001 - of the same module
 
 
@@ -301,7 +301,7 @@ def open_cluster(connection: ConnectionSettings, settings: Settings | None) -> C
     return cluster if settings is None else ClusterWithDisks(cluster, settings)
 
 
-def _settled(
+def _resolve_config(
     options: RoutingOptions, client: dict[str, Any]
 ) -> tuple[Settings | None, ConnectionSettings | None, dict[str, Any]]:
     """The profile, the connection settings if they can be known, and the whole librdkafka configuration."""

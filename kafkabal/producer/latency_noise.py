@@ -19,12 +19,12 @@ from typing import Final
 # standard deviation over mean absolute deviation, for normal noise
 _DEVIATIONS: Final = 3 * 1.2533
 # the same fifth by which `watch` calls a broker slow
-_LEAST_PART: Final = 0.2
-_FEW: Final = 5
+_MIN_BAND_PART: Final = 0.2
+_MIN_MEASUREMENTS: Final = 5
 """Until there are this many measurements the deviation is unreliable, and differences up to the centre count as
 noise."""
 # weight of the newest measurement: about the last ten count
-_NEWEST: Final = 0.2
+_NEWEST_WEIGHT: Final = 0.2
 
 
 class LatencyNoise:
@@ -36,7 +36,7 @@ class LatencyNoise:
         self._deviation_s: dict[int, float] = {}
         self._measurements = 0
 
-    def without(self, latencies_s: Mapping[int, float]) -> Mapping[int, float]:
+    def remove_from(self, latencies_s: Mapping[int, float]) -> Mapping[int, float]:
         """Latencies by broker; those that differ only by noise are made equal."""
         if not latencies_s:
             return latencies_s
@@ -49,16 +49,16 @@ class LatencyNoise:
         return {broker: s if s > highest_s else centre_s for broker, s in latencies_s.items()}
 
     def _band_s(self, centre_s: float) -> float:
-        if self._measurements < _FEW:
+        if self._measurements < _MIN_MEASUREMENTS:
             return centre_s
-        return max(_LEAST_PART * centre_s, _DEVIATIONS * _lower_median(self._deviation_s.values()))
+        return max(_MIN_BAND_PART * centre_s, _DEVIATIONS * _lower_median(self._deviation_s.values()))
 
     def _learn(self, broker: int, latency_s: float) -> None:
         mean_s = self._mean_s.get(broker, latency_s)
         deviation_s = abs(latency_s - mean_s)
-        self._mean_s[broker] = mean_s + _NEWEST * (latency_s - mean_s)
+        self._mean_s[broker] = mean_s + _NEWEST_WEIGHT * (latency_s - mean_s)
         before_s = self._deviation_s.get(broker, deviation_s)
-        self._deviation_s[broker] = before_s + _NEWEST * (deviation_s - before_s)
+        self._deviation_s[broker] = before_s + _NEWEST_WEIGHT * (deviation_s - before_s)
 
 
 def _lower_median(values: Collection[float]) -> float:

@@ -13,16 +13,16 @@ from kafkabal.errors import (
     UsageError,
 )
 
-_MISSING = frozenset(
+_UNKNOWN = frozenset(
     {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}  # noqa: SLF001
 )
-_SILENT = frozenset(
+_UNREACHABLE = frozenset(
     {KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT, KafkaError._RESOLVE, KafkaError._TIMED_OUT}  # noqa: SLF001
 )
-_LATE = frozenset(
+_TIMED_OUT_RECORD = frozenset(
     {KafkaError._MSG_TIMED_OUT, KafkaError.REQUEST_TIMED_OUT, KafkaError._TIMED_OUT_QUEUE}  # noqa: SLF001
 )
-_FORBIDDEN = frozenset(
+_NOT_AUTHORIZED = frozenset(
     {
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
         KafkaError.CLUSTER_AUTHORIZATION_FAILED,
@@ -38,15 +38,15 @@ def error_of(fault: KafkaError, topic: str) -> KafkabalError:
     """Our error for an error that librdkafka reports about a topic."""
     code = fault.code()
     text = f"topic {topic}: {fault.str()}"
-    if code in _MISSING:
+    if code in _UNKNOWN:
         return OperationError(
             f"topic {topic} or some of its partitions no longer exist", hint="it may have been deleted"
         )
-    if code in _FORBIDDEN:
+    if code in _NOT_AUTHORIZED:
         return NotAuthorizedError(text, hint="the principal needs WRITE and DESCRIBE on the topic")
-    if code in _SILENT:
+    if code in _UNREACHABLE:
         return UnreachableError(text)
-    if code in _LATE:
+    if code in _TIMED_OUT_RECORD:
         return UnreachableError(
             f"topic {topic}: record not acknowledged within message.timeout.ms ({fault.name()})",
             hint="a broker may be down, full or slow; check with 'kafkabal inspect'",

@@ -19,7 +19,7 @@ def client_policy(choice: PolicyChoice, client: Mapping[str, Any]) -> PolicyChoi
     return choice.with_client_settings(linger_ms=linger_ms)
 
 
-def expect_key_order(choice: PolicyChoice, why: str, option: str) -> None:
+def check_key_order(choice: PolicyChoice, why: str, option: str) -> None:
     """Check that a policy sends all records of a key to one partition.
 
     Parameters

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kafkabal.clusters import ReadRequest
 from kafkabal.config import ClientSetting
-from kafkabal.producer.policy_for_librdkafka import client_policy, expect_key_order
+from kafkabal.producer.policy_for_librdkafka import check_key_order, client_policy
 from kafkabal.producer.progress_listener import DeliveryListener, DeliveryProgress
 from kafkabal.producer.record_names import found_records
 from kafkabal.producer.record_sender import RecordSender
@@ -101,7 +101,7 @@ def produce_source(
     """
     reader = SentRecordReader(order.client, order.topic)
     facts = topic_facts(brokers, order.topic)
-    _expect_key_order(order, facts)
+    _check_key_order(order, facts)
     listing = order.source.listing()
     check_sizes(order.source, listing.parts, facts.max_record_bytes, clock=clock, takes_long=listener.measures)
     with _manifest(order, facts, reader, new_id) as manifest:
@@ -129,19 +129,22 @@ def produce_source(
                 found=found,
                 resend=order.resend,
                 same_topic=same_topic_check(
-                    facts.topic_id, partial(current_topic_id, brokers, order.topic), order.topic, listener.topic_unseen
+                    facts.topic_id,
+                    partial(current_topic_id, brokers, order.topic),
+                    order.topic,
+                    listener.topic_check_failed,
                 ),
-                progressed=_following(listener, new_scores, sender),
+                progressed=_follow_progress(listener, new_scores, sender),
                 clock=clock,
             )
             outcome = run.send(listing)
     return ProduceResult(outcome, view_of(cluster.read(ReadRequest()).state, order.topic))
 
 
-def _expect_key_order(order: ProduceOrder, facts: TopicFacts) -> None:
+def _check_key_order(order: ProduceOrder, facts: TopicFacts) -> None:
     if not order.may_break_key_order and (order.source.is_keyed or facts.is_compacted):
         why = "the records have keys" if order.source.is_keyed else f"topic {order.topic} is compacted"
-        expect_key_order(order.policy, why, "--any-key-order")
+        check_key_order(order.policy, why, "--any-key-order")
 
 
 def _manifest(
@@ -187,7 +190,7 @@ def topic_settings(facts: TopicFacts) -> Mapping[str, ClientSetting]:
     return settings if facts.compression is None else {**settings, "compression.type": facts.compression}
 
 
-def _following(
+def _follow_progress(
     listener: DeliveryListener,
     new_scores: Callable[[], tuple[WeightedScore, ...] | None],
     sender: RecordSender,

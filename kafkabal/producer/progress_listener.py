@@ -39,5 +39,5 @@ class DeliveryListener:
     def refresh_failed(self, error: Exception) -> None:
         """The cluster could not be read; records are routed by the last view. Called by another thread."""
 
-    def topic_unseen(self, error: KafkabalError) -> None:
+    def topic_check_failed(self, error: KafkabalError) -> None:
         """No broker could confirm that the topic is still the same; sending continues."""

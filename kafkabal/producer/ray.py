@@ -20,7 +20,7 @@ from kafkabal.config import (
     live_connection,
 )
 from kafkabal.errors import MissingCapabilityError, UsageError
-from kafkabal.producer.policy_for_librdkafka import client_policy, expect_key_order
+from kafkabal.producer.policy_for_librdkafka import check_key_order, client_policy
 from kafkabal.producer.produce_session import topic_settings
 from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.topic_facts import topic_facts
@@ -83,7 +83,7 @@ def write_topic(
         raise UsageError("the data set lacks column value", hint=f"it has: {', '.join(sorted(columns))}")
     choice = load_policy(policy)
     if "key" in columns and not any_key_order:
-        expect_key_order(choice, "the records have keys", "any_key_order=True")
+        check_key_order(choice, "the records have keys", "any_key_order=True")
     connection = live_connection(profile, bootstrap_servers, command_config)
     with KafkaCluster(connection) as cluster:
         facts = topic_facts(cluster, topic)

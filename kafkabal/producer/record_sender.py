@@ -190,10 +190,10 @@ class RecordSender:
             values,
             sizes,
             on_acknowledged,
-            partial(self._given_up, on_failed),
+            partial(self._on_given_up, on_failed),
             partial(self._finish_partition, router),
         )
-        partitions = self._partitions(router, flight, sizes, keys)
+        partitions = self._pick_partitions(router, flight, sizes, keys)
         reports = ReportsByPartition(lambda partition: self._partition_report(router, flight.of_partition(partition)))
         handover = RecordHandover(self._produce, self.topic, values, keys, headers)
         try:
@@ -217,23 +217,23 @@ class RecordSender:
         self._close_flight(router, flight, handover.handed_over, sizes)
         self.poll()
 
-    def _partitions(
+    def _pick_partitions(
         self, router: TopicRouter, flight: RecordsInFlight, sizes: I64, keys: list[bytes | None] | None
     ) -> I64 | Iterable[int]:
         """The partition of each record: all picked at once, or one at a time as they are consumed."""
         if keys is not None or not router.picks_batches:
-            return self._partitions_one_by_one(router, flight, sizes, keys)
+            return self._pick_one_by_one(router, flight, sizes, keys)
         partitions = router.pick_batch(sizes, self._clock())
-        flight.expect(partitions)
+        flight.add_all(partitions)
         self._handed_over += len(sizes)
         return partitions
 
-    def _partitions_one_by_one(
+    def _pick_one_by_one(
         self, router: TopicRouter, flight: RecordsInFlight, sizes: I64, keys: list[bytes | None] | None
     ) -> Iterator[int]:
         for key, size_bytes in zip(keys or repeat(None), sizes.tolist(), strict=False):
             partition = router.pick(key, size_bytes or 1)
-            tally = flight.expect_one(partition)
+            tally = flight.add_one(partition)
             if router.learns:
                 tally.picked_bytes.append(size_bytes or 1)
             self._handed_over += 1
@@ -267,14 +267,14 @@ class RecordSender:
 
         return report
 
-    def _given_up(self, on_failed: Callable[[KafkaError], None], error: KafkaError, _message: Message) -> None:
+    def _on_given_up(self, on_failed: Callable[[KafkaError], None], error: KafkaError, _message: Message) -> None:
         self._failed[error_of(error, self.topic).message] += 1
         on_failed(error)
 
     def poll(self, timeout_s: float = 0.0) -> None:
         """Serve delivery reports for at most ``timeout_s``. Signals are handled when the call returns."""
         self._router.take_view()
-        with self._faults_named(), signals_held_back():
+        with self._naming_faults(), signals_held_back():
             self._client.poll(timeout_s)
 
     def flush(self, timeout_s: float | None = None) -> Deliveries:
@@ -315,7 +315,7 @@ class RecordSender:
 
     def drop_queued(self) -> None:
         """Give up records that have not been sent yet; they are reported as failed."""
-        with self._faults_named(), signals_held_back():
+        with self._naming_faults(), signals_held_back():
             self._client.purge(in_queue=True, in_flight=False)
             self._client.poll(0)
 
@@ -358,11 +358,11 @@ class RecordSender:
 
     def _flush_slice(self, at_most_s: float) -> int:
         """Flush briefly with signals held back; returns how many records and events are left."""
-        with self._faults_named(), signals_held_back():
+        with self._naming_faults(), signals_held_back():
             return self._client.flush(min(_FLUSH_SLICE_S, max(0.0, at_most_s)))
 
     @contextmanager
-    def _faults_named(self) -> Iterator[None]:
+    def _naming_faults(self) -> Iterator[None]:
         """Turn a fatal error of an idempotent client, such as a missing permission, into one of our errors."""
         try:
             yield

@@ -99,7 +99,7 @@ class RecordsInFlight:
         """The partitions of all records picked so far."""
         return np.array(self._picked, np.int64) if self._picked_at_once is None else self._picked_at_once
 
-    def expect(self, partitions: I64) -> None:
+    def add_all(self, partitions: I64) -> None:
         """Count the records that will be queued, in this order; they are the whole flight."""
         self._picked_at_once = partitions
         for partition, records in enumerate(np.bincount(partitions).tolist()):
@@ -108,7 +108,7 @@ class RecordsInFlight:
                 tally.records += records
                 tally.left += records
 
-    def expect_one(self, partition: int) -> PartitionTally:
+    def add_one(self, partition: int) -> PartitionTally:
         """Count the one record that will be queued next; returns the tally of its partition."""
         self._picked.append(partition)
         tally = self.of_partition(partition)

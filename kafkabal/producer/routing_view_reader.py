@@ -15,9 +15,9 @@ from kafkabal.routing import RoutingView, view_of
 from kafkabal.scoring import Need, WeightedScore, require, supplied
 from kafkabal.telemetry import BrokerLatencies, with_rates
 
-_COMES_LATER = frozenset({Need.CAPACITY, Need.RATES, Need.TELEMETRY})
+_NEEDS_MET_LATER = frozenset({Need.CAPACITY, Need.RATES, Need.TELEMETRY})
 """Needs that are not met at the first reading: an assumption, a second sample or the first sent records meet them."""
-_COMES_ALONG = frozenset({Need.CAPACITY, Need.TELEMETRY})
+_NEEDS_NOT_AWAITED = frozenset({Need.CAPACITY, Need.TELEMETRY})
 """The ones among them that a view can do without."""
 
 
@@ -84,7 +84,7 @@ class ViewReader:
         self._took_s = 0.0
 
     def read(self, scores: Iterable[WeightedScore]) -> None:
-        """Read the cluster again, and measure latencies.
+        """Read the cluster again, and the latencies.
 
         Raises
         ------
@@ -94,9 +94,9 @@ class ViewReader:
         at_s = self._clock()
         self._latest = at_s, self._read(at_s, frozenset(need for weighted in scores for need in weighted.score.needs))
         self._took_s = self._clock() - at_s
-        self.measure()
+        self.update_latencies()
 
-    def measure(self) -> None:
+    def update_latencies(self) -> None:
         """Combine the latencies of now with the last reading, however old it is.
 
         Raises
@@ -106,7 +106,7 @@ class ViewReader:
         """
         assert self._latest is not None
         at_s, state = self._latest
-        self._latest = at_s, self._measured(state)
+        self._latest = at_s, self._with_measurements(state)
 
     def view(self, topic: str, scores: Iterable[WeightedScore]) -> RoutingView:
         """A topic as of the last reading.
@@ -120,11 +120,11 @@ class ViewReader:
         selected, (at_s, state) = tuple(scores), self._latest
         known = supplied(state)
         for weighted in selected:
-            if not weighted.score.needs <= known | _COMES_LATER:
+            if not weighted.score.needs <= known | _NEEDS_MET_LATER:
                 require(weighted.score, state)
         # a score whose latencies are not measured yet would change no weight, and would claim that bytes need not be
         # even
-        ready = [w for w in selected if w.score.needs <= known | _COMES_ALONG]
+        ready = [w for w in selected if w.score.needs <= known | _NEEDS_NOT_AWAITED]
         return view_of(
             state,
             topic,
@@ -132,18 +132,18 @@ class ViewReader:
             at_s=at_s,
             took_s=self._took_s,
             latency_s=state.measured[PRODUCE_LATENCY],
-            supplied=_COMES_ALONG,
+            supplied=_NEEDS_NOT_AWAITED,
         )
 
     def _read(self, at_s: float, needs: frozenset[Need]) -> ClusterState:
         sampled = Need.RATES in needs
-        state = self._ask(ReadRequest(offsets=sampled, group_offsets=sampled), needs)
+        state = self._read_until_log_dirs_known(ReadRequest(offsets=sampled, group_offsets=sampled), needs)
         before, self._before = self._before, (at_s, state) if sampled else None
         if before is None or not sampled:
             return state
         return with_rates(before[1], state, at_s - before[0], group_offsets=True)
 
-    def _ask(self, request: ReadRequest, needs: frozenset[Need]) -> ClusterState:
+    def _read_until_log_dirs_known(self, request: ReadRequest, needs: frozenset[Need]) -> ClusterState:
         """Ask brokers again if they were too busy to report their log dirs."""
         state = self._cluster.read(request).state
         for pause_s in _PAUSES_S:
@@ -153,9 +153,9 @@ class ViewReader:
             state = self._cluster.read(request).state
         return state
 
-    def _measured(self, state: ClusterState) -> ClusterState:
+    def _with_measurements(self, state: ClusterState) -> ClusterState:
         column_of = state.brokers.column_of
-        measured = {PRODUCE_LATENCY: column_of(self._noise.without(self._latency.latencies_s()))}
+        measured = {PRODUCE_LATENCY: column_of(self._noise.remove_from(self._latency.latencies_s()))}
         if self._prometheus is not None:
             measured[PROMETHEUS_VALUE] = column_of(self._prometheus())
         return state.replace(measured=measured)

@@ -15,7 +15,7 @@ def same_topic_check(
     topic_id: str,
     current_id: Callable[[], str | None],
     topic: str,
-    unanswered: Callable[[KafkabalError], None] = lambda _: None,
+    check_failed: Callable[[KafkabalError], None] = lambda _: None,
 ) -> Callable[[], None]:
     """A check that the topic was neither deleted nor re-created.
 
@@ -23,7 +23,7 @@ def same_topic_check(
     ----------
     current_id
         Returns the current id of the topic, None if it does not exist.
-    unanswered
+    check_failed
         Called with what ``current_id`` raised. That says nothing about the topic: delivery reports will.
     """
 
@@ -31,7 +31,7 @@ def same_topic_check(
         try:
             found = current_id()
         except KafkabalError as error:
-            unanswered(error)
+            check_failed(error)
             return
         if found is None:
             raise TopicGoneError(

@@ -32,19 +32,19 @@ from kafkabal.wording import counted_noun
 
 # youngest generation of Python's cycle collector. A full collection takes 0.2 s with 100,000 records in flight, none of
 # which is in a cycle; the few cycles come from readings of the cluster
-_YOUNG = 1
+_YOUNGEST_GENERATION = 1
 _COLLECTION_S = 30.0
 """Only readings of the cluster create cycles, and six of them happen in this time."""
 _CHECKPOINT_S = 1.0
 """A killed run resends at most this much; each checkpoint writes and syncs a file."""
-_SAME_TOPIC_S = 5.0
+_TOPIC_CHECK_S = 5.0
 """A topic that was deleted and re-created is noticed within this time; each check costs one request."""
-_LEAVING_S = 3.0
+_STOP_S = 3.0
 """Records in flight are acknowledged within this time unless the cluster is in trouble; an operator who stops the run
 waits for it."""
 _POLL_S = 0.1
 """While nothing else happens, a signal is handled within this time."""
-_GO_ON = "run the same command again to continue"
+_CONTINUE_HINT = "run the same command again to continue"
 
 
 class SendRun:
@@ -83,14 +83,14 @@ class SendRun:
         self._unsent = UnsentRecords(
             source, manifest, self._done, found=dict(found or {}), resend=resend, outcome=self._outcome
         )
-        self._same_topic = same_topic
+        self._check_topic = same_topic
         self._progressed = progressed
         self._clock = clock
-        self._next_checkpoint_s = self._next_same_topic_s = clock()
+        self._next_checkpoint_s = self._next_topic_check_s = clock()
         self._next_collection_s = clock() + _COLLECTION_S
         self._fault: KafkaError | None = None
         self._name = f"{manifest.header.id}/".encode()
-        self._given = 0
+        self._next_number = 0
         self._handed_over = 0
         self._acknowledged_before = sender.deliveries.acknowledged
         self._finished_bytes = 0
@@ -122,19 +122,19 @@ class SendRun:
                 self._send_blocks()
                 self._wait_for_acknowledgements(None)
             self._manifest.touch_parts(self._unsent.touched)
-            self._same_topic()
+            self._check_topic()
         except TopicGoneError as error:
-            raise self._stopped(error) from error  # no more acknowledgements will arrive
+            raise self._with_progress(error) from error  # no more acknowledgements will arrive
         except (OperationError, PolicyFaultError) as error:
-            self._wait_for_acknowledgements(_LEAVING_S)
-            raise self._stopped(self._cause_of(error)) from error
+            self._wait_for_acknowledgements(_STOP_S)
+            raise self._with_progress(self._cause_of(error)) from error
         except KeyboardInterrupt:
             # the next run sends what is queued; this one ends as early as it may
             self._sender.drop_queued()
-            self._wait_for_acknowledgements(_LEAVING_S)
+            self._wait_for_acknowledgements(_STOP_S)
             raise
         except BaseException:
-            self._wait_for_acknowledgements(_LEAVING_S)
+            self._wait_for_acknowledgements(_STOP_S)
             raise
         finally:
             self._checkpoint()
@@ -169,10 +169,10 @@ class SendRun:
                     self._send_block(unsent)
                 else:
                     self._finish_block(unsent)
-                self._look()
+                self._check_progress()
 
     def _send_block(self, block: Block) -> None:
-        sizes, headers = self._named(block)
+        sizes, headers = self._add_names(block)
         before = self._sender.deliveries.handed_over
         try:
             self._sender.produce_many(
@@ -181,15 +181,15 @@ class SendRun:
                 keys=block.keys,
                 headers=headers,
                 name_of=block.name_of,
-                on_acknowledged=partial(self._acknowledged, block),
-                on_failed=self._failed,
+                on_acknowledged=partial(self._on_acknowledged, block),
+                on_failed=self._on_failed,
             )
         finally:
             self._handed_over += self._sender.deliveries.handed_over - before
             block.headers = None  # the client has its own copy
-            self._given = block.numbers[-1] + 1
+            self._next_number = block.numbers[-1] + 1
 
-    def _named(self, block: Block) -> tuple[I64, Sequence[Headers] | None]:
+    def _add_names(self, block: Block) -> tuple[I64, Sequence[Headers] | None]:
         """Bytes and headers of each record, including its name, by which a later run finds it."""
         sizes: I64 = np.array(block.sizes, np.int64)
         if not self._manifest.is_kept:
@@ -203,7 +203,7 @@ class SendRun:
             headers.append((RECORD_HEADER, of_record))
         return sizes, block.headers
 
-    def _acknowledged(self, block: Block, acknowledged: Acknowledged) -> None:
+    def _on_acknowledged(self, block: Block, acknowledged: Acknowledged) -> None:
         """Note that the records of a block that were sent are in the topic."""
         self._done.acknowledge_all(block.numbers[: acknowledged.records], acknowledged.next_offsets)
         self._outcome.bytes_by_partition.update(acknowledged.value_bytes)
@@ -215,17 +215,17 @@ class SendRun:
         if self._manifest.is_kept:
             self._checksums.update(block.checksums)
 
-    def _failed(self, error: KafkaError) -> None:
+    def _on_failed(self, error: KafkaError) -> None:
         self._fault = self._fault or error
 
-    def _look(self) -> None:
+    def _check_progress(self) -> None:
         """Stop at the first failed record; now and then write a checkpoint."""
         if self._fault is not None:
             raise error_of(self._fault, self._sender.topic)
         now = self._clock()
-        if now >= self._next_same_topic_s:
-            self._next_same_topic_s = now + _SAME_TOPIC_S
-            self._same_topic()
+        if now >= self._next_topic_check_s:
+            self._next_topic_check_s = now + _TOPIC_CHECK_S
+            self._check_topic()
         if now >= self._next_checkpoint_s:
             self._next_checkpoint_s = now + _CHECKPOINT_S
             self._sender.poll()  # with few records, the producer's own calls do not serve delivery reports in time
@@ -237,10 +237,10 @@ class SendRun:
             rows = self._rows.popleft()
         checksums, self._checksums = self._checksums, {}
         self._manifest.checkpoint(self._done.through, self._done.offsets, checksums, rows)
-        self._done.mark(self._given)
+        self._done.mark(self._next_number)
         if (now_s := self._clock()) >= self._next_collection_s:
             self._next_collection_s = now_s + _COLLECTION_S
-            gc.collect(_YOUNG)
+            gc.collect(_YOUNGEST_GENERATION)
         self._progressed(
             DeliveryProgress(
                 records=self._sent + self._outcome.already_there,
@@ -256,23 +256,23 @@ class SendRun:
         while self._sender.deliveries.in_flight and (end is None or self._clock() < end):
             self._sender.poll(_POLL_S)
             if end is None:
-                self._look()
+                self._check_progress()
         if end is None:
-            self._look()
+            self._check_progress()
 
     def _cause_of(self, error: OperationError | PolicyFaultError) -> OperationError | PolicyFaultError:
         """The cause that ended the run: librdkafka may notice first that the topic is gone, and calls it unknown."""
         if type(error) is OperationError:
             try:
-                self._same_topic()
+                self._check_topic()
             except TopicGoneError as gone:
                 return gone
         return error
 
-    def _stopped(self, cause: OperationError | PolicyFaultError) -> OperationError | PolicyFaultError:
+    def _with_progress(self, cause: OperationError | PolicyFaultError) -> OperationError | PolicyFaultError:
         """The same error, extended by how far the run came and what to do next."""
         goes_on = self._manifest.is_kept and not isinstance(cause, TopicGoneError)
-        hints = [cause.hint, _GO_ON if goes_on else None]
+        hints = [cause.hint, _CONTINUE_HINT if goes_on else None]
         return type(cause)(
             f"{cause.message}; {counted_noun(self._sent, 'record')} sent by this run, "
             f"{self._outcome.already_there:,} already in the topic",

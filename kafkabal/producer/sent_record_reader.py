@@ -18,7 +18,7 @@ _V = TypeVar("_V")
 _PAUSE_S = 0.2
 """Pause between retries; a new leader is elected within about a second."""
 # transient errors of librdkafka after a leader died, until it learns of the next one
-_PASSING = frozenset(
+_TRANSIENT = frozenset(
     {
         KafkaError._TRANSPORT,  # noqa: SLF001 - no public name
         KafkaError._DESTROY_BROKER,  # noqa: SLF001 - no public name
@@ -26,7 +26,7 @@ _PASSING = frozenset(
         KafkaError.NOT_LEADER_FOR_PARTITION,
     }
 )
-_SILENCE_S = 30.0
+_NO_RECORD_S = 30.0
 """Longer than a stopped leader keeps its partitions."""
 _RECORDS_A_READ = 1000
 """A call of librdkafka costs microseconds: spread over a thousand records that is negligible."""
@@ -78,24 +78,26 @@ class SentRecordReader:
         with _consumer({**self._settings, "enable.partition.eof": True}) as consumer:
             ranges = self._ranges(self._watermarks(consumer), offsets)
             consumer.assign([TopicPartition(self._topic, p, start) for p, (start, _) in ranges.items()])
-            yield from self._until_ends(consumer, {p: end for p, (_, end) in ranges.items()}, clock)
+            yield from self._read_to_ends(consumer, {p: end for p, (_, end) in ranges.items()}, clock)
 
     def _watermarks(self, consumer: Consumer) -> Mapping[int, tuple[int, int]]:
-        metadata = self._response(partial(consumer.list_topics, self._topic))
+        metadata = self._ask_with_retries(partial(consumer.list_topics, self._topic))
         return {
-            p: self._response(partial(consumer.get_watermark_offsets, TopicPartition(self._topic, p), cached=False))
+            p: self._ask_with_retries(
+                partial(consumer.get_watermark_offsets, TopicPartition(self._topic, p), cached=False)
+            )
             for p in sorted(metadata.topics[self._topic].partitions)
         }
 
-    def _response(self, ask: Callable[..., _V]) -> _V:
+    def _ask_with_retries(self, ask: Callable[..., _V]) -> _V:
         """librdkafka's response; retried while a dead leader is being replaced."""
         deadline = Deadline(ANSWER_S, self._clock)
         while True:
             try:
                 return ask(timeout=deadline.remaining_s)
             except KafkaException as error:
-                if error.args[0].code() not in _PASSING or deadline.remaining_s < _PAUSE_S:
-                    raise self._missing_or(error.args[0]) from error
+                if error.args[0].code() not in _TRANSIENT or deadline.remaining_s < _PAUSE_S:
+                    raise self._error_of(error.args[0]) from error
             self._clock.sleep(_PAUSE_S)
 
     def _ranges(
@@ -120,7 +122,7 @@ class SentRecordReader:
                 ranges[p] = (max(first, start), end)
         return ranges
 
-    def _until_ends(self, consumer: Consumer, ends: dict[int, int], clock: Callable[[], float]) -> Iterator[Message]:
+    def _read_to_ends(self, consumer: Consumer, ends: dict[int, int], clock: Callable[[], float]) -> Iterator[Message]:
         last_s = clock()
         while ends:
             for message in consumer.consume(_RECORDS_A_READ, _POLL_S):
@@ -132,12 +134,12 @@ class SentRecordReader:
                     yield message
                 if fault is not None or offset + 1 >= ends.get(partition, 0):
                     ends.pop(partition, None)
-            if clock() - last_s > _SILENCE_S:
+            if clock() - last_s > _NO_RECORD_S:
                 raise UnreachableError(
                     f"cannot read topic {self._topic} to its end", hint="check the brokers with 'kafkabal inspect'"
                 )
 
-    def _missing_or(self, fault: KafkaError) -> KafkabalError:
+    def _error_of(self, fault: KafkaError) -> KafkabalError:
         if fault.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             return unknown_topic(self._topic)
         error = error_of(fault, self._topic)

@@ -29,7 +29,7 @@ Report: TypeAlias = "Callable[[KafkaError | None, Message], None]"
 UNROUTED = -1
 """Marks a record that the client's own partitioner routes."""
 # librdkafka's batch: the short slots of a nearly empty topic do not each need a report of what has settled
-_LEAST_SETTLING_BYTES = 16384
+_BYTES_BETWEEN_REPORTS = 16384
 # before the first view: bytes that the client's own partitioner routes until the router checks for a view again
 _UNROUTED_BYTES = 65536
 
@@ -77,18 +77,18 @@ class SlotRouter(TopicRouter):
         super().__init__(topic, policy, failed)
         self.routes_keys = any_key_order or policy.about.keeps_key_order
         """Whether records with keys are routed; if not, the client's own partitioner takes them."""
-        self.first_look = Event()
+        self.first_reading = Event()
         """Set once records are routed, or the cluster could not be read."""
         self._clock = clock
-        self._lends = policy if isinstance(policy, SlotPolicy) else None
-        self._enter: Callable[[int], int] | None = self._enter_unrouted
+        self._slot_policy = policy if isinstance(policy, SlotPolicy) else None
+        self._enter_slot: Callable[[int], int] | None = self._enter_unrouted_slot
         self._is_routing = False
         self._lock = Lock()
         self._switches = 0
         # before the first view, only the last entry exists: it counts records that were not routed
         self._sent = [0]
-        self._ask_at_bytes = [0]
-        self._lent_bytes = 0
+        self._next_report_at_bytes = [0]
+        self._slot_bytes = 0
         self.slot = Slot(UNROUTED)
         """The current slot: the caller routes records without keys by it until it is used up."""
 
@@ -105,13 +105,13 @@ class SlotRouter(TopicRouter):
         with self._lock:
             if self._unseen_view is not None:
                 self.take_view()
-            if self._enter is None:
-                return self._picked(key, size_bytes, report)
+            if self._enter_slot is None:
+                return self._pick_one(key, size_bytes, report)
             slot = self.slot
             if slot.left_bytes > 0:
                 slot.left_bytes -= size_bytes
                 return slot.partition, report
-            return self._next_slot(self._enter, size_bytes, report)
+            return self._next_slot(self._enter_slot, size_bytes, report)
 
     def runs(self, sizes: Sequence[int]) -> Iterator[tuple[int, int, int, Report | None]]:
         """Runs of records without keys that go to one partition: first, end, partition, and the report of the first
@@ -124,7 +124,7 @@ class SlotRouter(TopicRouter):
         while done < len(sizes):
             partition, report = self.route(None, sizes[done], None)
             end = done + 1
-            if self._enter is not None:
+            if self._enter_slot is not None:
                 with self._lock:
                     last = before[end] + max(0, self.slot.left_bytes)
                     end = min(max(end, bisect_left(before, last, end)), len(sizes))
@@ -135,7 +135,7 @@ class SlotRouter(TopicRouter):
     def not_sent(self, partition: int, size_bytes: int) -> None:
         """The client did not take a record that was routed."""
         with self._lock:
-            if self._enter is not None:
+            if self._enter_slot is not None:
                 self.slot.left_bytes += size_bytes
                 return
             self._sent[partition] -= size_bytes
@@ -148,15 +148,15 @@ class SlotRouter(TopicRouter):
         if not self._is_routing:
             with self._lock:
                 self._start_routing(view.n_partitions)
-            self.first_look.set()
+            self.first_reading.set()
 
     def status(self) -> RoutingStatus:
         """How records are routed now."""
         with self._lock:
             self.take_view()
             view, sent = self._view, self._sent.copy()
-            if self._enter is not None:
-                sent[self.slot.partition] += self._lent_bytes - self.slot.left_bytes
+            if self._enter_slot is not None:
+                sent[self.slot.partition] += self._slot_bytes - self.slot.left_bytes
         name = self._policy.about.name
         if view is None:
             return RoutingStatus(self.topic, name, None, self._switches, {}, ())
@@ -171,35 +171,35 @@ class SlotRouter(TopicRouter):
             excluded_partitions=tuple(np.flatnonzero(~led).tolist()),
         )
 
-    def _picked(self, key: bytes | None, size_bytes: int, report: Report | None) -> tuple[int, Report | None]:
+    def _pick_one(self, key: bytes | None, size_bytes: int, report: Report | None) -> tuple[int, Report | None]:
         partition = self.pick(key, size_bytes)
         self._switches += 1
         self._sent[partition] += size_bytes
         if self.learns:
-            report = self._learning(partition, size_bytes, report)
+            report = self._learning_report(partition, size_bytes, report)
         return partition, report
 
     def _next_slot(
         self, enter: Callable[[int], int], size_bytes: int, report: Report | None
     ) -> tuple[int, Report | None]:
         slot = self.slot
-        self._sent[slot.partition] += self._lent_bytes - slot.left_bytes
-        self._lent_bytes = enter(size_bytes)
+        self._sent[slot.partition] += self._slot_bytes - slot.left_bytes
+        self._slot_bytes = enter(size_bytes)
         slot.left_bytes -= size_bytes
         self._switches += 1
         partition = slot.partition
         through_bytes = self._sent[partition] + size_bytes
-        if self._asks_what_settled and self._is_routing and through_bytes >= self._ask_at_bytes[partition]:
-            self._ask_at_bytes[partition] = through_bytes + _LEAST_SETTLING_BYTES
-            report = self._settling(partition, through_bytes, report)
+        if self._asks_what_settled and self._is_routing and through_bytes >= self._next_report_at_bytes[partition]:
+            self._next_report_at_bytes[partition] = through_bytes + _BYTES_BETWEEN_REPORTS
+            report = self._settling_report(partition, through_bytes, report)
         return partition, report
 
-    def _enter_unrouted(self, _size_bytes: int) -> int:
+    def _enter_unrouted_slot(self, _size_bytes: int) -> int:
         """The slot while there is no view."""
         self.slot.left_bytes = _UNROUTED_BYTES
         return _UNROUTED_BYTES
 
-    def _settling(self, partition: int, through_bytes: int, report: Report | None) -> Report:
+    def _settling_report(self, partition: int, through_bytes: int, report: Report | None) -> Report:
         """The report of the first record of a slot: whatever went to its partition up to it has settled."""
 
         def settle(error: KafkaError | None, message: Message) -> None:
@@ -209,7 +209,7 @@ class SlotRouter(TopicRouter):
 
         return settle
 
-    def _learning(self, partition: int, size_bytes: int, report: Report | None) -> Report:
+    def _learning_report(self, partition: int, size_bytes: int, report: Report | None) -> Report:
         """The report of a record for a policy that learns from each delivery."""
         start_s = self._clock()
 
@@ -223,14 +223,14 @@ class SlotRouter(TopicRouter):
 
     def _start_routing(self, n_partitions: int) -> None:
         self._sent = [0] * n_partitions
-        self._ask_at_bytes = [0] * n_partitions
-        self._lent_bytes = 0
+        self._next_report_at_bytes = [0] * n_partitions
+        self._slot_bytes = 0
         # a policy without slots gets an empty one, so that it picks for every record
-        self.slot = Slot(UNROUTED) if self._lends is None else self._lends.slot
-        self._enter = None if self._lends is None else self._lends.enter_slot
+        self.slot = Slot(UNROUTED) if self._slot_policy is None else self._slot_policy.slot
+        self._enter_slot = None if self._slot_policy is None else self._slot_policy.enter_slot
         self._is_routing = True
 
-    def _make_room(self, n_partitions: int) -> None:
-        super()._make_room(n_partitions)
+    def _extend_counters(self, n_partitions: int) -> None:
+        super()._extend_counters(n_partitions)
         self._sent += [0] * (n_partitions - len(self._sent))
-        self._ask_at_bytes += [0] * (n_partitions - len(self._ask_at_bytes))
+        self._next_report_at_bytes += [0] * (n_partitions - len(self._next_report_at_bytes))

@@ -16,7 +16,7 @@ _ABSENT: Final[Any] = object()
 class BatchParts:
     """The records of a batch, split by who picks their partitions."""
 
-    apart: Mapping[int, list[dict[str, Any]]]
+    unrouted: Mapping[int, list[dict[str, Any]]]
     """By partition: the one that the record names, or -1 if librdkafka's partitioner decides by its key."""
     keyed: list[dict[str, Any]]
     """Records with keys that the policy routes."""
@@ -26,7 +26,7 @@ class BatchParts:
     """Sizes of the records in ``plain``."""
 
 
-def parts_of(messages: Any, *, routes_keys: bool) -> BatchParts | None:
+def split_batch(messages: Any, *, routes_keys: bool) -> BatchParts | None:
     """The parts of a batch; None for an invalid batch, which librdkafka's binding refuses with its own error."""
     if not isinstance(messages, list):
         return None
@@ -34,27 +34,27 @@ def parts_of(messages: Any, *, routes_keys: bool) -> BatchParts | None:
         fields: set[str] = set().union(*messages)
         plain: list[dict[str, Any]] = messages
         keyed: list[dict[str, Any]] = []
-        apart: dict[int, list[dict[str, Any]]] = {}
+        unrouted: dict[int, list[dict[str, Any]]] = {}
         if fields & {"key", "partition"}:
             plain = []
             for message in messages:
                 explicit, has_key = message.get("partition", UNROUTED), message.get("key") is not None
                 if explicit >= 0 or (has_key and not routes_keys):
-                    apart.setdefault(explicit, []).append(message)
+                    unrouted.setdefault(explicit, []).append(message)
                 else:
                     (keyed if has_key else plain).append(message)
         values = [message.get("value") for message in plain]
         sizes = [len(value) if type(value) is bytes else data_bytes(value) or 1 for value in values]
     except (AttributeError, TypeError):
         return None
-    return BatchParts(apart, keyed, plain, sizes)
+    return BatchParts(unrouted, keyed, plain, sizes)
 
 
 @contextmanager
-def reported(message: dict[str, Any], first: Report, then: Report | None) -> Iterator[None]:
+def with_report(message: dict[str, Any], first: Report, then: Report | None) -> Iterator[None]:
     """Call ``first``, then the message's own callback, on its delivery; the caller's message is not changed."""
     theirs = message.get("callback", _ABSENT)
-    message["callback"] = _both(first, then if theirs is _ABSENT or theirs is None else theirs)
+    message["callback"] = _chain_reports(first, then if theirs is _ABSENT or theirs is None else theirs)
     try:
         yield
     finally:
@@ -64,7 +64,7 @@ def reported(message: dict[str, Any], first: Report, then: Report | None) -> Ite
             message["callback"] = theirs
 
 
-def _both(first: Report, then: Report | None) -> Report:
+def _chain_reports(first: Report, then: Report | None) -> Report:
     if then is None:
         return first
     second = then

@@ -11,7 +11,7 @@ from kafkabal.config import ANSWER_S
 from kafkabal.errors import UnreachableError, unknown_topic
 from kafkabal.model import CLEANUP_POLICY, COMPRESSION_TYPE, MAX_MESSAGE_BYTES
 
-_LOOK_S = 2.0
+_CHECK_TIMEOUT_S = 2.0
 """Timeout of a check during sending, which must not be delayed; the next check follows within seconds."""
 _DEFAULT_MAX_BYTES = 1_048_588
 """Kafka's default of max.message.bytes: 1 MiB plus the 12 bytes in front of a batch."""
@@ -79,7 +79,7 @@ def current_topic_id(brokers: TopicDescriber, topic: str) -> str | None:
     KafkabalError
         If no broker responds, or they refuse.
     """
-    described = brokers.describe_topic(topic, _LOOK_S)
+    described = brokers.describe_topic(topic, _CHECK_TIMEOUT_S)
     return None if described is None else described.topic_id
 
 

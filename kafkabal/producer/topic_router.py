@@ -76,7 +76,7 @@ class TopicRouter:
             view, settled_bytes=settled if self._asks_what_settled else None, waiting_records=waiting_records
         )
         # before a record can go to a new partition
-        self._make_room(n)
+        self._extend_counters(n)
         if self.learns and self._view is not None:
             self._unseen_view = view
         else:
@@ -107,6 +107,6 @@ class TopicRouter:
         if self._asks_what_settled:
             self._settled[partition] += n_bytes
 
-    def _make_room(self, n_partitions: int) -> None:
+    def _extend_counters(self, n_partitions: int) -> None:
         """Extend the counters for new partitions."""
         self._settled += [0] * (n_partitions - len(self._settled))

@@ -77,8 +77,8 @@ class TopicRouters:
     def router(self, topic: str) -> SlotRouter:
         """The router of a topic; a new one waits for its first view, as long as the options allow."""
         router = self._routers.get(topic) or self._added_router(topic)
-        if not router.first_look.is_set():
-            router.first_look.wait(max(0.0, self._wait_until_s[topic] - self._clock()))
+        if not router.first_reading.is_set():
+            router.first_reading.wait(max(0.0, self._wait_until_s[topic] - self._clock()))
         return router
 
     def status(self) -> tuple[RoutingStatus, ...]:
@@ -129,7 +129,7 @@ class TopicRouters:
     def _failed(self, error: Exception) -> None:
         """Log an error once, until it is over or changes; records stop waiting for a first view."""
         for router in self._routers.values():
-            router.first_look.set()
+            router.first_reading.set()
         if str(error) != self._fault:
             self._fault = str(error)
             LOG.warning("cannot refresh the view of the cluster, routing by the last one: %s", error)

@@ -24,7 +24,7 @@ from kafkabal.telemetry import BrokerLatencies, LatencyTable, StatisticsReader
 STATISTICS_S: Final = 0.05
 """Seconds between two statistics texts of the client if latencies count: often enough to notice a slow broker before it
 fills the client's queue."""
-_SOON_WRITTEN_BYTES: Final = 1e9
+_WRITTEN_DURING_READING_BYTES: Final = 1e9
 """The most that producers write while a cluster is read. A smaller topic may look unbalanced because the first reading
 missed part of a burst: four producers that sent 10 MB each at once ended at 1.05 to 1.15 of the mean in three of ten
 runs, because the last to start saw on some brokers only what the first had just sent."""
@@ -148,7 +148,7 @@ class ViewRefresher:
         is not one."""
         try:
             view = views.view(router.topic, self._scores)
-            if not 0 < float(view.partition_bytes.sum()) < _SOON_WRITTEN_BYTES:
+            if not 0 < float(view.partition_bytes.sum()) < _WRITTEN_DURING_READING_BYTES:
                 return False
             router.preview(view)
         except Exception:  # noqa: BLE001 - raised again where it is shown
@@ -162,7 +162,7 @@ class ViewRefresher:
     def _revise(self) -> None:
         """Route by the current latencies: a slow broker fills the client's queue long before the next reading."""
         if self._views is not None:
-            self._views.measure()
+            self._views.update_latencies()
             self._show(self._views, [router for router in self._routers() if router.view is not None])
 
     def _show(self, views: ViewReader, routers: Iterable[TopicRouter]) -> None:
@@ -173,7 +173,7 @@ class ViewRefresher:
             try:
                 view = views.view(router.topic, self._scores)
                 if router.view is not None and view.n_partitions > router.view.n_partitions:
-                    _meet_partitions(client, router.topic, view.n_partitions)
+                    _fetch_new_partitions(client, router.topic, view.n_partitions)
                 router.show(view, waiting)
             except Exception as error:  # noqa: BLE001 - the other topics are shown theirs
                 fault = error
@@ -189,7 +189,7 @@ class ViewRefresher:
             self._thread.revise()
 
 
-def _meet_partitions(client: Any, topic: str, n_partitions: int) -> None:
+def _fetch_new_partitions(client: Any, topic: str, n_partitions: int) -> None:
     """Make the client fetch metadata of added partitions: it cannot send to partitions that it does not know.
 
     Raises

@@ -84,7 +84,7 @@ class DeliveryDisplay(DeliveryListener):
         text = f"cannot refresh cluster metadata, routing by the last known state: {error}"
         self._warn_once(text, text)
 
-    def topic_unseen(self, error: KafkabalError) -> None:
+    def topic_check_failed(self, error: KafkabalError) -> None:
         """Warn once: sending continues, and fails if the brokers reject the records."""
         doubt = "cannot verify the topic id, continuing"
         self._warn_once(doubt, f"{doubt}: {error.message}")

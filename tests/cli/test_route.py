@@ -162,14 +162,14 @@ def test_a_reading_that_fails_is_survived(
     """The failure and the recovery are each reported once."""
     from kafkabal.producer import TopicWeights
 
-    weigh, answers = TopicWeights.weigh, iter([True, False, False, True])
+    compute, answers = TopicWeights.compute, iter([True, False, False, True])
 
-    def weigh_or_fail(self: TopicWeights) -> Any:
+    def compute_or_fail(self: TopicWeights) -> Any:
         if not next(answers):
             raise UnreachableError("no response from broker1")
-        return weigh(self)
+        return compute(self)
 
-    monkeypatch.setattr(TopicWeights, "weigh", weigh_or_fail)
+    monkeypatch.setattr(TopicWeights, "compute", compute_or_fail)
     done = run_cli("route", "images", *SNAPSHOT, "--publish", sleep=stop_after(3))
     assert publisher.rounds == [["images"]] * 2
     assert done.err.splitlines()[1:3] == [

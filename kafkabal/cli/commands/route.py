@@ -207,7 +207,7 @@ def _weights(
 
 
 def _weigh_all(weights: "TopicWeights") -> "list[WeighedTopic]":
-    weighed, faults = weights.weigh()
+    weighed, faults = weights.compute()
     for fault in faults.values():
         raise fault
     return weighed
@@ -262,9 +262,9 @@ class _Publishing:
             self._context.sleep(interval_s)
             scores = self._profile.new_scores()
             if scores is not None:
-                self._weights.follow(scores)
+                self._weights.use_scores(scores)
             try:
-                self._publish(*self._weights.weigh())
+                self._publish(*self._weights.compute())
             except KafkabalError as error:
                 self._say("", f"cannot publish, trying again: {error.message}")
             else:

@@ -85,7 +85,7 @@ def publisher_with(lock: Callable[..., Any]) -> tuple[WeightPublisher, Store, li
 
 def weighed() -> list[WeighedTopic]:
     """A topic with weights."""
-    return weights_of(TOPIC).weigh()[0]
+    return weights_of(TOPIC).compute()[0]
 
 
 def test_brokers_and_not_partitions_get_the_same() -> None:
@@ -100,9 +100,9 @@ def test_brokers_and_not_partitions_get_the_same() -> None:
 def test_new_scores_count_from_the_next_reading_on() -> None:
     """The record names them."""
     weights = weights_of(TOPIC)
-    weights.weigh()
-    weights.follow(load_scores(["replicas=2"]))
-    (topic,) = weights.weigh()[0]
+    weights.compute()
+    weights.use_scores(load_scores(["replicas=2"]))
+    (topic,) = weights.compute()[0]
     assert topic.record.scores == {"replicas": 2.0}
 
 
@@ -110,7 +110,7 @@ def weight_of_third(reader: Reader, *readings: Mapping[int, int]) -> float:
     """The third broker's weight, times three, after successive readings with these bytes on the brokers."""
     weights, part = weights_of(TOPIC, reader=reader), 0.0
     for reader.existing_bytes in readings:
-        (topic,) = weights.weigh()[0]
+        (topic,) = weights.compute()[0]
         part = sum(w for row, w in zip(topic.record.leaders, topic.record.weights, strict=True) if row == 2)
     return 3 * part
 
@@ -149,13 +149,13 @@ def test_clients_with_these_weights_fill_brokers_evenly() -> None:
 
 def test_a_few_kilobytes_are_no_imbalance() -> None:
     """Clients write a thousand times as much before the next reading: weights stay those of empty brokers."""
-    (topic,) = weights_of(TOPIC, reader=Reader({1: 50_000})).weigh()[0]
+    (topic,) = weights_of(TOPIC, reader=Reader({1: 50_000})).compute()[0]
     assert topic.record.weights == pytest.approx(weighed()[0].record.weights, abs=0.002)
 
 
 def test_a_topic_that_is_gone_does_not_stop_the_others() -> None:
     """The fault is named, the other topics get weights."""
-    found, faults = weights_of("gone", TOPIC).weigh()
+    found, faults = weights_of("gone", TOPIC).compute()
     assert [each.record.topic for each in found] == [TOPIC]
     assert str(faults["gone"]) == "unknown topic: 'gone'"
 

@@ -12,7 +12,7 @@ from kafkabal.producer.latency_noise import LatencyNoise
 def test_healthy_brokers_are_alike() -> None:
     """Latencies of 1 to 3 ms that change each time leave brokers equal in nearly all views."""
     generator, noise = random.Random(1), LatencyNoise()
-    views = [noise.without({b: generator.uniform(0.001, 0.003) for b in (1, 2, 3)}) for _ in range(200)]
+    views = [noise.remove_from({b: generator.uniform(0.001, 0.003) for b in (1, 2, 3)}) for _ in range(200)]
     assert sum(len(set(view.values())) == 1 for view in views) >= 195
 
 
@@ -22,10 +22,10 @@ def test_a_slow_broker_is_reported_at_once_and_for_good(brokers: int, slow_s: fl
     """From its first slow measurement on it keeps its latency, however much that varies; the others are alike."""
     generator, noise = random.Random(2), LatencyNoise()
     for _ in range(20):
-        noise.without({b: generator.uniform(0.001, 0.002) for b in range(brokers)})
+        noise.remove_from({b: generator.uniform(0.001, 0.002) for b in range(brokers)})
     for _ in range(100):
         measured = {b: generator.uniform(0.001, 0.002) for b in range(brokers)} | {0: slow_s * generator.uniform(1, 3)}
-        seen = noise.without(measured)
+        seen = noise.remove_from(measured)
         assert seen[0] == measured[0]
         assert len({seen[b] for b in range(1, brokers)}) == 1
 
@@ -33,6 +33,6 @@ def test_a_slow_broker_is_reported_at_once_and_for_good(brokers: int, slow_s: fl
 def test_before_there_is_a_spread_only_twice_the_median_is_slow() -> None:
     """The first measurements say nothing about noise."""
     noise = LatencyNoise()
-    assert noise.without({}) == {}
-    assert noise.without({1: 0.001, 2: 0.0015, 3: 0.003}) == {1: 0.0015, 2: 0.0015, 3: 0.0015}
-    assert noise.without({1: 0.001, 2: 0.0015, 3: 0.0031})[3] == 0.0031
+    assert noise.remove_from({}) == {}
+    assert noise.remove_from({1: 0.001, 2: 0.0015, 3: 0.003}) == {1: 0.0015, 2: 0.0015, 3: 0.0015}
+    assert noise.remove_from({1: 0.001, 2: 0.0015, 3: 0.0031})[3] == 0.0031

@@ -38,7 +38,7 @@ class Bench:
             lambda error, _: self.failed.append(error),
             self.finished.append,
         )
-        self.flight.expect(np.array(partitions))
+        self.flight.add_all(np.array(partitions))
 
     def report(self, partition: int, offset: int | None = 0, error: Any = None) -> None:
         """The fate of a record becomes known."""

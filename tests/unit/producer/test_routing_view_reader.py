@@ -25,7 +25,7 @@ def next_view(views: ViewReader, scores: Sequence[WeightedScore]) -> RoutingView
 
 def same_view(views: ViewReader, scores: Sequence[WeightedScore]) -> RoutingView:
     """The topic as it was read last, with the latencies of now."""
-    views.measure()
+    views.update_latencies()
     return views.view(TOPIC, scores)
 
 

@@ -65,7 +65,7 @@ def test_a_topic_of_which_nobody_speaks_is_warned_of_once() -> None:
     """However often it is asked for, and whatever the reasons, it is one line."""
     display, stream = display_of()
     for number in range(3):
-        display.topic_unseen(UnreachableError(f"no answer from broker {number}"))
+        display.topic_check_failed(UnreachableError(f"no answer from broker {number}"))
     assert stream.getvalue().splitlines() == [
         "kafkabal: warning: cannot verify the topic id, continuing: no answer from broker 0"
     ]
