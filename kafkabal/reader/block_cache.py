@@ -37,10 +37,10 @@ _WORD_BYTES: Final = 8
 _KEPT_FRACTION: Final = 0.9
 """Fraction of the limit that an eviction leaves, so that not every further block has to scan the folder."""
 _SUFFIX: Final = ".block"
-_TURNS: Final = 256
+_LOADING_LOCKS: Final = 256
 """Lock files shared by all blocks, more than are loaded at once; two blocks with the same lock file are loaded one
 after the other."""
-_TURN_S: Final = 10.0
+_LOADING_WAIT_S: Final = 10.0
 """How long to wait for another loader: a block of 8 MiB takes 2 s at the 4 MB/s of a tight quota."""
 _LEFTOVER_AGE_S: Final = 600.0
 """No block takes this long to write."""
@@ -88,7 +88,7 @@ class BlockCache:
             with path.open("rb", buffering=0) as file:
                 size = os.fstat(file.fileno()).st_size
                 mapped = memoryview(mmap.mmap(file.fileno(), size, prot=mmap.PROT_READ)) if size else memoryview(b"")
-            block = _unpacked(mapped, name)
+            block = _unpack(mapped, name)
             os.utime(path)  # marks it as recently used
         except OSError:
             return None
@@ -97,7 +97,7 @@ class BlockCache:
         return block
 
     @contextmanager
-    def turn(self, name: str) -> Iterator[None]:
+    def loading_lock(self, name: str) -> Iterator[None]:
         """Make other loaders of a block, in any process, wait, so that one of them fetches it and the others find it
         here.
 
@@ -106,29 +106,31 @@ class BlockCache:
         """
         with ExitStack() as held:
             if self.fault is None:
-                lock = self.folder / "loading" / str(crc32(name.encode()) % _TURNS)
+                lock = self.folder / "loading" / str(crc32(name.encode()) % _LOADING_LOCKS)
                 try:
-                    held.enter_context(acquire_file_lock(lock, lambda: BusyError(f"{name}: is being loaded"), _TURN_S))
+                    held.enter_context(
+                        acquire_file_lock(lock, lambda: BusyError(f"{name}: is being loaded"), _LOADING_WAIT_S)
+                    )
                 except BusyError:
                     pass  # its loader was stopped, or waits for a broker: it may take just as long again
                 except OutputError as error:
-                    self._give_up(error.message)
+                    self._stop_caching(error.message)
             yield
 
     def put(self, name: str, block: LoadedBlock) -> None:
         """Add a block; does nothing if it does not fit, is already there, or the disk is full."""
-        packed = _packed(block, name)
+        packed = _pack(block, name)
         path = self._path(name)
         if self.fault is not None or len(packed) > self._limit_bytes or path.exists():
             return
         try:
             self._write(path, packed)
         except OSError as error:
-            self._give_up(f"{self.folder}: {error.strerror}")
+            self._stop_caching(f"{self.folder}: {error.strerror}")
         except OutputError as error:
-            self._give_up(error.message)
+            self._stop_caching(error.message)
 
-    def _give_up(self, fault: str) -> None:
+    def _stop_caching(self, fault: str) -> None:
         self.fault = fault
         self._on_fault(fault)
 
@@ -150,11 +152,11 @@ class BlockCache:
                     total.value += len(packed)
                     temporary.rename(path)
                 if total.value > self._limit_bytes:
-                    total.value = self._made_room(path)
+                    total.value = self._evict_oldest(path)
         finally:
             temporary.unlink(missing_ok=True)
 
-    def _made_room(self, newest: Path) -> int:
+    def _evict_oldest(self, newest: Path) -> int:
         """Evict the least recently used blocks; returns the bytes that remain."""
         found = self._files()
         total = sum(size for _, size, _ in found)
@@ -225,7 +227,7 @@ class CachedBlocks:
             return cached
         if only is not None:
             return self._loader.load(block, only)
-        with self._cache.turn(name):
+        with self._cache.loading_lock(name):
             cached = self._cached(name, block)
             if cached is not None:
                 return cached
@@ -253,7 +255,7 @@ class CachedBlocks:
         return f"{self._manifest.topic_id}/{blocks.partition[block]}/{blocks.begin[block]}-{blocks.end[block]}"
 
 
-def _packed(block: LoadedBlock, name: str) -> bytes:
+def _pack(block: LoadedBlock, name: str) -> bytes:
     records = block.records
     rows, places, parts, at, first = [], [], [], 0, 0
     for head, count in zip(records.heads, records.counts, strict=True):
@@ -280,7 +282,7 @@ def _checksum(body: bytes | memoryview, name: str) -> int:
     return int(np.frombuffer(body, np.uint64).sum(dtype=np.uint64)) ^ len(body) ^ crc32(name.encode())
 
 
-def _unpacked(packed: memoryview, name: str) -> LoadedBlock | None:
+def _unpack(packed: memoryview, name: str) -> LoadedBlock | None:
     start = len(_MAGIC) + _HEAD.size
     if len(packed) < start or len(packed) % _WORD_BYTES or bytes(packed[: len(_MAGIC)]) != _MAGIC:
         return None

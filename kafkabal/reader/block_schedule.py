@@ -83,7 +83,7 @@ def schedule(
     is_open = np.full(order.lanes + 1, -1, np.int64)  # the last entry is for samples that are fetched individually
     for position in shard.positions(progress, order.samples, skip, until):
         block, number = order.locate(position)
-        lane = _slots(order, position, block, is_open)
+        lane = _lanes_of_visits(order, position, block, is_open)
         alone = lane == order.lanes
         by_lane = np.argsort(lane, kind="stable")
         begins, opens = _runs(lane[by_lane], block[by_lane], alone[by_lane], is_open)
@@ -111,7 +111,7 @@ def schedule(
         )
 
 
-def _slots(order: EpochOrder, position: I64, block: I64, is_open: I64) -> I64:
+def _lanes_of_visits(order: EpochOrder, position: I64, block: I64, is_open: I64) -> I64:
     """The lane in which each visit finds its block; ``order.lanes`` if the record is fetched individually."""
     lane = order.lane_of(position)
     late = order.is_late(position)

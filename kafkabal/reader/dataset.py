@@ -21,7 +21,7 @@ from kafkabal.reader.choose_manifest import manifest_of
 from kafkabal.reader.decoders import Decoder, OnError, decoded, load_decoder
 from kafkabal.reader.epoch_progress import EpochProgress, Ranges
 from kafkabal.reader.manifest import Manifest
-from kafkabal.reader.metrics import ReaderMetrics, called_at_times
+from kafkabal.reader.metrics import ReaderMetrics, call_periodically
 from kafkabal.reader.prefetch import DEFAULT_PREFETCH_BYTES
 from kafkabal.reader.progress_listeners import progress_listeners
 from kafkabal.reader.reader_options import ReaderOptions, bytes_of, choice_of
@@ -204,7 +204,7 @@ class TopicReader:
             self._progress, self._taken = self._resumed.resumed_by(shard)
             self._ranges, self._resumed = None, None
         if self._is_finished or not isinstance(self._sequence, WorkStealingIterator):
-            self._adopt()
+            self._take_progress()
         if self._is_finished:
             self._first_epoch, self._is_finished = self._progress.epoch + 1, False
             self._progress, self._taken, self._ranges = EpochProgress(self._first_epoch), 0, None
@@ -218,12 +218,12 @@ class TopicReader:
                 expires_at_s=self._blocks.expires_at_s,
                 at_end=at_end,
             )
-            for sequence in self._sequences(shard, called_at_times(listeners, self.metrics)):
+            for sequence in self._sequences(shard, call_periodically(listeners, self.metrics)):
                 self._sequence = sequence
                 yield from self._decoded(sequence)
             for listener in listeners:
                 listener()
-        self._adopt()
+        self._take_progress()
         self._is_finished = True
 
     def _sequences(
@@ -344,7 +344,7 @@ class TopicReader:
         """Samples that this reader has given out since."""
         return self._taken
 
-    def _adopt(self) -> None:
+    def _take_progress(self) -> None:
         """Continue where the last iteration stopped."""
         if self._sequence is not None:
             self._progress, self._taken = self._sequence.progress, self._sequence.taken

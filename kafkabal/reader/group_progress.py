@@ -14,7 +14,7 @@ _CLOSING_S = 5.0
 """A commit takes milliseconds, or seconds while the coordinator moves. The end of an epoch must not hang on it."""
 _POLL_S = 0.05
 """Closing and failed commits are noticed within this time."""
-_LASTING = frozenset(
+_PERMANENT = frozenset(
     {
         KafkaError.GROUP_AUTHORIZATION_FAILED,
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
@@ -35,13 +35,13 @@ class GroupProgress:
                 "group.id": group,
                 "enable.auto.commit": False,
                 "log_level": 2,
-                "on_commit": self._note,
+                "on_commit": self._on_commit,
             }
         )
         self._group = group
         self._manifest = manifest
         self._in_flight = 0
-        self._unsent: list[TopicPartition] | None = None
+        self._to_retry: list[TopicPartition] | None = None
         """Offsets of a commit that failed with a transient error."""
         self._is_refused = False
 
@@ -58,28 +58,28 @@ class GroupProgress:
     def close(self) -> None:
         """Wait for commits in flight, retry transient failures, and close."""
         end_s = time.monotonic() + _CLOSING_S
-        while (self._in_flight or self._unsent is not None) and time.monotonic() < end_s:
-            if not self._in_flight and self._unsent is not None:
-                self._send(self._unsent)
+        while (self._in_flight or self._to_retry is not None) and time.monotonic() < end_s:
+            if not self._in_flight and self._to_retry is not None:
+                self._send(self._to_retry)
             self._consumer.poll(_POLL_S)
         self._consumer.close()
 
     def _send(self, offsets: list[TopicPartition]) -> None:
-        self._unsent = None
+        self._to_retry = None
         if self._is_refused:
             return
         self._in_flight += 1
         try:
             self._consumer.commit(offsets=offsets, asynchronous=True)
         except KafkaException as error:
-            self._note(error.args[0], offsets)
+            self._on_commit(error.args[0], offsets)
 
-    def _note(self, error: KafkaError | None, offsets: list[TopicPartition]) -> None:
+    def _on_commit(self, error: KafkaError | None, offsets: list[TopicPartition]) -> None:
         self._in_flight -= 1
         if error is None:
             return
-        if error.code() not in _LASTING:
-            self._unsent = [TopicPartition(o.topic, o.partition, o.offset) for o in offsets]
+        if error.code() not in _PERMANENT:
+            self._to_retry = [TopicPartition(o.topic, o.partition, o.offset) for o in offsets]
         elif not self._is_refused:
             self._is_refused = True
             warnings.warn(f"group {self._group}: progress is not committed: {error.str()}", stacklevel=2)

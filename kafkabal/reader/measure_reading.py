@@ -29,7 +29,7 @@ _EPOCHS = 10**6
 """More than any measurement lasts."""
 _STARTING_S = 60.0
 """Importing torch in many processes takes seconds, or tens of seconds on a loaded machine; so does connecting."""
-_LOOKED_AFTER_S = 0.5
+_CHECK_INTERVAL_S = 0.5
 """Interval of checks for readers that the kernel killed: those report nothing."""
 _ENDING_S = 30.0
 """A killed process is gone at once, unless the kernel is writing its memory to a full disk."""
@@ -173,15 +173,15 @@ def training_file(measured: Measurement) -> dict[str, Any]:
     return document
 
 
-def _collect(results: Any, processes: Sequence[Any], patience_s: float) -> list[ReaderResult]:
+def _collect(results: Any, processes: Sequence[Any], timeout_s: float) -> list[ReaderResult]:
     """The results of all readers; ends with the first that fails or dies."""
     import queue
 
-    end_s = time.monotonic() + patience_s
+    end_s = time.monotonic() + timeout_s
     found: list[ReaderResult] = []
     while len(found) < len(processes):
         try:
-            result = results.get(timeout=_LOOKED_AFTER_S)
+            result = results.get(timeout=_CHECK_INTERVAL_S)
         except queue.Empty:
             reported = {each.reader for each in found}
             for reader, process in enumerate(processes):
@@ -205,24 +205,24 @@ def _read(request: MeasureRequest, reader: int, start: Any, results: Any) -> Non
     # as in the parent process: warnings of libraries are not messages for users
     logging.getLogger().addHandler(logging.NullHandler())
     try:
-        results.put(_measured(request, reader, start))
+        results.put(_measure_reader(request, reader, start))
     except KafkabalError as error:
         start.abort()
-        results.put(_plain(error))
+        results.put(_picklable(error))
     except (KeyboardInterrupt, BrokenPipeError):
         start.abort()
     except BrokenBarrierError:
         return  # another reader failed, and reports why
 
 
-def _plain(error: KafkabalError) -> KafkabalError:
+def _picklable(error: KafkabalError) -> KafkabalError:
     """The error in a form that can be pickled for another process."""
     picklable = OperationError(error.message, hint=error.hint)
     picklable.exit_code = error.exit_code
     return picklable
 
 
-def _measured(request: MeasureRequest, reader: int, start: Any) -> ReaderResult:
+def _measure_reader(request: MeasureRequest, reader: int, start: Any) -> ReaderResult:
     warnings.simplefilter("ignore")  # a measurement without end would always exceed retention
     data = TopicReader(
         request.manifest.topic,

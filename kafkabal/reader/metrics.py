@@ -9,7 +9,7 @@ from pathlib import Path
 from kafkabal.atomic_files import replacing
 
 _PREFIX = "kafkabal_reader"
-_EVERY_S = 5.0
+_INTERVAL_S = 5.0
 """The shortest usual scrape interval of Prometheus."""
 
 
@@ -100,15 +100,15 @@ def write_textfile(metrics: ReaderMetrics, path: Path, labels: Mapping[str, str]
         file.write(("\n".join(lines) + "\n").encode())
 
 
-def called_at_times(listeners: Sequence[Callable[[], None]], metrics: ReaderMetrics) -> Callable[[], None]:
+def call_periodically(listeners: Sequence[Callable[[], None]], metrics: ReaderMetrics) -> Callable[[], None]:
     """A function to call often, which calls the listeners every few seconds."""
-    next_s = metrics.elapsed_s + _EVERY_S
+    next_s = metrics.elapsed_s + _INTERVAL_S
 
-    def look() -> None:
+    def call_if_due() -> None:
         nonlocal next_s
         if metrics.elapsed_s >= next_s:
-            next_s = metrics.elapsed_s + _EVERY_S
+            next_s = metrics.elapsed_s + _INTERVAL_S
             for listener in listeners:
                 listener()
 
-    return look
+    return call_if_due

@@ -89,7 +89,7 @@ class _Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _OffsetsAndSizes:
     """Offsets of the records of a partition, and the bytes of each."""
 
     offset: I64
@@ -132,20 +132,20 @@ def pin_topic(
     try:
         ranges = reader.ranges()
         filled = {p: r for p, r in ranges.items() if r[0] < r[1]}
-        sizes = _sizes(brokers, reader, topic, filled)
-        probe = [_ends(reader, p, *offsets, sizes[p]) for p, offsets in filled.items()]
+        sizes = _partition_sizes(brokers, reader, topic, filled)
+        probe = [_probe_ends(reader, p, *offsets, sizes[p]) for p, offsets in filled.items()]
         has_gaps = any(ends[-1:] != [end - 1] for (ends, _), (_, end) in zip(probe, filled.values(), strict=True))
         counts = count or (count is None and (_is_compacted(brokers, topic) or has_gaps))
         splits = join and count is not False and (count or any(has_pieces for _, has_pieces in probe))
     finally:
         reader.close()
 
-    def again() -> TopicFetcher:
+    def new_fetcher() -> TopicFetcher:
         return fetcher(described.topic_id)
 
-    files = _files(again, filled, sizes, lanes) if splits else None
+    files = _file_blocks(new_fetcher, filled, sizes, lanes) if splits else None
     dense = files is not None or not counts
-    partitions = _dense(filled, sizes, lanes) if dense else _counted(again, filled, sizes, lanes)
+    partitions = _dense_ranges(filled, sizes, lanes) if dense else _counted_ranges(new_fetcher, filled, sizes, lanes)
     manifest = Manifest(
         cluster_id=described.cluster_id,
         topic=topic,
@@ -159,7 +159,9 @@ def pin_topic(
     return manifest
 
 
-def _dense(ranges: Mapping[int, tuple[int, int]], sizes: Mapping[int, int], lanes: int) -> tuple[PartitionRange, ...]:
+def _dense_ranges(
+    ranges: Mapping[int, tuple[int, int]], sizes: Mapping[int, int], lanes: int
+) -> tuple[PartitionRange, ...]:
     records = [end - begin for begin, end in ranges.values()]
     cuts = block_counts(records, [sizes[p] for p in ranges], lanes)
     return tuple(
@@ -168,40 +170,42 @@ def _dense(ranges: Mapping[int, tuple[int, int]], sizes: Mapping[int, int], lane
     )
 
 
-def _counted(
+def _counted_ranges(
     fetcher: Callable[[], TopicFetcher],
     ranges: Mapping[int, tuple[int, int]],
     sizes: Mapping[int, int],
     lanes: int,
 ) -> tuple[PartitionRange, ...]:
-    def find(p: int) -> _Found:
+    def read_partition(p: int) -> _OffsetsAndSizes:
         reader = fetcher()
         try:
-            return _found(reader, p, ranges[p], sizes[p])
+            return _read_offsets_and_sizes(reader, p, ranges[p], sizes[p])
         finally:
             reader.close()
 
     with ThreadPoolExecutor(_COUNTING_THREADS) as pool:
-        found = dict(zip(ranges, pool.map(find, ranges), strict=True))
+        found = dict(zip(ranges, pool.map(read_partition, ranges), strict=True))
     cuts = block_counts([len(f.offset) for f in found.values()], [int(f.size.sum()) for f in found.values()], lanes)
-    return tuple(_listed(p, ranges[p], found[p], blocks) for p, blocks in zip(ranges, cuts, strict=True))
+    return tuple(_counted_range(p, ranges[p], found[p], blocks) for p, blocks in zip(ranges, cuts, strict=True))
 
 
-def _files(
+def _file_blocks(
     fetcher: Callable[[], TopicFetcher], ranges: Mapping[int, tuple[int, int]], sizes: Mapping[int, int], lanes: int
 ) -> tuple[FileBlock, ...] | None:
     """Blocks of whole files; None if no file was split. Files with missing pieces are left out."""
 
-    def find(p: int) -> list[_Piece]:
+    def read_partition(p: int) -> list[_Piece]:
         reader = fetcher()
         try:
-            return [_piece(p, record) for records in _steps(reader, p, ranges[p], sizes[p]) for record in records]
+            return [
+                _piece(p, record) for records in _read_in_steps(reader, p, ranges[p], sizes[p]) for record in records
+            ]
         finally:
             reader.close()
 
     files: dict[FileKey, dict[int, _Piece]] = {}
     with ThreadPoolExecutor(_COUNTING_THREADS) as pool:
-        for pieces in pool.map(find, ranges):
+        for pieces in pool.map(read_partition, ranges):
             for piece in pieces:
                 files.setdefault(piece.file, {}).setdefault(piece.number, piece)
     if all(pieces[1].of == 1 for pieces in files.values() if 1 in pieces):
@@ -234,7 +238,7 @@ def _piece(partition: int, record: RawRecord) -> _Piece:
     return _Piece(file, number, of, (record[1], partition, record[0]), _record_bytes(record))
 
 
-def _ends(reader: TopicFetcher, p: int, begin: int, end: int, size_bytes: int) -> tuple[list[int], bool]:
+def _probe_ends(reader: TopicFetcher, p: int, begin: int, end: int, size_bytes: int) -> tuple[list[int], bool]:
     """Offsets of the last few records of a partition, and whether pieces of files are among the first or last few."""
     within = _PROBED_BYTES * (end - begin) // max(size_bytes, 1)
     few = min(end - begin, max(_LEAST_PROBED, min(_PROBED, within)))
@@ -244,7 +248,7 @@ def _ends(reader: TopicFetcher, p: int, begin: int, end: int, size_bytes: int) -
     return [record[0] for record in last], any(is_piece(record[4]) for record in (*first, *last))
 
 
-def _listed(p: int, offsets: tuple[int, int], found: _Found, blocks: int) -> PartitionRange:
+def _counted_range(p: int, offsets: tuple[int, int], found: _OffsetsAndSizes, blocks: int) -> PartitionRange:
     """The blocks of a partition: equal numbers of records, each block ending at the first record of the next."""
     count = len(found.offset)
     cut = np.arange(blocks + 1, dtype=np.int64) * count // max(blocks, 1)
@@ -264,15 +268,17 @@ def _listed(p: int, offsets: tuple[int, int], found: _Found, blocks: int) -> Par
     )
 
 
-def _found(reader: TopicFetcher, p: int, offsets: tuple[int, int], size_bytes: int) -> _Found:
+def _read_offsets_and_sizes(
+    reader: TopicFetcher, p: int, offsets: tuple[int, int], size_bytes: int
+) -> _OffsetsAndSizes:
     offset, size = [], []
-    for records in _steps(reader, p, offsets, size_bytes):
+    for records in _read_in_steps(reader, p, offsets, size_bytes):
         offset += [record[0] for record in records]
         size += [_record_bytes(record) for record in records]
-    return _Found(np.array(offset, np.int64), np.array(size, np.int64))
+    return _OffsetsAndSizes(np.array(offset, np.int64), np.array(size, np.int64))
 
 
-def _steps(reader: TopicFetcher, p: int, offsets: tuple[int, int], size_bytes: int) -> Iterator[LazyRecords]:
+def _read_in_steps(reader: TopicFetcher, p: int, offsets: tuple[int, int], size_bytes: int) -> Iterator[LazyRecords]:
     """Yield the records of a partition, a few MiB at a time."""
     begin, end = offsets
     step = max(1, (end - begin) * _COUNTED_AT_ONCE_BYTES // max(size_bytes, 1))
@@ -280,7 +286,7 @@ def _steps(reader: TopicFetcher, p: int, offsets: tuple[int, int], size_bytes: i
         yield reader.fetch(p, at, min(at + step, end), _COUNTED_AT_ONCE_BYTES).records
 
 
-def _sizes(
+def _partition_sizes(
     brokers: TopicReporter, reader: TopicFetcher, topic: str, ranges: Mapping[int, tuple[int, int]]
 ) -> Mapping[int, int]:
     """Bytes of each partition in its leader's log dir; estimated from a few records if that is not accessible."""
@@ -290,14 +296,14 @@ def _sizes(
     except NotAuthorizedError:
         logs = {}
     by_leader = {on.partition: log.size_bytes for on, log in logs.items() if leaders.get(_key(on)) == on.broker}
-    return {p: by_leader.get(p) or _estimated(reader, p, *offsets) for p, offsets in ranges.items()}
+    return {p: by_leader.get(p) or _estimate_bytes(reader, p, *offsets) for p, offsets in ranges.items()}
 
 
 def _key(on: ReplicaOn) -> TopicPartition:
     return TopicPartition(on.topic, on.partition)
 
 
-def _estimated(reader: TopicFetcher, p: int, begin: int, end: int) -> int:
+def _estimate_bytes(reader: TopicFetcher, p: int, begin: int, end: int) -> int:
     few = min(end - begin, 16)
     records = reader.fetch(p, begin, begin + few, _PROBE_BYTES).records
     mean = sum(map(_record_bytes, records)) / max(len(records), 1)

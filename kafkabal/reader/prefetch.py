@@ -79,13 +79,13 @@ class Prefetch:
         self._upcoming: dict[int, Opening] = {}
         """Blocks of these pieces that no thread is loading yet, by their number in opening order."""
         self._numbered = 0
-        self._asked: list[int] = []
+        self._brokers_being_read: list[int] = []
         """The broker of each block that a thread is loading."""
-        self._waiting = 0
+        self._waiting_threads = 0
         """Number of threads that wait for room."""
         self._loaded: dict[int, SampleBlock] = {}
         """Loaded blocks, by the same number."""
-        self._wanted = -1
+        self._number_waited_for = -1
         self._held_bytes = 0
         self._is_over = False
         self._error: BaseException | None = None
@@ -126,23 +126,23 @@ class Prefetch:
             The error of loading it, or a block before it.
         """
         with self._lock:
-            self._wanted += 1
-            if self._wanted not in self._loaded:
+            self._number_waited_for += 1
+            if self._number_waited_for not in self._loaded:
                 self._room.notify_all()
                 began_s = time.monotonic()
-                while self._wanted not in self._loaded:
+                while self._number_waited_for not in self._loaded:
                     if self._error is not None:
                         raise self._error
                     self._arrived.wait()
                 self.waited_s += time.monotonic() - began_s
-            return self._loaded.pop(self._wanted)
+            return self._loaded.pop(self._number_waited_for)
 
     def release(self, size_bytes: int) -> None:
         """Note that these bytes were given out, or never will be."""
         with self._lock:
             self._held_bytes -= size_bytes
             # threads that wake up in vain compete for the interpreter: 2 µs for every sample, measured
-            if self._waiting and self._choice() is not None:
+            if self._waiting_threads and self._next_block_number() is not None:
                 self._room.notify()
 
     def _plan(self) -> bool:
@@ -173,7 +173,7 @@ class Prefetch:
             with self._lock:
                 self._held_bytes += block.loaded.size_bytes - expected
                 self._loaded[number] = block
-                self._asked.remove(broker)
+                self._brokers_being_read.remove(broker)
                 self._arrived.notify()
 
     def _next_task(self) -> tuple[int, Opening, int, int] | None:
@@ -184,25 +184,25 @@ class Prefetch:
                     if not self._plan():
                         self._room.notify_all()  # others wait for a broker, and no block is left for them
                         return None
-                number = self._choice(plans=True)
+                number = self._next_block_number(plans=True)
                 if number is not None:
                     opening = self._upcoming.pop(number)
                     expected, broker = self._expected_bytes(opening), self._broker_of(opening.block)
                     self._held_bytes += expected
-                    self._asked.append(broker)
+                    self._brokers_being_read.append(broker)
                     self._room.notify()  # another thread may find a block, too
                     return number, opening, expected, broker
-                self._waiting += 1
+                self._waiting_threads += 1
                 self._room.wait()
-                self._waiting -= 1
+                self._waiting_threads -= 1
             return None
 
-    def _choice(self, *, plans: bool = False) -> int | None:
+    def _next_block_number(self, *, plans: bool = False) -> int | None:
         """Number of the block to load next, if one may be loaded."""
         first = next(iter(self._upcoming), None)
         if first is None:
             return None
-        if self._wanted >= first:
+        if self._number_waited_for >= first:
             return first  # the reader waits for it
         free, looked_at = self._limit_bytes - self._held_bytes, 0
         while True:
@@ -211,10 +211,10 @@ class Prefetch:
                 free -= self._expected_bytes(opening)
                 if free < 0:
                     break
-                if self._broker_of(opening.block) not in self._asked:
+                if self._broker_of(opening.block) not in self._brokers_being_read:
                     return number
             else:
                 if plans and len(self._planned) < _PLANNED_AHEAD and self._plan():
                     continue
             fits = self._expected_bytes(self._upcoming[first]) <= self._limit_bytes - self._held_bytes
-            return first if fits and len(self._asked) < _LEAST_BUSY else None
+            return first if fits and len(self._brokers_being_read) < _LEAST_BUSY else None

@@ -61,7 +61,7 @@ def progress_listeners(
     found: list[Callable[[], None]] = []
     if shard.reader == 0:
         guard = RetentionGuard(options.manifest.topic, expires_at_s, time.time)
-        found.append(lambda: guard.look(left(), metrics.samples_per_s))
+        found.append(lambda: guard.check(left(), metrics.samples_per_s))
     if options.metrics_file is not None:
         path, labels = options.metrics_file, {"topic": options.manifest.topic, "reader": str(shard.reader)}
         found.append(lambda: write_textfile(metrics, path, labels))

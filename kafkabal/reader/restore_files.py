@@ -53,7 +53,7 @@ class FolderRestore:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._pieces = folder / _PIECES
-        self._newest: dict[str, tuple[int, str]] = {}
+        self._latest_versions: dict[str, tuple[int, str]] = {}
         """By path: when it was last sent, and the checksum of that version."""
         self.restored = RestoreResult()
         self._is_new = not folder.exists()
@@ -94,15 +94,15 @@ class FolderRestore:
         chunk = headers.get(CHUNK_HEADER)
         checksum = _checksum_in(headers, where, is_needed=chunk is not None)
         target = self._target(path, where)
-        newest_ms, newest = self._newest.get(path, (-1, checksum))
-        if newest != checksum and newest_ms > sample.timestamp:
+        latest_ms, latest = self._latest_versions.get(path, (-1, checksum))
+        if latest != checksum and latest_ms > sample.timestamp:
             return
-        self._newest[path] = (max(newest_ms, sample.timestamp), checksum)
+        self._latest_versions[path] = (max(latest_ms, sample.timestamp), checksum)
         if chunk is None:
-            self._write(path, target, checksum, sample.value)
+            self._write_file(path, target, checksum, sample.value)
         else:
             number, of = parse_chunk(chunk, sample.partition, sample.offset)
-            self._keep(path, target, checksum, number, of, sample)
+            self._store_piece(path, target, checksum, number, of, sample)
 
     def finish(self) -> RestoreResult:
         """Report files with missing pieces, and remove all pieces."""
@@ -111,7 +111,7 @@ class FolderRestore:
                 there = len([piece for piece in folder.iterdir() if piece.name.isdigit()])
                 path = (folder / "path").read_text(errors="surrogateescape")
                 of = (folder / "of").read_text()
-                if self._newest.get(path, (0, ""))[1] == folder.name:
+                if self._latest_versions.get(path, (0, ""))[1] == folder.name:
                     self.restored.failures.append((path, f"{there} of {of} pieces are in the topic"))
             shutil.rmtree(self._pieces)
         return self.restored
@@ -133,7 +133,7 @@ class FolderRestore:
             raise UsageError(f"{where}: its path leads out of the folder: {path!r}")
         return self._folder.joinpath(*parts)
 
-    def _write(self, path: str, target: Path, checksum: str, value: bytes) -> None:
+    def _write_file(self, path: str, target: Path, checksum: str, value: bytes) -> None:
         if checksum and sha256(value).hexdigest() != checksum:
             self.restored.failures.append((path, "its SHA-256 is not that of the file that was sent"))
             return
@@ -146,17 +146,17 @@ class FolderRestore:
             file.write(value)
         self.restored.written += 1
 
-    def _keep(self, path: str, target: Path, checksum: str, number: int, of: int, sample: Sample) -> None:
+    def _store_piece(self, path: str, target: Path, checksum: str, number: int, of: int, sample: Sample) -> None:
         folder = self._pieces / checksum
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "path").write_text(path, errors="surrogateescape")
         (folder / "of").write_text(str(of))
         (folder / str(number)).write_bytes(sample.value)
         if all((folder / str(n)).exists() for n in range(of, 0, -1)):
-            self._join(path, target, checksum, [folder / str(n) for n in range(1, of + 1)])
+            self._join_pieces(path, target, checksum, [folder / str(n) for n in range(1, of + 1)])
             shutil.rmtree(folder)
 
-    def _join(self, path: str, target: Path, checksum: str, pieces: list[Path]) -> None:
+    def _join_pieces(self, path: str, target: Path, checksum: str, pieces: list[Path]) -> None:
         digest = sha256()
         for piece in pieces:
             digest.update(piece.read_bytes())

@@ -61,20 +61,20 @@ class RetentionGuard:
         start: Callable[[Callable[[], None]], None] = _in_background,
     ) -> None:
         self._topic = topic
-        self._ask = expires_at_s
+        self._read_expires_at_s = expires_at_s
         self._now_s = now_s
         self._start = start
-        self._is_asked = False
+        self._is_read = False
         self._expires_at_s = math.inf
         self._has_warned = False
 
-    def look(self, left_samples: float, samples_per_s: float) -> None:
+    def check(self, left_samples: float, samples_per_s: float) -> None:
         """Compare, given what remains for this reader and its rate so far."""
         if self._has_warned or samples_per_s <= 0 or left_samples <= 0:
             return
-        if not self._is_asked:
-            self._is_asked = True
-            self._start(self._learn)
+        if not self._is_read:
+            self._is_read = True
+            self._start(self._read_expiry)
         now_s, left_s = self._now_s(), left_samples / samples_per_s
         if now_s + left_s > self._expires_at_s:
             self._has_warned = True
@@ -85,6 +85,6 @@ class RetentionGuard:
                 stacklevel=2,
             )
 
-    def _learn(self) -> None:
+    def _read_expiry(self) -> None:
         with suppress(KafkabalError):
-            self._expires_at_s = self._ask()
+            self._expires_at_s = self._read_expires_at_s()

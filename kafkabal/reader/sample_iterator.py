@@ -35,13 +35,13 @@ class _OpenBlock:
     """Places of its records, in the order in which they are given out."""
     each_bytes: int
     """Its memory, divided by its records."""
-    given: int = 0
+    given_out: int = 0
     """Samples given out so far, including the current piece."""
 
     @property
     def left_bytes(self) -> int:
         """Memory of it that has not been released."""
-        return self.block.loaded.size_bytes - self.given * self.each_bytes
+        return self.block.loaded.size_bytes - self.given_out * self.each_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,10 +95,10 @@ class SampleIterator:
     @property
     def taken(self) -> int:
         """Samples that this reader has given out since."""
-        return self._taken + self._given
+        return self._taken + self._given_out
 
     @property
-    def _given(self) -> int:
+    def _given_out(self) -> int:
         """Samples of the current portion that were given out."""
         return len(self._portion) - length_hint(self._left)
 
@@ -113,8 +113,8 @@ class SampleIterator:
             brokers=len(self._manifest.partitions),
         ) as prefetch:
             for piece in prefetch.visits():
-                self._turn_to(piece.order.epoch, prefetch)
-                yield from self._piece(piece, prefetch)
+                self._begin_epoch(piece.order.epoch, prefetch)
+                yield from self._samples_of_piece(piece, prefetch)
         self._metrics.elapsed_s = time.monotonic() - self._began_s
 
     def _visits(self) -> Iterator[Visits]:
@@ -123,14 +123,14 @@ class SampleIterator:
             yield from schedule(self._manifest, self._seed, self._shard, progress, skip, self._until)
             progress, skip = EpochProgress(progress.epoch + 1), 0
 
-    def _turn_to(self, epoch: int, prefetch: Prefetch) -> None:
+    def _begin_epoch(self, epoch: int, prefetch: Prefetch) -> None:
         if epoch <= self.progress.epoch:
             return
         self.progress, self._taken = EpochProgress(epoch), 0
         prefetch.release(sum(each.left_bytes for each in self._open.values()))
         self._open.clear()
 
-    def _piece(self, piece: Visits, prefetch: Prefetch) -> Iterator[Sample]:
+    def _samples_of_piece(self, piece: Visits, prefetch: Prefetch) -> Iterator[Sample]:
         samples: dict[int, Iterator[Sample]] = {}
         counted = np.zeros((2, len(piece.lane)), np.int64)  # for each visit: bytes given out, and memory released
         for lane, run in piece.continued.items():
@@ -141,7 +141,7 @@ class SampleIterator:
             lane = piece.lane[end]
             if lane in self._open:
                 prefetch.release(self._open[lane].left_bytes)
-            self._open[lane] = self._opened(piece, opening, prefetch)
+            self._open[lane] = self._open_next_block(piece, opening, prefetch)
             samples[lane] = _samples(self._open[lane], run, counted)
             begin = end
         yield from self._portions(piece.lane[begin:], samples, counted[:, begin:], prefetch)
@@ -158,17 +158,17 @@ class SampleIterator:
                 # runs in C; only the consumer of the samples is interpreted
                 yield from map(next, self._left)
             finally:
-                given = self._given
-                size, released = counted[:, begin : begin + given].sum(axis=1).tolist()
-                metrics.samples += given
+                given_out = self._given_out
+                size, released = counted[:, begin : begin + given_out].sum(axis=1).tolist()
+                metrics.samples += given_out
                 metrics.size_bytes += size
-                self._taken += given
+                self._taken += given_out
                 self._portion, self._left = (), iter(())
                 prefetch.release(released)
             metrics.elapsed_s = time.monotonic() - self._began_s
             self._each_portion()
 
-    def _opened(self, piece: Visits, opening: Opening, prefetch: Prefetch) -> _OpenBlock:
+    def _open_next_block(self, piece: Visits, opening: Opening, prefetch: Prefetch) -> _OpenBlock:
         before_s = prefetch.waited_s
         block = prefetch.next_block()
         self._metrics.waited_s += prefetch.waited_s - before_s
@@ -187,5 +187,5 @@ def _samples(opened: _OpenBlock, run: Run, counted: I64) -> Iterator[Sample]:
     """The samples of a run of visits; fills ``counted`` with the bytes of each."""
     places = opened.order[run.numbers]
     counted[:, run.visits] = opened.block.sample_bytes[places], np.full(len(places), opened.each_bytes)
-    opened.given += len(places)
+    opened.given_out += len(places)
     return opened.block.samples(places)

@@ -43,7 +43,7 @@ class _Segment(msgspec.Struct, array_like=True):
     owner: int
 
 
-class _Board(msgspec.Struct):
+class _Ledger(msgspec.Struct):
     run: str
     """Random; different for every start of the readers."""
     segments: list[_Segment]
@@ -109,113 +109,113 @@ class SharedWorkLedger:
         self._began_s = now_s()
         self._reserved = 0
         self._run = ""
-        self._alive = acquire_file_lock(self._alive_path(reader), self._busy)
+        self._alive_lock = acquire_file_lock(self._alive_path(reader), self._busy_error)
         self._join()
 
     def claim(self) -> Segment | None:
         """The reader's own segment, or a part of another's; None if nothing is left to take."""
-        with self._board() as board:
-            for number, segment in enumerate(board.segments):
+        with self._locked_ledger() as ledger:
+            for number, segment in enumerate(ledger.segments):
                 if segment.owner == self._reader and segment.reserved < segment.end:
                     return Segment(segment.stripe, segment.reserved, segment.end, number)
-            taken = self._taken_from_slowest(board)
+            taken = self._take_from_slowest(ledger)
             if taken is None:
-                board.finished = sorted({*board.finished, self._reader})
+                ledger.finished = sorted({*ledger.finished, self._reader})
             return taken
 
     def reserve(self, segment: Segment) -> int:
         """Reserve the next samples of a segment; returns the number of the first sample that is not reserved."""
-        with self._board() as board:
-            own = board.segments[segment.number]
+        with self._locked_ledger() as ledger:
+            own = ledger.segments[segment.number]
             elapsed_s = self._now_s() - self._began_s
             if elapsed_s > 0 and self._reserved:
-                board.rates[self._reader] = self._reserved / elapsed_s
-            portion = max(1, round(board.rates.get(self._reader, _FIRST_PORTION / _PORTION_S) * _PORTION_S))
+                ledger.rates[self._reader] = self._reserved / elapsed_s
+            portion = max(1, round(ledger.rates.get(self._reader, _FIRST_PORTION / _PORTION_S) * _PORTION_S))
             before, own.reserved = own.reserved, min(own.end, own.reserved + portion)
             self._reserved += own.reserved - before
             return own.reserved
 
     def close(self) -> None:
         """Let other readers see that this one is gone."""
-        self._alive.release()
+        self._alive_lock.release()
 
-    def _taken_from_slowest(self, board: _Board) -> Segment | None:
-        rates = board.rates
+    def _take_from_slowest(self, ledger: _Ledger) -> Segment | None:
+        rates = ledger.rates
         mean = sum(rates.values()) / len(rates) if rates else 1.0
-        left = [each.end - each.reserved for each in board.segments]
-        last = max(range(len(left)), key=lambda i: left[i] / rates.get(board.segments[i].owner, mean))
-        victim = board.segments[last]
+        left = [each.end - each.reserved for each in ledger.segments]
+        last = max(range(len(left)), key=lambda i: left[i] / rates.get(ledger.segments[i].owner, mean))
+        victim = ledger.segments[last]
         theirs, own = rates.get(victim.owner, mean), rates.get(self._reader, mean)
         cut = victim.reserved + ceil(left[last] * theirs / (theirs + own))
         if victim.end - cut < _LEAST_TAKEN:
             return None
-        board.segments.append(_Segment(victim.stripe, cut, victim.end, self._reader))
-        taken = Segment(victim.stripe, cut, victim.end, len(board.segments) - 1)
+        ledger.segments.append(_Segment(victim.stripe, cut, victim.end, self._reader))
+        taken = Segment(victim.stripe, cut, victim.end, len(ledger.segments) - 1)
         victim.end = cut
         return taken
 
     def _join(self) -> None:
-        with self._board() as board:
-            is_of_old_run = self._reader in board.joined or any(
-                not self._is_alive(reader) for reader in set(board.joined) - set(board.finished)
+        with self._locked_ledger() as ledger:
+            is_of_old_run = self._reader in ledger.joined or any(
+                not self._is_alive(reader) for reader in set(ledger.joined) - set(ledger.finished)
             )
             if is_of_old_run:
-                fresh = self._fresh()
-                board.run, board.segments, board.joined, board.finished, board.rates = (
-                    fresh.run,
-                    fresh.segments,
+                new = self._new_ledger()
+                ledger.run, ledger.segments, ledger.joined, ledger.finished, ledger.rates = (
+                    new.run,
+                    new.segments,
                     [],
                     [],
                     {},
                 )
-            board.joined.append(self._reader)
-            self._run = board.run
+            ledger.joined.append(self._reader)
+            self._run = ledger.run
 
-    def _fresh(self) -> _Board:
+    def _new_ledger(self) -> _Ledger:
         run = secrets.token_hex(4)
-        return _Board(run, [_Segment(stripe, 0, self._count(stripe), stripe) for stripe in range(self._readers)])
+        return _Ledger(run, [_Segment(stripe, 0, self._count(stripe), stripe) for stripe in range(self._readers)])
 
     def _alive_path(self, reader: int) -> Path:
         """A file that a reader keeps locked as long as it lives."""
         return self._path.with_suffix(f".reader-{reader}")
 
-    def _busy(self) -> BusyError:
+    def _busy_error(self) -> BusyError:
         return BusyError(f"reader {self._reader} of {self._readers} is running already: {self._path}")
 
     def _is_alive(self, reader: int) -> bool:
         try:
-            acquire_file_lock(self._alive_path(reader), self._busy).release()
+            acquire_file_lock(self._alive_path(reader), self._busy_error).release()
         except BusyError:
             return True
         return False
 
     @contextmanager
-    def _board(self) -> Iterator[_Board]:
+    def _locked_ledger(self) -> Iterator[_Ledger]:
         """The ledger; no other reader can change it inside this block."""
         with acquire_file_lock(self._path.with_suffix(".lock")):
-            board = self._load()
-            if self._run and board.run != self._run:
+            ledger = self._load()
+            if self._run and ledger.run != self._run:
                 raise OperationError(
                     f"reader {self._reader} of {self._readers} is of an earlier run: {self._path}",
                     hint="start all ranks together, from the same state",
                 )
-            yield board
+            yield ledger
             temporary = self._path.with_suffix(".tmp")
             try:
-                temporary.write_bytes(msgspec.json.encode(board))
+                temporary.write_bytes(msgspec.json.encode(ledger))
                 temporary.replace(self._path)
             except OSError as error:
                 raise OutputError(f"{self._path}: cannot write: {error.strerror or error}") from error
 
-    def _load(self) -> _Board:
+    def _load(self) -> _Ledger:
         try:
-            board = msgspec.json.decode(self._path.read_bytes(), type=_Board)
+            ledger = msgspec.json.decode(self._path.read_bytes(), type=_Ledger)
         except FileNotFoundError:
-            return self._fresh()
+            return self._new_ledger()
         except OSError as error:
             raise InputFileError(self._path, f"cannot read: {error.strerror or error}") from error
         except (msgspec.DecodeError, RecursionError) as error:
             raise InputFileError(self._path, "not a ledger of readers", hint="remove it and start all ranks") from error
-        if {each.stripe for each in board.segments} != set(range(self._readers)):
+        if {each.stripe for each in ledger.segments} != set(range(self._readers)):
             raise InputFileError(self._path, "not a ledger of so many readers", hint="remove it and start all ranks")
-        return board
+        return ledger

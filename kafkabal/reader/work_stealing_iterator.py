@@ -45,7 +45,7 @@ class WorkStealingIterator:
         self._shard = shard
         self._metrics = metrics
         self._each_portion = each_portion
-        self._had: list[list[int]] = []
+        self._taken_segments: list[list[int]] = []
         """Stripe, first sample, and the one after the last, for each segment so far."""
         self._current: Segment | None = None
         self._reserved = 0
@@ -61,13 +61,13 @@ class WorkStealingIterator:
     @property
     def taken(self) -> int:
         """How many samples this reader has had."""
-        return sum(after - first for _, first, after in self._had)
+        return sum(after - first for _, first, after in self._taken_segments)
 
     @property
     def ranges(self) -> Ranges:
         """By stripe, the samples that this reader has had."""
         return tuple(
-            tuple((first, after) for of, first, after in self._had if of == stripe and first < after)
+            tuple((first, after) for of, first, after in self._taken_segments if of == stripe and first < after)
             for stripe in range(self._shard.readers)
         )
 
@@ -80,30 +80,30 @@ class WorkStealingIterator:
             yield from self._samples(self._current)
         while (segment := self._ledger.claim()) is not None:
             self._current = segment
-            self._had.append([segment.stripe, segment.begin, segment.begin])
+            self._taken_segments.append([segment.stripe, segment.begin, segment.begin])
             self._reserved = self._ledger.reserve(segment)
             yield from self._samples(segment)
         self.close()
 
     def _samples(self, segment: Segment) -> Iterator[Sample]:
-        had = self._had[-1]
+        taken_segment = self._taken_segments[-1]
         sequence = SampleIterator(
             self._manifest,
             self._supply,
             seed=self._seed,
             shard=ReaderShard(segment.stripe, self._shard.readers, self._shard.tail),
             progress=self.progress,
-            taken=had[2],
+            taken=taken_segment[2],
             until_epoch=self.progress.epoch + 1,
             metrics=self._metrics,
             each_portion=self._each_portion,
             until=segment.end,
         )
         for sample in sequence:
-            if had[2] == self._reserved:
+            if taken_segment[2] == self._reserved:
                 self._reserved = self._ledger.reserve(segment)
-                if had[2] == self._reserved:
+                if taken_segment[2] == self._reserved:
                     break  # another reader took the rest
-            had[2] += 1
+            taken_segment[2] += 1
             yield sample
         self._current = None

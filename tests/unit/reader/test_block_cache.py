@@ -193,7 +193,7 @@ def test_a_block_is_fetched_by_one_of_those_that_want_it(tmp_path: Path) -> None
 
 def test_a_process_that_was_stopped_holds_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that stalls in its turn is waited for briefly; then others fetch the block too."""
-    monkeypatch.setattr("kafkabal.reader.block_cache._TURN_S", 0.1)
+    monkeypatch.setattr("kafkabal.reader.block_cache._LOADING_WAIT_S", 0.1)
     topic = MemoryTopic([100])
     manifest, cache = topic.manifest(), BlockCache(tmp_path, 10**9)
     blocks = CachedBlocks(manifest, cache, BrokerBlocks(manifest, topic))

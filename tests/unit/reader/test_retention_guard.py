@@ -51,10 +51,10 @@ def at_once(task: Callable[[], None]) -> None:
 def test_it_warns_once_and_only_where_time_is_short() -> None:
     """Ten seconds are retained, five and twenty are needed: the second check warns, the third does not again."""
     guard = RetentionGuard("images", lambda: 110.0, lambda: 100.0, at_once)
-    guard.look(50, 10)
+    guard.check(50, 10)
     with pytest.warns(UserWarning, match="retention deletes records in 10 s, and reading takes another 20 s"):
-        guard.look(200, 10)
-    guard.look(200, 10)
+        guard.check(200, 10)
+    guard.check(200, 10)
 
 
 def test_without_permission_there_is_no_guard() -> None:
@@ -63,7 +63,7 @@ def test_without_permission_there_is_no_guard() -> None:
     def refused() -> float:
         raise NotAuthorizedError("no")
 
-    RetentionGuard("images", refused, lambda: 100.0, at_once).look(1e9, 1)
+    RetentionGuard("images", refused, lambda: 100.0, at_once).check(1e9, 1)
 
 
 def test_samples_do_not_wait_for_brokers_that_do_not_answer() -> None:
@@ -82,8 +82,8 @@ def test_samples_do_not_wait_for_brokers_that_do_not_answer() -> None:
         threading.Thread(target=run).start()
 
     guard = RetentionGuard("images", slow, lambda: 100.0, start)
-    guard.look(200, 10)
+    guard.check(200, 10)
     answer.set()
     learned.wait()
     with pytest.warns(UserWarning, match="retention deletes records in 10 s"):
-        guard.look(200, 10)
+        guard.check(200, 10)
