@@ -55,11 +55,11 @@ class SimulatedBrokers:
         return self._start.used_bytes + self.added_bytes
 
     @property
-    def copy_live(self) -> Bools:
+    def is_replica_live(self) -> Bools:
         """bool, shape (n_replicas,): whether the replica's broker is live."""
         return self.live[self._start.replica_broker]
 
-    def change(self, event: BrokerEvent) -> None:
+    def apply(self, event: BrokerEvent) -> None:
         """Apply an event."""
         row = self._row(event.broker)
         if event.becomes is BrokerEventKind.SLOW:
@@ -71,7 +71,7 @@ class SimulatedBrokers:
     def write(self, partition_bytes: F64) -> None:
         """Add bytes to the logs of partitions, on every live replica: float64, shape (n_partitions,)."""
         start = self._start
-        copies = self.copy_live
+        copies = self.is_replica_live
         added = partition_bytes[start.replica_partition[copies]]
         self.added_bytes += np.bincount(start.replica_broker[copies], added, start.n_brokers)
         self.partition_bytes += partition_bytes
@@ -87,20 +87,20 @@ class SimulatedBrokers:
             used_bytes=self.used_bytes,
             partition_bytes=self._start.partition_bytes + self.partition_bytes,
             latency_s=latency_s,
-            marginal_loads=tuple(self._seen(p, latency_s) for p in self.marginal_loads),
+            marginal_loads=tuple(self._at_latency(p, latency_s) for p in self.marginal_loads),
         )
 
     @property
-    def latency_counts(self) -> bool:
+    def needs_latency(self) -> bool:
         """Whether a score to route by depends on latency."""
         return any(marginal.name == _LATENCY for marginal in self.marginal_loads)
 
-    def revised(self, view: RoutingView, latency_s: F64) -> RoutingView:
+    def with_latency(self, view: RoutingView, latency_s: F64) -> RoutingView:
         """The same view with the current latencies."""
-        marginal_loads = tuple(self._seen(marginal, latency_s) for marginal in view.marginal_loads)
+        marginal_loads = tuple(self._at_latency(marginal, latency_s) for marginal in view.marginal_loads)
         return replace(view, latency_s=latency_s, marginal_loads=marginal_loads)
 
-    def _seen(self, marginal: MarginalLoad, latency_s: F64) -> MarginalLoad:
+    def _at_latency(self, marginal: MarginalLoad, latency_s: F64) -> MarginalLoad:
         counted = marginal.counted & self.live if len(marginal.counted) == len(self.live) else marginal.counted
         if marginal.name != _LATENCY:
             return replace(marginal, counted=counted)
@@ -111,7 +111,7 @@ class SimulatedBrokers:
         """The initial leader if it is live, else the first live replica, else -1."""
         start = self._start
         leader = np.full(start.n_partitions, -1, np.int32)
-        rows = np.flatnonzero(self.copy_live)[::-1]
+        rows = np.flatnonzero(self.is_replica_live)[::-1]
         leader[start.replica_partition[rows]] = start.replica_broker[rows]
         kept = (start.leader >= 0) & self.live[start.leader]
         leader[kept] = start.leader[kept]
@@ -121,9 +121,9 @@ class SimulatedBrokers:
         return int(np.searchsorted(self._start.broker_id, broker_id))
 
     def _check_ids(self, ids: list[int]) -> None:
-        strangers = sorted(set(ids) - set(self._start.broker_id.tolist()))
-        if strangers:
+        unknown = sorted(set(ids) - set(self._start.broker_id.tolist()))
+        if unknown:
             raise UsageError(
-                f"unknown broker in the workload: {strangers[0]}",
+                f"unknown broker in the workload: {unknown[0]}",
                 hint=f"choose from: {', '.join(map(str, self._start.broker_id.tolist()))}",
             )

@@ -11,7 +11,7 @@ from kafkabal.model import F64
 from kafkabal.routing import About, PolicyChoice, RoutingView
 from kafkabal.simulator.balance_and_latency_statistics import Estimate, estimate
 from kafkabal.simulator.policy_outcome import PolicyOutcome
-from kafkabal.simulator.simulate_policy import SimulationOptions, expect_simulable, simulate
+from kafkabal.simulator.simulate_policy import SimulationOptions, check_simulable, simulate
 from kafkabal.simulator.training_setup import TrainingSetup
 from kafkabal.simulator.workload import Workload
 
@@ -80,6 +80,6 @@ def compare(
         first simulation.
     """
     for choice in choices:
-        expect_simulable(view, choice, options)
+        check_simulable(view, choice, options)
     for choice in choices:
         yield PolicyRuns(tuple(simulate(view, choice, workload, replace(options, seed=seed)) for seed in seeds))

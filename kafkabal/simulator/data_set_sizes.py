@@ -21,8 +21,8 @@ _MANIFEST_KEY = "size_bytes"
 # the largest file of ext4; the sum of a chunk's records still fits 64 bits
 _SIZE = Range(0, 2**44)
 # keys of lines in a `produce` manifest that have no size
-_OF_A_RUN = frozenset({"kafkabal_manifest", "part", "through", "void", "state", "checksums", "touched"})
-_SHOWN = 40
+_RUN_KEYS = frozenset({"kafkabal_manifest", "part", "through", "void", "state", "checksums", "touched"})
+_SHOWN_CHARACTERS = 40
 """Characters of a line that an error shows, so that the message stays one line."""
 # how `produce` names a record: the header, the manifest's id and the record's number
 _NAME, _ID = "kafkabal-record", "0" * 16
@@ -102,8 +102,8 @@ def _line_sizes(file: InputFile, decoder: msgspec.json.Decoder[Any], line: bytes
     # rules out true, which is an int, and 1e3
     if type(found) is int and found in _SIZE:
         yield found
-    elif found is not None or not isinstance(content, dict) or not content.keys() & _OF_A_RUN:
-        text = line.decode(errors="replace").strip()[:_SHOWN]
+    elif found is not None or not isinstance(content, dict) or not content.keys() & _RUN_KEYS:
+        text = line.decode(errors="replace").strip()[:_SHOWN_CHARACTERS]
         raise file.error(f"no record size in {text}: expected a whole number from {_SIZE}")
 
 

@@ -49,15 +49,15 @@ class DeliveryRunner:
         self,
         policies: Sequence[Policy],
         view: RoutingView,
-        world: SimulatedBrokers,
+        brokers: SimulatedBrokers,
         transport: Transport,
         *,
         compile_it: bool,
     ) -> None:
         self._policies = policies
-        self._world = world
+        self._brokers = brokers
         self._compile_it = compile_it
-        self._learning = _that_learn(policies)
+        self._learning = _learning_policies(policies)
         sim = empty_delivery(len(policies), view, transport)
         self._sim: DeliveryState = as_arrays(sim) if compile_it else sim
         self._measured_s = np.full(view.n_brokers, np.nan)
@@ -83,29 +83,29 @@ class DeliveryRunner:
 
     def brokers_changed(self, view: RoutingView) -> None:
         """Update leaders, live followers and rates."""
-        copies = self._world.copy_live & (view.replica_broker != self._world.leader[view.replica_partition])
+        copies = self._brokers.is_replica_live & (view.replica_broker != self._brokers.leader[view.replica_partition])
         count = np.bincount(view.replica_partition[copies], minlength=view.n_partitions)
         first = np.append(0, np.cumsum(count))
         follower = np.full(max(1, len(view.replica_broker)), 0)
         follower[: first[-1]] = view.replica_broker[copies]
         for column, values in (
-            (self._sim.topic.leader, self._world.leader),
+            (self._sim.topic.leader, self._brokers.leader),
             (self._sim.topic.first, first),
             (self._sim.topic.follower, follower),
-            (self._sim.servers.bytes_per_s, self._world.bytes_per_s),
+            (self._sim.servers.bytes_per_s, self._brokers.bytes_per_s),
         ):
             column[:] = values.tolist()
 
-    def carry(self, records: RecordBatch, picks: I32, turn: int) -> None:
+    def start_delivery(self, records: RecordBatch, picks: I32, turn: int) -> None:
         """Start delivery of records; those whose pick is -1 are picked now, and written to ``picks``."""
         hashes, uniforms = self._columns(records, turn)
-        latency_s = np.empty(len(records) + self._under_way)
+        latency_s = np.empty(len(records) + self._records_in_flight)
         kernels, states = self._kernels(), self._states()
         given = (picks.astype(np.int64), records.size_bytes, hashes, uniforms, records.at_s)
         if self._compile_it:
             with naming_faults_of(self._policies[0], "kernels"):
                 acked = compiled(deliver)(self._sim, *kernels, states, turn % len(self._policies), *given, latency_s)
-            self._keep(states)
+            self._write_back(states)
             picks[:] = given[0]
         else:
             listed: list[Any] = [column.tolist() for column in given if column is not None]
@@ -115,14 +115,14 @@ class DeliveryRunner:
             latency_s[:acked] = measured[:acked]
             picks[:] = listed[0]
         self.latencies.add(latency_s[:acked])
-        leader = self._world.leader[picks]
+        leader = self._brokers.leader[picks]
         led = leader >= 0
         taken = np.bincount(leader[led], records.size_bytes[led], len(self._taken_bytes))
         self._taken_bytes += taken.astype(np.int64)
 
     def wait_for_all(self) -> None:
         """Run until everything in flight has arrived."""
-        latency_s = np.empty(self._under_way)
+        latency_s = np.empty(self._records_in_flight)
         states = self._states()
         run = compiled(advance) if self._compile_it else advance
         measured: Any = latency_s if self._compile_it else [0.0] * len(latency_s)
@@ -150,7 +150,7 @@ class DeliveryRunner:
         )
 
     @property
-    def _under_way(self) -> int:
+    def _records_in_flight(self) -> int:
         """Number of records that are not acknowledged."""
         return len(self._sim.records.spare) - int(self._sim.counts[FREE_RECORDS])
 
@@ -164,7 +164,7 @@ class DeliveryRunner:
             states = tuple(policy.state for policy in self._learning) or (([0],),) * len(self._policies)
             return tuple(as_arrays(state) for state in states) if self._compile_it else states
 
-    def _keep(self, states: tuple[Any, ...]) -> None:
+    def _write_back(self, states: tuple[Any, ...]) -> None:
         if self._learning:
             for arrays, policy in zip(states, self._learning, strict=True):
                 write_back(arrays, policy.state)
@@ -184,7 +184,7 @@ class DeliveryRunner:
         return hashes, uniforms
 
 
-def _that_learn(policies: Sequence[Policy]) -> tuple[PerRecordPolicy, ...]:
+def _learning_policies(policies: Sequence[Policy]) -> tuple[PerRecordPolicy, ...]:
     """All policies if their picks depend on acknowledgements, which are then reported during the run; else none."""
     if policies[0].about.feedback is not Feedback.ACKS:
         return ()

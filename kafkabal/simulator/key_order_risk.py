@@ -23,7 +23,7 @@ class KeyOrderRisk:
         self._sortable = np.uint16 if n_keys <= _ROWS_OF_16_BITS else np.int32
         self.violations = 0
 
-    def follow(self, key: I32, partition: I32) -> None:
+    def add(self, key: I32, partition: I32) -> None:
         """Process the next records; -1 stands for no key."""
         last = self._last
         before = last[key]

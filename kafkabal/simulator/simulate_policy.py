@@ -66,11 +66,11 @@ def simulate(view: RoutingView, choice: PolicyChoice, workload: Workload, option
     OperationError
         If no partition has a leader.
     """
-    _expect_countable(workload)
+    _check_totals(workload)
     return _Simulation(view, choice, workload, options).run()
 
 
-def expect_simulable(view: RoutingView, choice: PolicyChoice, options: SimulationOptions) -> None:
+def check_simulable(view: RoutingView, choice: PolicyChoice, options: SimulationOptions) -> None:
     """Check that a policy accepts its options and the initial view.
 
     Raises
@@ -79,11 +79,11 @@ def expect_simulable(view: RoutingView, choice: PolicyChoice, options: Simulatio
         As :func:`simulate`.
     """
     policy = choice.create(Context(rack=options.rack))
-    _expect_kernels(choice, policy)
+    _check_kernels(choice, policy)
     policy.refresh(view)
 
 
-def _expect_kernels(choice: PolicyChoice, policy: Policy) -> None:
+def _check_kernels(choice: PolicyChoice, policy: Policy) -> None:
     if choice.about.feedback is Feedback.ACKS and per_record_policy_of(policy) is None:
         raise UsageError(
             f"policy {choice.label!r} cannot be simulated: it learns from acknowledgements and has no kernels",
@@ -99,28 +99,30 @@ class _Simulation:
         self._now_s = 0.0
         self._unseen_view_s: float | None = None
         self._unseen_latency_s: float | None = None
-        self._shown = view
+        self._last_view = view
         self._measured_s = np.full(view.n_brokers, np.nan)
         self._waits_s = np.zeros(view.n_brokers)
         self._late_records = _records_when_late(workload)
         self._records_done = 0
-        compile_it = _compile_it(options, workload)
+        compile_it = _should_compile(options, workload)
         self._policies = self._make_policies(choice, compile_it=compile_it)
         self._label = choice.label
-        self._world = SimulatedBrokers(view, workload)
+        self._brokers = SimulatedBrokers(view, workload)
         self._keys = workload.key_table(options.seed)
-        self._order = None if self._keys is None else KeyOrderRisk(len(self._keys))
+        self._key_order = None if self._keys is None else KeyOrderRisk(len(self._keys))
         self._logs = LogBytes(workload, view.n_partitions)
         self._written_bytes = 0
         self._partition_records = np.zeros(view.n_partitions, np.int64)
         self._leaderless_records = 0
-        self._courier: DeliveryRunner | None = None
+        self._delivery: DeliveryRunner | None = None
         if options.delivery or choice.about.feedback is Feedback.ACKS or Input.LATENCY in choice.about.inputs:
-            self._courier = DeliveryRunner(self._policies, view, self._world, workload.transport, compile_it=compile_it)
+            self._delivery = DeliveryRunner(
+                self._policies, view, self._brokers, workload.transport, compile_it=compile_it
+            )
         self._events = sorted(workload.events, key=lambda event: event.at_s, reverse=True)
         """In reverse order: the next event is the last item."""
         self._views = Ticks(workload.metrics_interval_s)
-        follows = self._courier is not None and self._world.latency_counts
+        follows = self._delivery is not None and self._brokers.needs_latency
         self._latencies = Ticks(_REVISION_S, first=1) if follows else None
 
     def run(self) -> PolicyOutcome:
@@ -130,17 +132,17 @@ class _Simulation:
             done = 0
             while done < len(chunk):
                 offered_s = float(chunk.at_s[done])
-                now_s = offered_s if self._courier is None else max(offered_s, self._courier.now_s)
-                self._pass_time(now_s)
+                now_s = offered_s if self._delivery is None else max(offered_s, self._delivery.now_s)
+                self._advance_to(now_s)
                 end = done + int(np.searchsorted(chunk.at_s[done:], self._next_s))
                 if now_s > offered_s:
                     # producers waited for memory: time passes with the records they sent, not with those offered
                     end = min(end, done + self._late_records)
                 self._route(chunk[done:end])
                 done = end
-        if self._courier is not None:
-            self._courier.wait_for_all()
-            self._world.write(self._logs.correction(self._courier.batches_sent))
+        if self._delivery is not None:
+            self._delivery.wait_for_all()
+            self._brokers.write(self._logs.correction(self._delivery.batches_sent))
         return self._outcome()
 
     @property
@@ -149,47 +151,47 @@ class _Simulation:
         event_s = self._events[-1].at_s if self._events else inf
         return min(event_s, self._views.next_s, inf if self._latencies is None else self._latencies.next_s)
 
-    def _pass_time(self, until_s: float) -> None:
+    def _advance_to(self, until_s: float) -> None:
         while self._events and self._events[-1].at_s <= until_s:
-            self._happen(self._events.pop())
+            self._apply_event(self._events.pop())
         view_s = self._views.take(until_s)
         if view_s is not None:
             self._unseen_view_s = max(view_s, self._unseen_view_s or view_s)
         if self._latencies is not None:
             self._unseen_latency_s = self._latencies.take(until_s)
 
-    def _happen(self, event: BrokerEvent) -> None:
+    def _apply_event(self, event: BrokerEvent) -> None:
         # clients learn from Kafka's metadata at once that brokers were added or died
         self._unseen_view_s = event.at_s
-        self._world.change(event)
-        if self._courier is not None:
-            self._courier.brokers_changed(self._view)
+        self._brokers.apply(event)
+        if self._delivery is not None:
+            self._delivery.brokers_changed(self._view)
 
     def _route(self, records: RecordBatch) -> None:
-        self._look()
+        self._show_due_view()
         picks = np.full(len(records), -1, np.int32)
         if self._policies[0].about.feedback is not Feedback.ACKS:
             self._pick(records, picks)
-        if self._courier is not None:
-            self._courier.carry(records, picks, self._records_done)
-        self._book(records, picks)
+        if self._delivery is not None:
+            self._delivery.start_delivery(records, picks, self._records_done)
+        self._count_records(records, picks)
 
-    def _look(self) -> None:
+    def _show_due_view(self) -> None:
         """Give the policies the views and latencies that are due."""
         view_s, latency_s = self._unseen_view_s, self._unseen_latency_s
         self._unseen_view_s = self._unseen_latency_s = None
         was_late = bool((self._waits_s > 0).any())
-        if self._courier is not None and latency_s is not None:
-            waits_s = self._courier.waits_s(latency_s)
+        if self._delivery is not None and latency_s is not None:
+            waits_s = self._delivery.waits_s(latency_s)
             self._waits_s = np.where(waits_s > _REVISION_S, waits_s, 0.0)
         if view_s is not None:
             self._now_s = view_s
-            if self._courier is not None:
-                self._measured_s = self._courier.measured_latency_s()
-            self._show(self._world.view(view_s, self._latency_s))
+            if self._delivery is not None:
+                self._measured_s = self._delivery.measured_latency_s()
+            self._show(self._brokers.view(view_s, self._latency_s))
         elif latency_s is not None and (was_late or self._waits_s.any()):
             self._now_s = latency_s
-            self._show(self._world.revised(self._shown, self._latency_s))
+            self._show(self._brokers.with_latency(self._last_view, self._latency_s))
 
     @property
     def _latency_s(self) -> F64:
@@ -197,7 +199,7 @@ class _Simulation:
         return np.where(self._waits_s > 0, np.fmax(self._measured_s, self._waits_s), self._measured_s)
 
     def _show(self, view: RoutingView) -> None:
-        self._shown = view
+        self._last_view = view
         for policy in self._policies:
             policy.refresh(view)
 
@@ -210,15 +212,15 @@ class _Simulation:
             policy.pick_batch(own, picked)
             picks[start::producers] = picked
 
-    def _book(self, records: RecordBatch, picks: I32) -> None:
-        led = self._world.leader >= 0
+    def _count_records(self, records: RecordBatch, picks: I32) -> None:
+        led = self._brokers.leader >= 0
         counts = np.bincount(picks, minlength=len(led))
-        self._world.write(self._logs.append(records, picks, counts * led))
+        self._brokers.write(self._logs.append(records, picks, counts * led))
         self._partition_records += counts
         self._leaderless_records += int(counts[~led].sum())
         self._written_bytes += int(records.size_bytes.sum())
-        if self._order is not None and records.key is not None:
-            self._order.follow(records.key, picks)
+        if self._key_order is not None and records.key is not None:
+            self._key_order.add(records.key, picks)
         self._records_done += len(records)
         assert records.at_s is not None
         self._now_s = float(records.at_s[-1])
@@ -241,13 +243,13 @@ class _Simulation:
             )
             for i in range(producers)
         ]
-        _expect_kernels(choice, policies[0])
+        _check_kernels(choice, policies[0])
         return policies
 
     def _outcome(self) -> PolicyOutcome:
-        world, courier, view = self._world, self._courier, self._view
-        led = world.leader >= 0
-        duration_s = self._now_s if courier is None else max(self._now_s, courier.now_s)
+        brokers, delivery, view = self._brokers, self._delivery, self._view
+        led = brokers.leader >= 0
+        duration_s = self._now_s if delivery is None else max(self._now_s, delivery.now_s)
         return PolicyOutcome(
             label=self._label,
             about=self._policies[0].about,
@@ -256,26 +258,26 @@ class _Simulation:
             written_bytes=self._written_bytes,
             duration_s=duration_s,
             broker_id=view.broker_id,
-            live=world.live,
-            broker_records=np.bincount(world.leader[led], self._partition_records[led], view.n_brokers).astype(
+            live=brokers.live,
+            broker_records=np.bincount(brokers.leader[led], self._partition_records[led], view.n_brokers).astype(
                 np.int64
             ),
-            added_bytes=world.added_bytes,
-            used_bytes=world.used_bytes,
+            added_bytes=brokers.added_bytes,
+            used_bytes=brokers.used_bytes,
             led_bytes=np.bincount(
-                world.leader[led], (view.partition_bytes + world.partition_bytes)[led], view.n_brokers
+                brokers.leader[led], (view.partition_bytes + brokers.partition_bytes)[led], view.n_brokers
             ).astype(np.float64),
             capacity_bytes=view.capacity_bytes,
             capacity_known=bool((view.capacity_bytes != 1).any()),
-            partition_bytes=world.partition_bytes,
-            order_violations=0 if self._order is None else self._order.violations,
-            refused=self._leaderless_records if courier is None else courier.refused,
-            batches=None if courier is None else int(courier.batches_sent.sum()),
-            latency=None if courier is None else _latency(courier),
+            partition_bytes=brokers.partition_bytes,
+            order_violations=0 if self._key_order is None else self._key_order.violations,
+            refused=self._leaderless_records if delivery is None else delivery.refused,
+            batches=None if delivery is None else int(delivery.batches_sent.sum()),
+            latency=None if delivery is None else _latency_figures(delivery),
         )
 
 
-def _expect_countable(workload: Workload) -> None:
+def _check_totals(workload: Workload) -> None:
     records, total_bytes = workload.expected_records, workload.expected_bytes
     if records > MOST_RECORDS:
         raise UsageError(f"workload records: {records:,} exceeds the limit of {MOST_RECORDS:,}")
@@ -289,7 +291,7 @@ def _records_when_late(workload: Workload) -> int:
     return max(1, int(min(transport.buffer_bytes / workload.sizes.mean_bytes, transport.buffer_records) / 8))
 
 
-def _compile_it(options: SimulationOptions, workload: Workload) -> bool:
+def _should_compile(options: SimulationOptions, workload: Workload) -> bool:
     if options.compiled is None:
         return is_available() and workload.expected_records >= _WORTH_COMPILING
     if options.compiled and not is_available():
@@ -297,6 +299,6 @@ def _compile_it(options: SimulationOptions, workload: Workload) -> bool:
     return options.compiled
 
 
-def _latency(courier: DeliveryRunner) -> LatencyFigures:
-    quantile = courier.latencies.quantile
+def _latency_figures(delivery: DeliveryRunner) -> LatencyFigures:
+    quantile = delivery.latencies.quantile
     return LatencyFigures(p50_s=quantile(0.5), p99_s=quantile(0.99), p999_s=quantile(0.999))

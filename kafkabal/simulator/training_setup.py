@@ -38,7 +38,7 @@ class TrainingSetup:
         rate = self.profile.bytes_per_s
         return np.array([self.own_bytes_per_s.get(broker, rate) for broker in broker_id.tolist()])
 
-    def expect_brokers(self, broker_id: I32) -> None:
+    def check_brokers(self, broker_id: I32) -> None:
         """Check that every broker with a rate of its own is among these.
 
         Raises
@@ -46,10 +46,10 @@ class TrainingSetup:
         UsageError
             Naming a broker that is not.
         """
-        strangers = sorted(set(self.own_bytes_per_s) - set(broker_id.tolist()))
-        if strangers:
+        unknown = sorted(set(self.own_bytes_per_s) - set(broker_id.tolist()))
+        if unknown:
             raise UsageError(
-                f"unknown broker in read_rate: {strangers[0]}",
+                f"unknown broker in read_rate: {unknown[0]}",
                 hint=f"choose from: {', '.join(map(str, broker_id.tolist()))}",
             )
 

@@ -204,7 +204,7 @@ def route_simulate(
     view = _view(workload_file, topic, state, settings, context)
     _expect_rack(training_options.rack, view)
     for each in training.values():
-        each.expect_brokers(view.broker_id)
+        each.check_brokers(view.broker_id)
     options = SimulationOptions(delivery=latency, rack=training_options.rack)
     compared = []
     for runs in compare(view, choices, workload_file.workload, range(seeds), options):

@@ -264,7 +264,7 @@ def test_order_violations_equal_a_count_by_hand(n_keys: int) -> None:
     key[key >= 10] += n_keys - 20
     order = KeyOrderRisk(n_keys)
     for start in range(0, 5000, 700):
-        order.follow(key[start : start + 700], partition[start : start + 700])
+        order.add(key[start : start + 700], partition[start : start + 700])
     last: dict[int, int] = {}
     by_hand = 0
     for k, p in zip(key.tolist(), partition.tolist(), strict=True):

@@ -57,9 +57,9 @@ def test_rates_of_brokers_are_read_from_the_file(tmp_path: Path) -> None:
     (tmp_path / "t.yaml").write_text("read_rate: {default: 300MB/s, 3: 50MB/s}")
     setup = load_training("nfs", tmp_path / "t.yaml")
     assert setup.rates(np.array([1, 3], np.int32)).tolist() == [300e6, 50e6]
-    setup.expect_brokers(np.array([1, 3], np.int32))
+    setup.check_brokers(np.array([1, 3], np.int32))
     with pytest.raises(UsageError, match="unknown broker in read_rate: 3"):
-        setup.expect_brokers(np.array([1, 2], np.int32))
+        setup.check_brokers(np.array([1, 2], np.int32))
 
     (tmp_path / "t.yaml").write_text("read_rate: {3: 50MB/s}")
     assert load_training("nfs", tmp_path / "t.yaml").rates(np.array([1, 3], np.int32)).tolist() == [250e6, 50e6]
