@@ -35,7 +35,7 @@ LOG_DIRS = 4
 METADATA_VERSION, LOG_DIRS_VERSION = 12, 4
 
 
-class CannedClient(KafkaClient):
+class CannedResponseClient(KafkaClient):
     """A client whose responses are already there."""
 
     def __init__(self, brokers: int, partitions: int) -> None:
@@ -47,7 +47,7 @@ class CannedClient(KafkaClient):
             self._metadata, self._logs = elsewhere.submit(encoded, brokers, partitions).result()
 
     @property
-    def answered_bytes(self) -> int:
+    def response_bytes(self) -> int:
         """Size of all responses together."""
         return len(self._metadata) + sum(map(len, self._logs.values()))
 
@@ -115,7 +115,7 @@ def log_dirs(held: dict[str, list[int]]) -> Any:
 
 def measure_tool(brokers: int, partitions: int) -> None:
     """Print the tool's own cost for a cluster of this size."""
-    client = CannedClient(brokers, partitions)
+    client = CannedResponseClient(brokers, partitions)
     costs = []
     for _ in range(4):
         start = process_time()
@@ -126,7 +126,7 @@ def measure_tool(brokers: int, partitions: int) -> None:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
         f"{brokers} brokers, {partitions} partitions, {replicas} replicas: {cpu_s:.2f} s of processor time, "
-        f"{cpu_s / replicas * 1e6:.1f} us a replica, {client.answered_bytes / 1e6:.1f} MB of answers, "
+        f"{cpu_s / replicas * 1e6:.1f} us a replica, {client.response_bytes / 1e6:.1f} MB of responses, "
         f"{memory:.0f} MB of memory at most"
     )
 

@@ -94,11 +94,11 @@ def main() -> int:
             ours, theirs = measure(sandbox, options.runs)
         ratio = median(mine.wall_s / other.wall_s for mine, other in zip(ours, theirs, strict=True))
         is_faster = is_faster and ratio < 1
-        print(f"{replicas:8}  {told(ours):15}  {told(theirs):15}  {ratio:13.2f}")
+        print(f"{replicas:8}  {format_medians(ours):15}  {format_medians(theirs):15}  {ratio:13.2f}")
     return 0 if is_faster else 1
 
 
-def told(costs: list[Cost]) -> str:
+def format_medians(costs: list[Cost]) -> str:
     """Medians of wall and processor time."""
     return f"{median(c.wall_s for c in costs):5.2f} / {median(c.cpu_s for c in costs):5.2f}"
 

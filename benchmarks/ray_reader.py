@@ -48,7 +48,7 @@ def fill(servers: str, topic: str, shape: str, records: int) -> None:
     producer.flush()
 
 
-def seconds(dataset: Any, records: int) -> float:
+def time_reading(dataset: Any, records: int) -> float:
     """How long it takes until Ray has returned every row."""
     began = perf_counter()
     rows = sum(batch.num_rows for batch in dataset.iter_batches(batch_format="pyarrow", batch_size=None))
@@ -78,8 +78,8 @@ def main() -> None:
             fill(servers, topic, shape, records)
             theirs, ours = [], []
             for _ in range(given.pairs):
-                theirs.append(seconds(ray.data.read_kafka(topic, bootstrap_servers=servers.split(",")), records))
-                ours.append(seconds(read_topic(topic, bootstrap_servers=servers), records))
+                theirs.append(time_reading(ray.data.read_kafka(topic, bootstrap_servers=servers.split(",")), records))
+                ours.append(time_reading(read_topic(topic, bootstrap_servers=servers), records))
             ratios = sorted(a / b for a, b in zip(theirs, ours, strict=True))
             rates = [given.bytes / statistics.median(each) / 1e6 for each in (theirs, ours)]
             print(

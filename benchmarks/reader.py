@@ -125,7 +125,7 @@ class Bench:
         return perf_counter() - began
 
 
-def apart(measured: Callable[..., float], *given: object) -> float:
+def run_in_own_process(measured: Callable[..., float], *given: object) -> float:
     """The result of a run, executed in a process of its own."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
         return process.submit(measured, *given).result()
@@ -161,8 +161,8 @@ def _compare(bench: Bench, aim: float, pairs: int) -> None:
     size = bench.records * bench.record_bytes
     bare, ours = [], []
     for _ in range(pairs):
-        bare.append(apart(bench.bare))
-        ours.append(apart(bench.ours))
+        bare.append(run_in_own_process(bench.bare))
+        ours.append(run_in_own_process(bench.ours))
     name = f"{bench.record_bytes // 1000} kB"
     _show(f"{name}: an epoch against a bare consumer", bare, ours, aim)
     rates = {"bare": size / statistics.median(bare), "reader": size / statistics.median(ours)}
@@ -174,12 +174,12 @@ def _compare(bench: Bench, aim: float, pairs: int) -> None:
         bench.ours(cache)
         plain, cached = [], []
         for _ in range(pairs):
-            plain.append(apart(bench.plain_files, files))
-            cached.append(apart(bench.ours, cache))
+            plain.append(run_in_own_process(bench.plain_files, files))
+            cached.append(run_in_own_process(bench.ours, cache))
         shutil.rmtree(files)
     _show(f"{name}: a cached epoch against plain files", plain, cached, 0.9)
     rate = LOAD * size / statistics.median(ours)
-    shares = [apart(bench.waiting, rate) for _ in range(pairs)]
+    shares = [run_in_own_process(bench.waiting, rate) for _ in range(pairs)]
     print(f"{name}: waiting at {LOAD:.0%} of the rate {statistics.median(shares):.1%} (aim: less than 5%)")
     print(f"{name}: four readers / one {bench.readers(4) / bench.readers(1):.2f}", flush=True)
 

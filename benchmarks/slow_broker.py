@@ -78,7 +78,7 @@ ORACLES: Final = ((0.0, 64), (0.1, 256), (0.3, 256), (0.3, 1000))
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CaseRates:
     """Records per second of the runs of one case."""
 
     case: str
@@ -146,7 +146,7 @@ def ways(
     }
 
 
-def measure(sandbox: Sandbox, rounds: int, kinds: Sequence[Slowness], cases: Sequence[str]) -> Iterator[Found]:
+def measure(sandbox: Sandbox, rounds: int, kinds: Sequence[Slowness], cases: Sequence[str]) -> Iterator[CaseRates]:
     """Interleaved rounds of every producer, for each kind of slowness."""
     for kind, case in itertools.product(kinds, cases):
         copies, acks = REPLICATION[case]
@@ -167,13 +167,13 @@ def measure(sandbox: Sandbox, rounds: int, kinds: Sequence[Slowness], cases: Seq
         with kind.of(sandbox):
             for _, (way, run) in itertools.product(range(rounds), runs.items()):
                 rates[way].append(run())
-        found = Found(f"{kind.name}, {case}", rates)
+        found = CaseRates(f"{kind.name}, {case}", rates)
         for way, each in rates.items():
             print(f"{found.case:28} {way:24} {statistics.median(each):9,.0f}/s  {found.ratio(way):.2f}", flush=True)
         yield found
 
 
-def page(found: Sequence[Found], rounds: int) -> str:
+def page(found: Sequence[CaseRates], rounds: int) -> str:
     """The page of results."""
     rows, by_latency, over_oracle = [], [], []
     for each in found:
@@ -198,7 +198,7 @@ python -m benchmarks.slow_broker --rounds {rounds} --out docs/benchmarks/slow-br
 
 Four real brokers, the last one slow: halted (SIGSTOP) for a part of every 80 ms, or behind a link of an eighth of the
 rate that the others have. {KINDS[0].records:,} records of 1 kB as fast as they go ({KINDS[2].records:,} over the link),
-a buffer of {BUFFER_KIB // 1024} MiB, {rounds} interleaved rounds, connections and the first view apart. Records a
+a buffer of {BUFFER_KIB // 1024} MiB, {rounds} interleaved rounds, connections and the first view not counted. Records a
 second of `confluent_kafka.Producer` with its own partitioner; then throughput over that, median, least and most: of
 `kafkabal.Producer` with the policy `score` by the scores named, and of the best of {len(ORACLES)} oracles that know
 the broker, with the weight that its partitions get, and the records that go to a partition before the next. The best of
@@ -216,7 +216,7 @@ so many is lucky too.
     return text + "\n".join([*rows, "", *reached, "", measured, ""])
 
 
-def _spread(found: Found, way: str) -> str:
+def _spread(found: CaseRates, way: str) -> str:
     ratios = [ours / bare for ours, bare in zip(found.rates[way], found.rates[DEFAULT], strict=True)]
     return f"{found.ratio(way):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
 
@@ -245,7 +245,7 @@ def main() -> None:
                 if given.rates is not None:
                     given.rates.write_text(json.dumps(found))
                 if given.out is not None:
-                    given.out.write_text(page([Found(case, rates) for case, rates in found.items()], given.rounds))
+                    given.out.write_text(page([CaseRates(case, rates) for case, rates in found.items()], given.rounds))
 
 
 if __name__ == "__main__":

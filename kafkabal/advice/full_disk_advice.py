@@ -79,7 +79,7 @@ def advise_relief(
     held = state.replicas.log_dir
     on_it = (held >= 0) & on_volume[np.maximum(held, 0)]
     leads = state.leader_replica
-    young_topics, first_expires_s = _young(state, on_it, ages)
+    young_topics, first_expires_s = _topics_younger_than_retention(state, on_it, ages)
     return ReliefAdvice(
         broker=int(state.brokers.id[dirs.broker[fullest]]),
         log_dir=dirs.path[fullest],
@@ -95,7 +95,9 @@ def advise_relief(
     )
 
 
-def _young(state: ClusterState, on_it: Bools, ages: RecordAges | None) -> tuple[int, float | None]:
+def _topics_younger_than_retention(
+    state: ClusterState, on_it: Bools, ages: RecordAges | None
+) -> tuple[int, float | None]:
     """Topics whose records on a volume are all young, and seconds until the first record is not."""
     if ages is None:
         return 0, None

@@ -33,7 +33,7 @@ class Readiness:
         """The nodes that are not ready yet."""
         return list(self._waited_for)
 
-    def look(self) -> bool:
+    def check(self) -> bool:
         """Check the nodes that were not ready; returns whether all are."""
         while self._waited_for and self._is_ready(self._waited_for[0]):
             del self._waited_for[0]

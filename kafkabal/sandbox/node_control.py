@@ -104,12 +104,12 @@ class NodeControl:
 
         def is_expired() -> bool:
             if self._table.has_ended(process):
-                raise self._did_not_start(server)
+                raise self._not_started_error(server)
             registered = registered_brokers(server.main_port)
             return registered is not None and broker.id not in registered
 
         if not self._wait_limit.until(is_expired):
-            raise self._is_late(server)
+            raise self._no_response_error(server)
 
     def _wait_until_ready(self, nodes: Sequence[Node], processes: Mapping[int, Any]) -> None:
         readiness = Readiness(nodes, [node.id for node in nodes if node.role.serves_clients])
@@ -117,20 +117,20 @@ class NodeControl:
         def is_ready() -> bool:
             for node in nodes:
                 if self._table.has_ended(processes[node.id]):
-                    raise self._did_not_start(node)
-            return readiness.look()
+                    raise self._not_started_error(node)
+            return readiness.check()
 
         if not self._wait_limit.until(is_ready):
-            raise self._is_late(readiness.waited_for[0])
+            raise self._no_response_error(readiness.waited_for[0])
 
-    def _did_not_start(self, node: Node) -> OperationError:
+    def _not_started_error(self, node: Node) -> OperationError:
         log = self.files(node).log
         return OperationError(
             f"{node.title} of sandbox {self._record.name} did not start: {exit_diagnosis.cause_of_end(log)}",
             hint=f"see its log: {log}",
         )
 
-    def _is_late(self, node: Node) -> OperationError:
+    def _no_response_error(self, node: Node) -> OperationError:
         return OperationError(
             f"{node.title} of sandbox {self._record.name} did not respond within {self._wait_limit.deadline_s:g} s",
             hint=f"see its log: {self.files(node).log}",

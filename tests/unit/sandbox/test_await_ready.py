@@ -13,7 +13,7 @@ NODES = (
 )
 
 
-def test_look_goes_on_where_it_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_continues_where_the_last_one_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     """A controller need only listen; a broker must know the others, and is not asked again once it does."""
     listening: set[int] = set()
     known: dict[int, set[int]] = {1: set(), 2: set()}
@@ -27,13 +27,13 @@ def test_look_goes_on_where_it_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(await_ready, "_brokers_known_to", brokers_known_to)
     waiting = await_ready.Readiness(NODES, [1, 2])
 
-    assert not waiting.look()
+    assert not waiting.check()
     listening |= {1, 2, 3}
     known[1] = {1}
-    assert not waiting.look()
+    assert not waiting.check()
     assert [node.id for node in waiting.waited_for] == [1, 2]
     known[1] = {1, 2, 3}
-    assert not waiting.look()
+    assert not waiting.check()
     known[2] = {1, 2}
-    assert waiting.look()
+    assert waiting.check()
     assert asked == [1, 1, 2, 2]
