@@ -326,7 +326,7 @@ def _difference(begun: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, 
     return text(begun), text(now)
 
 
-def keeps_options_quiet(path: Path) -> bool:
+def lacks_recorded_options(path: Path) -> bool:
     """Whether this manifest was begun by a version that did not record its options."""
     try:
         with open_input(path, ROWS, may_be_packed=False) as file:

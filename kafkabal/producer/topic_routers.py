@@ -63,8 +63,8 @@ class TopicRouters:
             options.scores,
             refresh_s=options.refresh_s,
             clock=clock,
-            refreshed=self._refreshed,
-            failed=self._failed,
+            refreshed=self._on_refreshed,
+            failed=self._on_failed,
         )
         self.read_statistics = self._refresher.read_statistics
         """Receives the client's statistics if :attr:`needs_statistics`."""
@@ -112,21 +112,21 @@ class TopicRouters:
             options.policy.create(Context(seed=options.seed, clock=self._clock, rack=options.rack)),
             any_key_order=options.any_key_order,
             clock=self._clock,
-            failed=self._failed,
+            failed=self._on_failed,
         )
 
     def _open(self) -> ClosableReader:
         self._cluster = self._open_cluster()
         return self._cluster
 
-    def _refreshed(self) -> None:
+    def _on_refreshed(self) -> None:
         if self._fault is not None:
             LOG.info("the cluster can be read again")
             self._fault = None
         for status in self.status():
             self._options.metrics(status)
 
-    def _failed(self, error: Exception) -> None:
+    def _on_failed(self, error: Exception) -> None:
         """Log an error once, until it is over or changes; records stop waiting for a first view."""
         for router in self._routers.values():
             router.first_reading.set()

@@ -83,13 +83,13 @@ class ViewRefresher:
         self._thread: PeriodicThread | None = None
         self.measured = LatencyTable(max_age_s=REFRESHES_TO_FORGET * refresh_s, clock=clock)
         """Produce latencies by the client's own statistics."""
-        self.read_statistics = StatisticsReader(self.measured, memory_s=refresh_s, backlogged=self._backlogged)
+        self.read_statistics = StatisticsReader(self.measured, memory_s=refresh_s, backlogged=self._revise_if_needed)
         """Receives the client's statistics texts."""
         self._latency = latency or self.measured
 
     def needs_latency(self, about: About) -> bool:
         """Whether the policy or a score needs produce latencies."""
-        return Input.LATENCY in about.inputs or self._scores_latency
+        return Input.LATENCY in about.inputs or self._is_latency_scored
 
     def start(self, client: Callable[[], Any]) -> None:
         """Start refreshing periodically.
@@ -133,7 +133,7 @@ class ViewRefresher:
             self._views = ViewReader(cluster, latency=self._latency, prometheus=self._prometheus, clock=self._clock)
         routers = tuple(self._routers())
         self._read(self._views, routers)
-        growing = [router for router in routers if router.view is None and self._preview(self._views, router)]
+        growing = [router for router in routers if router.view is None and self._preview_if_small(self._views, router)]
         if growing:
             self._read(self._views, routers)
         self._show(self._views, routers)
@@ -143,7 +143,7 @@ class ViewRefresher:
             router.begin_reading()
         views.read(self._scores)
 
-    def _preview(self, views: ViewReader, router: TopicRouter) -> bool:
+    def _preview_if_small(self, views: ViewReader, router: TopicRouter) -> bool:
         """Preview a small topic, which may look unbalanced only because records arrived during the reading; False if it
         is not one."""
         try:
@@ -181,11 +181,11 @@ class ViewRefresher:
             raise fault
 
     @property
-    def _scores_latency(self) -> bool:
+    def _is_latency_scored(self) -> bool:
         return any(Need.TELEMETRY in weighted.score.needs for weighted in self._scores)
 
-    def _backlogged(self) -> None:
-        if self._scores_latency and self._thread is not None:
+    def _revise_if_needed(self) -> None:
+        if self._is_latency_scored and self._thread is not None:
             self._thread.revise()
 
 

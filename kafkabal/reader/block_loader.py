@@ -7,7 +7,7 @@ from typing import Protocol
 
 from kafkabal.clusters.kafka import LazyRecords, RawRecord
 from kafkabal.errors import DriftError
-from kafkabal.reader.join_file_pieces import joined
+from kafkabal.reader.join_file_pieces import join_pieces
 from kafkabal.reader.loaded_blocks import LoadedBlock
 from kafkabal.reader.manifest import Manifest
 from kafkabal.wording import counted_noun
@@ -124,7 +124,7 @@ class BrokerBlocks:
             for broker, seconds in fetched.seconds_by_broker.items():
                 seconds_by_broker[broker] = seconds_by_broker.get(broker, 0.0) + seconds
         last = rest[0].first if rest else None
-        own = [file for file in joined(found) if block.first <= file.first and (last is None or file.first < last)]
+        own = [file for file in join_pieces(found) if block.first <= file.first and (last is None or file.first < last)]
         if len(own) != block.samples:
             raise DriftError(
                 f"topic {self._manifest.topic}: {len(own)} of {block.samples} files of a block are whole",

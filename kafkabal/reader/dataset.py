@@ -18,7 +18,7 @@ from kafkabal.errors import UsageError
 from kafkabal.reader.block_loader_factory import BlockLoaderFactory
 from kafkabal.reader.checkpoint import Checkpoint, load_state, save_state
 from kafkabal.reader.choose_manifest import manifest_of
-from kafkabal.reader.decoders import Decoder, OnError, decoded, load_decoder
+from kafkabal.reader.decoders import Decoder, OnError, decode_samples, load_decoder
 from kafkabal.reader.epoch_progress import EpochProgress, Ranges
 from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.metrics import ReaderMetrics, call_periodically
@@ -373,7 +373,7 @@ class TopicReader:
         options = self._options
         if options.decode is None:
             return samples
-        return decoded(samples, options.decode, options.on_error, self.manifest.topic, self.metrics)
+        return decode_samples(samples, options.decode, options.on_error, self.manifest.topic, self.metrics)
 
 
 def _data_loader_worker() -> tuple[int, int]:

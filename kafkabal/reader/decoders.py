@@ -96,7 +96,7 @@ def load_decoder(name: str | Decoder | None) -> Decoder | None:
     return decoder
 
 
-def decoded(
+def decode_samples(
     samples: Iterable[Sample], decode: Decoder, on_error: OnError, topic: str, metrics: ReaderMetrics
 ) -> Iterator[Sample]:
     """Yield samples with their decoded values; count those that the decoder refuses.

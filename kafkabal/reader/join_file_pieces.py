@@ -101,7 +101,7 @@ def parse_chunk(chunk: bytes, partition: int, offset: int) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def joined(records: Iterable[tuple[int, RawRecord]]) -> list[PiecedFile]:
+def join_pieces(records: Iterable[tuple[int, RawRecord]]) -> list[PiecedFile]:
     """The whole files among records, by when their first piece was sent; duplicate pieces count once."""
     files: dict[FileKey, PiecedFile] = {}
     for partition, record in records:

@@ -36,13 +36,13 @@ def choices_needed(counts: Sequence[int], head: int, total: int, n: int) -> int:
         Number of records counted.
     """
     d = max(2, int(counts[len(counts) - 1] * n / total))
-    while d < n and not _fits(counts, head, total, n, d):
+    while d < n and not _are_enough(counts, head, total, n, d):
         d += 1
     return min(d, n)
 
 
 @kernel
-def _fits(counts: Sequence[int], head: int, total: int, n: int, d: int) -> bool:
+def _are_enough(counts: Sequence[int], head: int, total: int, n: int, d: int) -> bool:
     in_head = 0
     for i in range(len(counts) - head, len(counts)):
         in_head += counts[i]

@@ -25,7 +25,7 @@ from kafkabal.sources.source_protocol import (
     RowChecksum,
     WantedRecords,
 )
-from kafkabal.sources.transform import Transform, transformed
+from kafkabal.sources.transform import Transform, transform_block
 
 KEYS: Final = ("path", "label")
 
@@ -132,8 +132,8 @@ class FolderSource:
         """See :meth:`Source.listing`."""
         left_out: list[tuple[str, str]] = []
         files = self._store.files(lambda name, why: left_out.append((name, why)), self._read_ahead)
-        parts = [self._part(file.name, file.version) for file in files if self._takes(file.name)]
-        left_out = [each for each in left_out if self._takes(each[0])]
+        parts = [self._part(file.name, file.version) for file in files if self._is_included(file.name)]
+        left_out = [each for each in left_out if self._is_included(each[0])]
         if left_out and not left_out[0][0]:
             raise InputFileError(self._store.path(""), left_out[0][1])
         if not parts and not left_out:
@@ -207,7 +207,7 @@ class FolderSource:
         """All blocks of a group; those of a file too large for memory are made as they are consumed."""
         if self._chunk_bytes is None:
             whole = self._whole([self._read(wanted) for wanted in group])
-            return [whole if self._transform is None else transformed(whole, self._transform)]
+            return [whole if self._transform is None else transform_block(whole, self._transform)]
         if len(group) == 1 and group[0].part.size_bytes > _WHOLE_BYTES and group[0].part.records > 1:
             return self._streamed(group[0])
         return [block for wanted in group for block in self._split(self._read(wanted), self._chunk_bytes)]
@@ -296,7 +296,7 @@ class FolderSource:
             checksums={wanted.part_index: checksum} if end == records else {},
         )
 
-    def _takes(self, name: str) -> bool:
+    def _is_included(self, name: str) -> bool:
         included = not self._include or any(fnmatchcase(name, pattern) for pattern in self._include)
         return included and not any(fnmatchcase(name, pattern) for pattern in self._exclude)
 

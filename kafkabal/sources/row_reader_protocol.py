@@ -27,7 +27,7 @@ class WantedFields:
         return iter([name for name in (self.key, self.value, self.label) if name is not None])
 
     @property
-    def any(self) -> bool:
+    def needs_fields(self) -> bool:
         """Whether rows have to be parsed."""
         return not (self.key is None and self.value is None and self.label is None)
 

@@ -29,7 +29,7 @@ from kafkabal.sources.source_protocol import (
     RowChecksum,
     WantedRecords,
 )
-from kafkabal.sources.transform import Transform, transformed
+from kafkabal.sources.transform import Transform, transform_block
 from kafkabal.wording import counted_noun
 
 
@@ -73,7 +73,7 @@ class RowSource:
         self._format = row_format or _format_of(self._file)
         self._wanted = WantedFields(key=key_field, value=value_field, label=label_field)
         self._transform = transform
-        if self._wanted.any and not self._format.has_fields:
+        if self._wanted.needs_fields and not self._format.has_fields:
             what = "lines of plain text" if self._format is RowFormat.TEXT else "TFRecord files"
             hint = "use --format jsonl if they are JSON" if self._format is RowFormat.TEXT else None
             raise UsageError(f"{what} have no fields", hint=hint)
@@ -129,7 +129,7 @@ class RowSource:
         """See :meth:`Source.find_too_large`; also finds rows that cannot be sent."""
         if self._file is None:
             return
-        is_cut = self._wanted.any or not self._format.is_sent_as_read
+        is_cut = self._wanted.needs_fields or not self._format.is_sent_as_read
         for part in parts:
             if not is_cut and (part.size_bytes <= limit_bytes or not self._has_long_lines(part, limit_bytes)):
                 continue
@@ -204,7 +204,7 @@ class RowSource:
                     skipped_bytes=skipped_bytes,
                     rows=RowChecksum(rows=passed, sha256=digest.hexdigest()),
                 )
-                yield block if self._transform is None else transformed(block, self._transform)
+                yield block if self._transform is None else transform_block(block, self._transform)
             skipped_bytes = 0
             if fault is not None:
                 raise fault
@@ -224,7 +224,7 @@ class RowSource:
 
     def _parts(self, rows: Rows) -> tuple[RecordParts, InputFileError | None]:
         """Parts of the records up to the first row that cannot be sent, and the reason."""
-        if rows.fields is None or not self._wanted.any:
+        if rows.fields is None or not self._wanted.needs_fields:
             return RecordParts(rows.texts, None, rows.headers), None
         key, value, label = self._wanted.key, self._wanted.value, self._wanted.label
         keys: list[bytes | None] = []

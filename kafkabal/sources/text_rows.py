@@ -22,7 +22,7 @@ def text_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterat
 
 def json_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
     """One JSON object per line, which is parsed only if fields are wanted."""
-    if not wanted.any:
+    if not wanted.needs_fields:
         yield from _lines(file)
         return
     decode = msgspec.json.Decoder(dict[str, Any]).decode

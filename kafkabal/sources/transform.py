@@ -44,7 +44,7 @@ def load_transform(name: str) -> Transform:
     return Transform(name, found)
 
 
-def transformed(block: Block, transform: Transform) -> Block:
+def transform_block(block: Block, transform: Transform) -> Block:
     """The records of a block after the transform; an existing header ``sha256`` is updated to the new value.
 
     Raises

@@ -43,7 +43,7 @@ def pick_kernel(
         if broker == best:
             continue
         hot = _is_hot(state, broker)
-        if best < 0 or _goes_before(state, broker, hot, best, best_hot):
+        if best < 0 or _is_preferred(state, broker, hot, best, best_hot):
             best, best_hot = broker, hot
     return send_to(state.turns, state.in_flight, best)
 
@@ -60,7 +60,7 @@ def _is_hot(state: PrequalState, broker: int) -> bool:
 
 
 @kernel
-def _goes_before(state: PrequalState, a: int, a_hot: bool, b: int, b_hot: bool) -> bool:
+def _is_preferred(state: PrequalState, a: int, a_hot: bool, b: int, b_hot: bool) -> bool:
     if a_hot != b_hot:
         return b_hot
     if a_hot:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from kafkabal.errors import BusyError, InputFileError, OutputError
-from kafkabal.producer.send_manifest import ManifestHeader, SendManifest, keeps_options_quiet
+from kafkabal.producer.send_manifest import ManifestHeader, SendManifest, lacks_recorded_options
 from kafkabal.sources.source_protocol import Part
 
 HEADER = ManifestHeader(
@@ -157,12 +157,12 @@ def test_a_manifest_that_is_quiet_about_options_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "m"
     header = {"kafkabal_manifest": 1, "id": "ab12", "cluster_id": "c", "topic": "t", "topic_id": "T1"}
     path.write_bytes(msgspec.json.encode({**header, "source": "folder /data", "offsets": {"0": 5}}) + b"\n")
-    assert keeps_options_quiet(path)
+    assert lacks_recorded_options(path)
     with SendManifest.open(path, msgspec.structs.replace(HEADER, options={"--key": "label"})) as manifest:
         assert manifest.header.id == "ab12"
-    assert not keeps_options_quiet(tmp_path / "none")
+    assert not lacks_recorded_options(tmp_path / "none")
     SendManifest.open(tmp_path / "new", msgspec.structs.replace(HEADER, options={})).close()
-    assert not keeps_options_quiet(tmp_path / "new")
+    assert not lacks_recorded_options(tmp_path / "new")
 
 
 @pytest.mark.parametrize("content", [b"an image\xff", b"{}\n", b'{"kafkabal_snapshot":1}\n'])
