@@ -109,7 +109,7 @@ class Adaptive(PerRecordPolicy):
 
     about: ClassVar = About(
         name="adaptive",
-        meaning="like uniform-sticky, but partitions with more queued batches are drawn less often",
+        meaning="a random partition for one full batch, less often one with a long queue; records with a key by hash",
         source="KIP-794, the Java client's default",
         inputs=frozenset({Input.KEYS, Input.ACKS}),
         keeps_key_order=True,

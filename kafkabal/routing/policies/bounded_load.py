@@ -67,7 +67,7 @@ class BoundedLoad(PerRecordPolicy):
 
     about: ClassVar = About(
         name="bounded-load",
-        meaning="consistent hash of the key; skips partitions with more than c times the average load",
+        meaning="the partition by consistent hash of the key, skipping those with more than c times the average load",
         source="Mirrokni, Thorup, Zadimoghaddam, SODA 2018; HAProxy 'hash-balance-factor'",
         inputs=frozenset({Input.KEYS}),
         feedback=Feedback.SENT,

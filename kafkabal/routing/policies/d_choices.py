@@ -99,7 +99,7 @@ class DChoices(PartialKeyGrouping):
 
     about: ClassVar = About(
         name="d-choices",
-        meaning="partial key grouping with more partitions for heavy keys, as many as needed",
+        meaning="the less loaded of two partitions by hashes of the key; of as many as needed for heavy keys",
         source="Nasir et al., When Two Choices Are not Enough, ICDE 2016 (arXiv 1510.05714)",
         inputs=frozenset({Input.KEYS}),
         feedback=Feedback.SENT,

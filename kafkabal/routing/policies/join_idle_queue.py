@@ -52,7 +52,7 @@ class JoinIdleQueue(BrokerFirstPolicy):
 
     about: ClassVar = About(
         name="join-idle-queue",
-        meaning="a random broker with nothing in flight; any broker if all have something in flight",
+        meaning="a random broker without records in flight; any broker if all have some",
         source="Lu et al., Join-Idle-Queue, Performance Evaluation 2011",
         inputs=frozenset({Input.ACKS}),
         feedback=Feedback.ACKS,

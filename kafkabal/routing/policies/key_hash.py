@@ -16,7 +16,7 @@ class KeyHash(KeylessPolicy):
 
     about: ClassVar = About(
         name="key-hash",
-        meaning="murmur2 of the key modulo the number of partitions; random without a key",
+        meaning="the partition by murmur2 of the key; without a key, a random one",
         source="Kafka's Java client; librdkafka 'murmur2_random'",
         inputs=frozenset({Input.KEYS}),
         keeps_key_order=True,

@@ -33,7 +33,7 @@ class Default(KeylessPolicy):
 
     about: ClassVar = About(
         name="default",
-        meaning="CRC-32 of the key; without a key, a random partition for 10 ms at a time",
+        meaning="the partition by CRC-32 of the key; without a key, a random one for 10 ms at a time",
         source="librdkafka 'consistent_random' with sticky.partitioning.linger.ms",
         inputs=frozenset({Input.KEYS}),
         keeps_key_order=True,

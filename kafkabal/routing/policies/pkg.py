@@ -43,7 +43,7 @@ class PartialKeyGrouping(PerRecordPolicy):
 
     about: ClassVar = About(
         name="pkg",
-        meaning="the less loaded of two partitions given by two hashes of the key",
+        meaning="the less loaded of two partitions by hashes of the key",
         source="Nasir et al., The Power of Both Choices, ICDE 2015 (arXiv 1504.00788)",
         inputs=frozenset({Input.KEYS}),
         feedback=Feedback.SENT,

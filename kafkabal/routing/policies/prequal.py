@@ -98,7 +98,7 @@ class Prequal(BrokerFirstPolicy):
 
     about: ClassVar = About(
         name="prequal",
-        meaning="among sampled brokers, the fastest cold one, else the one with the fewest records in flight",
+        meaning="of sampled brokers, the fastest below the queue limit, else the one with fewest records in flight",
         source="Wydrowski et al., Prequal, NSDI 2024 (arXiv 2312.10172)",
         inputs=frozenset({Input.ACKS}),
         feedback=Feedback.ACKS,

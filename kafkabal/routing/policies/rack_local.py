@@ -32,7 +32,7 @@ class RackLocal(CyclicSequencePolicy):
 
     about: ClassVar = About(
         name="rack-local",
-        meaning="partitions led in the reader's rack, else those with a replica there, else all",
+        meaning="partitions led in the reader's rack in turn, else those with a replica there, else all",
         source="KIP-392, KIP-36, KIP-1123",
         inputs=frozenset({Input.RACKS, Input.LOG_DIRS}),
         ranges={"max-skew": Range(0, 1_000_000)},

@@ -31,7 +31,7 @@ class WChoices(DChoices):
 
     about: ClassVar = About(
         name="w-choices",
-        meaning="partial key grouping with all partitions for heavy keys",
+        meaning="the less loaded of two partitions by hashes of the key; of all for heavy keys",
         source="Nasir et al., When Two Choices Are not Enough, ICDE 2016 (arXiv 1510.05714)",
         inputs=frozenset({Input.KEYS}),
         feedback=Feedback.SENT,

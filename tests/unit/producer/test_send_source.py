@@ -434,7 +434,7 @@ def test_a_topic_that_is_missing_when_records_are_refused_is_not_sent_to_again(b
     gone = same_topic_check("T", lambda: None, TOPIC)
     with bench.open_manifest(source := FolderSource(data)) as manifest, bench.producer() as producer:
         run = SendRun(producer, source, manifest, same_topic=gone, clock=lambda: 0.0)
-        run._next_same_topic_s = 1.0
+        run._next_topic_check_s = 1.0
         producer._produce = lambda *_: (_ for _ in ()).throw(KafkaException(KafkaError(KafkaError._UNKNOWN_TOPIC)))
         with pytest.raises(OperationError, match=f"topic {TOPIC} was deleted during the run; 0 records") as caught:
             run.send(source.listing())
