@@ -24,7 +24,7 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
     for name, build in IMBALANCES.items():
         found[name] = {}
         for policy in policies:
-            steps = found[name][policy] = _doubled(bench, build, policy)
+            steps = found[name][policy] = _send_until_doubled(bench, build, policy)
             say(f"{name}, {policy}: max/mean {imbalance(steps[0]):.3f} -> {imbalance(steps[-1]):.3f}")
     shown = range(0, _STEPS + 1, 2)
     best = {name: imbalance(of["score"][-1]) for name, of in found.items()}
@@ -52,7 +52,7 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
     )
 
 
-def _doubled(bench: ExperimentSandbox, build: Build, policy: str) -> list[list[int]]:
+def _send_until_doubled(bench: ExperimentSandbox, build: Build, policy: str) -> list[list[int]]:
     """Bytes of each broker at the start, and after each step."""
     topic = f"skew-{_POLICIES.index(policy)}"
     topics = build(bench, topic, bench.extent.records(_UNIT_RECORDS), _RECORD_BYTES)

@@ -55,13 +55,13 @@ POLICIES = (
 )
 REFRESH_S = 0.5
 
-_GONE_S = 30.0
+_TOPIC_WAIT_S = 30.0
 _JAVA_S = 300.0
 _JAVA_HEAP_BYTES = 256 * 2**20
 _JAVA_PAYLOADS = 100
 """With 163 kB each they take 16 MB, of which the tool keeps several copies in memory."""
 # the summary line of Kafka's performance tool
-_STATED = re.compile(r"(\d+) ms 50th, \d+ ms 95th, (\d+) ms 99th")
+_JAVA_LATENCIES = re.compile(r"(\d+) ms 50th, \d+ ms 95th, (\d+) ms 99th")
 _SETTINGS = {"linger.ms": 5, "enable.idempotence": True, "queue.buffering.max.kbytes": 64 * 1024, "log_level": 2}
 
 
@@ -138,7 +138,7 @@ class ExperimentSandbox:
         self._await_logs(topic, sum(map(len, assignment)))
 
     def _await_logs(self, topic: str, replicas: int) -> None:
-        end = monotonic() + _GONE_S
+        end = monotonic() + _TOPIC_WAIT_S
         while self._replicas_with_logs(topic) < replicas and monotonic() < end:
             sleep(0.05)
 
@@ -157,7 +157,7 @@ class ExperimentSandbox:
     def delete(self, topic: str) -> None:
         """Delete a topic, and wait until no log dir holds any of it."""
         self._admin.delete_topics([topic])[topic].result()
-        end = monotonic() + _GONE_S
+        end = monotonic() + _TOPIC_WAIT_S
         while topic in self.cluster.read(ReadRequest()).state.topics.name and monotonic() < end:
             sleep(0.1)
 
@@ -269,7 +269,7 @@ class ExperimentSandbox:
             done = run_java(command, timeout_s=_JAVA_S)
             assert done.exit_code == 0, done.stderr
         seconds = monotonic() - start
-        stated = _STATED.findall(done.stdout)[-1]
+        stated = _JAVA_LATENCIES.findall(done.stdout)[-1]
         p50_s, p99_s = (int(milliseconds) / 1000 for milliseconds in stated)
         return Sent(seconds, np.empty(0), np.empty(0, np.int32), np.empty(0), stated_s=(p50_s, p99_s))
 

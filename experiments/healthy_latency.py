@@ -24,7 +24,7 @@ _FIRST_PER_S: Final = {100: 2_000.0, 1_000: 1_000.0, 100_000: 50.0}
 _LOADS: Final = (0.3, 0.6, 0.9)
 _STEP_S: Final = 3.0
 """Within 1 s, queues and page caches absorb more than brokers sustain: at 90 % of that the default's p50 was 1 s."""
-_KEPT_UP: Final = 0.8
+_KEPT_UP_RATIO: Final = 0.8
 _TRIES: Final = 2
 _RUN_S: Final = 12.0
 """Two readings of the cluster at the default interval, after clients have connected."""
@@ -34,7 +34,7 @@ _P50_GOAL, _P99_GOAL = 1.05, 1.15
 _PUSH_INTERVAL: Final = "1s"
 _TELEMETRY_TOPIC: Final = "__kafkabal_telemetry"
 _SCORE: Final = "score"
-_WITH: Final = ", telemetry"
+_TELEMETRY_SUFFIX: Final = ", telemetry"
 
 Latencies = list[tuple[float, float]]
 """p50 and p99 of each round, in seconds."""
@@ -45,7 +45,7 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
     ways: dict[str, dict[str, Any]] = {LIBRDKAFKA: {}, _SCORE: {}}
     found = _all_sizes(bench, say, ways, _LOADS)
     cells = [(size, load, per_s, of) for size, loads in found.items() for load, (per_s, of) in loads.items()]
-    over = [_over(of[_SCORE], of[LIBRDKAFKA]) for *_, of in cells]
+    over = [_ratios(of[_SCORE], of[LIBRDKAFKA]) for *_, of in cells]
     return Finding(
         key="write-latency",
         title="2a. Write latency, all brokers healthy",
@@ -63,8 +63,8 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
             for (size, load, per_s, of), ratios in zip(cells, over, strict=True)
         ],
         verdicts=[
-            _reached(over, 0, f"policy score: p50 within {_P50_GOAL} x the default", _P50_GOAL),
-            _reached(over, 1, f"policy score: p99 within {_P99_GOAL} x the default", _P99_GOAL),
+            _verdict(over, 0, f"policy score: p50 within {_P50_GOAL} x the default", _P50_GOAL),
+            _verdict(over, 1, f"policy score: p99 within {_P99_GOAL} x the default", _P99_GOAL),
         ],
         bars={
             f"{_bytes(size)}, {load:.0%}": np.median(ratios, axis=0).tolist()
@@ -81,7 +81,12 @@ def run_telemetry(bench: ExperimentSandbox, say: Callable[[str], None]) -> Findi
     not."""
     pushes = {"enable_metrics_push": True}
     silent = {"enable_metrics_push": False}
-    ways = {LIBRDKAFKA: silent, LIBRDKAFKA + _WITH: pushes, _SCORE: silent, _SCORE + _WITH: pushes}
+    ways = {
+        LIBRDKAFKA: silent,
+        LIBRDKAFKA + _TELEMETRY_SUFFIX: pushes,
+        _SCORE: silent,
+        _SCORE + _TELEMETRY_SUFFIX: pushes,
+    }
     with tempfile.TemporaryDirectory() as folder:
         jar = Path(folder) / "telemetry.jar"
         jars = ensure_jars(bench.sandbox.record.spec.version, default_cache())
@@ -92,7 +97,7 @@ def run_telemetry(bench: ExperimentSandbox, say: Callable[[str], None]) -> Findi
             found = _all_sizes(collecting, say, ways, _LOADS[1:2])
             pushed_bytes = int(collecting.bytes_by_broker(_TELEMETRY_TOPIC).sum())
     cells = [(size, of) for size, loads in found.items() for _, of in loads.values()]
-    over = {way: [_over(of[way + _WITH], of[way]) for _, of in cells] for way in (LIBRDKAFKA, _SCORE)}
+    over = {way: [_ratios(of[way + _TELEMETRY_SUFFIX], of[way]) for _, of in cells] for way in (LIBRDKAFKA, _SCORE)}
     return Finding(
         key="write-latency-telemetry",
         title="2a, telemetry. Write latency with and without client metrics",
@@ -113,8 +118,8 @@ def run_telemetry(bench: ExperimentSandbox, say: Callable[[str], None]) -> Findi
         ],
         verdicts=[
             ("metrics were pushed and forwarded", pushed_bytes > 0),
-            _reached(over[_SCORE], 0, f"policy score: pushing changes p50 within {_P50_GOAL} x", _P50_GOAL),
-            _reached(over[_SCORE], 1, f"policy score: pushing changes p99 within {_P99_GOAL} x", _P99_GOAL),
+            _verdict(over[_SCORE], 0, f"policy score: pushing changes p50 within {_P50_GOAL} x", _P50_GOAL),
+            _verdict(over[_SCORE], 1, f"policy score: pushing changes p99 within {_P99_GOAL} x", _P99_GOAL),
         ],
         data=found,
     )
@@ -134,7 +139,7 @@ def saturating_per_s(reached_per_s: Callable[[float], float], first_per_s: float
     while misses < _TRIES:
         reached = reached_per_s(offered_per_s)
         best_per_s = max(best_per_s, reached)
-        if reached < _KEPT_UP * offered_per_s:
+        if reached < _KEPT_UP_RATIO * offered_per_s:
             misses += 1
         else:
             offered_per_s, misses = 2 * offered_per_s, 0
@@ -177,13 +182,13 @@ def _rounds(
     for seed in range(bench.extent.runs(_ROUNDS)):
         # whoever runs second writes to brokers that still flush the first one's data
         for way, settings in list(ways.items())[:: -1 if seed % 2 else 1]:
-            policy = way.removesuffix(_WITH)
+            policy = way.removesuffix(_TELEMETRY_SUFFIX)
             sent = bench.send(_TOPIC, policy, sizes, seed=seed, per_s=per_s, refresh_s=DEFAULT_REFRESH_S, **settings)
-            found.setdefault(way, []).append(sent.p50_and_p99_s(from_s=_left_out_s(bench)))
+            found.setdefault(way, []).append(sent.p50_and_p99_s(from_s=_warm_up_s(bench)))
     return found
 
 
-def _left_out_s(bench: ExperimentSandbox) -> float:
+def _warm_up_s(bench: ExperimentSandbox) -> float:
     return _CONNECTING_S * bench.extent.part
 
 
@@ -191,18 +196,19 @@ def _setting(bench: ExperimentSandbox) -> str:
     return (
         "Records come at a part of the saturating rate, the most that librdkafka's default gets acknowledged of rates "
         f"that double every {_STEP_S:g} s. Runs of {_RUN_S * bench.extent.part:g} s, of which the first "
-        f"{_left_out_s(bench):g} s, in which clients connect, are left out; {bench.extent.runs(_ROUNDS)} interleaved "
-        f"rounds, in turns who comes first. The cluster is read every {DEFAULT_REFRESH_S:g} s, as by default. "
+        f"{_warm_up_s(bench):g} s, in which clients connect, are left out; {bench.extent.runs(_ROUNDS)} interleaved "
+        "rounds, each starting with another of them. "
+        f"The cluster is read every {DEFAULT_REFRESH_S:g} s, as by default. "
         f"{machine_load()}"
     )
 
 
-def _over(own: Latencies, other: Latencies) -> Latencies:
+def _ratios(own: Latencies, other: Latencies) -> Latencies:
     """p50 and p99 divided by those of another way, by round."""
     return [(a[0] / b[0], a[1] / b[1]) for a, b in zip(own, other, strict=True)]
 
 
-def _reached(over: Sequence[Latencies], column: int, what: str, goal: float) -> tuple[str, bool]:
+def _verdict(over: Sequence[Latencies], column: int, what: str, goal: float) -> tuple[str, bool]:
     medians = [float(np.median([pair[column] for pair in ratios])) for ratios in over]
     within = sum(ratio <= goal for ratio in medians)
     return f"{what} in {within} of {len(over)} cases (worst: {max(medians):.2f})", within == len(over)

@@ -47,7 +47,7 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
     found: dict[str, dict[str, _Move]] = {}
     for name in IMBALANCES:
         for throttle in _THROTTLES:
-            move = found.setdefault(name, {})[throttle] = _measured(bench, name, throttle)
+            move = found.setdefault(name, {})[throttle] = _measure_move(bench, name, throttle)
             say(
                 f"{name}, throttle {throttle}: {move.before:.3f} -> {move.after:.3f}, {move.copied_bytes / 1e6:.0f} MB "
                 f"in {move.seconds:.1f} s; p99 {move.alone_s[1] * 1000:.0f} -> {move.beside_s[1] * 1000:.0f} ms"
@@ -103,7 +103,7 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
     )
 
 
-def _measured(bench: ExperimentSandbox, name: str, throttle: str) -> _Move:
+def _measure_move(bench: ExperimentSandbox, name: str, throttle: str) -> _Move:
     topics = IMBALANCES[name](bench, _TOPIC, bench.extent.records(_UNIT_RECORDS), _FILL_BYTES)
     before = held_bytes(bench, topics)
     sizes = np.full(int(_LONGEST_S * _PER_S), _RECORD_BYTES, np.int64)

@@ -58,7 +58,7 @@ class _TimedProducer:
         self._client.flush()
 
 
-class _Weighing:
+class _WeightedPartitions:
     """Recomputes weights for each record; reads the cluster itself, or has a thread read it."""
 
     def __init__(self, bench: ExperimentSandbox, client: Client, *, reads: bool) -> None:
@@ -94,7 +94,7 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
     bench.create(_TOPIC, [[broker] for broker in bench.brokers for _ in range(2)])
     records, runs = bench.extent.records(_RECORDS), bench.extent.runs(_RUNS)
     from_s = min(_CONNECTING_S, 0.4 * records / _PER_S)
-    _default(bench, records)  # the first run into a new topic is slower than later ones
+    _send_by_default(bench, records)  # the first run into a new topic is slower than later ones
     found: dict[str, list[tuple[float, float, float]]] = {}
     for _ in range(runs):
         for way, send in _WAYS.items():
@@ -123,7 +123,7 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
             ]
             for way, (p50, p99, longest) in medians.items()
         ],
-        verdicts=[(f"{CACHED}: {what}", is_reached) for what, is_reached in _reached(medians, over)],
+        verdicts=[(f"{CACHED}: {what}", is_reached) for what, is_reached in _verdicts(medians, over)],
         bars={way: [p99 * 1000, longest * 1000] for way, (_, p99, longest) in medians.items()},
         bar_labels=["p99 of latency", "longest call"],
         bar_axis="milliseconds",
@@ -131,7 +131,7 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
     )
 
 
-def _reached(medians: Mapping[str, list[float]], over: Mapping[str, list[float]]) -> list[tuple[str, bool]]:
+def _verdicts(medians: Mapping[str, list[float]], over: Mapping[str, list[float]]) -> list[tuple[str, bool]]:
     p99, kept_s, by_sender_s = over[CACHED][1], medians[CACHED][2], medians[SYNC][2]
     return [
         (f"p99 within {_P99_GOAL} x the default ({p99:.2f})", p99 <= _P99_GOAL),
@@ -142,39 +142,39 @@ def _reached(medians: Mapping[str, list[float]], over: Mapping[str, list[float]]
     ]
 
 
-def _default(bench: ExperimentSandbox, records: int) -> tuple[Sent, list[float]]:
-    return _sent(_TimedProducer(Client(bench.settings)), records)
+def _send_by_default(bench: ExperimentSandbox, records: int) -> tuple[Sent, list[float]]:
+    return _send(_TimedProducer(Client(bench.settings)), records)
 
 
-def _by_sender(bench: ExperimentSandbox, records: int) -> tuple[Sent, list[float]]:
+def _send_and_refresh_in_turn(bench: ExperimentSandbox, records: int) -> tuple[Sent, list[float]]:
     client = Client(bench.settings)
-    return _sent(_TimedProducer(client, _Weighing(bench, client, reads=True).partition), records)
+    return _send(_TimedProducer(client, _WeightedPartitions(bench, client, reads=True).partition), records)
 
 
-def _beside(bench: ExperimentSandbox, records: int) -> tuple[Sent, list[float]]:
+def _send_beside_refreshes(bench: ExperimentSandbox, records: int) -> tuple[Sent, list[float]]:
     client = Client(bench.settings)
-    weighing = _Weighing(bench, client, reads=False)
-    sent = _sent(_TimedProducer(client, weighing.partition), records)
+    weighing = _WeightedPartitions(bench, client, reads=False)
+    sent = _send(_TimedProducer(client, weighing.partition), records)
     weighing.refresher.close()
     return sent
 
 
-def _kept(bench: ExperimentSandbox, records: int, scores: str = "disk") -> tuple[Sent, list[float]]:
+def _send_with_producer(bench: ExperimentSandbox, records: int, scores: str = "disk") -> tuple[Sent, list[float]]:
     own = {"kafkabal.scores": scores, "kafkabal.refresh.ms": round(REFRESH_S * 1000), "kafkabal.seed": 1}
     with Producer({**bench.settings, **own}) as producer:
-        return _sent(_TimedProducer(producer), records)
+        return _send(_TimedProducer(producer), records)
 
 
 _WAYS: Mapping[str, Callable[[ExperimentSandbox, int], tuple[Sent, list[float]]]] = {
-    LIBRDKAFKA: _default,
-    SYNC: _by_sender,
-    ASYNC: _beside,
-    CACHED: _kept,
-    MEASURED: lambda bench, records: _kept(bench, records, "disk,latency"),
+    LIBRDKAFKA: _send_by_default,
+    SYNC: _send_and_refresh_in_turn,
+    ASYNC: _send_beside_refreshes,
+    CACHED: _send_with_producer,
+    MEASURED: lambda bench, records: _send_with_producer(bench, records, "disk,latency"),
 }
 
 
-def _sent(producer: _TimedProducer, records: int) -> tuple[Sent, list[float]]:
+def _send(producer: _TimedProducer, records: int) -> tuple[Sent, list[float]]:
     return send_to(producer, np.full(records, _RECORD_BYTES, np.int64), _PER_S), producer.call_s
 
 

@@ -33,9 +33,9 @@ from kafkabal.simulator import (
 _TOPIC: Final = "space"
 """Random placements are drawn by topic name: every policy gets those of this topic."""
 _RUNS: Final = 3
-_ALIKE: Final = FixedSize(2_000)
+_EQUAL_SIZES: Final = FixedSize(2_000)
 _GOAL: Final = 1.02
-_DEFAULTS_BAD: Final = 1.3
+_DEFAULTS_ABOVE: Final = 1.3
 _SIMULATED_A_BROKER: Final = 2_000
 _SIMULATED_BYTES_PER_S: Final = 100e6
 """Approximately what the producers reach on the real brokers."""
@@ -58,7 +58,7 @@ class Case:
     replication_factor: int = 1
     capacity: tuple[int, ...] = ()
     """Relative capacities of the brokers; empty for equal ones."""
-    sizes: Sizes = _ALIKE
+    sizes: Sizes = _EQUAL_SIZES
     records: int = 20_000
     producers: int = 1
     is_simulated: bool = False
@@ -125,7 +125,10 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
         verdicts=[
             (f"policy score at most {_GOAL} ({best:.3f})", best <= _GOAL),
             *(
-                (f"{name} {_DEFAULTS_BAD} or more ({_worst(found[name]):.3f})", _worst(found[name]) >= _DEFAULTS_BAD)
+                (
+                    f"{name} {_DEFAULTS_ABOVE} or more ({_worst(found[name]):.3f})",
+                    _worst(found[name]) >= _DEFAULTS_ABOVE,
+                )
                 for name in (LIBRDKAFKA, JAVA)
             ),
         ],
