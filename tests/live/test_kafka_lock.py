@@ -30,6 +30,21 @@ print("held", flush=True)
 for line in sys.stdin:
     print(lock.is_held(), lock.seconds_since_heartbeat() > float(sys.argv[2]) / 2, flush=True)
 """
+# dies once it is a member, and before the group is complete: until the session is over the group rebalances
+_DIES_AMID_A_REBALANCE = """
+import os, signal, sys
+from kafkabal.clusters.kafka.cluster import KafkaCluster
+from kafkabal.clusters.kafka.group_lock import GroupLock
+from kafkabal.config.connection_settings import ConnectionSettings
+call = GroupLock._call
+def call_or_die(lock, request, deadline):
+    if type(request).__name__.startswith("SyncGroup"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return call(lock, request, deadline)
+GroupLock._call = call_or_die
+cluster = KafkaCluster(ConnectionSettings(bootstrap_servers=tuple(sys.argv[1].split(","))))
+cluster.lock("the first one", 60.0)
+"""
 
 
 @contextmanager
@@ -101,3 +116,18 @@ def test_a_holder_that_sleeps_through_its_session_knows_that_it_lost(
         assert holder.stdout.readline() == "False True\n"
         assert lock.is_held()
         lock.release()
+
+
+def test_a_holder_that_is_killed_amid_a_rebalance_is_named_and_put_out(
+    cluster: KafkaCluster, three_brokers: Sandbox
+) -> None:
+    """The group never became stable: who waits learns the holder's name, and who knows that it died need not wait."""
+    killed = subprocess.run(
+        [sys.executable, "-c", _DIES_AMID_A_REBALANCE, three_brokers.bootstrap_servers],
+        cwd=Path(__file__).parents[2],
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    with pytest.raises(BusyError, match="cluster locked by the first one"):
+        cluster.lock("the second one", _SESSION_S)
+    cluster.lock("the second one", _SESSION_S, is_gone="the first one".__eq__).release()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import uuid
+from dataclasses import replace
 from typing import Any
 
 from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
@@ -44,6 +45,8 @@ sync for some seconds more.
 """
 _HEARTBEATS_A_SESSION = 10
 """Three times as many as Kafka advises: the fence wants one in the first half of the session, and some may get lost."""
+_CLIENT_ID_END = " for "
+"""Between the client id of the settings, which quotas go by, and the owner of the lock."""
 # how long the end of a heartbeat is waited for on release: the next holder would wait for a whole session
 _LAST_HEARTBEAT_S = 5.0
 # and how long leaving may take, which keeps a command from its end
@@ -83,7 +86,10 @@ class GroupLock:
         abandoned: set[str] | None = None,
     ) -> None:
         self._group = f"{LOCK_GROUP}-{purpose}" if purpose else LOCK_GROUP
-        self._client = KafkaClient(settings, clock)
+        # members are described with their client ids in every state of the group, but with what they joined with only
+        # in a stable one: a process that dies amid a rebalance is known by its client id alone
+        named = replace(settings, client_id=f"{settings.client_id}{_CLIENT_ID_END}{owner}")
+        self._client = KafkaClient(named, clock)
         self._clock = clock
         self._owner = owner
         self._session_s = session_s
@@ -209,8 +215,7 @@ class GroupLock:
         return bool(gone)
 
     def _is_known_gone(self, member: GroupMember) -> bool:
-        # while the group rebalances members are known by their ids only
-        return member.member_id in self._abandoned or self._is_gone(member.metadata.decode(errors="replace"))
+        return member.member_id in self._abandoned or self._is_gone(_owner_of(member))
 
     def _members(self) -> list[GroupMember]:
         try:
@@ -285,4 +290,10 @@ def lock_holders(client: KafkaClient) -> tuple[str, ...]:
 
 
 def _name(member: GroupMember) -> str:
-    return member.metadata.decode(errors="replace") or f"{member.client_id} at {member.host}"
+    return _owner_of(member) or f"{member.client_id} at {member.host}"
+
+
+def _owner_of(member: GroupMember) -> str:
+    """How a holder names itself; empty where it has no name, or is of an earlier version amid a rebalance."""
+    _, separator, owner = member.client_id.rpartition(_CLIENT_ID_END)
+    return member.metadata.decode(errors="replace") or (owner if separator else "")

@@ -26,6 +26,8 @@ class Coordinator:
         self.member: str | None = None
         self.protocol: str | None = None
         self.owner = b""
+        self.client_id = ""
+        self.is_stable = True
         self.heartbeat_code = 0
         self.find_code = 0
         cluster.answer("FindCoordinator", lambda request: FindCoordinatorResponse(error_code=self.find_code, node_id=1))
@@ -43,6 +45,7 @@ class Coordinator:
         if self.member is not None and offered.name != self.protocol:
             return JoinGroupResponse(error_code=23, member_id="", protocol_name="", leader="", members=[])
         self.member, self.protocol, self.owner = request.member_id, offered.name, bytes(offered.metadata)
+        self.client_id = request.header.client_id
         return JoinGroupResponse(
             error_code=0,
             generation_id=1,
@@ -58,13 +61,13 @@ class Coordinator:
         return LeaveGroupResponse(error_code=0, members=[])
 
     def describe(self, request: Any) -> Any:
-        """Describe the members."""
+        """Describe the members; what they joined with only of a stable group."""
         group = DescribeGroupsResponse.DescribedGroup
         member = group.DescribedGroupMember(
             member_id=self.member,
-            client_id="kafkabal",
+            client_id=self.client_id,
             client_host="/10.0.0.1",
-            member_metadata=self.owner,
+            member_metadata=self.owner if self.is_stable else b"",
             member_assignment=b"",
         )
         return DescribeGroupsResponse(
@@ -72,7 +75,7 @@ class Coordinator:
                 group(
                     error_code=0,
                     group_id="g",
-                    group_state="Stable",
+                    group_state="Stable" if self.is_stable else "PreparingRebalance",
                     protocol_type="kafkabal",
                     protocol_data="",
                     members=[member],
@@ -140,10 +143,31 @@ def test_the_second_one_hears_who_holds_it(cluster: Any, coordinator: Coordinato
 
 
 def test_a_holder_without_a_name_is_reported_by_its_address(cluster: Any, coordinator: Coordinator) -> None:
-    """While the group rebalances, only client and host are known."""
-    lock = _take(cluster, "")
+    """While the group rebalances, only client and host are known of one that is of an earlier version."""
+    lock = _take(cluster, "me")
+    coordinator.is_stable, coordinator.client_id = False, "kafkabal"
     with pytest.raises(BusyError, match=r"kafkabal at 10\.0\.0\.1"):
         _take(cluster, "bob")
+    lock.release()
+
+
+def test_a_holder_is_known_while_its_group_rebalances(cluster: Any, coordinator: Coordinator) -> None:
+    """By its client id, in which the one of the settings comes first."""
+    settings = cluster.settings(request_timeout_s=0.3, connect_timeout_s=0.3, client_id="tools for trainers")
+    lock = GroupLock(settings, SystemClock(), "alice on host-a", _SESSION_S)
+    coordinator.is_stable = False
+    assert coordinator.client_id == "tools for trainers for alice on host-a"
+    with pytest.raises(BusyError, match=r"cluster locked by alice on host-a\n"):
+        _take(cluster, "bob")
+    lock.release()
+
+
+def test_a_holder_that_died_is_put_out_while_its_group_rebalances(cluster: Any, coordinator: Coordinator) -> None:
+    """A process that is killed as it joins blocks nobody for a session."""
+    settings = cluster.settings(request_timeout_s=0.3, connect_timeout_s=0.3)
+    lock = GroupLock(settings, SystemClock(), "alice on host-a", _SESSION_S)
+    coordinator.is_stable = False
+    GroupLock(settings, SystemClock(), "bob", _SESSION_S, is_gone="alice on host-a".__eq__).release()
     lock.release()
 
 
@@ -261,7 +285,7 @@ def test_a_member_that_is_to_join_again_but_is_not_known_has_lost_it(
 
 
 def test_a_member_that_could_not_leave_is_put_out_by_the_next_lock(cluster: Any, coordinator: Coordinator) -> None:
-    """It is known only by its id, since a rebalancing group does not report its members' metadata."""
+    """It is known by its id, whatever else is reported of it."""
     abandoned: set[str] = set()
     settings = cluster.settings(request_timeout_s=0.3, connect_timeout_s=0.3)
     lock = GroupLock(settings, SystemClock(), "me", _SESSION_S, abandoned=abandoned)
