@@ -208,10 +208,16 @@ class ClusterLock(Protocol):
 class RecordStore(Protocol):
     """Small records by key in an internal compacted topic; the last value of a key wins."""
 
-    def put(self, key: str, value: bytes | None) -> None:
-        """Write, and wait until all in-sync replicas have it; None deletes the key."""
+    def put(self, key: str, value: bytes | None, *, within_s: float | None = None) -> None:
+        """Write and wait until all in-sync replicas have it; None deletes the key.
 
-    def get_all(self) -> Mapping[str, bytes]:
+        Parameters
+        ----------
+        within_s
+            How long that may take; None for as long as another leader may take, and more.
+        """
+
+    def get_all(self, *, within_s: float | None = None) -> Mapping[str, bytes]:
         """All current records; empty if the topic does not exist."""
 
 

@@ -106,11 +106,11 @@ def _begin(
             write_plan(_rollback_plan(record), path.with_suffix(".rollback.json"))
         at = record.started_at
         rates = earlier.state.rates if earlier is not None and (inherited or carried) else set()
-        begun = RunState(at=at, phase=Phase.RECORDED, later_originals=list(inherited), rates=set(rates))
+        begun = RunState(at=at, phase=Phase.RECORDED, batches=0, later_originals=list(inherited), rates=set(rates))
         cluster_record = write_cluster_record(
             environment, options, lock, lambda r: r.begin(record, begun), new_run_id=record.run_id
         )
-        state = RunState(at=at, later_originals=list(inherited), rates=set(rates))
+        state = RunState(at=at, batches=0, later_originals=list(inherited), rates=set(rates))
         fence = make_fence(environment, options, lock, cluster_record, record.run_id)
         store = RunStore(record, state, journal, cluster_record, fence, environment.clock)
         context = make_context(environment, options, store, fence)

@@ -157,7 +157,13 @@ def _open_journal(environment: RunEnvironment, found: FoundRun) -> Journal:
     return Journal.create(
         environment.journal_path(found.record.cluster_id, found.record.run_id),
         found.record,
-        Entered(at=now, goal=found.state.goal, phase=Phase.RECORDED, openings=found.state.openings),
+        Entered(
+            at=now,
+            goal=found.state.goal,
+            phase=Phase.RECORDED,
+            openings=found.state.openings,
+            batches=found.state.batches,
+        ),
         *found.state.later_originals,
         *(ThrottleRate(at=now, value=value) for value in sorted(found.state.rates)),
         *_changed_throttle(found.state, now),

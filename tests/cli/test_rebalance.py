@@ -539,7 +539,7 @@ def test_status_does_not_take_a_record_that_it_may_not_read_for_none(
     rows = [TopicRow(topic="img", partitions=[partition(0, [1, 2], 1)])]
     memory = InMemoryCluster.of(cluster(brokers(3), rows))
 
-    def deny(_: object) -> Any:
+    def deny(_: object, *, within_s: float | None = None) -> Any:
         raise NotAuthorizedError("cannot read topic __kafkabal", hint="grant READ on topic __kafkabal")
 
     simulation = simulate(memory, run_cli, monkeypatch)

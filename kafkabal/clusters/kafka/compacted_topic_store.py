@@ -68,7 +68,7 @@ class CompactedTopicStore:
         self._read_to = 0
         """Offset up to which the topic is in ``_found``."""
 
-    def put(self, key: str, value: bytes | None) -> None:
+    def put(self, key: str, value: bytes | None, *, within_s: float | None = None) -> None:
         """Write and wait until all in-sync replicas have it; None deletes the key.
 
         A write without a response is repeated: the last value of a key counts, so that doing it twice does no harm.
@@ -80,7 +80,7 @@ class CompactedTopicStore:
         NotAuthorizedError
             If the principal may not create or write the topic.
         """
-        deadline = self._deadline()
+        deadline = self._deadline(within_s)
         batch = _batch(key, value)
         for pause_s in pauses():
             try:
@@ -94,7 +94,7 @@ class CompactedTopicStore:
                     return
             self._client.clock.sleep(pause_s)
 
-    def get_all(self) -> dict[str, bytes]:
+    def get_all(self, *, within_s: float | None = None) -> dict[str, bytes]:
         """Everything that is there now; empty where the topic does not exist.
 
         A leader that is gone is waited for until another broker leads.
@@ -106,12 +106,13 @@ class CompactedTopicStore:
         NotAuthorizedError
             If the principal may not read the topic.
         """
-        deadline = self._deadline()
+        deadline = self._deadline(within_s)
         for pause_s in pauses():
             try:
-                leader = self._leader()
+                attempt = self._attempt(deadline)
+                leader = self._leader(attempt)
                 if leader is not None:
-                    self._read_on(leader, self._attempt(deadline))
+                    self._read_on(leader, attempt)
                 break
             except UnreachableError:
                 if deadline.remaining_s < pause_s:
@@ -119,25 +120,26 @@ class CompactedTopicStore:
             self._client.clock.sleep(pause_s)
         return dict(self._found) if leader is not None else {}
 
-    def _deadline(self) -> Deadline:
-        return self._client.deadline(_PATIENCE * self._client.settings.request_timeout_s)
+    def _deadline(self, within_s: float | None) -> Deadline:
+        patience_s = _PATIENCE * self._client.settings.request_timeout_s
+        return self._client.deadline(patience_s if within_s is None else min(within_s, patience_s))
 
     def _attempt(self, whole: Deadline) -> Deadline:
         """A part of the time: by the next attempt another broker may lead, or a follower be out of sync."""
         return self._client.deadline(min(whole.remaining_s, _ATTEMPT * self._client.settings.request_timeout_s))
 
-    def _leader(self) -> int | None:
+    def _leader(self, deadline: Deadline) -> int | None:
         """Id of the broker that leads the topic; None where the topic does not exist."""
-        status = partition_status(self._client, [self._topic]).get(self._partition)
+        status = partition_status(self._client, [self._topic], deadline).get(self._partition)
         if status is not None and status.leader < 0:
             raise UnreachableError(f"topic {self._topic} has no leader")
         return None if status is None else status.leader
 
     def _produce(self, batch: bytes, deadline: Deadline) -> tuple[int, str | None]:
-        leader = self._leader()
+        leader = self._leader(deadline)
         if leader is None:
             self._create()
-            leader = self._leader()
+            leader = self._leader(deadline)
         if leader is None:
             raise UnreachableError(f"topic {self._topic} was created but is not yet known to all brokers")
         topic = ProduceRequest.TopicProduceData

@@ -29,7 +29,9 @@ _NAMED_IN_A_MESSAGE = 3
 """Enough to look one up; a message is one line."""
 
 
-def partition_status(client: KafkaClient, topics: Collection[str]) -> dict[TopicPartition, PartitionStatus]:
+def partition_status(
+    client: KafkaClient, topics: Collection[str], deadline: Deadline | None = None
+) -> dict[TopicPartition, PartitionStatus]:
     """Leader, replicas and ISR of every partition of these topics; a topic that is gone has none.
 
     Raises
@@ -39,7 +41,7 @@ def partition_status(client: KafkaClient, topics: Collection[str]) -> dict[Topic
     """
     found: dict[TopicPartition, PartitionStatus] = {}
     for names in chunked(sorted(topics), _TOPICS_A_REQUEST):
-        response = client.metadata(names)
+        response = client.metadata(names, deadline)
         refused = [topic.name for topic in response.topics if topic.error_code == TOPIC_AUTHORIZATION_FAILED]
         if refused:
             raise topics_refused(refused)

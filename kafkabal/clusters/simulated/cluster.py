@@ -50,14 +50,14 @@ class MemoryRecordStore:
     def __init__(self, records: dict[str, bytes]) -> None:
         self._records = records
 
-    def put(self, key: str, value: bytes | None) -> None:
+    def put(self, key: str, value: bytes | None, *, within_s: float | None = None) -> None:  # noqa: ARG002 - done at once
         """Store a value, or delete the key."""
         if value is None:
             self._records.pop(key, None)
         else:
             self._records[key] = value
 
-    def get_all(self) -> Mapping[str, bytes]:
+    def get_all(self, *, within_s: float | None = None) -> Mapping[str, bytes]:  # noqa: ARG002 - done at once
         """A copy of all records."""
         return dict(self._records)
 

@@ -262,8 +262,8 @@ class _CountedRecords:
         self._cluster = cluster
         self._inner = inner
 
-    def put(self, key: str, value: bytes | None) -> None:
-        self._cluster.call("records.put", lambda: self._inner.put(key, value), key)
+    def put(self, key: str, value: bytes | None, *, within_s: float | None = None) -> None:
+        self._cluster.call("records.put", lambda: self._inner.put(key, value, within_s=within_s), key)
 
-    def get_all(self) -> Mapping[str, bytes]:
-        return self._cluster.call("records.get_all", self._inner.get_all)
+    def get_all(self, *, within_s: float | None = None) -> Mapping[str, bytes]:
+        return self._cluster.call("records.get_all", lambda: self._inner.get_all(within_s=within_s))

@@ -136,6 +136,8 @@ class MoveLoop:
         self._regroup([*self._running, *self._unseen, *starting])
         self._tell(seen)
         self._end_stall()
+        # after all that the moves need: it may wait for a leader
+        self._context.store.share_progress()
 
     def _observe(self) -> Observation:
         """Observe what is in flight, or everything if that is unknown."""

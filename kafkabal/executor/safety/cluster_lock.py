@@ -153,18 +153,19 @@ class Fence:
         UnreachableError
             If its coordinator stays silent.
         """
-        if self._is_fresh():
+        if self.is_fresh():
             return
         began_s, refused_s = self._clock.monotonic(), None
         while self._clock.monotonic() - began_s < self._patience_s:
             if not self._lock.is_held():
                 refused_s = self._take_again(refused_s)
-            if self._is_fresh():
+            if self.is_fresh():
                 raise LockRegainedError("the lock was not confirmed for a while; re-reading the cluster")
             self._clock.sleep(1.0)
         raise UnreachableError("cannot confirm the lock of the cluster", hint="run 'kafkabal rebalance resume'")
 
-    def _is_fresh(self) -> bool:
+    def is_fresh(self) -> bool:
+        """Whether an effect may pass now, without waiting."""
         return is_fresh(self._lock, self._session_s)
 
     def _take_again(self, refused_s: float | None) -> float | None:

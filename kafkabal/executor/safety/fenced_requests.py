@@ -106,7 +106,7 @@ class FencedRequests:
         # a process that was suspended holds what it knew then, and another may work on the cluster since
         self._fence.check()
         self._number += 1
-        self._store.append(Intended(at=self._store.now(), number=self._number, kind=kind, items=items))
+        self._store.announce_request(Intended(at=self._store.now(), number=self._number, kind=kind, items=items))
         # on disk before it is sent: after a crash only what is written here can be undone
         try:
             failed = dict(call())

@@ -58,9 +58,9 @@ class ClusterRecord:
         finally:
             self._confirm = _nothing
 
-    def _put(self, key: str, value: bytes | None) -> None:
+    def _put(self, key: str, value: bytes | None, within_s: float | None = None) -> None:
         self._confirm()
-        self._store.put(key, value)
+        self._store.put(key, value, within_s=within_s)
 
     def begin(self, record: RunRecord, state: RunState) -> None:
         """Replace the recorded run by a new one."""
@@ -99,10 +99,10 @@ class ClusterRecord:
         """Whether a later run has taken the place of this one."""
         return f"{_HISTORY}/{run_id}" in self._store.get_all()
 
-    def update(self, run_id: str, state: RunState) -> None:
+    def update(self, run_id: str, state: RunState, *, within_s: float | None = None) -> None:
         """Write down what has become of the run."""
         self._left_at.add(state.at)
-        self._put(f"{_HEAD}/{run_id}/state", msgspec.json.encode(state))
+        self._put(f"{_HEAD}/{run_id}/state", msgspec.json.encode(state), within_s)
         self._left_at = {state.at}
 
     def is_as_left(self, run_id: str) -> bool:
@@ -110,13 +110,13 @@ class ClusterRecord:
         known = self.load()
         return known is not None and known[0].run_id == run_id and known[1].at in self._left_at
 
-    def put_request(self, run_id: str, packed: bytes) -> None:
+    def put_request(self, run_id: str, packed: bytes, *, within_s: float | None = None) -> None:
         """Leave a request for the host that works on the run."""
-        self._put(_request_key(run_id), packed)
+        self._put(_request_key(run_id), packed, within_s)
 
-    def request(self, run_id: str) -> bytes | None:
+    def request(self, run_id: str, *, within_s: float | None = None) -> bytes | None:
         """The latest request for the run."""
-        return self._store.get_all().get(_request_key(run_id))
+        return self._store.get_all(within_s=within_s).get(_request_key(run_id))
 
     def run_id(self) -> str | None:
         """Id of the recorded run."""

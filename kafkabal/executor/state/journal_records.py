@@ -52,6 +52,8 @@ class Entered(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag
     phase: Phase
     openings: int = 0
     """How often the run was opened again."""
+    batches: int | None = None
+    """Requests that have started moves on all hosts; None where an earlier version wrote this, or has lost count."""
 
 
 class ThrottleRate(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="rate"):

@@ -42,8 +42,6 @@ class JournalContent:
     state: RunState
     effects: int
     """Number of the last effect."""
-    batches: int
-    """Requests that started moves."""
     unanswered: tuple[Intended, ...]
     """Requests that the cluster may or may not have executed."""
     problems: Mapping[str, str]
@@ -82,9 +80,8 @@ class _Fold:
     header: Header | None = None
     planned: list[RunPartition] = field(default_factory=list)
     originals: list[Original] = field(default_factory=list)
-    state: RunState = field(default_factory=RunState)
+    state: RunState = field(default_factory=lambda: RunState(batches=0))
     effects: int = 0
-    batches: int = 0
     open_effects: dict[int, Intended] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
     is_started: bool = False
@@ -124,20 +121,31 @@ class _Fold:
             case Original():
                 (self.state.later_originals if self.is_started else self.originals).append(record)
             case Entered():
-                self.is_started = True
-                self.state.goal = record.goal
-                self.state.phase, self.state.outcome = record.phase, None
-                self.state.openings = record.openings
+                self._enter(record)
             case Intended():
-                self.effects = record.number
-                self.batches += record.kind is EffectKind.REASSIGN
-                self.open_effects[record.number] = record
+                self._intend(record)
             case Confirmed():
                 self.open_effects.pop(record.number, None)
             case Unanswered():
                 pass
             case Closed():
                 self._close(record)
+
+    def _enter(self, record: Entered) -> None:
+        if record.batches is not None:
+            self.state.batches = record.batches
+        elif record.openings and not self.is_started:
+            self.state.batches = None  # begun from a record of the cluster that does not tell those of other hosts
+        self.is_started = True
+        self.state.goal = record.goal
+        self.state.phase, self.state.outcome = record.phase, None
+        self.state.openings = record.openings
+
+    def _intend(self, record: Intended) -> None:
+        self.effects = record.number
+        self.open_effects[record.number] = record
+        if record.kind is EffectKind.REASSIGN:
+            self.state.count_batch()
 
     def _take_throttle(self, record: ThrottleRate | ThrottleTaken) -> None:
         if isinstance(record, ThrottleRate):
@@ -170,7 +178,6 @@ class _Fold:
             record=record,
             state=self.state,
             effects=self.effects,
-            batches=self.batches,
             unanswered=tuple(self.open_effects.values()),
             problems=self.problems,
             valid_bytes=valid_bytes,

@@ -25,6 +25,11 @@ from kafkabal.executor.state.find_run import FoundRun, find_run, open_cluster_re
 LOOK_EVERY_S = 5.0
 """Reading the record of the cluster costs a request: at every poll it would be the most frequent one of the run; a
 pause that is obeyed within 5 s is still soon."""
+_LOOK_WITHIN_S = 5.0
+"""How long one look may take, since the moves wait for it: where the record has no leader, they wait half of the time."""
+_ASK_WITHIN_S = 20.0
+"""How long a request is tried to be written. A broker that died is replaced after 9 s as a leader, and no longer waited
+for as a follower; what cannot be written by then has to wait for brokers to come back."""
 
 
 class ThrottleChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,19 +97,52 @@ class RunRequests:
             return None
         self._looked_s = now_s
         # a request that cannot be read now is read later: the run itself does not depend on it
-        with suppress(OSError, OperationError, msgspec.DecodeError):
-            packed = self._path.read_bytes() if self._remembered is None else self._remembered.request(self._run_id)
+        with suppress(OperationError):
+            return self.current()
+        return None
+
+    def current(self) -> RunRequest | None:
+        """The latest request, read now; None where there is none that can be understood.
+
+        Raises
+        ------
+        OperationError
+            If the record of the cluster cannot be read in time.
+        """
+        with suppress(OSError, msgspec.DecodeError):
+            packed = self._read(_LOOK_WITHIN_S)
             return msgspec.json.decode(packed, type=RunRequest) if packed else None
         return None
 
     def put(self, request: RunRequest) -> None:
-        """Leave a request in place of the one before."""
+        """Leave a request in place of the one before.
+
+        Raises
+        ------
+        OutputError, OperationError
+            If it cannot be written, or not be known that it is.
+        """
         packed = msgspec.json.encode(request)
-        if self._remembered is not None:
-            self._remembered.put_request(self._run_id, packed)
+        if self._remembered is None:
+            with replacing(self._path) as file:
+                file.write(packed)
             return
-        with replacing(self._path) as file:
-            file.write(packed)
+        try:
+            self._remembered.put_request(self._run_id, packed, within_s=_ASK_WITHIN_S)
+        except OperationError:
+            # with replicas that are dead not all have it that should; a run reads what one has, as is done here
+            if not self._has(packed):
+                raise
+
+    def _has(self, packed: bytes) -> bool:
+        with suppress(OperationError):
+            return self._read(_LOOK_WITHIN_S) == packed
+        return False
+
+    def _read(self, within_s: float) -> bytes | None:
+        if self._remembered is None:
+            return self._path.read_bytes()
+        return self._remembered.request(self._run_id, within_s=within_s)
 
 
 def request_throttle(environment: RunEnvironment, requested: ThrottleChange, *, journal: Path | None = None) -> str:
@@ -172,7 +210,8 @@ def _replace_request(
     """
     found = _open_run(environment, journal)
     requests = _requests_of(environment, found)
-    before = requests.latest()
+    # put in place of one that cannot be read, it would end a pause that still holds
+    before = requests.current()
     is_untaken = before is not None and before.asked_at != found.state.asked_at
     kept = RunRequest(
         requested=before.requested if before is not None and is_untaken else ThrottleChange(),

@@ -95,10 +95,17 @@ class RunState(msgspec.Struct, kw_only=True):
     """The throttle, where it is no longer the one that the run was begun with."""
     asked_at: str = ""
     """Which request for another throttle was the last that was taken."""
+    batches: int | None = None
+    """Requests that have started moves; None where an earlier version worked on the run, which did not record them."""
     later_originals: list[Original] = []
     outcome: RunOutcome | None = None
     pending: list[str] = []
     """Throttles that could not be restored, for people."""
+
+    def count_batch(self) -> None:
+        """A request is about to start moves."""
+        if self.batches is not None:
+            self.batches += 1
 
     def enter(self, phase: Phase) -> None:
         """Go on to a phase; a step that the machine does not know is a fault of the program."""

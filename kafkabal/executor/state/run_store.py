@@ -11,13 +11,29 @@ from collections.abc import Collection
 from pathlib import Path
 
 from kafkabal.clusters import Clock
+from kafkabal.errors import OperationError
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.safety.cluster_lock import Fence
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.journal import Journal
-from kafkabal.executor.state.journal_records import Closed, Entered, Record, ThrottleRate, ThrottleTaken
+from kafkabal.executor.state.journal_records import (
+    Closed,
+    EffectKind,
+    Entered,
+    Intended,
+    Record,
+    ThrottleRate,
+    ThrottleTaken,
+)
 from kafkabal.executor.state.run_record import Original, RunRecord
 from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, RunState
+
+_SHARE_EVERY_S = 5.0
+"""Other hosts ask for progress to show it to people; as often as the run looks for requests in the same record."""
+_SHARE_WITHIN_S = 2.0
+"""A leader that responds takes milliseconds; without one the moves are not to wait."""
+_SHARE_AGAIN_S = 60.0
+"""After a failure: with too few replicas in sync every other turn of the run would wait for nothing."""
 
 
 class RunStore:
@@ -45,6 +61,9 @@ class RunStore:
         self._fence = fence
         self._clock = clock
         self._is_changed = False
+        self._is_ahead = False
+        """More has been done than other hosts know."""
+        self._share_at_s = float("-inf")
 
     @property
     def journal_path(self) -> Path:
@@ -64,6 +83,13 @@ class RunStore:
         """Add records to the journal; they are on disk when this returns."""
         self._journal.append(*records)
 
+    def announce_request(self, request: Intended) -> None:
+        """Write down a request that is about to be sent."""
+        if request.kind is EffectKind.REASSIGN:
+            self.state.count_batch()
+            self._is_ahead = True
+        self.append(request)
+
     def enter(self, goal: Goal, phase: Phase) -> bool:
         """Write down that the run goes on to a phase.
 
@@ -75,7 +101,8 @@ class RunStore:
         matters = goal is not self.state.goal or Phase.PAUSED in (phase, self.state.phase)
         self.state.goal = goal
         self.state.enter(phase)
-        self.append(Entered(at=self.now(), goal=goal, phase=phase, openings=self.state.openings))
+        state = self.state
+        self.append(Entered(at=self.now(), goal=goal, phase=phase, openings=state.openings, batches=state.batches))
         return matters
 
     def close_run(self, outcome: RunOutcome, pending: list[str], problems: dict[str, str]) -> None:
@@ -135,9 +162,28 @@ class RunStore:
         """
         if self.cluster_record is not None:
             self._fence.check()
-            # the time orders this state against the journal of another host: without it the older one could win
-            self.state.at = self.now()
-            self.cluster_record.update(self.record.run_id, self.state)
+            self._write_cluster_record(self.cluster_record)
+
+    def share_progress(self) -> None:
+        """Let other hosts see how far the run is, at intervals; what cannot be written now is written later.
+
+        Nothing depends on it: while the lock is not confirmed it is left to the next request, which waits for that.
+        """
+        now_s = self._clock.monotonic()
+        is_due = self._is_ahead and now_s >= self._share_at_s
+        if self.cluster_record is None or not is_due or not self._fence.is_fresh():
+            return
+        self._share_at_s = now_s + _SHARE_EVERY_S
+        try:
+            self._write_cluster_record(self.cluster_record, within_s=_SHARE_WITHIN_S)
+        except OperationError:
+            self._share_at_s = now_s + _SHARE_AGAIN_S
+
+    def _write_cluster_record(self, cluster_record: ClusterRecord, within_s: float | None = None) -> None:
+        # the time orders this state against the journal of another host: without it the older one could win
+        self.state.at = self.now()
+        cluster_record.update(self.record.run_id, self.state, within_s=within_s)
+        self._is_ahead = False
 
     def tolerate_gaps(self) -> None:
         """From now on a full disk ends nothing: throttles left behind are worse than a gap in the journal."""

@@ -60,7 +60,7 @@ _FACTS: Final = (
     _RunFact("total_bytes", "", lambda status: status.total_bytes),
     _RunFact("bytes_per_s", "", lambda status: status.bytes_per_s),
     _RunFact("left_s", "", lambda status: status.left_s),
-    _RunFact("batches", "", lambda status: status.found.journal.batches if status.found.journal else None),
+    _RunFact("batches", "", lambda status: status.found.state.batches),
     _RunFact("planned_partitions", "", lambda status: len(status.found.record.partitions)),
     _RunFact("stages", "", lambda status: {stage.value: count for stage, count in sorted(status.stages.items())}),
     _RunFact("throttles", "", lambda status: list(status.throttles)),

@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
+from kafkabal.clusters.simulated.fault_injection import Call
 from kafkabal.errors import UnreachableError
-from kafkabal.executor.execute_run import apply, resume
+from kafkabal.executor.execute_run import apply, resume, roll_back
 from kafkabal.executor.live_run_status import run_status
 from kafkabal.executor.observe.observation import Stage
+from kafkabal.executor.run_events import Submitted
 from kafkabal.executor.state.find_run import find_run
+from kafkabal.executor.state.journal_records import EffectKind
 from kafkabal.model.topic_partition import TopicPartition
 
 
@@ -44,6 +47,32 @@ def test_status_while_the_lock_cannot_be_read(scene: Any, monkeypatch: pytest.Mo
     status = run_status(scene.memory, found)
     assert (status.holder, status.why_holder_unknown, status.is_live) == (None, "no coordinator", False)
     assert status.stages.total() == 7
+
+
+def test_every_host_sees_the_same(scene: Any) -> None:
+    """From the journal or from the cluster's record, during a run, after a crash, and once another host resumed it."""
+
+    def seen_by(host: str) -> tuple[Any, ...]:
+        found = find_run(scene.environment(host=host))
+        assert found is not None
+        seen = run_status(scene.memory, found)
+        return found.state.batches, found.state.phase, found.state.goal, seen.done_bytes, seen.total_bytes, seen.stages
+
+    live = []
+
+    def look(made: Call) -> None:
+        if made.method == "elect_preferred_leaders":
+            live.extend([seen_by("one")[0], seen_by("two")[0]])
+
+    scene.faulty.before.append(look)
+    scene.crash_before("elect_preferred_leaders")
+    submitted = [e for e in scene.recorder.events if isinstance(e, Submitted) and e.kind is EffectKind.REASSIGN]
+    assert live == [len(submitted)] * 2
+    resume(scene.environment(host="two"))
+    roll_back(scene.next_process("three"))
+    submitted = [e for e in scene.recorder.events if isinstance(e, Submitted) and e.kind is EffectKind.REASSIGN]
+    assert seen_by("one")[0] == len(submitted) > live[0] > 1
+    assert seen_by("one") == seen_by("two") == seen_by("three") == seen_by("four")
 
 
 def test_status_after_somebody_moved_it_on(scene: Any) -> None:

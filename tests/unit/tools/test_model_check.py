@@ -84,7 +84,7 @@ def _journal(path: Path, *, effects: int) -> JournalContent:
     record = RunRecord(
         run_id="r", plan_id="p", cluster_id="c", started_at="", host="h", options=RunOptions(), partitions=()
     )
-    return JournalContent(path, record, RunState(), effects, 0, (), {}, valid_bytes=len(lines))
+    return JournalContent(path, record, RunState(), effects, (), {}, valid_bytes=len(lines))
 
 
 def test_what_was_read_of_a_journal_counts_by_what_follows(tmp_path: Path) -> None:

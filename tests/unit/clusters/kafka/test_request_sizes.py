@@ -59,7 +59,7 @@ class _CountingClient:
     def call_any(self, request: Any, *_: Any) -> Any:
         return self._count(request)
 
-    def metadata(self, names: Iterable[str]) -> Any:
+    def metadata(self, names: Iterable[str], *_: Any) -> Any:
         self.most = max(self.most, len(list(names)))
         self.requests += 1
         return _Answer()

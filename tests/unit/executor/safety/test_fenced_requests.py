@@ -35,6 +35,8 @@ class _Scene:
         """Keep them."""
         self.happened += records
 
+    announce_request = append
+
     def check(self) -> None:
         """The fence."""
         self.happened.append("fence")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from kafkabal.errors import OperationError
-from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.run_options import RunOptions, Throttle
 from kafkabal.executor.state import cluster_record
 from kafkabal.executor.state.cluster_record import ClusterRecord
-from kafkabal.executor.state.run_record import RunPartition, RunRecord
-from kafkabal.executor.state.run_states import Phase, RunState
+from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
+from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, RunState
 from kafkabal.plan import Placement
 
 
@@ -50,7 +51,7 @@ class _Store:
         self.kept: dict[str, bytes] = {}
         self.writes: list[str] = []
 
-    def put(self, key: str, value: bytes | None) -> None:
+    def put(self, key: str, value: bytes | None, *, within_s: float | None = None) -> None:
         """Write or delete one."""
         self.writes.append(f"-{key}" if value is None else key)
         if value is None:
@@ -58,7 +59,7 @@ class _Store:
         else:
             self.kept[key] = value
 
-    def get_all(self) -> dict[str, bytes]:
+    def get_all(self, *, within_s: float | None = None) -> dict[str, bytes]:
         """All of them."""
         return dict(self.kept)
 
@@ -105,7 +106,7 @@ def test_a_crash_leaves_the_former_run(store: _Store, crash_after: int) -> None:
     record.begin(_run("a"), RunState(at="1"))
     put, left = store.put, crash_after
 
-    def die(key: str, value: bytes | None) -> None:
+    def die(key: str, value: bytes | None, *, within_s: float | None = None) -> None:
         nonlocal left
         if left == 0:
             raise KeyboardInterrupt
@@ -173,11 +174,11 @@ def test_who_wrote_it_last(store: _Store) -> None:
     one.update("a", RunState(at="3"))
     put = store.put
 
-    def lose_the_answer(key: str, value: bytes | None) -> None:
+    def lose_the_answer(key: str, value: bytes | None, *, within_s: float | None = None) -> None:
         put(key, value)
         raise OperationError("no answer")
 
-    for lost in (lose_the_answer, lambda *_: lose_the_answer("elsewhere", b"")):
+    for lost in (lose_the_answer, lambda *_, within_s: lose_the_answer("elsewhere", b"")):
         store.put = lost  # type: ignore[method-assign]
         with pytest.raises(OperationError):
             one.update("a", RunState(at="4"))
@@ -220,3 +221,47 @@ def test_a_record_keeps_all_of_a_run(store: _Store) -> None:
     record: Any = ClusterRecord(store)
     record.begin(run, state)
     assert ClusterRecord(store).load() == (run, state)
+
+
+_BEFORE_BATCHES = (
+    b'{"at":"2026-01-01T00:00:00.000+00:00","openings":1,"goal":"apply","phase":"moving","rates":["5"],"throttle":null,'
+    b'"asked_at":"","later_originals":[],"outcome":null,"pending":[]}'
+)
+"""The state of a run as versions wrote it that did not record the batches."""
+
+
+class _EarlierState(msgspec.Struct, kw_only=True):
+    """What these versions read of it."""
+
+    at: str = ""
+    openings: int = 0
+    goal: Goal = Goal.APPLY
+    phase: Phase = Phase.PREPARED
+    rates: set[str] = set()
+    throttle: Throttle | None = None
+    asked_at: str = ""
+    later_originals: list[Original] = []
+    outcome: RunOutcome | None = None
+    pending: list[str] = []
+
+
+def test_a_state_of_an_earlier_version_is_read(store: _Store) -> None:
+    """How many batches it has started is unknown, and stays so; the rest is as it was written."""
+    record = ClusterRecord(store)
+    record.begin(_run("a"), RunState(at="1", batches=3))
+    store.kept["run/a/state"] = _BEFORE_BATCHES
+    known = record.load()
+    assert known is not None
+    at = "2026-01-01T00:00:00.000+00:00"
+    assert known[1] == RunState(at=at, openings=1, phase=Phase.MOVING, rates={"5"}, batches=None)
+    known[1].count_batch()
+    assert known[1].batches is None
+
+
+def test_an_earlier_version_reads_a_state(store: _Store) -> None:
+    """All that it knows of is there, under the same names."""
+    record, state = ClusterRecord(store), RunState(at="1", openings=1, phase=Phase.MOVING, rates={"5"}, batches=3)
+    record.begin(_run("a"), state)
+    read = msgspec.json.decode(store.kept["run/a/state"], type=_EarlierState)
+    assert read == _EarlierState(at="1", openings=1, phase=Phase.MOVING, rates={"5"})
+    assert set(_EarlierState.__struct_fields__) < set(RunState.__struct_fields__)

@@ -50,7 +50,7 @@ def test_round_trip(tmp_path: Path) -> None:
     Journal.create(path, _record()).close()
     content = read_journal(path)
     assert content.record == _record()
-    assert content.state == RunState()
+    assert content.state == RunState(batches=0)
     assert content.left_behind() == "run 20260101T000000-x left nothing on the cluster"
 
 

@@ -11,7 +11,14 @@ from kafkabal.clusters import ConfigSource, ResourceKind
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.errors import BusyError, UnreachableError
 from kafkabal.executor.run_options import Throttle
-from kafkabal.executor.state.journal_records import Closed, Entered, ThrottleRate, ThrottleTaken
+from kafkabal.executor.state.journal_records import (
+    Closed,
+    EffectKind,
+    Entered,
+    Intended,
+    ThrottleRate,
+    ThrottleTaken,
+)
 from kafkabal.executor.state.run_record import Original
 from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, RunState
 from kafkabal.executor.state.run_store import RunStore
@@ -31,6 +38,7 @@ class _Places:
     def __init__(self) -> None:
         self.happened: list[Any] = []
         self.fails: Exception | None = None
+        self.update_fails: Exception | None = None
 
     def append(self, *records: Any) -> None:
         """The journal."""
@@ -46,9 +54,15 @@ class _Places:
             raise self.fails
         self.happened.append("fence")
 
-    def update(self, run_id: str, state: RunState) -> None:
+    def is_fresh(self) -> bool:
+        """The fence."""
+        return self.fails is None
+
+    def update(self, run_id: str, state: RunState, *, within_s: float | None = None) -> None:
         """The record of the cluster."""
-        self.happened.append((run_id, state.at))
+        if self.update_fails is not None and within_s is not None:
+            raise self.update_fails
+        self.happened.append((run_id, state.at) if within_s is None else (run_id, state.batches, within_s))
 
     def new(self) -> list[Any]:
         """What happened since the last call."""
@@ -62,10 +76,16 @@ def places() -> Any:
     return _Places()
 
 
-def _store(places: Any, state: RunState | None = None, *, has_cluster_record: bool = True) -> RunStore:
+def _store(
+    places: Any, state: RunState | None = None, clock: FakeClock | None = None, *, has_cluster_record: bool = True
+) -> RunStore:
     record: Any = places
     known = places if has_cluster_record else None
-    return RunStore(record, state or RunState(phase=Phase.RECORDED), places, known, places, FakeClock())
+    return RunStore(record, state or RunState(phase=Phase.RECORDED), places, known, places, clock or FakeClock())
+
+
+def _request(number: int, kind: EffectKind = EffectKind.REASSIGN) -> Intended:
+    return Intended(at=AT, number=number, kind=kind, items={})
 
 
 TOLD = ["fence", ("a", AT)]
@@ -167,3 +187,58 @@ def test_the_journal(places: Any) -> None:
     assert places.is_tolerant is True
     store.close()
     assert places.new() == ["closed"]
+
+
+def test_batches_are_shared_at_intervals(places: Any) -> None:
+    """Requests that start moves are counted in the journal at once, and other hosts see the number soon after."""
+    clock = FakeClock()
+    store = _store(places, RunState(phase=Phase.RECORDED, batches=2), clock)
+    store.share_progress()
+    store.announce_request(_request(1, EffectKind.CONFIGS))
+    store.share_progress()
+    assert places.new() == [_request(1, EffectKind.CONFIGS)]
+    store.announce_request(_request(2))
+    store.share_progress()
+    assert places.new() == [_request(2), ("a", 3, 2.0)]
+    store.share_progress()
+    store.announce_request(_request(3))
+    clock.sleep(4.9)
+    store.share_progress()
+    assert places.new() == [_request(3)]
+    clock.sleep(0.1)
+    store.share_progress()
+    store.share_progress()
+    assert places.new() == [("a", 4, 2.0)]
+    store.enter(Goal.APPLY, Phase.MOVING)
+    assert places.new() == [
+        Entered(at=clock.utc_now().isoformat(timespec="milliseconds"), goal=Goal.APPLY, phase=Phase.MOVING, batches=4)
+    ]
+
+
+def test_progress_that_cannot_be_shared_delays_nothing(places: Any) -> None:
+    """Neither a lock that is not confirmed nor a record without a leader is waited for; it is tried again later."""
+    clock = FakeClock()
+    store = _store(places, RunState(phase=Phase.RECORDED, batches=0), clock)
+    store.announce_request(_request(1))
+    places.new()
+    places.fails = UnreachableError("no answer")
+    store.share_progress()
+    places.fails, places.update_fails = None, UnreachableError("no leader")
+    store.share_progress()
+    places.update_fails = None
+    clock.sleep(59.9)
+    store.share_progress()
+    assert places.new() == []
+    clock.sleep(0.1)
+    store.share_progress()
+    assert places.new() == [("a", 1, 2.0)]
+
+
+def test_other_news_share_the_progress_too(places: Any) -> None:
+    """What is in the record already is not written again."""
+    store = _store(places, RunState(phase=Phase.RECORDED, batches=0))
+    store.announce_request(_request(1))
+    store.announce_rates({"7"})
+    places.new()
+    store.share_progress()
+    assert places.new() == []

@@ -40,7 +40,7 @@ def test_records_that_may_be_neither_read_nor_written(scene: Any, monkeypatch: p
         raise NotAuthorizedError("cannot read topic __kafkabal")
 
     records = scene.memory.records()
-    monkeypatch.setattr(type(records), "get_all", lambda store: deny())
+    monkeypatch.setattr(type(records), "get_all", lambda store, within_s=None: deny())
     environment = scene.crash_before("alter_reassignments")
     assert any("only the journal on this host" in e.message for e in scene.recorder.of(Warned))
     assert resume(environment).outcome is RunOutcome.COMPLETE

@@ -1,0 +1,92 @@
+"""Requests to a live run: put where it looks, and honest about whether it will see them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkabal.clusters.simulated.fake_clock import FakeClock
+from kafkabal.errors import OperationError, RefusedByClusterError, UnreachableError
+from kafkabal.executor.state.cluster_record import ClusterRecord
+from kafkabal.executor.state.run_request import RunRequest, RunRequests
+
+_FASTER = RunRequest(is_paused=True, asked_at="now")
+_TOO_FEW = RefusedByClusterError("write to topic __kafkabal: NOT_ENOUGH_REPLICAS")
+
+
+class _Store:
+    """Records of which reads and writes fail as told, and how long each may take."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, bytes] = {}
+        self.put_fails: OperationError | None = None
+        self.appends = True
+        self.read_fails: OperationError | None = None
+        self.limits_s: list[float | None] = []
+
+    def put(self, key: str, value: bytes | None, *, within_s: float | None = None) -> None:
+        """Append, and fail if not all that should have it do."""
+        self.limits_s.append(within_s)
+        if value is not None and (self.appends or self.put_fails is None):
+            self.kept[key] = value
+        if self.put_fails is not None:
+            raise self.put_fails
+
+    def get_all(self, *, within_s: float | None = None) -> dict[str, bytes]:
+        """All of them."""
+        self.limits_s.append(within_s)
+        if self.read_fails is not None:
+            raise self.read_fails
+        return dict(self.kept)
+
+
+@pytest.fixture
+def store() -> _Store:
+    """An empty one."""
+    return _Store()
+
+
+@pytest.fixture
+def requests(store: _Store, tmp_path: Path) -> RunRequests:
+    """Those of a run."""
+    return RunRequests(tmp_path / "run.jsonl", ClusterRecord(store), "a", FakeClock())
+
+
+def test_a_request_that_can_be_read_is_there(requests: RunRequests, store: _Store) -> None:
+    """Not all replicas acknowledge it, since some are dead; the run reads it all the same."""
+    store.put_fails = _TOO_FEW
+    requests.put(_FASTER)
+    assert requests.current() == _FASTER
+    assert store.limits_s == [20.0, 5.0, 5.0]
+
+
+@pytest.mark.parametrize("read_fails", [None, UnreachableError("no leader")])
+def test_a_request_that_cannot_be_read_is_refused(
+    requests: RunRequests, store: _Store, read_fails: OperationError | None
+) -> None:
+    """With the reason for which it could not be written."""
+    requests.put(RunRequest(asked_at="before"))
+    store.put_fails, store.appends, store.read_fails = _TOO_FEW, False, read_fails
+    with pytest.raises(RefusedByClusterError, match="NOT_ENOUGH_REPLICAS"):
+        requests.put(_FASTER)
+
+
+def test_a_run_looks_again_later(requests: RunRequests, store: _Store) -> None:
+    """A record that cannot be read holds up its moves for 5 s at most; a command that asks now hears the reason."""
+    requests.put(_FASTER)
+    store.read_fails = UnreachableError("no leader")
+    assert requests.latest() is None
+    assert store.limits_s[-1] == 5.0
+    with pytest.raises(UnreachableError):
+        requests.current()
+
+
+def test_a_request_on_this_host_only(tmp_path: Path) -> None:
+    """Without a record of the cluster it is a file beside the journal; one that cannot be understood is none."""
+    requests = RunRequests(tmp_path / "run.jsonl", None, "a", FakeClock())
+    assert requests.current() is None
+    requests.put(_FASTER)
+    assert requests.current() == _FASTER
+    (tmp_path / "run.throttle").write_text("{")
+    assert requests.current() is None
