@@ -6,23 +6,24 @@ import gzip
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
 from kafkabal.atomic_files import replacing
 from kafkabal.errors import InputFileError
-from kafkabal.input_files import Int32, Int64, decode_json, read_bytes
+from kafkabal.input_files import Int32, decode_json, read_bytes
 from kafkabal.plan.plan import ANY_DIR, PLAN_FORMAT, Action, PartitionChange, Placement, Plan, ScoreChange
 from kafkabal.wording import counted_noun
 
 _NO_PLAN = "not a plan file"
+_Bytes: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class _OurPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     previous: Placement | None = None
-    bytes: Int64 = 0
-    log_dir_bytes: Int64 = 0
+    bytes: _Bytes = 0
+    log_dir_bytes: _Bytes = 0
     action: Action = Action.MOVE
     reason: str = ""
 

@@ -190,6 +190,7 @@ def test_a_full_disk_leaves_the_old_plan(tmp_path: Path, monkeypatch: pytest.Mon
         (lambda text: text.replace(b"img", b"i\xffg", 1), "not a plan file: not UTF-8 text"),
         (lambda text: b'{"version":1,"partitions":' + b"[" * 100_000, "not a plan file"),
         (lambda text: text.replace(b'"bytes":120', b'"bytes":99999999999999999999'), "an integer of more than 63 bits"),
+        (lambda text: text.replace(b'"bytes":120', b'"bytes":-120'), r"Expected `int` >= 0 - at .*\.bytes"),
         (lambda text: text.replace(b'"leader":3', b'"leader":3000000000'), r"previous.leader"),
         (lambda text: text.replace(b'["/d0","/d0","/d0"]', b'["/d0"]'), "1 log_dirs for 3 replicas"),
         (lambda text: text.replace(b'"topic":"img"', b'"topic":""'), "partition 0 has no topic"),
