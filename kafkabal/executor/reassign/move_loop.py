@@ -27,10 +27,6 @@ from kafkabal.wording import first_of
 _PAUSE_S = 10.0
 """Before what a dead broker or the ISR held up is looked at again: brokers restart in 10 s to minutes, and shorter
 pauses only repeat the same answer."""
-_THROTTLES_S = 10.0
-"""Before throttles are read again, by a request to each broker that copies and one for all topics. A copy whose
-throttle another tool has cleared runs without one for so long at most: at 30 s, four moves of 15 MB each were over
-before that. The log dirs of the same brokers are read at every turn, ten times as often."""
 _STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
 _REASONS = {
     Stage.FOREIGN: "moved by another tool since planning; skipped",
@@ -76,7 +72,6 @@ class MoveLoop:
         self._is_verified = False
         """All was over, and is looked at once more."""
         self._throttle_changes = ThrottleChanges(context)
-        self._throttles_read_s = self._now()
         self._destinations = FailedDestinations(self._timeouts.broker_grace_s)
         self._idle_since_s: float | None = None
 
@@ -127,7 +122,6 @@ class MoveLoop:
         self._watch(seen)
         self._throttle_changes.take_request()
         starting = [] if finish_only else self._choose(seen)
-        self._read_throttles_again()
         # before anything starts: a copy that begins without its throttle takes all bandwidth until the next turn
         refused = self._context.throttling.cover(starting, self._running, seen.brokers)
         for task, reason in refused.items():
@@ -156,12 +150,6 @@ class MoveLoop:
             self._open, self._is_unsure = self.tasks, False
         self._regroup(watched)
         return seen
-
-    def _read_throttles_again(self) -> None:
-        """At intervals, have what is in force read, since another tool may have cleared it."""
-        if self._now() - self._throttles_read_s >= _THROTTLES_S:
-            self._throttles_read_s = self._now()
-            self._context.throttling.read_again()
 
     def _regroup(self, touched: Sequence[PartitionTask]) -> None:
         """Drop what is closed, and see what runs, among the tasks that may have changed."""

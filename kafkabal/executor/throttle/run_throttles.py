@@ -95,8 +95,6 @@ class RunThrottles:
         known = (*record.originals, *state.later_originals)
         self._originals = {(o.of, o.key): o for o in known}
         self._ours = entries_by_topic(record.partitions)
-        self._in_force: dict[tuple[ConfigResource, str], int] = {}
-        """Rates that a broker has: set by us, or kept since what is there is lower."""
         self._listed: dict[ConfigResource, Entries | None] = dict.fromkeys(self._ours) if known else {}
         """Entries of ours that a topic has; None where that is not known. Without originals we never set any."""
         later = {o.of for o in state.later_originals}
@@ -133,26 +131,21 @@ class RunThrottles:
         self._throttle = throttle
         self._store.keep_throttle(throttle, self._state.asked_at if asked_at is None else asked_at)
 
-    def read_again(self) -> None:
-        """Have the next turn read what is in force, and set what others have cleared since.
-
-        Kafka's own tool clears the rates of all brokers at ``--verify`` and ``--cancel``, and copies went on at full
-        speed.
-        """
-        self._in_force.clear()
-        # nothing of ours is sure to be there, nor to be gone; topics of which nothing was added yet are not read
-        self._listed = {topic: {} if entries is not None else None for topic, entries in self._listed.items()}
-
     def cover(
         self, starting: Collection[PartitionTask], running: Collection[PartitionTask], responding: frozenset[int]
     ) -> dict[PartitionTask, str]:
         """Have every replica that moves or is about to under the throttle, and no other.
+
+        What is in force is read each time. Kafka's own tool clears the rates of all brokers at ``--verify`` and
+        ``--cancel``, and copies go on at full speed until that is noticed.
 
         Returns
         -------
         dict
             Tasks that must not start, with the reason.
         """
+        # nothing of ours is sure to be there, nor to be gone; topics of which nothing was added yet are not read
+        self._listed = {topic: {} if entries is not None else None for topic, entries in self._listed.items()}
         # rates before lists: an entry of a list takes effect at once, under whatever rate the broker has then
         no_response = self._settle_rates(self._rates_for((*starting, *running), responding))
         refused = {t: no_response[b] for t in starting for b in (t.leader, *t.to_add, *t.misplaced) if b in no_response}
@@ -177,7 +170,7 @@ class RunThrottles:
     def _rates_for(
         self, tasks: Iterable[PartitionTask], responding: frozenset[int]
     ) -> dict[tuple[ConfigResource, str], int]:
-        """Rates that these tasks need, as far as brokers do not have them yet."""
+        """Rates that brokers which respond need for these tasks."""
         wanted: dict[tuple[ConfigResource, str], int] = {}
         rate, log_dir_rate = self.rate, self._throttle.log_dir_bytes_per_s
         for task in tasks:
@@ -187,7 +180,7 @@ class RunThrottles:
                 wanted |= {(_broker(b), FOLLOWER_RATE): rate for b in arriving}
             if log_dir_rate is not None:
                 wanted |= {(_broker(b), LOG_DIR_RATE): log_dir_rate for b in task.misplaced}
-        return {at: v for at, v in wanted.items() if self._in_force.get(at) != v and int(at[0].name) in responding}
+        return {at: v for at, v in wanted.items() if int(at[0].name) in responding}
 
     def _settle_rates(self, wanted: Mapping[tuple[ConfigResource, str], int]) -> dict[int, str]:
         """Set rates; returns the brokers on which that failed, with the reason."""
@@ -201,7 +194,6 @@ class RunThrottles:
         self._store.announce_rates({c.value for c in changes if c.value is not None})
         faults |= self._effects.alter_configs(changes)
         _refuse_denied(faults)
-        self._in_force |= {at: rate for at, rate in wanted.items() if at[0] not in faults}
         return {int(resource.name): str(fault) for resource, fault in faults.items()}
 
     def _rate_change(
@@ -327,7 +319,6 @@ class RunThrottles:
                 changes += [ConfigChange(original.of, original.key, put.value)] if put.is_needed else []
                 complaint = f"{original.key} of {original.of}: {put.complaint}"
                 left.complaints += [complaint] if put.complaint and complaint not in self._told else []
-        self._in_force.clear()
         failed = {r: fault for r, fault in faults.items() if r not in unread} | self._effects.alter_configs(changes)
         left.pending += [f"replication rates of {resource}: {why}" for resource, why in failed.items()]
 
