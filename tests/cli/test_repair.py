@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 
 from kafkabal.clusters.cluster_protocol import ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
-from kafkabal.errors import ExitCode
+from kafkabal.errors import ExitCode, UnreachableError
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.replica_health import offline_replicas
 from kafkabal.model.topic_partition import TopicPartition
@@ -316,6 +317,35 @@ def test_a_rehearsal_while_a_run_is_live_is_busy(simulation: Simulation) -> None
     busy = simulation.run("rebalance", "--dry-run")
     assert (busy.code, "locked by a live run" in busy.err) == (75, True), busy.err
     live.release()
+
+
+@pytest.mark.parametrize("word", ["pause", "cancel"])
+def test_a_run_is_asked_although_its_lock_cannot_be_reached(
+    simulation: Simulation, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    """While the coordinator of the lock is away, a live run learns of a pause or a cancel as it does otherwise."""
+    _uneven(simulation.memory)
+    asked: list[Any] = []
+
+    def no_coordinator(*_: Any, **__: Any) -> Any:
+        raise UnreachableError("coordinator of group g not available")
+
+    def ask() -> bool:
+        if not asked and simulation.memory.kafka.catch_up().moving:
+            asked.append(None)
+            with monkeypatch.context() as away:
+                away.setattr(InMemoryCluster, "lock", no_coordinator)
+                asked.append(simulation.run("rebalance", word, "--wait", "1s"))
+        return False
+
+    with simulation.crashing_when(ask):
+        run = simulation.run("rebalance", "--yes", "--throttle", "1MB", "--max-runtime", "5m")
+    assert asked[1].code == 1
+    assert re.search(f"coordinator of group g not available: asked run \\S+ to {word}", asked[1].err)
+    assert "as soon as it reads the request, if a process works on it" in asked[1].err
+    reached = {"pause": "stopped: --max-runtime reached", "cancel": "stopped: cancelled by another command"}
+    assert (run.code, reached[word] in run.err) == (3, True), run.err
+    assert not simulation.memory.reassignments()
 
 
 def test_a_paused_run_whose_process_died_is_left_to_its_operator(simulation: Simulation) -> None:

@@ -38,8 +38,9 @@ large run in its middle."""
 # from version 13 on topics are named by id
 _LAST_VERSION_WITH_NAMES = 12
 _ALL_IN_SYNC_REPLICAS = -1
-# request timeouts: a leader waits half a minute for a follower that has stopped before it continues without it
-_PATIENCE, _ATTEMPT = 1.5, 1 / 3
+# request timeouts: a leader waits half a minute for a follower that has stopped before it continues without it; who
+# reads waits for another leader only, which is there 9 s after the death of the one before
+_WRITE_PATIENCE, _READ_PATIENCE, _ATTEMPT = 1.5, 2 / 3, 1 / 3
 _MAGIC, _GZIP, _NO_TIMESTAMP = 2, 1, -1
 
 
@@ -80,7 +81,7 @@ class CompactedTopicStore:
         NotAuthorizedError
             If the principal may not create or write the topic.
         """
-        deadline = self._deadline(within_s)
+        deadline = self._deadline(_WRITE_PATIENCE, within_s)
         batch = _batch(key, value)
         for pause_s in pauses():
             try:
@@ -106,7 +107,7 @@ class CompactedTopicStore:
         NotAuthorizedError
             If the principal may not read the topic.
         """
-        deadline = self._deadline(within_s)
+        deadline = self._deadline(_READ_PATIENCE, within_s)
         for pause_s in pauses():
             try:
                 attempt = self._attempt(deadline)
@@ -120,8 +121,8 @@ class CompactedTopicStore:
             self._client.clock.sleep(pause_s)
         return dict(self._found) if leader is not None else {}
 
-    def _deadline(self, within_s: float | None) -> Deadline:
-        patience_s = _PATIENCE * self._client.settings.request_timeout_s
+    def _deadline(self, patience: float, within_s: float | None) -> Deadline:
+        patience_s = patience * self._client.settings.request_timeout_s
         return self._client.deadline(patience_s if within_s is None else min(within_s, patience_s))
 
     def _attempt(self, whole: Deadline) -> Deadline:

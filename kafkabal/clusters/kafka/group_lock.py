@@ -51,6 +51,8 @@ _CLIENT_ID_END = " for "
 _LAST_HEARTBEAT_S = 5.0
 # and how long leaving may take, which keeps a command from its end
 _LEAVE_S = 10.0
+# how long it is tried to learn who holds the lock: a coordinator that died is replaced after 9 s
+_LOOK_S = 12.0
 
 
 class GroupLock:
@@ -286,7 +288,7 @@ def lock_holders(client: KafkaClient) -> tuple[str, ...]:
     NotAuthorizedError
         If the principal may not describe the group.
     """
-    return tuple(map(_name, describe_group(client, LOCK_GROUP, client.deadline())))
+    return tuple(map(_name, describe_group(client, LOCK_GROUP, client.deadline().at_most(_LOOK_S))))
 
 
 def _name(member: GroupMember) -> str:

@@ -26,10 +26,11 @@ LOOK_EVERY_S = 5.0
 """Reading the record of the cluster costs a request: at every poll it would be the most frequent one of the run; a
 pause that is obeyed within 5 s is still soon."""
 _LOOK_WITHIN_S = 5.0
-"""How long one look may take, since the moves wait for it: where the record has no leader, they wait half of the time."""
-_ASK_WITHIN_S = 20.0
-"""How long a request is tried to be written. A broker that died is replaced after 9 s as a leader, and no longer waited
-for as a follower; what cannot be written by then has to wait for brokers to come back."""
+"""How long one look may take, since moves wait for it: where the record has no leader, half of the time."""
+_TRIES, _WRITE_WITHIN_S, _READ_WITHIN_S = 4, 4.0, 1.0
+"""How often a request is written, and looked for where that is not acknowledged: for 20 s in all. A broker that died is
+replaced after 9 s as a leader, and no longer waited for as a follower; what cannot be written by then has to wait for
+brokers to come back."""
 
 
 class ThrottleChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,16 +128,21 @@ class RunRequests:
             with replacing(self._path) as file:
                 file.write(packed)
             return
-        try:
-            self._remembered.put_request(self._run_id, packed, within_s=_ASK_WITHIN_S)
-        except OperationError:
-            # with replicas that are dead not all have it that should; a run reads what one has, as is done here
-            if not self._has(packed):
-                raise
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                self._remembered.put_request(self._run_id, packed, within_s=_WRITE_WITHIN_S)
+            except OperationError:
+                # where replicas are dead, not all have it that should; the run reads what is read here
+                if self._has(packed):
+                    return
+                if not tries_left:
+                    raise
+            else:
+                return
 
     def _has(self, packed: bytes) -> bool:
         with suppress(OperationError):
-            return self._read(_LOOK_WITHIN_S) == packed
+            return self._read(_READ_WITHIN_S) == packed
         return False
 
     def _read(self, within_s: float) -> bytes | None:

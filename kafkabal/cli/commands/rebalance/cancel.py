@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from kafkabal.cli.commands.rebalance.poll_run import LONGEST_ANSWER_S, poll_run
+from kafkabal.cli.commands.rebalance.poll_run import LONGEST_ANSWER_S, announcement, poll_run, unanswered
 from kafkabal.cli.commands.rebalance.run_command_options import RUN_CLUSTER, AnswerOption, JournalOption, RunOutput
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import OverwriteOption, SaveOptions, Uses
 from kafkabal.config import Settings
-from kafkabal.errors import BusyError, ExitCode
+from kafkabal.errors import BusyError, ExitCode, KafkabalError, UnreachableError
 
 if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.run_session import RunSession
@@ -43,8 +43,8 @@ def cancel(
         context = command.context
         try:
             command.lock.take()
-        except BusyError:
-            return _cancel_elsewhere(command, journal, LONGEST_ANSWER_S if wait_s is None else wait_s)
+        except (BusyError, UnreachableError) as kept_out:
+            return _cancel_elsewhere(command, journal, LONGEST_ANSWER_S if wait_s is None else wait_s, kept_out)
         from kafkabal.executor import RunClosedError
         from kafkabal.executor import cancel as go
 
@@ -57,23 +57,20 @@ def cancel(
         return command.end(result)
 
 
-def _cancel_elsewhere(command: "RunSession", journal: Path | None, wait_s: float) -> ExitCode:
+def _cancel_elsewhere(command: "RunSession", journal: Path | None, wait_s: float, kept_out: KafkabalError) -> ExitCode:
     """Ask the process that works on the run to cancel, and wait until it has ended.
 
     Raises
     ------
-    BusyError
+    BusyError, UnreachableError
         If it has not by then; the request stays.
     """
     from kafkabal.executor import request_cancel
 
     environment, context = command.environment, command.context
     run_id = request_cancel(environment, journal=journal)
-    context.say(f"run {run_id} is active in another process: asked it to cancel, waiting up to {wait_s:g} s")
+    context.say(announcement(run_id, kept_out, "cancel", wait_s))
     if None in poll_run(environment, run_id, wait_s, journal):
         context.say(f"run {run_id} has ended: its reassignments are cancelled and its throttles restored")
         return ExitCode.DONE
-    raise BusyError(
-        f"run {run_id} has not ended yet; it cancels as soon as it reads the request",
-        hint="see 'kafkabal rebalance status', or wait longer with --wait",
-    )
+    raise unanswered(f"run {run_id} has not ended yet; it cancels as soon as it reads the request", kept_out)

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from kafkabal.cli.commands.rebalance.poll_run import LONGEST_ANSWER_S, poll_run
+from kafkabal.cli.commands.rebalance.poll_run import LONGEST_ANSWER_S, announcement, poll_run, unanswered
 from kafkabal.cli.commands.rebalance.run_command_options import AnswerOption
 from kafkabal.cli.framework.cluster_access import expect_live_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import LIVE_CLUSTER, Uses
 from kafkabal.config import Settings
-from kafkabal.errors import BusyError, ExitCode, UsageError
+from kafkabal.errors import BusyError, ExitCode, KafkabalError, UnreachableError, UsageError
 
 if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.run_session import RunSession
@@ -37,17 +37,17 @@ def pause(
     with open_run_session("rebalance pause", settings, context) as command:
         try:
             command.lock.take()
-        except BusyError:
-            return _pause_elsewhere(command, LONGEST_ANSWER_S if wait_s is None else wait_s)
+        except (BusyError, UnreachableError) as kept_out:
+            return _pause_elsewhere(command, LONGEST_ANSWER_S if wait_s is None else wait_s, kept_out)
     raise UsageError("no active run to pause", hint="an interrupted run moves nothing more until it is resumed")
 
 
-def _pause_elsewhere(command: "RunSession", wait_s: float) -> ExitCode:
+def _pause_elsewhere(command: "RunSession", wait_s: float, kept_out: KafkabalError) -> ExitCode:
     from kafkabal.executor import Phase, request_pause
 
     environment, context = command.environment, command.context
     run_id = request_pause(environment, is_paused=True)
-    context.say(f"run {run_id} is active in another process: asked it to pause, waiting up to {wait_s:g} s")
+    context.say(announcement(run_id, kept_out, "pause", wait_s))
     for found in poll_run(environment, run_id, wait_s):
         if found is None:
             context.say(f"run {run_id} has ended")
@@ -55,7 +55,4 @@ def _pause_elsewhere(command: "RunSession", wait_s: float) -> ExitCode:
         if found.state.phase is Phase.PAUSED:
             context.say(f"run {run_id} is paused; continue with 'kafkabal rebalance resume'")
             return ExitCode.DONE
-    raise BusyError(
-        f"run {run_id} is not paused yet; it pauses as soon as it reads the request",
-        hint="see 'kafkabal rebalance status', or wait longer with --wait",
-    )
+    raise unanswered(f"run {run_id} is not paused yet; it pauses as soon as it reads the request", kept_out)

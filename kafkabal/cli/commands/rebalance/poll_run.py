@@ -1,8 +1,11 @@
-"""Wait until the process that works on a run has followed ``rebalance pause`` or ``rebalance cancel``."""
+"""Ask the process that works on a run, as ``rebalance pause`` and ``cancel`` do, and wait until it has followed."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
+
+from kafkabal.errors import BusyError, KafkabalError, OperationError, UnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +19,21 @@ _POLL_S: Final = 1.0
 """Reads a file or a small record; people wait for it."""
 
 
+def announcement(run_id: str, kept_out: KafkabalError, request: str, wait_s: float) -> str:
+    """What is asked of a run whose lock could not be taken: another process has it, or it cannot be reached."""
+    if isinstance(kept_out, BusyError):
+        return f"run {run_id} is active in another process: asked it to {request}, waiting up to {wait_s:g} s"
+    return f"{kept_out.message}: asked run {run_id} to {request}, if a process works on it, waiting up to {wait_s:g} s"
+
+
+def unanswered(message: str, kept_out: KafkabalError) -> KafkabalError:
+    """The error of a request that was not followed in time; it stays, and may be followed later."""
+    if isinstance(kept_out, BusyError):
+        return BusyError(message, hint="see 'kafkabal rebalance status', or wait longer with --wait")
+    hint = "'kafkabal inspect' shows which brokers are dead; try again once they are back"
+    return UnreachableError(f"{message}, if a process works on it: {kept_out.message}", hint=hint)
+
+
 def poll_run(
     environment: RunEnvironment, run_id: str, wait_s: float, journal: Path | None = None
 ) -> Iterator[FoundRun | None]:
@@ -24,9 +42,11 @@ def poll_run(
 
     give_up_at_s = environment.clock.monotonic() + wait_s
     while environment.clock.monotonic() < give_up_at_s:
-        found = find_run(environment, journal)
-        if found is None or found.record.run_id != run_id or found.state.is_clean:
-            yield None
-            return
-        yield found
+        # the run has been asked: that it cannot be seen while brokers are replaced ends nothing
+        with suppress(OperationError):
+            found = find_run(environment, journal)
+            if found is None or found.record.run_id != run_id or found.state.is_clean:
+                yield None
+                return
+            yield found
         environment.clock.sleep(_POLL_S)

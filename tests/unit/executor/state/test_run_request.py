@@ -58,7 +58,7 @@ def test_a_request_that_can_be_read_is_there(requests: RunRequests, store: _Stor
     store.put_fails = _TOO_FEW
     requests.put(_FASTER)
     assert requests.current() == _FASTER
-    assert store.limits_s == [20.0, 5.0, 5.0]
+    assert store.limits_s == [4.0, 1.0, 5.0]
 
 
 @pytest.mark.parametrize("read_fails", [None, UnreachableError("no leader")])
@@ -68,8 +68,26 @@ def test_a_request_that_cannot_be_read_is_refused(
     """With the reason for which it could not be written."""
     requests.put(RunRequest(asked_at="before"))
     store.put_fails, store.appends, store.read_fails = _TOO_FEW, False, read_fails
+    store.limits_s.clear()
     with pytest.raises(RefusedByClusterError, match="NOT_ENOUGH_REPLICAS"):
         requests.put(_FASTER)
+    assert store.limits_s == [4.0, 1.0] * 4
+
+
+def test_a_request_is_written_once_a_leader_is_back(
+    requests: RunRequests, store: _Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that has just died is replaced in seconds, and the request is not refused for it."""
+    fails = iter([_TOO_FEW, _TOO_FEW])
+    put = store.put
+
+    def put_later(key: str, value: bytes | None, *, within_s: float | None = None) -> None:
+        store.put_fails, store.appends = next(fails, None), False
+        put(key, value, within_s=within_s)
+
+    monkeypatch.setattr(store, "put", put_later)
+    requests.put(_FASTER)
+    assert requests.current() == _FASTER
 
 
 def test_a_run_looks_again_later(requests: RunRequests, store: _Store) -> None:
