@@ -127,7 +127,11 @@ class PartitionTask:
 
     def take(self, seen: Observation, now_s: float) -> None:
         """Record what an observation says about it."""
-        self.stage = self._without_lag(seen.stage(self.target), now_s)
+        self.unseen_on = seen.unseen(self.target)
+        stage = seen.stage(self.target)
+        if stage is Stage.UNSEEN and self.stage is Stage.PLACED and seen.responding.isdisjoint(self.unseen_on):
+            stage = Stage.PLACED  # its brokers have died since they were seen to hold it in the right log dirs
+        self.stage = self._without_lag(stage, now_s)
         status = seen.status.get(self.name)
         if status is not None:
             self.current, self.leader, self.isr = status.replicas, status.leader, status.isr
@@ -140,7 +144,6 @@ class PartitionTask:
         # another order only is done at once, whoever is in sync
         self.out_of_sync = self._out_of_sync(running.target if running else step) if changes_set else ()
         self.misplaced = seen.misplaced(self.target)
-        self.unseen_on = seen.unseen(self.target)
 
     def _out_of_sync(self, step: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(b for b in step if b in self.current and b not in self.arriving and b not in self.isr)

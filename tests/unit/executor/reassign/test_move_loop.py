@@ -116,6 +116,23 @@ def test_a_move_that_waited_and_is_done_is_told_with_its_bytes(scene: Any) -> No
     assert scene.recorder.of(PartitionDone) == [PartitionDone(partition="t-0", copy_bytes=600 * MB)]
 
 
+@pytest.mark.parametrize("hangs", [False, True], ids=["dead", "hanging"])
+def test_a_partition_that_was_placed_stays_so_when_its_broker_dies(scene: Any, *, hangs: bool) -> None:
+    """What was seen in its log dir is done, whoever dies before the end of the run: no wait, and no other count."""
+    kafka = _one_to_broker_3(scene, dirs={3: "/d0"})
+    kafka.add_topic(TopicRow(topic="u", partitions=[partition(0, [1], 6000 * MB)]))
+    scene.plan = msgspec.structs.replace(scene.plan, partitions=(*scene.plan.partitions, change("u-0", (2,), (1,))))
+
+    def lose() -> None:
+        assert [e.partition for e in scene.recorder.of(PartitionDone)] == ["t-0"]
+        (kafka.pause if hangs else kafka.kill)(3)
+
+    kafka.clock.at(300.0, lose)
+    result = _run(scene)
+    assert "did not report its log dir" not in str(result.problems)
+    assert result.done == 2
+
+
 def test_a_partition_that_another_tool_takes_is_told_once(scene: Any) -> None:
     """With the words for it."""
     _one_to_broker_3(scene)
