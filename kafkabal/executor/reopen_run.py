@@ -103,10 +103,21 @@ def _reopen(
             store.tolerate_gaps()
         context = make_context(environment, wanted, store, fence, last_effect=effects)
         if options is not None and options.throttle.bytes_per_s is not None:
-            context.throttling.change(options.throttle)
+            context.throttling.change(options.throttle, _replaced_request(context))
         undo.pop_all()
     announce_start(context, goal)
     return context
+
+
+def _replaced_request(context: RunContext) -> str | None:
+    """When another rate was asked for before this one was given: a later look would set it in place of this one.
+
+    None where there was none, or it asks for a pause or the end as well, which the rate says nothing about.
+    """
+    request = context.latest_request()
+    if request is None or request.is_cancelled or request.is_paused:
+        return None
+    return request.asked_at
 
 
 def _refuse_closed(found: FoundRun, goal: Goal | None) -> None:

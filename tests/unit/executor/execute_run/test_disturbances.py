@@ -808,6 +808,26 @@ def test_rate_that_was_changed_is_kept_after_a_crash(scene: Any, host: str) -> N
     scene.assert_as_planned()
 
 
+def test_a_rate_that_is_given_replaces_an_earlier_request(scene: Any) -> None:
+    """What was asked of a run that nothing works on is what it is resumed with, unless the resume says another rate."""
+    environment = scene.crash_before("alter_reassignments")
+    request_throttle(environment, ThrottleChange(bytes_per_s=2_000_000))
+    faster = msgspec.structs.replace(scene.options, throttle=Throttle(bytes_per_s=50_000_000))
+    assert resume(environment, options=faster).outcome is RunOutcome.COMPLETE
+    assert scene.recorder.of(ThrottleChanged) == []
+    scene.assert_as_planned()
+
+
+def test_a_rate_that_is_given_replaces_no_request_to_cancel(scene: Any) -> None:
+    """Of a run that was to end, the rate says nothing."""
+    environment = scene.crash_before("alter_reassignments")
+    request_cancel(environment)
+    faster = msgspec.structs.replace(scene.options, throttle=Throttle(bytes_per_s=50_000_000))
+    result = resume(environment, options=faster)
+    assert (result.outcome, result.stop_reason) == (RunOutcome.STOPPED, StopReason.CANCELLED)
+    assert not scene.memory.reassignments()
+
+
 def _enlarge(scene: Any, topic: str, size_bytes: float) -> None:
     for p in scene.memory.kafka.parts.topics[topic].partitions.values():
         p.size_bytes = size_bytes
