@@ -13,8 +13,8 @@ import pytest
 from msgspec.structs import replace
 
 from kafkabal.clusters.cluster_protocol import ReadRequest
-from kafkabal.clusters.simulated.cluster import InMemoryCluster
-from kafkabal.errors import ExitCode, UnreachableError
+from kafkabal.clusters.simulated.cluster import InMemoryCluster, MemoryRecordStore
+from kafkabal.errors import ExitCode, RefusedByClusterError, UnreachableError
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.replica_health import offline_replicas
 from kafkabal.model.topic_partition import TopicPartition
@@ -346,6 +346,31 @@ def test_a_run_is_asked_although_its_lock_cannot_be_reached(
     reached = {"pause": "stopped: --max-runtime reached", "cancel": "stopped: cancelled by another command"}
     assert (run.code, reached[word] in run.err) == (3, True), run.err
     assert not simulation.memory.reassignments()
+
+
+def test_a_run_that_cannot_be_asked_to_cancel_names_its_process(
+    simulation: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With too few replicas alive for its record, it can still be stopped by a signal on its host."""
+    _uneven(simulation.memory)
+    asked: list[Any] = []
+
+    def too_few(*_: Any, **__: Any) -> None:
+        raise RefusedByClusterError("cannot write to topic __kafkabal: NOT_ENOUGH_REPLICAS")
+
+    def ask() -> bool:
+        if not asked and simulation.memory.kafka.catch_up().moving:
+            asked.append(None)
+            with monkeypatch.context() as away:
+                away.setattr(MemoryRecordStore, "put", too_few)
+                asked.append(simulation.run("rebalance", "cancel"))
+        return False
+
+    with simulation.crashing_when(ask):
+        assert simulation.run("rebalance", "--yes").code == 0
+    assert asked[1].code == 1
+    assert re.search(r"error: cannot ask run \S+: cannot write to topic __kafkabal: NOT_ENOUGH_REPLICAS", asked[1].err)
+    assert re.search(r"hint: cluster locked by .*: SIGTERM stops it on its host", asked[1].err)
 
 
 def test_a_paused_run_whose_process_died_is_left_to_its_operator(simulation: Simulation) -> None:

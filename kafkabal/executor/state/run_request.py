@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from kafkabal.atomic_files import replacing
 from kafkabal.clusters import Clock
-from kafkabal.errors import OperationError, UsageError
+from kafkabal.errors import NotAuthorizedError, OperationError, UsageError
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.state.cluster_record import ClusterRecord
@@ -31,6 +31,10 @@ _TRIES, _WRITE_WITHIN_S, _READ_WITHIN_S = 4, 4.0, 1.0
 """How often a request is written, and looked for where that is not acknowledged: for 20 s in all. A broker that died is
 replaced after 9 s as a leader, and no longer waited for as a follower; what cannot be written by then has to wait for
 brokers to come back."""
+_MAY_BE_STORED = (
+    "'kafkabal inspect' shows which brokers are dead; the run may still follow the request once they are back"
+)
+"""A leader whose followers have just died takes a record, and can show it to readers only once they are back."""
 
 
 class ThrottleChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,12 +135,16 @@ class RunRequests:
         for tries_left in reversed(range(_TRIES)):
             try:
                 self._remembered.put_request(self._run_id, packed, within_s=_WRITE_WITHIN_S)
-            except OperationError:
+            except NotAuthorizedError:
+                raise
+            except OperationError as error:
                 # where replicas are dead, not all have it that should; the run reads what is read here
                 if self._has(packed):
                     return
                 if not tries_left:
-                    raise
+                    raise OperationError(
+                        f"cannot ask run {self._run_id}: {error.message}", hint=_MAY_BE_STORED
+                    ) from error
             else:
                 return
 

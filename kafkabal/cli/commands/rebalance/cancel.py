@@ -9,7 +9,7 @@ from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import OverwriteOption, SaveOptions, Uses
 from kafkabal.config import Settings
-from kafkabal.errors import BusyError, ExitCode, KafkabalError, UnreachableError
+from kafkabal.errors import BusyError, ExitCode, KafkabalError, OperationError, UnreachableError
 
 if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.run_session import RunSession
@@ -68,7 +68,13 @@ def _cancel_elsewhere(command: "RunSession", journal: Path | None, wait_s: float
     from kafkabal.executor import request_cancel
 
     environment, context = command.environment, command.context
-    run_id = request_cancel(environment, journal=journal)
+    try:
+        run_id = request_cancel(environment, journal=journal)
+    except OperationError as error:
+        if not isinstance(kept_out, BusyError):
+            raise
+        # whatever the brokers can store, the process that is named can be stopped where it runs
+        raise OperationError(error.message, hint=f"{kept_out.message}: SIGTERM stops it on its host") from error
     context.say(announcement(run_id, kept_out, "cancel", wait_s))
     if None in poll_run(environment, run_id, wait_s, journal):
         context.say(f"run {run_id} has ended: its reassignments are cancelled and its throttles restored")

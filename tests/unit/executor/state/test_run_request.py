@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkabal.clusters.simulated.fake_clock import FakeClock
-from kafkabal.errors import OperationError, RefusedByClusterError, UnreachableError
+from kafkabal.errors import NotAuthorizedError, OperationError, RefusedByClusterError, UnreachableError
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.run_request import RunRequest, RunRequests
 
@@ -69,9 +69,20 @@ def test_a_request_that_cannot_be_read_is_refused(
     requests.put(RunRequest(asked_at="before"))
     store.put_fails, store.appends, store.read_fails = _TOO_FEW, False, read_fails
     store.limits_s.clear()
-    with pytest.raises(RefusedByClusterError, match="NOT_ENOUGH_REPLICAS"):
+    with pytest.raises(
+        OperationError, match="cannot ask run a: write to topic __kafkabal: NOT_ENOUGH_REPLICAS"
+    ) as refused:
         requests.put(_FASTER)
+    assert "the run may still follow" in (refused.value.hint or "")
     assert store.limits_s == [4.0, 1.0] * 4
+
+
+def test_a_request_without_permission_is_not_repeated(requests: RunRequests, store: _Store) -> None:
+    """It is reported with what lacks."""
+    store.put_fails = NotAuthorizedError("no WRITE on topic __kafkabal")
+    with pytest.raises(NotAuthorizedError):
+        requests.put(_FASTER)
+    assert len(store.limits_s) == 1
 
 
 def test_a_request_is_written_once_a_leader_is_back(
