@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
@@ -91,3 +93,47 @@ def _writing(stage: Stage, name: TopicPartition) -> Iterator[None]:
         is_over.set()
         thread.join()
         assert producer.flush(30) == 0
+
+
+_SAME_ON_EVERY_HOST = (
+    "run_id",
+    "goal",
+    "phase",
+    "outcome",
+    "lock_holder",
+    "total_bytes",
+    "batches",
+    "planned_partitions",
+)
+
+
+def _status(stage: Stage, host: str) -> dict[str, Any]:
+    said = json.loads(stage.command("status", "-o", "json", host=host).stdout)
+    return {key: said[key] for key in _SAME_ON_EVERY_HOST}
+
+
+def _agreed_status(stage: Stage, *hosts: str) -> dict[str, Any]:
+    """What all of these hosts see, once they agree: between two looks a run may start another batch."""
+    agreed: dict[str, Any] = {}
+
+    def agree() -> None:
+        seen = [_status(stage, host) for host in hosts]
+        assert seen == [seen[0]] * len(hosts)
+        assert seen[0]["batches"]
+        agreed.update(seen[0])
+
+    stage.soon(agree)
+    return agreed
+
+
+def test_status_is_the_same_on_every_host(stage: Stage) -> None:
+    """Of a run that goes on, and once another host has resumed it, also its batches, which only journals had."""
+    process = stage.begin(stage.slow)
+    stage.until(lambda: stage.in_flight(stage.moving(0)))
+    live = _agreed_status(stage, "one", "two")
+    assert str(process.popen.pid) in live["lock_holder"]
+    process.kill()
+    stage.finish("resume", host="two")
+    ended = _agreed_status(stage, "one", "two", "three")
+    assert (ended["outcome"], ended["batches"] > live["batches"]) == ("complete", True)
+    stage.assert_as_planned()

@@ -74,7 +74,8 @@ def _cancel_elsewhere(command: "RunSession", journal: Path | None, wait_s: float
         if not isinstance(kept_out, BusyError):
             raise
         # whatever the brokers can store, the process that is named can be stopped where it runs
-        raise OperationError(error.message, hint=f"{kept_out.message}: SIGTERM stops it on its host") from error
+        hint = f"{kept_out.message}: SIGTERM stops it on its host; {error.hint}"
+        raise OperationError(error.message, hint=hint) from error
     context.say(announcement(run_id, kept_out, "cancel", wait_s))
     if None in poll_run(environment, run_id, wait_s, journal):
         context.say(f"run {run_id} has ended: its reassignments are cancelled and its throttles restored")
