@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import count, pairwise
 from typing import Any
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -15,11 +16,12 @@ from kafkabal.clusters.simulated.fault_injection import FaultyCluster
 from kafkabal.executor.execute_run import apply
 from kafkabal.executor.observe.observation import Stage
 from kafkabal.executor.reassign import move_loop
+from kafkabal.executor.reassign.move_loop import MoveLoop
 from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reassign.target_placement import target_of
 from kafkabal.executor.reopen_run import reopen_run
 from kafkabal.executor.run_events import PartitionAside, PartitionDone, PartitionFailed
-from kafkabal.executor.run_options import OnInterrupt, RunOptions
+from kafkabal.executor.run_options import OnInterrupt, RunOptions, Throttle
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
 from kafkabal.executor.state.run_states import Goal, RunOutcome
@@ -131,6 +133,20 @@ def test_a_partition_that_was_placed_stays_so_when_its_broker_dies(scene: Any, *
     result = _run(scene)
     assert "did not report its log dir" not in str(result.problems)
     assert result.done == 2
+
+
+def test_what_a_complete_copy_waits_for() -> None:
+    """The replica that is out of sync, and its broker where that is dead; broker 0 leads like any other."""
+    context = Mock(options=RunOptions())
+    context.clock.monotonic.return_value = 0.0
+    context.throttling.throttle = Throttle()
+    loop = MoveLoop(context, [], {})
+    target = target_of(planned_partition((0, 2, 1), (0, 2, 3)), Goal.APPLY, by_steps=False)
+    task = PartitionTask(target, leader=0, isr=(0, 3), out_of_sync=(2,))
+    loop._wait_in_place(task, frozenset({0, 1, 2, 3}))
+    assert (task.problem, task.aside_for) == ("the replica on broker 2 is not in sync", frozenset())
+    loop._wait_in_place(task, frozenset({0, 1, 3}))
+    assert (task.problem, task.aside_for, task.not_before_s) == ("broker 2 is dead", frozenset({2}), 0.0)
 
 
 def test_a_partition_that_another_tool_takes_is_told_once(scene: Any) -> None:
