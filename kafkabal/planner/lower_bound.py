@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from kafkabal.model import F64
 from kafkabal.planner.dual_ascent import ascend
 from kafkabal.planner.indivisible_bound import indivisible_bound
 from kafkabal.planner.relaxation import Relaxation
@@ -69,9 +70,21 @@ def _ascended(start: Solution, enough: float) -> float:
 def guidance_of(start: Solution) -> Guidance:
     """What moves are worth at the potentials where the bound is highest; a linear program makes those below 0."""
     relaxation = Relaxation(start)
-    potential = ascend(relaxation, _evaluations(relaxation), math.inf).potential
+    potential = _highest(relaxation)
     copied = np.maximum(start.problem.arriving_bytes, 1)[:, None]
     return Guidance(potential, relaxation.prices(potential) / copied)
+
+
+def _highest(relaxation: Relaxation) -> F64:
+    """Potentials at which the bound is highest, as far as ascents find them."""
+    found = [ascend(relaxation, _evaluations(relaxation), math.inf).potential]
+    if relaxation.reach is not None and relaxation.topic_groups.rows.size:
+        # of 20 brokers in four racks by all scores the first ascent ends 1.2 % below the linear program, this one
+        # 0.1 %; of 12 brokers it is the other way round
+        relaxation.all_crowded_move = True
+        found.append(ascend(relaxation, _evaluations(relaxation), math.inf).potential)
+        relaxation.all_crowded_move = False
+    return max(found, key=lambda potential: relaxation.evaluate(potential).value)
 
 
 def _evaluations(relaxation: Relaxation) -> int:

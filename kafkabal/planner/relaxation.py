@@ -22,6 +22,8 @@ _SHORT = np.iinfo(np.uint16).max
 _SLACK = 1e-9
 """Of a band: what a score forgives (``SHARE_EPSILON``), so that the bound holds for plans that make use of it."""
 
+_NONE = np.empty(0, np.int64)
+
 
 class BoundPoint(NamedTuple):
     """The bound at some potentials."""
@@ -29,6 +31,18 @@ class BoundPoint(NamedTuple):
     value: float
     gradient: F64
     """shape (n_brokers,): a direction in which no point is larger than the value allows (a supergradient)."""
+
+
+class _Moves(NamedTuple):
+    """Moves at some potentials, one entry for each replica that may move."""
+
+    price: F64
+    """Bytes: what each costs, net of what it is worth."""
+    where: I64
+    """Broker that each would come to."""
+    paid_back: float
+    chosen: Bools
+    """Those that are worth it, or have to be made."""
 
 
 class Relaxation:
@@ -62,6 +76,10 @@ class Relaxation:
         is_single = not solution.sizes_agree() and not self.pinned and bool(problem.takes.any())
         self.reach = RackReach(solution, p, k, ~self.forced) if is_single else None
         self._group()
+        self.all_crowded_move = False
+        """Whether all replicas of crowded topics compete for free racks, and not only those that move.
+
+        The bound is concave then, and an ascent is not caught below its top; but it is lower where most stay."""
 
     def corners(self) -> list[F64]:
         """Potentials that give the two simple bounds: what must leave, and what must enter; also rack by rack."""
@@ -83,11 +101,9 @@ class Relaxation:
     def evaluate(self, potential: F64) -> BoundPoint:
         """Value of the bound at these potentials, and the direction in which it grows."""
         drift = self._drift(potential)
-        lowest, where, paid_back = self._lowest(potential)
-        price = self._price(potential, lowest, drift)
+        price, where, paid_back, chosen = self._cheapest_moves(potential)
         edge = np.where(potential >= 0, self.high, self.low)
         value = float((potential * self.used).sum()) - drift * self.total - paid_back
-        chosen = self._cheapest(price)
         value += float(price[chosen].sum())
         # a forced replica comes from outside the total, so it adds its whole size
         gradient = self.used - edge * self.total
@@ -100,8 +116,22 @@ class Relaxation:
     def prices(self, potential: F64) -> F64:
         """float64, shape (n_partitions, width): price of the cheapest move of each position; infinite if it may not."""
         price = np.full(self.solution.placement.shape, np.inf)
-        price[self.p, self.k] = self._price(potential, self._lowest(potential)[0], self._drift(potential))
+        price[self.p, self.k] = self._cheapest_moves(potential).price
         return price
+
+    def _cheapest_moves(self, potential: F64) -> _Moves:
+        """The cheapest set of moves that has every forced one and enough of each group."""
+        moves = self._moves(potential, self.topic_groups.rows if self.all_crowded_move else _NONE)
+        at_a_loss = np.flatnonzero(moves.chosen & (moves.price > 0))
+        if self.reach is None or self.all_crowded_move or not at_a_loss.size:
+            return moves
+        return self._moves(potential, at_a_loss)
+
+    def _moves(self, potential: F64, compelled: I64) -> _Moves:
+        """Moves where some replicas compete for free racks whatever it costs them, the others for what they save."""
+        lowest, where, paid_back = self._lowest(potential, compelled)
+        price = self._price(potential, lowest, self._drift(potential))
+        return _Moves(price, where, paid_back, self._cheapest(price))
 
     def _drift(self, potential: F64) -> float:
         """What a further byte in the cluster is worth, since the bands grow with it."""
@@ -111,7 +141,7 @@ class Relaxation:
     def _price(self, potential: F64, lowest: F64, drift: float) -> F64:
         return np.asarray(self.cost * (1 + lowest - drift) - self.held * (potential[self.broker] - drift))
 
-    def _lowest(self, potential: F64) -> Reached:
+    def _lowest(self, potential: F64, compelled: I64) -> Reached:
         """Lowest potential that each replica can come to, and where that is."""
         takes = self.problem.takes
         inside = np.where(takes, potential, np.inf)
@@ -120,6 +150,7 @@ class Relaxation:
         if self.reach is not None:
             drift = self._drift(potential)
             worth = self.held / np.maximum(self.cost, 1) * (potential[self.broker] - drift) - 1 + drift
+            worth[compelled] = np.inf
             return self.reach.lowest(inside, worth)
         if not self.pinned:
             best = int(inside.argmin())

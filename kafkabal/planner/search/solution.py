@@ -232,6 +232,13 @@ class Solution:
         topic = self.problem.topic[p]
         return np.asarray(self.topic_count[topic, target] < self.bands.topic_most(topic, target) + forgiven)
 
+    def may_return(self, p: I64, k: I64, instead_of: I64) -> Bools:
+        """bool, shape (n,): each position may return once another is gone, by all rules but those of topics."""
+        problem = self.problem
+        home, others = problem.previous[p, k], self.others(p, instead_of)
+        allowed = ~problem.leaves[home] & ~problem.lost[p, k] & ~any_of_row(others == home[:, None])
+        return np.asarray(allowed & self._may_enter(p, others, home))
+
     def racks_allow(self, p: I64, k: I64, target: I32 | I64) -> Bools:
         """bool, shape (n,): the rack rule alone lets each position go to its target."""
         return self._may_enter(p, self.others(p, k), target)

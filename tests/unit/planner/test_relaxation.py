@@ -1,9 +1,13 @@
 """The relaxation behind the bound, evaluated for whole classes of replicas and for single ones."""
 
+import math
+
 import numpy as np
 import pytest
 
 from kafkabal.model import Bools
+from kafkabal.planner import make_plan
+from kafkabal.planner.dual_ascent import ascend
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.relaxation import Relaxation
@@ -45,3 +49,36 @@ def test_merged_replicas_give_the_bound_of_single_ones(world: SyntheticWorld) ->
         np.testing.assert_allclose(found.gradient, wanted.gradient, rtol=1e-9, atol=1.0)
     single_ones = len(merged.rack_groups.rows)
     assert merged.n_cells - single_ones <= (single.n_cells - single_ones) / 10
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_bound_holds_whichever_replicas_of_crowded_topics_compete_for_racks(seed: int) -> None:
+    """In four racks, at any potentials and either way, it is not above what a plan moves."""
+    world = SyntheticWorld(seed=seed, brokers=12, racks=4, topics=60, skew=2.0, follower_jitter=0.3)
+    state = make_world(world)
+    plan = make_plan(state, PlanOptions(tolerance=0.02))
+    assert not plan.warnings
+    relaxation = Relaxation(Solution(build_problem(state, PlanOptions(tolerance=0.02))))
+    assert relaxation.reach is not None
+    assert relaxation.topic_groups.rows.size
+    random = np.random.default_rng(seed)
+    drawn = [np.where(relaxation.rows, random.normal(0, scale, len(relaxation.rows)), 0) for scale in (0.1, 0.5, 1.0)]
+
+    for relaxation.all_crowded_move in (False, True):
+        for potential in (*relaxation.corners(), ascend(relaxation, 60, math.inf).potential, *drawn):
+            assert relaxation.evaluate(potential).value <= plan.moved_bytes
+
+
+def test_an_ascent_climbs_a_concave_bound_where_all_of_a_crowded_topic_compete() -> None:
+    """The value between two points is not below the chord, and no point is above the plane of a gradient."""
+    world = SyntheticWorld(seed=1, brokers=12, racks=4, topics=60, skew=2.0, follower_jitter=0.3)
+    relaxation = Relaxation(Solution(build_problem(make_world(world), PlanOptions(tolerance=0.02))))
+    relaxation.all_crowded_move = True
+    random = np.random.default_rng(1)
+    points = [np.where(relaxation.rows, random.normal(0, 0.5, len(relaxation.rows)), 0) for _ in range(8)]
+    found = [relaxation.evaluate(x) for x in points]
+
+    for x, at_x in zip(points, found, strict=True):
+        for y, at_y in zip(points, found, strict=True):
+            plane = at_x.value + float((at_x.gradient * (y - x)).sum())
+            assert at_y.value <= plane + 1e-6 * abs(plane)

@@ -1,5 +1,6 @@
 """With copies of different sizes, replicas return if others on other brokers make room."""
 
+import numpy as np
 import pytest
 
 from kafkabal.planner.lower_bound import guidance_of
@@ -53,6 +54,30 @@ def test_bytes_counted_by_potentials_lead_to_further_chains(monkeypatch: pytest.
     monkeypatch.setattr(ejection_chains, "_MOST_TURNS", 0)
 
     assert sum(found) < sum(exchange_in_chains(solution).moved_bytes() for solution in solutions)
+
+
+def test_several_replicas_together_make_room_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over a few clusters, chains with up to ten replicas at either end save more bytes than those with one."""
+    solutions = [_unequal(seed) for seed in range(3)]
+    found = [exchange_in_chains(solution).moved_bytes() for solution in solutions]
+    monkeypatch.setattr(ejection_chains, "_MOST_TOGETHER", 1)
+
+    assert sum(found) < sum(exchange_in_chains(solution).moved_bytes() for solution in solutions)
+
+
+def test_a_replica_may_return_instead_of_another_one_of_its_partition() -> None:
+    """In four racks one that cannot return where it stands may once another has gone, and stays distinct from all."""
+    solution = _unequal(1)
+    p, k, other = np.nonzero(solution.moved()[:, :, None] & solution.is_position[:, None, :])
+    home = solution.problem.previous[p, k]
+    instead = (k != other) & solution.may_return(p, k, other) & ~solution.may_go(p, k, home)
+
+    assert instead.any()
+    for row in np.flatnonzero(instead).tolist():
+        brokers = solution.placement[p[row]].tolist()
+        brokers[other[row]] = home[row]
+        assert len(set(brokers)) == len(brokers)
+        assert len(set(solution.rack[brokers].tolist())) == len(brokers)
 
 
 def test_equal_copies_are_left_to_the_other_phases() -> None:
