@@ -60,7 +60,8 @@ class RackReach:
         potential
             shape (n_brokers,): infinite where a broker takes nothing.
         worth
-            shape (n,): potential of a target at which it is just worth the while to move each replica.
+            shape (n,): potential of a target at which it is just worth the while to move each replica; infinite where
+            it moves at any.
         """
         order = np.argsort(potential, kind="stable")
         order = order[self._of_broker[order] >= 0]
@@ -74,8 +75,9 @@ class RackReach:
         free = self._free(ranked[np.isfinite(value[ranked])])
         there = value[free][self._p]
         own = value[self._own]
-        saved = np.where(self._free_to_stay, np.maximum(np.minimum(own, worth) - there, 0), 0)
-        toll = self._toll(np.where(np.isfinite(saved), saved, 0))
+        most = np.minimum(own, worth)
+        enters = self._free_to_stay & np.isfinite(most) & np.isfinite(there)
+        toll = self._toll(np.maximum(np.subtract(most, there, out=np.zeros_like(most), where=enters), 0))
         there = there + toll[self._p]
         where = np.where(own <= there, best[self._own], best[free][self._p])
         lowest = np.minimum(own, there)

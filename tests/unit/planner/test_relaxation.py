@@ -82,3 +82,16 @@ def test_an_ascent_climbs_a_concave_bound_where_all_of_a_crowded_topic_compete()
         for y, at_y in zip(points, found, strict=True):
             plane = at_x.value + float((at_x.gradient * (y - x)).sum())
             assert at_y.value <= plane + 1e-6 * abs(plane)
+
+
+def test_replicas_that_move_at_any_price_are_charged_a_finite_one_where_racks_take_nothing() -> None:
+    """In four racks, two of which take nothing: without an invalid operation, and never on a broker of theirs."""
+    world = SyntheticWorld(seed=1, brokers=12, racks=4, topics=20, follower_jitter=0.3)
+    relaxation = Relaxation(Solution(build_problem(make_world(world), PlanOptions())))
+    assert relaxation.reach is not None
+    closed = relaxation.problem.rack < 2
+    with np.errstate(invalid="raise"):
+        reached = relaxation.reach.lowest(np.where(closed, np.inf, 0.0), np.full(relaxation.n_cells, np.inf))
+
+    assert np.isfinite(reached.potential).all()
+    assert not closed[reached.broker].any()
