@@ -173,9 +173,8 @@ def return_by_chains(solution: Solution, guidance: Guidance, narrowed: float) ->
     for _ in range(_MOST_TURNS):
         _round(solution, guidance, _worth_of_bytes(solution, guidance))
         _save_bytes(solution, guidance, narrowed)
-        if solution.moved_bytes() >= moved * (1 - _LEAST_SAVING):
-            break
-        best, moved = solution.copy(), solution.moved_bytes()
+        if solution.moved_bytes() < moved:
+            best, moved = solution.copy(), solution.moved_bytes()
     return best
 
 
