@@ -103,7 +103,8 @@ def search(start: Solution, listener: PlanListener, *, once: bool = False) -> Ca
             # so little moves that a slower pace makes no difference either
             break
         best = min(best, other, key=_merit)
-    if start.guidance is not None and not is_outside(best.solution):
+    far = best.solution.moved_bytes() > bound * CLOSE
+    if start.guidance is not None and far and not is_outside(best.solution):
         listener.step("ejection chains")
         best = min(best, finish(exchange_in_chains(best.solution), unplaced, listener), key=_merit)
     if problem.previous.size <= MOST_CELLS and is_outside(best.solution) and not unplaced.size:
