@@ -280,8 +280,13 @@ def sandbox_spec(brokers: int, *, properties: Mapping[str, str] | None = None, *
     Without racks, because they would change the fair shares: with three replicas, the only broker of a rack must hold
     one of each.
     """
-    # quotas must hold within two seconds, not on average over eleven
-    own = {"log.segment.bytes": str(256 * 2**20), "quota.window.num": "2"}
+    own = {
+        "log.segment.bytes": str(256 * 2**20),
+        # the data of a deleted topic would stay for a minute
+        "log.segment.delete.delay.ms": "1000",
+        # quotas must hold within two seconds, not on average over eleven
+        "quota.window.num": "2",
+    }
     return SandboxSpec(brokers=brokers, racks=0, log_dirs=1, properties={**own, **(properties or {})}, **more)
 
 

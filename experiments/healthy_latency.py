@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -153,7 +154,6 @@ def _all_sizes(
     loads: Sequence[float],
 ) -> dict[int, dict[float, tuple[float, dict[str, Latencies]]]]:
     """By record size and fraction of the saturating rate: records per second, and latencies of each way."""
-    bench.create(_TOPIC, [[broker] for broker in bench.brokers for _ in range(2)])
     found: dict[int, dict[float, tuple[float, dict[str, Latencies]]]] = {}
     for size, first_per_s in _FIRST_PER_S.items():
         most_per_s = saturating_per_s(partial(_reached_per_s, bench, size), first_per_s)
@@ -164,13 +164,23 @@ def _all_sizes(
             for way in ways:
                 p50_s, p99_s = np.median(of[way], axis=0)
                 say(f"{_bytes(size)}, {load:.0%}, {way}: p50 {p50_s * 1000:.1f} ms, p99 {p99_s * 1000:.1f} ms")
-    bench.delete(_TOPIC)
     return found
+
+
+@contextmanager
+def _new_topic(bench: ExperimentSandbox) -> Iterator[None]:
+    """One for each run: records of 100 kB come at 700 MB/s, and those of all runs together fill a disk."""
+    bench.create(_TOPIC, [[broker] for broker in bench.brokers for _ in range(2)])
+    try:
+        yield
+    finally:
+        bench.delete(_TOPIC)
 
 
 def _reached_per_s(bench: ExperimentSandbox, size: int, per_s: float) -> float:
     sizes = np.full(int(_STEP_S * per_s), size, np.int64)
-    return len(sizes) / bench.send(_TOPIC, LIBRDKAFKA, sizes, per_s=per_s).seconds
+    with _new_topic(bench):
+        return len(sizes) / bench.send(_TOPIC, LIBRDKAFKA, sizes, per_s=per_s).seconds
 
 
 def _rounds(
@@ -183,7 +193,9 @@ def _rounds(
         # whoever runs second writes to brokers that still flush the first one's data
         for way, settings in list(ways.items())[:: -1 if seed % 2 else 1]:
             policy = way.removesuffix(_TELEMETRY_SUFFIX)
-            sent = bench.send(_TOPIC, policy, sizes, seed=seed, per_s=per_s, refresh_s=DEFAULT_REFRESH_S, **settings)
+            more = {"seed": seed, "per_s": per_s, "refresh_s": DEFAULT_REFRESH_S, **settings}
+            with _new_topic(bench):
+                sent = bench.send(_TOPIC, policy, sizes, **more)
             found.setdefault(way, []).append(sent.p50_and_p99_s(from_s=_warm_up_s(bench)))
     return found
 
